@@ -12,8 +12,8 @@ from pathlib import Path
 
 from stepscope import ingest
 from stepscope.advice import advise, rule_outcomes
+from stepscope.base.findings import Outcome
 from stepscope.base.formatting import share
-from stepscope.base.report import Outcome
 from stepscope.model.trace import Run, Trace, trace_from_columns
 from stepscope.rules import all_rules
 

@@ -5,14 +5,8 @@ import msgspec
 from reports import FOUND, WORKER
 from stepscope.advice.job_savings import JobRequest, with_job
 from stepscope.advice.run_advice import with_outcomes
-from stepscope.base.report import (
-    ClaimReport,
-    DeviceReport,
-    Outcome,
-    RunReport,
-    StepReport,
-    WorkerReport,
-)
+from stepscope.base.findings import ClaimReport, Outcome
+from stepscope.base.report import DeviceReport, RunReport, StepReport, WorkerReport
 
 MS = 1_000_000
 STEP_NS = 100 * MS

@@ -3,24 +3,26 @@
 import msgspec
 
 from stepscope.advice.run_advice import with_outcomes
-from stepscope.base.report import (
-    BudgetLine,
+from stepscope.base.findings import (
     ClaimReport,
-    DeviceReport,
     EventReference,
     Evidence,
     EvidenceColumn,
     EvidenceRow,
     EvidenceTable,
     Fix,
-    HealthItem,
     Link,
     Outcome,
+    SourceLine,
+)
+from stepscope.base.report import (
+    BudgetLine,
+    DeviceReport,
+    HealthItem,
     OverallStatus,
     Problem,
     Report,
     RunReport,
-    SourceLine,
     StepReport,
     WorkerReport,
 )

@@ -17,7 +17,7 @@ from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import Factor
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.report import Confidence, Evidence, Fix, Outcome, Severity
+from stepscope.base.findings import Confidence, Evidence, Fix, Outcome, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Run, Trace

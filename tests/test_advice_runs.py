@@ -13,7 +13,8 @@ from stepscope.advice.run_advice import run_report
 from stepscope.advice.settings import Changes
 from stepscope.advice.trace_advice import advise_trace_by
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.report import MergedOutcome, Outcome, RunReport
+from stepscope.base.findings import Outcome
+from stepscope.base.report import MergedOutcome, RunReport
 from stepscope.model.trace import Run, Trace
 from stepscope.rules import Finding, Rule, RuleResult, RunClaim, RunEvidence
 from test_advice import Options, claiming, rule

@@ -20,7 +20,7 @@ from stepscope.advice.settings_files import nearest_file, option_changes, read_s
 from stepscope.advice.suppression import suppress, unused_suppressions
 from stepscope.advice.trace_advice import advise_trace_by
 from stepscope.base.errors import UsageError
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.rules import Finding, Rule, option
 from test_advice import TRACE, claiming, rule
 

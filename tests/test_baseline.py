@@ -21,7 +21,8 @@ from stepscope.advice.baseline import (
 )
 from stepscope.api.app import create_app
 from stepscope.base.errors import MissingDataError, UsageError
-from stepscope.base.report import Report, SourceLine
+from stepscope.base.findings import SourceLine
+from stepscope.base.report import Report
 from stepscope.cli import cli
 from stepscope.model.trace import Run
 from stepscope.rules import Finding, Rule

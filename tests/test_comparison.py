@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import stepscope
 import tracebuild
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.base.report import Evidence, Link, Outcome
+from stepscope.base.findings import Evidence, Link, Outcome
 from stepscope.comparison import compare
 from stepscope.comparison.advice_changes import subject
 from stepscope.comparison.messages import Comparison, Row

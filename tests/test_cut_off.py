@@ -11,7 +11,8 @@ from loading import trace_of
 from stepscope import ingest
 from stepscope.advice import advise
 from stepscope.analyses.health import PARTS, Parts
-from stepscope.base.report import Fix, Outcome, RunReport, WorkerReport
+from stepscope.base.findings import Fix, Outcome
+from stepscope.base.report import RunReport, WorkerReport
 from stepscope.model.trace import Run, trace_from_columns
 from stepscope.rules import Finding, Rule, all_rules
 

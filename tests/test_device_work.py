@@ -12,7 +12,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
 from stepscope.base.calibration import Factor, speedup
-from stepscope.base.report import ClaimReport
+from stepscope.base.findings import ClaimReport
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Run, Trace

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from stepscope.base.report import EvidenceColumn, EvidenceRow, EvidenceTable
+from stepscope.base.findings import EvidenceColumn, EvidenceRow, EvidenceTable
 from stepscope.render.evidence_table import evidence_table
 
 COLUMNS = (

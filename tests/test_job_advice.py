@@ -11,13 +11,12 @@ from jobreports import MS, found, job, over_the_run, passed, rank
 from stepscope.advice import blamed_ranks
 from stepscope.advice.finding_extent import joined, ranges_in
 from stepscope.advice.job_savings import RankSavings, job_saving, total_saving
+from stepscope.base.findings import ClaimReport, Outcome
 from stepscope.base.report import (
-    ClaimReport,
     HealthItem,
     JobReport,
     JobSaving,
     MergedOutcome,
-    Outcome,
     RelatedFinding,
     RunReport,
     StepReport,

@@ -8,14 +8,8 @@ import pytest
 
 from jobreports import MS, found, job, over_the_run, passed, rank
 from reports import CANNOT_TELL, REJECTED
-from stepscope.base.report import (
-    HealthItem,
-    Outcome,
-    Problem,
-    Report,
-    RepresentativeTrace,
-    StepReport,
-)
+from stepscope.base.findings import Outcome
+from stepscope.base.report import HealthItem, Problem, Report, RepresentativeTrace, StepReport
 from stepscope.render import brief, github, html, json, markdown, phrases, sarif, text
 
 TOTAL = (

@@ -27,13 +27,10 @@ from reports import (
     run_of,
     with_texts,
 )
+from stepscope.base.findings import EvidenceColumn, EvidenceRow, EvidenceTable, Outcome
 from stepscope.base.report import (
     BudgetLine,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
     HealthItem,
-    Outcome,
     OverallStatus,
     Report,
     StepReport,

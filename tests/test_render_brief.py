@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports import CANNOT_TELL, FOUND, RANKS, REPORT, WORKER, on_rank, run_of, with_texts
-from stepscope.base.report import Outcome, Problem, Report, RunReport
+from stepscope.base.findings import Outcome
+from stepscope.base.report import Problem, Report, RunReport
 from stepscope.render import brief
 
 LONG = "a sentence of some length that says what was measured, " * 20

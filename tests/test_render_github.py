@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports import COVERED, FAILED, FOUND, HOSTILE, REPORT, run_of, with_texts
-from stepscope.base.report import Outcome, Report, SourceLine
+from stepscope.base.findings import Outcome, SourceLine
+from stepscope.base.report import Report
 from stepscope.render import github
 
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:\n]*,?)*)::([^\r\n]*)")

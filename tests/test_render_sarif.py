@@ -23,7 +23,8 @@ from reports import (
     with_texts,
 )
 from stepscope.advice import advise
-from stepscope.base.report import Outcome, Problem, Report, SourceLine
+from stepscope.base.findings import Outcome, SourceLine
+from stepscope.base.report import Problem, Report
 from stepscope.library import load
 from stepscope.render import sarif
 from stepscope.rules import all_rules

@@ -3,7 +3,7 @@
 import pytest
 
 from score.answers import report, serious
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 
 
 def verdict_of(run: str) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from loading import SAMPLE_LOGS, trace_at, trace_of
 from stepscope.advice import TraceAdvice, advise, advise_trace
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.model.trace import Run
 from stepscope.rules import Rule, all_rules
 from test_advice import TRACE, claiming, fakes, rule

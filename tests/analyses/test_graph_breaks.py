@@ -4,7 +4,7 @@ from typing import Any
 
 from loading import trace_of
 from stepscope.analyses.compiled.graph_breaks import graph_breaks
-from stepscope.base.report import SourceLine
+from stepscope.base.findings import SourceLine
 
 
 def region(name: str, start: float, end: float) -> list[Any]:

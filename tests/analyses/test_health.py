@@ -18,7 +18,8 @@ from stepscope.analyses.health import (
     with_effect,
 )
 from stepscope.analyses.health._check import Check
-from stepscope.base.report import HealthItem, Severity
+from stepscope.base.findings import Severity
+from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace, trace_from_columns
 
 WHOLE = '{"ph": "X", "cat": "cpu_op", "name": "aten::relu", "ts": 0, "dur": 1}'

@@ -7,7 +7,7 @@ import pytest
 from loading import trace_of
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.host_activity import NOTHING, activity_during, call_during, main_thread
-from stepscope.base.report import EventReference
+from stepscope.base.findings import EventReference
 
 US = 1000
 

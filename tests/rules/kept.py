@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import loading
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.model.trace import Trace
 
 TRACES: dict[int, tuple[object, Trace]] = {}

@@ -5,7 +5,7 @@ from typing import Any
 import tracebuild
 from loading import trace_of
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import EvidenceRow, Link, Outcome, SourceLine
+from stepscope.base.findings import EvidenceRow, Link, Outcome, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules import (
     blocking_d2h_copy,

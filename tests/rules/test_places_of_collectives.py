@@ -5,7 +5,7 @@ from typing import Any
 import tracebuild
 from loading import trace_of
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import SourceLine
+from stepscope.base.findings import SourceLine
 from stepscope.rules.small_collectives import RULE
 
 REDUCE = {

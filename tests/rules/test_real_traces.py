@@ -19,7 +19,7 @@ import pytest
 
 from loading import SAMPLE_LOGS, SHARED_TRACES, document_at, shared_trace_names, trace_at
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.rules import all_rules
 
 HERE = Path(__file__).parent

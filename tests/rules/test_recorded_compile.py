@@ -11,7 +11,7 @@ import pytest
 
 from loading import trace_at
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.rules.conv_bias_before_bn import RULE as BIASES
 from stepscope.rules.graph_breaks import RULE as BREAKS
 from stepscope.rules.recompile_in_loop import RULE as RECOMPILATIONS

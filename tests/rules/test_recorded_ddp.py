@@ -9,7 +9,7 @@ import pytest
 
 from loading import trace_at
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.rules import Rule
 from stepscope.rules.ddp_bucket_copy import RULE as COPIES
 from stepscope.rules.ddp_buffer_broadcast import RULE as BUFFERS

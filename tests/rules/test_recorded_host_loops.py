@@ -8,7 +8,7 @@ import pytest
 
 from loading import trace_at
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.rules.python_gc_pauses import RULE as GARBAGE
 from stepscope.rules.python_loop_indexing import RULE as LOOPS
 from undisturbed import undisturbed

@@ -8,7 +8,7 @@ import pytest
 
 from loading import trace_at
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.model.trace import Trace
 from stepscope.rules import all_rules
 from undisturbed import undisturbed

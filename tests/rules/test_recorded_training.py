@@ -8,7 +8,7 @@ import pytest
 
 from loading import trace_at
 from stepscope.advice import rule_outcomes
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.rules import Rule
 from stepscope.rules.debug_mode_on import RULE as ANOMALIES
 from stepscope.rules.inference_mode_off import RULE as INFERENCE

@@ -41,7 +41,7 @@ from rules.kept import RANKS, SAID, TRACES, documents
 from stepscope import dialects, rules
 from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.window import window
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.model.trace import Run, Trace
 from stepscope.rules import Rule
 

@@ -4,7 +4,8 @@ from functools import cache
 
 from loading import SAMPLE_LOGS
 from stepscope.advice import AdviceSettings, advise_with_settings
-from stepscope.base.report import Outcome, RunReport
+from stepscope.base.findings import Outcome
+from stepscope.base.report import RunReport
 from stepscope.library import load_all
 
 SERIOUS = ("critical", "warning")

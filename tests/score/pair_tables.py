@@ -149,15 +149,20 @@ def calibrated(results: Sequence[Result]) -> Iterator[str]:
     changed = [
         (name, factor)
         for name, factor in vars(calibration).items()
-        if isinstance(factor, calibration.Factor) and factor.was is not None
+        if isinstance(factor, calibration.Factor) and factor.previous is not None
     ]
     yield from (f"{count(len(changed), 'factor')} changed by what pairs showed:", "")
     yield from table(
         ("factor", "was:", "is:", "source"),
         (
-            (f"`{name}`", _shares(*factor.was), _shares(factor.low, factor.high), factor.source)
+            (
+                f"`{name}`",
+                _shares(*factor.previous),
+                _shares(factor.low, factor.high),
+                factor.source,
+            )
             for name, factor in changed
-            if factor.was is not None
+            if factor.previous is not None
         ),
     )
 

@@ -13,7 +13,8 @@ import msgspec
 from stepscope.advice.merging import JUDGED
 from stepscope.advice.run_advice import with_outcomes
 from stepscope.base.errors import UsageError
-from stepscope.base.report import Outcome, Report
+from stepscope.base.findings import Outcome
+from stepscope.base.report import Report
 
 SCHEMA = 1
 WORSE_FACTOR = 1.1

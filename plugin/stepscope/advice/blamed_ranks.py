@@ -11,8 +11,9 @@ from functools import cache
 from statistics import median
 
 from stepscope.advice.ranks import STAGE
+from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count, number_ranges
-from stepscope.base.report import Outcome, RelatedFinding, WorkerReport
+from stepscope.base.report import RelatedFinding, WorkerReport
 
 FAR_LARGER = 2.0
 """From so many times the median peer's saving on, a finding is the recording's own affair."""

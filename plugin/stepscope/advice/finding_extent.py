@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count, number_ranges
-from stepscope.base.report import Outcome, WorkerReport
+from stepscope.base.report import WorkerReport
 from stepscope.rules.shared import phrases
 
 HOSTS_NAMED = 3

@@ -33,8 +33,9 @@ import msgspec
 
 from stepscope.advice.merging import JUDGED
 from stepscope.advice.undamaged import undamaged
+from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count
-from stepscope.base.report import JobReport, JobSaving, Outcome, RunReport, WorkerReport
+from stepscope.base.report import JobReport, JobSaving, RunReport, WorkerReport
 
 HOURS_A_DAY = 24
 NOTHING = (0.0, 0.0)

@@ -6,7 +6,8 @@ from statistics import median
 
 from stepscope.advice.blamed_ranks import Found, findings_by_trace, related
 from stepscope.advice.finding_extent import ranks_of, steps_of
-from stepscope.base.report import JobSaving, MergedOutcome, Outcome, Status, WorkerReport
+from stepscope.base.findings import Outcome, Status
+from stepscope.base.report import JobSaving, MergedOutcome, WorkerReport
 
 JUDGED: tuple[Status, ...] = ("found", "rejected", "passed", "suppressed")
 """Of a rule that could look."""

@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from stepscope.analyses.health import doubts
-from stepscope.base.report import Outcome, Status
+from stepscope.base.findings import Outcome, Status
 from stepscope.base.urls import source_name
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult

@@ -6,8 +6,9 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.health import doubts
 from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Outcome, OverallStatus
+from stepscope.base.report import OverallStatus
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 

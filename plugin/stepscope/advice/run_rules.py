@@ -10,8 +10,8 @@ from stepscope.advice.outcome import outcome_of
 from stepscope.advice.savings import less_serious
 from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.advice.trace_rules import failure_status
+from stepscope.base.findings import ClaimReport, Outcome
 from stepscope.base.formatting import duration
-from stepscope.base.report import ClaimReport, Outcome
 from stepscope.rules import Finding, Recording, Rule, RuledOut, RunClaim, RunEvidence, severity_of
 
 Taken = dict[tuple[str, str], tuple[float, str]]

@@ -17,8 +17,8 @@ from stepscope.advice.settings import SEVERITIES
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.window import Window, window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
+from stepscope.base.findings import ClaimReport, Confidence, Outcome, Severity
 from stepscope.base.formatting import duration, number_ranges
-from stepscope.base.report import ClaimReport, Confidence, Outcome, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from stepscope.advice.rule_packages import package_rules
 from stepscope.base.errors import UsageError
-from stepscope.base.report import Outcome, Severity, SuppressedBy
+from stepscope.base.findings import Outcome, Severity, SuppressedBy
 from stepscope.rules import Rule, all_rules
 
 Value = bool | int | float | str

@@ -48,7 +48,7 @@ from stepscope.advice.settings import (
     suggestion,
 )
 from stepscope.base.errors import UsageError
-from stepscope.base.report import Severity
+from stepscope.base.findings import Severity
 
 OWN_NAME = "stepscope.toml"
 PROJECT_NAME = "pyproject.toml"

@@ -21,7 +21,8 @@ from stepscope.advice.verdict import advised_verdict
 from stepscope.advice.worker_report import worker_report
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.base.report import Outcome, WorkerReport
+from stepscope.base.findings import Outcome
+from stepscope.base.report import WorkerReport
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule
 

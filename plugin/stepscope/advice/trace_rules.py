@@ -8,7 +8,8 @@ from stepscope.advice.outcome import doubts_of, outcome_of
 from stepscope.advice.savings import ResolvedFinding, RuleFinding, resolve_savings
 from stepscope.analyses.health import doubts
 from stepscope.base.errors import MissingDataError, NotApplicableError, in_one_line
-from stepscope.base.report import HealthItem, Outcome, Status
+from stepscope.base.findings import Outcome, Status
+from stepscope.base.report import HealthItem
 from stepscope.base.urls import redacted
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut

@@ -5,7 +5,8 @@ from typing import Literal
 import msgspec
 
 from stepscope.api.messages import Category, Table
-from stepscope.base.report import Problem, Unit
+from stepscope.base.findings import Unit
+from stepscope.base.report import Problem
 
 Metric = Literal[
     "own",

@@ -27,7 +27,8 @@ from stepscope.api.messages import Category
 from stepscope.api.metrics import finite, whole
 from stepscope.api.run_ranks import SharedRun
 from stepscope.base import urls
-from stepscope.base.report import SCHEMA_VERSION, Unit
+from stepscope.base.findings import Unit
+from stepscope.base.report import SCHEMA_VERSION
 
 MOST_GROUPS = 2_048
 MOST_CELLS = 1_000_000

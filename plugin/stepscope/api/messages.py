@@ -15,15 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from stepscope.base.report import (
-    DeviceReport,
-    HealthItem,
-    Problem,
-    RunSetting,
-    Severity,
-    StepReport,
-    Unit,
-)
+from stepscope.base.findings import Severity, Unit
+from stepscope.base.report import DeviceReport, HealthItem, Problem, RunSetting, StepReport
 
 State = Literal["queued", "reading", "ready", "cancelled", "unreadable"]
 Phase = Literal["waiting", "reading", "analysing", "advising"]

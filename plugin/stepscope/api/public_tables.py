@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.window import window
 from stepscope.api.messages import Column, Table
 from stepscope.base.errors import UsageError
-from stepscope.base.report import SCHEMA_VERSION, Unit
+from stepscope.base.findings import Unit
+from stepscope.base.report import SCHEMA_VERSION
 from stepscope.dialects import Kind
 from stepscope.model import frames
 from stepscope.model.table import AnyTable

@@ -8,7 +8,8 @@ from typing import get_args
 
 from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
 from stepscope.base import urls
-from stepscope.base.report import SCHEMA_VERSION, Severity
+from stepscope.base.findings import Severity
+from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import (
     Cancelled,

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from stepscope.base.report import Severity, Unit
+from stepscope.base.findings import Severity, Unit
 from stepscope.comparison.trends import FIGURES, Trend
 
 Name = TypeVar("Name", bound=str)

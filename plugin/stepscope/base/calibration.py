@@ -1,125 +1,121 @@
-"""What is won of the time that a finding claims: one factor a kind of change, with its source.
+"""Fraction of the claimed time that each kind of change saves, with its source.
 
-A claim is a set of times. `low` and `high` are the shares of it that a fix wins at least and at
-most. Where a change makes work faster by 1.5 to 4 times, it wins 1 - 1/1.5 to 1 - 1/4 of its time
+A claim is a set of times. `low` and `high` are the fractions of it that a fix saves at least and at
+most. A change that makes work 1.5 to 4 times as fast saves 1 - 1/1.5 to 1 - 1/4 of its time
 (`speedup`). A factor without a measurement behind it says that it is an estimate.
 """
 
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Factor:
-    """Shares (0 to 1) of the claimed time that are won at least and at most."""
+    """Fractions (0 to 1) of the claimed time that a fix saves at least and at most."""
 
     low: float
     high: float
     source: str
-    """Where the two numbers come from: a measurement, a paper, a data sheet, or an estimate."""
-    was: tuple[float, float] | None = None
-    """The two that stood here before pairs of recordings showed better; None: none did."""
+    """Origin of the two numbers: a measurement, a paper, a data sheet, or an estimate."""
+    previous: tuple[float, float] | None = None
+    """The two numbers before pairs of traces showed better ones; None: there were none."""
 
 
 def speedup(
-    low: float, high: float, source: str, *, was: tuple[float, float] | None = None
+    low: float, high: float, source: str, *, previous: tuple[float, float] | None = None
 ) -> Factor:
     """Return the factor of work that becomes `low` to `high` times as fast (both at least 1).
 
-    `was` are the two that stood here before, in times as well.
+    `previous` are the two earlier numbers, as speedups too.
     """
-    shares = (1 - 1 / was[0], 1 - 1 / was[1]) if was else None
-    return Factor(low=1 - 1 / low, high=1 - 1 / high, source=source, was=shares)
+    shares = (1 - 1 / previous[0], 1 - 1 / previous[1]) if previous else None
+    return Factor(1 - 1 / low, 1 - 1 / high, source, shares)
+
+
+def at_most(factor: Factor, times: float) -> Factor:
+    """Return the factor of work that can become at most `times` times as fast.
+
+    Its lower bound is then at most half of its upper bound.
+    """
+    high = 1 - 1 / max(1.0, times)
+    if high >= factor.high:
+        return factor
+    return Factor(min(factor.low, high / 2), high, factor.source)
+
+
+def part_of(factor: Factor, share: float) -> Factor:
+    """Return the factor if only a fraction (0 to 1) of the claimed time can be saved."""
+    return Factor(factor.low * share, factor.high * share, factor.source)
 
 
 EXPOSED_TIME = Factor(
-    low=0.75,
-    high=1.0,
-    source=(
-        "torch-tb-profiler's sample runs with 0 and 4 DataLoader workers: 0.84 and 0.77 of the "
-        "exposed loading was won"
-    ),
+    0.75,
+    1.0,
+    "torch-tb-profiler's sample runs with 0 and 4 DataLoader workers: they saved 0.84 and 0.77 of "
+    "the exposed loading",
 )
 EXPOSED_TIME_WITHOUT_DEVICE = Factor(
-    low=0.2,
-    high=1.0,
-    source=(
-        "recordings of three jobs, on two cores: with workers, of the exposed loading 0.52 was won "
-        "in sample_logs/dataloader, 0.88 in sample_logs/cifar_resnet18 and 0.92 in "
-        "sample_logs/lightning_fetch; in some ten more pairs of the same jobs, not kept, 0.46 to "
-        "0.56, 0.23 to 0.72 and 0.51 to 1.22. Workers take cores from computing, and a batch has "
-        "to be taken over from them"
-    ),
-    was=(0.4, 1.0),
+    0.2,
+    1.0,
+    "traces of three jobs, on two cores: workers saved 0.52 of the exposed loading in "
+    "sample_logs/dataloader, 0.88 in sample_logs/cifar_resnet18 and 0.92 in "
+    "sample_logs/lightning_fetch; in some ten more pairs of the same jobs, which were not "
+    "published, 0.46 to 0.56, 0.23 to 0.72 and 0.51 to 1.22. Workers take cores from computing, "
+    "and a batch has to be received from them",
+    (0.4, 1.0),
 )
-ALL_OF_IT = Factor(low=1.0, high=1.0, source="the work is not done any more")
+ALL_OF_IT = Factor(1.0, 1.0, "the work is no longer done")
 COMPILING_AGAIN = Factor(
-    low=1.0,
-    high=1.0,
-    source=(
-        "the work is not done any more. That at most the calls around it count as well was drawn "
-        "from sample_logs/changing_shapes, where 1.002 of the compiling was won"
-    ),
+    1.0,
+    1.0,
+    "the work is no longer done. That the calls around it count as well at most follows from "
+    "sample_logs/changing_shapes, where 1.002 of the compilation time was saved",
 )
-UP_TO_ALL = Factor(low=0.0, high=1.0, source="nothing says how much of it can be won")
-HALF_TO_ALL = Factor(low=0.5, high=1.0, source="an estimate: no pair of recordings measures it yet")
+UP_TO_ALL = Factor(0.0, 1.0, "nothing shows how much of it can be saved")
+HALF_TO_ALL = Factor(0.5, 1.0, "an estimate: no pair of traces measures it yet")
 LAYOUT_CONVERSIONS = Factor(
-    low=0.7,
-    high=1.0,
-    source=(
-        "an estimate: of the conversions those of the first input and the last output remain, and "
-        "those before operators that do not know channels_last"
-    ),
+    0.7,
+    1.0,
+    "an estimate: the conversions of the first input and the last output remain, and those before "
+    "operators without channels_last support",
 )
 AVOIDABLE_COPIES = Factor(
-    low=0.3,
-    high=1.0,
-    source="an estimate: some copies are needed, where a kernel wants its input in one piece",
+    0.3, 1.0, "an estimate: some copies are needed, since a kernel wants a contiguous input"
 )
 CONVOLUTION_ENGINES = speedup(
     1.0,
     1.5,
-    "an estimate: which algorithm is fastest depends on shape and device, and the one taken may be",
+    "an estimate: the fastest algorithm depends on shape and device, and may be the current one",
 )
 GATHERS = speedup(
-    1.0,
-    2.0,
-    "an estimate: a gather moves bytes, half of them where rows are stored in half precision",
+    1.0, 2.0, "an estimate: a gather moves bytes, half of them if rows are in half precision"
 )
 POINTWISE_CHAINS = Factor(
-    low=0.3,
-    high=0.75,
-    source=(
-        "an estimate, of all but the longest kernel of each chain: one fused kernel reads and "
-        "writes once, but also what each of them read and what is needed later"
-    ),
+    0.3,
+    0.75,
+    "an estimate, of all but the longest kernel of each chain: one fused kernel reads and writes "
+    "once, but also reads all inputs and writes all results that are needed later",
 )
 POINTWISE_CHAINS_ON_CPU = Factor(
-    low=0.75,
-    high=1.0,
-    source=(
-        "the recordings in sample_logs/compiled: eager, all but the longest of each chain take "
-        "42.6 ms of a step; compiled, the step is 49.2 ms shorter. Before, it was a share of whole "
-        "chains, which were 40.2 ms as they were told apart then"
-    ),
-    was=(0.6, 1.0),
+    0.75,
+    1.0,
+    "the traces in sample_logs/compiled: eager, all but the longest of each chain take 42.6 ms per "
+    "step; compiled, the step is 49.2 ms shorter. Before, it was a fraction of whole chains, which "
+    "took 40.2 ms by the earlier definition",
+    (0.6, 1.0),
 )
 EXPOSED_COMMUNICATION = Factor(
-    low=0.3,
-    high=1.0,
-    source=(
-        "an estimate: a part of it may be waiting for other ranks, and the last message of a "
-        "backward pass has nothing left to hide behind"
-    ),
+    0.3,
+    1.0,
+    "an estimate: a part of it may be waiting for other ranks, and the last message of a backward "
+    "pass cannot overlap with anything",
 )
 WAITING_FOR_A_LATE_RANK = Factor(
-    low=0.3,
-    high=1.0,
-    source=(
-        "the recordings in sample_logs/ranks: of 47.0 ms of waiting a step 15.2 were won (0.32) by "
-        "giving both ranks the same work, since that makes the rank that waited slower; a rank "
-        "that is slow of itself costs all of it"
-    ),
-    was=(0.5, 1.0),
+    0.3,
+    1.0,
+    "the traces in sample_logs/ranks: giving both ranks the same work saved 15.2 of 47.0 ms of "
+    "waiting per step (0.32), since that makes the rank that waited slower; a rank that is slow "
+    "for other reasons costs all of it",
+    (0.5, 1.0),
 )
 TF32_PRODUCTS = speedup(
     2,
@@ -137,12 +133,10 @@ SIXTEEN_BIT_FROM_TF32 = speedup(
     1.2, 2, "the devices' data sheets: twice the peak, and half of the memory traffic"
 )
 ALIGNED_PRODUCTS = speedup(
-    1.1, 2, "an estimate from NVIDIA's guide on matrix products: no recording measures it yet"
+    1.1, 2, "an estimate from NVIDIA's guide on matrix products: no trace measures it yet"
 )
 ALIGNED_PRODUCTS_ON_OLDER_UNITS = speedup(
-    1.1,
-    3,
-    "an estimate: aligned operands get the instructions of the device's own generation as well",
+    1.1, 3, "an estimate: aligned operands also get the device's own generation of instructions"
 )
 FUSED_ATTENTION = speedup(
     1.5,
@@ -163,35 +157,30 @@ DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
     "a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times); convolutions "
     "6.9 times in sample_logs/precision, and 7.4 times in sample_logs/double_precision (images of "
     "96²; of 64² 9.5 times, of 32² 13.5 times)",
-    was=(2, 7),
+    previous=(2, 7),
 )
 DOUBLE_PRECISION_ON_CPU = speedup(
     1.2,
     6,
     "batch normalisation 1.4 (forward) and 2.5 times in sample_logs/precision; in "
-    "sample_logs/double_precision it and ReLU 5.7 times, adding 6.9 times (what does not fit the "
+    "sample_logs/double_precision it and ReLU 5.7 times, adding 6.9 times (for data beyond the "
     "cache), pooling 1.25 times",
-    was=(1.3, 2.5),
+    previous=(1.3, 2.5),
 )
-NO_CASTS = Factor(
-    low=0.3, high=1.0, source="an estimate: some conversions remain, at the model's borders"
-)
+NO_CASTS = Factor(0.3, 1.0, "an estimate: some conversions remain, at the model's borders")
 FLOAT8_PRODUCTS = speedup(
     1.2,
     1.8,
     "torchao's float8 training: whole steps 1.25 times as fast on 8 H100, up to 1.5 times on 512; "
-    "twice the peak, less what scaling and converting take",
+    "twice the peak, less the time for scaling and converting",
 )
-
 UPDATE_KERNELS = speedup(
     1.0,
     2.2,
-    "a count of what an update reads and writes of each parameter: SGD with momentum 11 times in "
-    "four kernels, 5 times in a fused one; `foreach` alone saves launches, and no traffic",
+    "the reads and writes of an update per parameter: SGD with momentum 11 in four kernels, 5 in a "
+    "fused one; `foreach` alone saves launches, and no traffic",
 )
-FUSED_UPDATE = Factor(
-    low=0.0, high=0.5, source="an estimate: what is left of a `foreach` update is short already"
-)
+FUSED_UPDATE = Factor(0.0, 0.5, "an estimate: the rest of a `foreach` update is short already")
 BFLOAT16_ON_CPU = speedup(
     1.5,
     4.0,
@@ -203,9 +192,9 @@ FUSED_MOMENTS_ON_CPU = speedup(
     8.0,
     "measured on one and two threads of an EPYC, 2 to 400 parameters of 256 to 9 M numbers: Adam "
     "and AdamW 1.7 to 9.7 times as fast in the fused update, Adagrad 1.8 to 3.4 times; `foreach` "
-    "is no help there: with more than 16 k numbers it was slower than the loop. None of that was "
-    "kept; in sample_logs/optimizer, which was at hand, the loop's update is 4.1 times as fast "
-    "fused, that of `foreach` 3.1 times",
+    "does not help there: with more than 16 k numbers it was slower than the loop. None of these "
+    "traces is published; in sample_logs/optimizer the fused update is 4.1 times as fast as the "
+    "loop and 3.1 times as fast as `foreach`",
 )
 FUSED_MOMENTUM_ON_CPU = speedup(
     1.0,
@@ -214,134 +203,87 @@ FUSED_MOMENTUM_ON_CPU = speedup(
     "the smallest parameters; without momentum 0.7 to 1.3 times",
 )
 ZEROING_ON_CPU = Factor(
-    low=0.0,
-    high=0.7,
-    source=(
-        "measured on one thread of an EPYC: 200 gradients of 64 kB took 0.96 ms to fill and 0.28 "
-        "to free; 50 of 1 MB took no longer to fill than to free"
-    ),
+    0.0,
+    0.7,
+    "measured on one thread of an EPYC: 200 gradients of 64 kB took 0.96 ms to fill and 0.28 to "
+    "free; 50 of 1 MB took no longer to fill than to free",
 )
 CLIPPING_ON_CPU = Factor(
-    low=0.05,
-    high=0.35,
-    source=(
-        "measured on one thread of an EPYC: with `foreach` 7 to 36 % less (50 gradients of 1 MB; "
-        "50 of 16 kB)"
-    ),
+    0.05,
+    0.35,
+    "measured on one thread of an EPYC: with `foreach` 7 to 36 % less (50 gradients of 1 MB; 50 of "
+    "16 kB)",
 )
-
-
-def at_most(factor: Factor, times: float) -> Factor:
-    """Return the factor where the work cannot become more than so many times as fast.
-
-    What is won at least is then at most half of what is won at most.
-    """
-    high = 1 - 1 / max(1.0, times)
-    if high >= factor.high:
-        return factor
-    return Factor(low=min(factor.low, high / 2), high=high, source=factor.source)
-
-
 FEWER_LAUNCHES = Factor(
-    low=0.5,
-    high=1.0,
-    source=(
-        "an estimate: a graph's replay leaves gaps of about 1 µs, torch.compile alone launches "
-        "about half as many kernels"
-    ),
+    0.5,
+    1.0,
+    "an estimate: a graph's replay leaves gaps of about 1 µs, torch.compile alone launches about "
+    "half as many kernels",
 )
 FUSED_LAUNCHES = Factor(
-    low=0.25,
-    high=1.0,
-    source="an estimate: chains of pointwise kernels become one, others stay as they are",
+    0.25, 1.0, "an estimate: chains of pointwise kernels become one kernel, others stay"
 )
 FUSED_SHORT_KERNELS = speedup(
-    1.1, 2.0, "an estimate: what is fused is read and written once, where each kernel did so"
+    1.1, 2.0, "an estimate: fused kernels read and write once, separate kernels once each"
 )
 ROUND_TRIP_COPIES = Factor(
-    low=0.75,
-    high=1.0,
-    source=(
-        "an estimate: the device has to do what the host did between the copies; in "
-        "sample_logs/synthetic_host_device_pingpong 0.94 of their time was won, beside all of the "
-        "idle time"
-    ),
+    0.75,
+    1.0,
+    "an estimate: the device has to do the host's work between the copies; in "
+    "sample_logs/synthetic_host_device_pingpong 0.94 of their time was saved, besides all of the "
+    "idle time",
 )
 GARBAGE_COLLECTION = Factor(
-    low=0.75,
-    high=1.0,
-    source=(
-        "an estimate: what is collected less often takes longer; a recording on a CPU, not kept, "
-        "won 162 of 162 ms without `gc.collect()` in each step"
-    ),
+    0.75,
+    1.0,
+    "an estimate: less frequent collections take longer; an unpublished trace on a CPU saved 162 "
+    "of 162 ms without `gc.collect()` in each step",
 )
 LARGER_BATCH_ON_CPU = Factor(
-    low=0.2,
-    high=1.0,
-    source=(
-        "n times the batch pays a step's calls once instead of n times: twice the batch wins half "
-        "of them, none more than all. What short operators compute grows with the batch, though: "
-        "16 times the batch won 0.75 of the claimed time in sample_logs/batch_size, and 8 times "
-        "0.73 in sample_logs/cifar_resnet18; at least, an estimate for operators that take nearly "
-        "as long as the limit, which compute for most of that. Nothing else confirms it yet"
-    ),
+    0.2,
+    1.0,
+    "n times the batch pays a step's calls once instead of n times: twice the batch saves half of "
+    "them, none more than all. The compute time of short operators grows with the batch, though: "
+    "16 times the batch saved 0.75 of the claimed time in sample_logs/batch_size, and 8 times 0.73 "
+    "in sample_logs/cifar_resnet18; the lower bound is an estimate for operators that take nearly "
+    "as long as the limit, most of it for computing. Nothing else confirms it yet",
 )
 LOOP_OF_SLICES = Factor(
-    low=0.75,
-    high=1.0,
-    source=(
-        "a recording on a CPU, not kept: adding up the sums of 200 rows of 32 took 1.24 ms in a "
-        "loop, and as one operator won 1.34 ms of the step; at least, an estimate for larger rows"
-    ),
+    0.75,
+    1.0,
+    "an unpublished trace on a CPU: adding up the sums of 200 rows of 32 took 1.24 ms in a loop, "
+    "and one operator saved 1.34 ms of the step; the lower bound is an estimate for larger rows",
 )
-
-
-def part_of(factor: Factor, share: float) -> Factor:
-    """Return the factor where no more than a share (0 to 1) of the claimed time can be won."""
-    return Factor(low=factor.low * share, high=factor.high * share, source=factor.source)
-
-
 CPU_TO_DEVICE = Factor(
-    low=0.0,
-    high=0.73,
-    source=(
-        "an estimate: in a public tutorial an epoch of ResNet-18 on CIFAR-10 took 78 s on the CPU "
-        "and 21 s on a GPU, all else included; a small model may win nothing"
-    ),
+    0.0,
+    0.73,
+    "an estimate: in a public tutorial an epoch of ResNet-18 on CIFAR-10 took 78 s on the CPU and "
+    "21 s on a GPU, all else included; a small model may save nothing",
 )
 LONG_CALLS_TO_DEVICE = Factor(
-    low=0.5,
-    high=0.73,
-    source=(
-        "an estimate: the same tutorial; a device computes convolutions and products that take a "
-        "processor 1 ms and more at least twice as fast, and their launches are a hundredth of that"
-    ),
+    0.5,
+    0.73,
+    "an estimate: the same tutorial; a device computes convolutions and products that take a "
+    "processor 1 ms and more at least twice as fast, and their launches are a hundredth of that",
 )
 NUMPY_TO_TENSORS = Factor(
-    low=0.5,
-    high=1.0,
-    source=(
-        "the recordings in sample_logs/masking: on the CPU 0.51 of the time without operators was "
-        "won by doing the same in torch; on a device nearly all (over 100 times as fast in a "
-        "public tutorial)"
-    ),
+    0.5,
+    1.0,
+    "the traces in sample_logs/masking: on the CPU, doing the same in torch saved 0.51 of the time "
+    "without operators; on a device nearly all (over 100 times as fast in a public tutorial)",
 )
 UNSEEN_PYTHON = Factor(
-    low=0.0,
-    high=1.0,
-    source="an estimate: without stacks nothing tells what runs there, or whether it can go",
+    0.0, 1.0, "an estimate: without stacks it is unknown what runs there, and if it can be avoided"
 )
 TUNED_PRODUCTS_SHARE = 0.75
-"""Of the roofline: what tuned products reach at least, the lower end of TraceLens' band."""
+"""Fraction of the roofline that tuned products reach at least: the lower end of TraceLens' band."""
 
 
 def up_to_roofline(reached: float) -> Factor:
-    """Return the factor of products that reach a share of the roofline (0 to 1)."""
+    """Return the factor of products that reach a fraction of the roofline (0 to 1)."""
     return Factor(
-        low=0.0,
-        high=max(0.0, 1 - reached / TUNED_PRODUCTS_SHARE),
-        source=(
-            "TraceLens: tuned products reach 75 to 100 % of the roofline; whether these shapes do "
-            "is known only by trying"
-        ),
+        0.0,
+        max(0.0, 1 - reached / TUNED_PRODUCTS_SHARE),
+        "TraceLens: tuned products reach 75 to 100 % of the roofline; only a trial shows whether "
+        "these shapes do",
     )

@@ -1,4 +1,4 @@
-"""What the user can set, by an option or in the environment, read once and frozen."""
+"""User settings from options and the environment, read once and frozen."""
 
 import os
 import re
@@ -10,68 +10,68 @@ from stepscope.base import host_limits
 from stepscope.base.errors import UsageError
 
 MEMORY_SHARE = 0.5
-"""Of the memory that is free at the start, what is ours where the user does not say it."""
+"""Default fraction of the memory that is free at the start."""
 LEAST_MEMORY_BYTES = 256 * 2**20
-"""With less than this not even a small recording can be read."""
+"""Least memory with which a small trace can be read."""
 MOST_JOBS = 16
-"""Unless the user says more: by then it is the disk that is slow."""
+"""Default limit: beyond it the disk is the bottleneck."""
 SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MANY_RECORDINGS = 16
-"""A run of so many is worth being remembered, whether or not the user said so."""
+"""Runs with so many traces get summaries by default."""
 OFF = frozenset({"", "0", "no", "off", "false"})
 ON = frozenset({"1", "yes", "on", "true"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheSettings:
-    """Whether what was read is kept on disk, and how much of it."""
+    """Location and size of the cache of parsed traces."""
 
     folder: str | None = None
-    """Where; the user's own cache folder where it is empty, nowhere where it is None.
-    `STEPSCOPE_CACHE` is a folder, or `1`."""
+    """The user's own cache folder if empty, no cache if None. `STEPSCOPE_CACHE` is a folder, or
+    `1`."""
     worth_bytes: int = 200_000_000
-    """JSON from which keeping it pays: less is read anew as fast. `STEPSCOPE_CACHE_FROM`."""
+    """Least JSON size of cached files: less is read again as fast. `STEPSCOPE_CACHE_FROM`."""
     bound_bytes: int = 10 * 2**30
-    """Beyond that, what was used least lately is removed. `STEPSCOPE_CACHE_SIZE`."""
+    """Size limit; the least recently used files are removed. `STEPSCOPE_CACHE_SIZE`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SummarySettings:
-    """Whether summaries of recordings are kept, so that these need not be read again."""
+    """Location and size of the stored summaries of traces."""
 
     location: str | None = None
-    """A folder or an address; the user's own cache folder where it is empty, nowhere where it is
-    None. `STEPSCOPE_SUMMARIES` is a place, `1` or `0`."""
+    """A folder or URL; the user's own cache folder if empty, nothing is stored if None.
+    `STEPSCOPE_SUMMARIES` is a location, `1` or `0`."""
     least_count: int = 1
-    """Recordings of a run from which on theirs are kept."""
+    """Least number of traces of a run whose summaries are stored."""
     bound_bytes: int = 10 * 2**30
-    """Beyond that, of a local place, what was used least lately is removed.
+    """Size limit of a local folder; the least recently used files are removed.
     `STEPSCOPE_SUMMARIES_SIZE`."""
 
     def is_for(self, count: int) -> bool:
-        """Tell whether the recordings of a run of so many are kept."""
+        """Return whether the summaries of a run with `count` traces are stored."""
         return self.location is not None and count >= self.least_count
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How much memory and how many cores reading may take, and what is kept of what was read."""
+    """Memory and cores for reading, and the caches."""
 
     memory_bytes: int = 4 * 2**30
-    """For the files being read and the recordings that are kept, together. `STEPSCOPE_MEMORY`."""
+    """For the files being read and the cached traces, together. `STEPSCOPE_MEMORY`."""
     jobs: int = 2
     """Files read at once. `STEPSCOPE_JOBS`."""
     rescan_seconds: int = 10
-    """Pause between two looks for new files. `STEPSCOPE_RESCAN_SECONDS`."""
+    """Pause between two scans for new files. `STEPSCOPE_RESCAN_SECONDS`."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     summaries: SummarySettings = field(default_factory=SummarySettings)
     scheduler: str = ""
-    """The Dask scheduler whose workers read the files, or the file that tells its address; where it
-    is empty, this machine reads them. `STEPSCOPE_SCHEDULER`, or else `DASK_SCHEDULER_ADDRESS`."""
+    """Address of the Dask scheduler whose workers read the files, or a file with its address; if
+    empty, this machine reads them. `STEPSCOPE_SCHEDULER`, or else `DASK_SCHEDULER_ADDRESS`."""
 
 
-def settings(  # noqa: PLR0913 (each is something a user may say)
+def settings(  # noqa: PLR0913 (one argument a setting)
     environment: Mapping[str, str] = os.environ,
     *,
     jobs: int | None = None,
@@ -80,10 +80,9 @@ def settings(  # noqa: PLR0913 (each is something a user may say)
     summaries: str | None = None,
     scheduler: str | None = None,
 ) -> Settings:
-    """Return the user's settings; what is given here goes before the environment.
+    """Return the user's settings; arguments take precedence over the environment.
 
-    Without a word of the user, memory is a share of what is free now, and there are as many jobs
-    as cores.
+    By default, memory is a fraction of the free memory, and there are as many jobs as cores.
 
     Raises:
         UsageError: a value is no number, no size, or too small.
@@ -105,7 +104,7 @@ def size_bytes(text: str, name: str) -> int:
     """Return a size like `8G`, `512M` or `1.5GiB` in bytes; units are powers of 1024.
 
     Raises:
-        UsageError: it is no size; `name` says what was set to it.
+        UsageError: it is no size; `name` is the setting for the message.
     """
     match = SIZE.fullmatch(text.strip())
     if match is None:
@@ -114,36 +113,36 @@ def size_bytes(text: str, name: str) -> int:
     return int(float(match["number"]) * UNITS[match["unit"].upper()])
 
 
-def _jobs(environment: Mapping[str, str], given: int | None) -> int:
-    if given is None:
+def _jobs(environment: Mapping[str, str], option: int | None) -> int:
+    if option is None:
         return _whole(environment, "STEPSCOPE_JOBS", min(host_limits.core_count(), MOST_JOBS))
-    return _whole({"jobs": str(given)}, "jobs", 1)
+    return _whole({"jobs": str(option)}, "jobs", 1)
 
 
-def _memory_bytes(environment: Mapping[str, str], given: str | None) -> int:
-    name = "--memory" if given else "STEPSCOPE_MEMORY"
-    text = given or environment.get(name, "").strip()
+def _memory_bytes(environment: Mapping[str, str], option: str | None) -> int:
+    name = "--memory" if option else "STEPSCOPE_MEMORY"
+    text = option or environment.get(name, "").strip()
     if not text:
         return max(LEAST_MEMORY_BYTES, int(host_limits.available_bytes() * MEMORY_SHARE))
-    if (wanted := size_bytes(text, name)) >= LEAST_MEMORY_BYTES:
-        return wanted
+    if (size := size_bytes(text, name)) >= LEAST_MEMORY_BYTES:
+        return size
     msg = f"{name} is {text!r}: less than {LEAST_MEMORY_BYTES // 2**20}M reads nothing"
     raise UsageError(msg)
 
 
-def _scheduler(environment: Mapping[str, str], given: str | None) -> str:
-    if given is not None:
-        return given.strip()
-    said = environment.get("STEPSCOPE_SCHEDULER", "").strip()
-    return said or environment.get("DASK_SCHEDULER_ADDRESS", "").strip()
+def _scheduler(environment: Mapping[str, str], option: str | None) -> str:
+    if option is not None:
+        return option.strip()
+    setting = environment.get("STEPSCOPE_SCHEDULER", "").strip()
+    return setting or environment.get("DASK_SCHEDULER_ADDRESS", "").strip()
 
 
-def _cache(environment: Mapping[str, str], given: str | None) -> CacheSettings:
+def _cache(environment: Mapping[str, str], option: str | None) -> CacheSettings:
     default = CacheSettings()
-    text = (environment.get("STEPSCOPE_CACHE", "") if given is None else given).strip()
+    text = (environment.get("STEPSCOPE_CACHE", "") if option is None else option).strip()
     is_on = text.lower() not in OFF
     if is_on and find_spec("pyarrow") is None:
-        msg = "to keep traces on disk needs pyarrow: pip install 'stepscope[cache]'"
+        msg = "caching traces on disk needs pyarrow: pip install 'stepscope[cache]'"
         raise UsageError(msg)
     folder = "" if text.lower() in ON else text
     return CacheSettings(
@@ -153,29 +152,29 @@ def _cache(environment: Mapping[str, str], given: str | None) -> CacheSettings:
     )
 
 
-def _is_cache_refused(environment: Mapping[str, str], given: str | None) -> bool:
-    """Tell whether the user said that nothing is to be kept; without a word, nobody did."""
-    said = environment.get("STEPSCOPE_CACHE", "").strip() or None if given is None else given
-    return said is not None and said.strip().lower() in OFF
+def _is_cache_refused(environment: Mapping[str, str], option: str | None) -> bool:
+    """Return whether the user turned the cache off."""
+    setting = environment.get("STEPSCOPE_CACHE", "").strip() or None if option is None else option
+    return setting is not None and setting.strip().lower() in OFF
 
 
 def _summaries(
-    environment: Mapping[str, str], given: str | None, *, is_cache_refused: bool
+    environment: Mapping[str, str], option: str | None, *, is_cache_refused: bool
 ) -> SummarySettings:
-    """Return where summaries are kept; without a word of the user, those of large runs are."""
-    said = (environment.get("STEPSCOPE_SUMMARIES", "") if given is None else given).strip()
+    """Return the summary settings; by default, only large runs get summaries."""
+    setting = (environment.get("STEPSCOPE_SUMMARIES", "") if option is None else option).strip()
     bound_bytes = _size(environment, "STEPSCOPE_SUMMARIES_SIZE", SummarySettings().bound_bytes)
     can_keep = find_spec("pyarrow") and find_spec("platformdirs")
-    if not said and can_keep and not is_cache_refused:
+    if not setting and can_keep and not is_cache_refused:
         return SummarySettings(location="", least_count=MANY_RECORDINGS, bound_bytes=bound_bytes)
-    if not said or said.lower() in OFF:
+    if not setting or setting.lower() in OFF:
         return SummarySettings(bound_bytes=bound_bytes)
-    place = "" if said.lower() in ON else said
-    missing = [each for each in ("pyarrow", "platformdirs") if find_spec(each) is None]
-    if "pyarrow" in missing or (missing and not place):
-        msg = f"to keep summaries needs {missing[0]}: pip install 'stepscope[cache]'"
+    location = "" if setting.lower() in ON else setting
+    missing = [package for package in ("pyarrow", "platformdirs") if find_spec(package) is None]
+    if "pyarrow" in missing or (missing and not location):
+        msg = f"storing summaries needs {missing[0]}: pip install 'stepscope[cache]'"
         raise UsageError(msg)
-    return SummarySettings(location=place, bound_bytes=bound_bytes)
+    return SummarySettings(location=location, bound_bytes=bound_bytes)
 
 
 def _size(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -1,14 +1,14 @@
-"""Every error raised on purpose.
+"""All errors that stepscope raises on purpose.
 
 ```
 StepscopeError
-├── UnreadableError      a file or folder that cannot be used: path, what is wrong, what to do
-├── MissingDataError     this trace does not hold what an analysis or rule needs
-│   └── NotApplicableError   and never could: it has nothing of what is asked about
-├── UsageError           the caller asked for something that does not exist
-└── UnknownNameError        no run, recording or table of that name
+├── UnreadableError      a file or folder that cannot be used: path, problem, remedy
+├── MissingDataError     this trace lacks the data that an analysis or rule needs
+│   └── NotApplicableError   and never could have it: it holds nothing of the kind
+├── UsageError           the caller requested something that does not exist
+└── UnknownNameError     no run, trace or table of that name
 ```
-Messages are for users: what, where, what to do. `in_one_line` tells of errors that nobody foresaw.
+Messages are for users: problem, location, remedy. `in_one_line` describes unforeseen errors.
 """
 
 import errno
@@ -19,7 +19,7 @@ from stepscope.base.deprecation import deprecated_names
 from stepscope.base.urls import redacted
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""What a system says where nothing more can be written."""
+"""Codes of systems that have no room left for files."""
 
 
 class StepscopeError(Exception):
@@ -29,7 +29,7 @@ class StepscopeError(Exception):
 class UnreadableError(StepscopeError):
     """A file or folder cannot be used; `message` and `remedy` are sentences without the path.
 
-    `path` is as it may be shown: an address without its secrets.
+    `path` is for display: a URL without its secrets.
     """
 
     def __init__(self, path: str, message: str, remedy: str) -> None:
@@ -39,12 +39,12 @@ class UnreadableError(StepscopeError):
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[type["UnreadableError"], tuple[str, str, str]]:
-        """Let the error cross a process boundary."""
+        """Support pickling, for other processes."""
         return type(self), (self.path, self.message, self.remedy)
 
 
 class MissingDataError(StepscopeError):
-    """The trace does not hold what is needed; `remedy` is the line of code that records it."""
+    """The trace lacks required data; `remedy` is the line of code that records it."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
@@ -53,31 +53,28 @@ class MissingDataError(StepscopeError):
 
 
 class NotApplicableError(MissingDataError):
-    """The trace has nothing of what is asked about: a rule on ranks, and there is one process.
-
-    Nothing has to be recorded for it, so there is no remedy.
-    """
+    """The trace holds nothing of the kind, such as ranks in a trace of one process; no remedy."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
 
 
 class UsageError(StepscopeError):
-    """The caller asked for something that does not exist or does not fit."""
+    """The caller requested something that does not exist or does not fit."""
 
 
 class UnknownNameError(StepscopeError):
-    """No run, recording or table has that name."""
+    """No run, trace or table has that name."""
 
 
 def in_one_line(error: BaseException, path: str = "") -> str:
-    """Return what an unforeseen error is and where it was raised, for a log: no traceback.
+    """Return an error with its location in the source, for a log.
 
-    The secrets of the address that was read are left out.
+    Secrets of the URL `path` are removed.
     """
     frames = extract_tb(error.__traceback__)
-    where = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {redacted(str(error), path)}{where}"
+    location = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {redacted(str(error), path)}{location}"
 
 
 def as_unreadable(path: str, error: Exception) -> UnreadableError:
@@ -87,7 +84,7 @@ def as_unreadable(path: str, error: Exception) -> UnreadableError:
     if isinstance(error, MemoryError):
         message, remedy = "This needs more memory than there is.", "Record fewer steps."
     elif isinstance(error, OSError) and error.errno in NO_ROOM:
-        message = f"There is no room to write what was found ({in_one_line(error, path)})."
+        message = f"There is no room to write the result ({in_one_line(error, path)})."
         remedy = "Make room on that disk, or set TMPDIR to a folder on a larger one."
     else:
         message = f"stepscope failed on this file ({in_one_line(error, path)})."

@@ -1,6 +1,6 @@
-"""Numbers as words for people: durations, bytes, shares, counts; three significant digits.
+"""Numbers as text for people: durations, bytes, fractions, counts; three significant digits.
 
-The one place in Python where a number becomes text; `frontend/src/core/format.ts` is its twin.
+All of Python's number formatting is here; `frontend/src/core/format.ts` is its twin.
 """
 
 import math
@@ -29,7 +29,7 @@ def duration(time_ns: float) -> str:
 
 
 def clock(time_ns: float) -> str:
-    """Return a time to wait in minutes and seconds, as a clock shows it: `1:05`, `1:00:05`."""
+    """Return a waiting time in minutes and seconds: `1:05`, `1:00:05`."""
     minutes, seconds = divmod(math.ceil(time_ns / 1e9), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
@@ -44,7 +44,7 @@ def size(count_bytes: float) -> str:
 
 
 def share(fraction: float) -> str:
-    """Return a share in percent: `33.9 %`; what is there but tiny says so."""
+    """Return a fraction in percent: `33.9 %`, `< 0.1 %`."""
     if 0 < fraction < 0.001:
         return "< 0.1 %"
     return f"{fraction * 100:.1f} %"
@@ -56,15 +56,12 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def number_ranges(numbers: Iterable[int], most: int = 12) -> str:
-    """Return whole numbers as ranges: `3-9, 12`; beyond `most` ranges it says that there are more.
-
-    Numbers that rise by one belong to one range; each is written once.
-    """
+    """Return whole numbers as ranges: `3-9, 12`; `…` stands for those beyond `most` ranges."""
     ranges: list[list[int]] = []
     for number in sorted(set(numbers)):
         if ranges and number == ranges[-1][1] + 1:
             ranges[-1][1] = number
         else:
             ranges.append([number, number])
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
-    return ", ".join(words[:most]) + (", …" if len(words) > most else "")
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")

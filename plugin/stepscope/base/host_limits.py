@@ -1,7 +1,4 @@
-"""What this machine, or the container around us, gives: cores, memory, and a limit of our own.
-
-What is read here of `/proc` and `/sys/fs/cgroup` are the kernel's answers, nobody's files.
-"""
+"""Cores and memory of this machine, or of its container, from `/proc` and `/sys/fs/cgroup`."""
 
 import os
 from collections.abc import Iterator
@@ -16,14 +13,14 @@ except ImportError:  # Windows
 
 ROOT = Path("/")
 UNKNOWN_BYTES = 4 * 2**30
-"""Where a platform does not tell how much memory it has."""
+"""Assumed memory of platforms that do not report it."""
 FREE_SHARE = 0.5
-"""Of all memory, what counts as free where a platform tells no more than that."""
+"""Assumed free fraction of the memory on platforms that report only its size."""
 CGROUPS = Path("sys/fs/cgroup")
 
 
 def core_count(root: Path = ROOT) -> int:
-    """Return how many cores this process may use, at least 1."""
+    """Return the number of cores that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:
@@ -32,28 +29,25 @@ def core_count(root: Path = ROOT) -> int:
 
 
 def available_bytes(root: Path = ROOT) -> int:
-    """Return how much more memory this process may take before the machine, or its cgroup, is full.
+    """Return the memory that the machine, or the process's cgroup, still has for this process.
 
-    Where the platform does not say that (Windows, macOS), it is a guess.
+    On platforms that do not report it (Windows, macOS), it is a guess.
     """
     return max(0, min([_machine_bytes(root), *_cgroup_bytes(root)]))
 
 
 def private_bytes() -> int | None:
-    """Return how much memory this process has of its own; None where the platform does not tell.
-
-    It is what RLIMIT_DATA counts.
-    """
+    """Return the private memory of this process (the size of RLIMIT_DATA); None if unknown."""
     return _kilobytes(_text(ROOT / "proc/self/status"), "VmData")
 
 
 def resident_bytes() -> int:
-    """Return how much of the machine's memory this process takes; 0 where that is not told."""
+    """Return the resident memory of this process; 0 if unknown."""
     return _kilobytes(_text(ROOT / "proc/self/status"), "VmRSS") or 0
 
 
 def release_freed_memory() -> None:
-    """Have the C library give the system what this process has freed, where it can."""
+    """Make the C library return freed memory to the system, if it can."""
     import ctypes  # noqa: PLC0415 (only reader processes need it)
 
     trim = None if os.name == "nt" else getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -63,16 +57,16 @@ def release_freed_memory() -> None:
 
 @contextmanager
 def data_limit(more_bytes: int | None) -> Iterator[None]:
-    """Let this process take so much memory on top of what it holds, then raise `MemoryError`.
+    """Let this process take `more_bytes` more memory, then raise `MemoryError`.
 
-    It does nothing where the platform has no such limit (Windows, macOS).
+    It does nothing on platforms without such a limit (Windows, macOS).
     """
-    held = private_bytes()
-    if more_bytes is None or held is None or os.name == "nt":
+    private = private_bytes()
+    if more_bytes is None or private is None or os.name == "nt":
         yield
         return
     before, most = resource.getrlimit(resource.RLIMIT_DATA)
-    allowed = [held + more_bytes, *(bound for bound in (before, most) if bound >= 0)]
+    allowed = [private + more_bytes, *(bound for bound in (before, most) if bound >= 0)]
     resource.setrlimit(resource.RLIMIT_DATA, (min(allowed), most))
     try:
         yield
@@ -91,7 +85,7 @@ def _machine_bytes(root: Path) -> int:
 
 
 def _cgroup_bytes(root: Path) -> Iterator[int]:
-    """Yield what is left of the memory of each cgroup that this process is in."""
+    """Yield the free memory of each cgroup of this process."""
     for folder in _cgroups(root, "", "memory"):
         limit = _number(folder, "memory.max", "memory.limit_in_bytes")
         used = _number(folder, "memory.current", "memory.usage_in_bytes")
@@ -100,7 +94,7 @@ def _cgroup_bytes(root: Path) -> Iterator[int]:
 
 
 def _file_cache_bytes(folder: Path) -> int:
-    """Return what a cgroup holds of files and gives back when memory is short."""
+    """Return the file cache of a cgroup, which is freed when memory is short."""
     for line in _text(folder / "memory.stat").splitlines():
         name, _, number = line.partition(" ")
         if name in {"inactive_file", "total_inactive_file"} and number.isdecimal():
@@ -118,16 +112,16 @@ def _core_quotas(root: Path) -> Iterator[int]:
 
 
 def _cgroups(root: Path, *controllers: str) -> Iterator[Path]:
-    """Yield the folder of each cgroup that limits us, and of those around it.
+    """Yield the folders of the cgroups that limit this process, and their parents.
 
-    `""` is the one hierarchy of version 2. Inside a container the path may be the host's; then the
-    mount's own folder is the container's.
+    `""` is the hierarchy of version 2. In a container the path may be the host's; then the mount's
+    own folder is the container's.
     """
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, names, path = line.split(":", 2)
         for controller in set(controllers).intersection(names.split(",")):
-            own = PurePosixPath(path)
-            for folder in (own, *own.parents):
+            cgroup = PurePosixPath(path)
+            for folder in (cgroup, *cgroup.parents):
                 yield root / CGROUPS / controller / str(folder).lstrip("/")
 
 

@@ -1,4 +1,4 @@
-"""What stepscope hands out: the answers about a log, as frozen wire types.
+"""Reports on jobs, runs, workers and files as frozen wire types.
 
 `stepscope advise --format json` prints one `Report`; its JSON Schema is `stepscope schema`.
 Fields are only ever added within a schema number. Every number's name ends in its unit:
@@ -9,208 +9,28 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA_VERSION = 1
+from stepscope.base import findings
+from stepscope.base.deprecation import deprecated_names
+from stepscope.base.findings import Outcome, Severity, Unit
 
-Severity = Literal["critical", "warning", "info"]
-Confidence = Literal["high", "medium", "low"]
-Status = Literal[
-    "found", "rejected", "passed", "cannot-tell", "not-applicable", "failed", "suppressed"
-]
-"""What a rule said of a recording: `found` something to change; `rejected` what looks like a fault
-and costs nothing here; `passed`: it looked and there is nothing; `cannot-tell`: what it needs was
-not recorded, or is damaged; `not-applicable`: the recording has nothing of what it is about;
-`failed`: a defect of the rule; `suppressed`: found, and put aside by a person with a reason."""
-Effort = Literal["flag", "hour", "day"]
-"""What a fix takes: an argument or a line; an hour of who knows the code; a day or more."""
-Risk = Literal["none", "numerics", "memory", "behaviour"]
-"""What a fix may change beside the time: results, the memory needed, or what the program does."""
-LifeCycle = Literal["preview", "stable", "deprecated"]
-SuppressedBy = Literal["", "configuration", "baseline", "recording"]
-BaselineState = Literal["", "new", "unchanged", "worse"]
-View = Literal[
-    "advice",
-    "overview",
-    "timeline",
-    "operators",
-    "kernels",
-    "flame",
-    "modules",
-    "memory",
-    "distributed",
-    "compare",
-    "trends",
-    "runs",
-    "health",
-]
-Unit = Literal["ns", "bytes", "share", "count", "bytes/s", "text", "code"]
+SCHEMA_VERSION = 1
 Nature = Literal["damage", "gap", "note"]
 Effect = Literal["none", "low", "withheld"]
 
 
-class Link(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A place in the page that shows what a piece of evidence is about."""
-
-    view: View
-    search: str | None = None
-    """Text for the view's search box."""
-    group: str | None = None
-    """The grouping that the view's table should use."""
-    step: int | None = None
-    """The number in `ProfilerStep#N`."""
-    start_ns: int | None = None
-    end_ns: int | None = None
-    trace: str | None = None
-    """Opaque id of the recording, where it is another than the outcome's."""
-    source: str | None = None
-    """A line of the user's program: `train.py(12): forward`."""
-    rank: int | None = None
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """One measured fact behind a finding: a label, a value with its unit, and where to see it."""
-
-    label: str
-    value: int | float | str
-    unit: Unit
-    link: Link | None = None
-
-
-class EventReference(msgspec.Struct, frozen=True):
-    """One event of the trace that shows the problem."""
-
-    name: str
-    track: str
-    """Where it ran: `thread 4711`, `GPU 0 stream 7`."""
-    start_ns: int
-    """From the trace's first event."""
-    duration_ns: int
-    detail: str = ""
-    """What matters about it here: bytes and direction, the source line, the owning operator."""
-    event: int | None = None
-    """Its place among the events of the file, which names it in every table; None: unknown."""
-
-
-class EvidenceColumn(msgspec.Struct, frozen=True):
-    """A column of a table of evidence, and how its cells are to be read."""
-
-    label: str
-    unit: Unit
-
-
-class EvidenceRow(msgspec.Struct, frozen=True):
-    """A row of a table of evidence; a cell is None where its value is not known."""
-
-    cells: tuple[int | float | str | None, ...]
-    link: Link | None = None
-
-
-class EvidenceTable(msgspec.Struct, frozen=True):
-    """What a finding is made of: its kernels, operators, source lines, ranks; the worst first."""
-
-    label: str
-    columns: tuple[EvidenceColumn, ...]
-    rows: tuple[EvidenceRow, ...]
-
-
-class SourceLine(msgspec.Struct, frozen=True):
-    """A line of the user's program that a finding is about."""
-
-    path: str
-    line: int
-    function: str = ""
-
-
-class Fix(msgspec.Struct, frozen=True):
-    """What to change, how to see that it worked, and what it may cost."""
-
-    summary: str
-    code: str = ""
-    language: str = "python"
-    verify: str = ""
-    caveats: tuple[str, ...] = ()
-
-
-class ClaimReport(msgspec.Struct, frozen=True):
-    """What a finding could save, per step where there are steps, else over the window.
-
-    `gross_ns` is the finding alone, at most; `net_*` what is left once every nanosecond that
-    another finding also claims has been given to one of them.
-    """
-
-    gross_ns: int
-    net_low_ns: int
-    net_high_ns: int
-    net_share: float
-    """`net_high_ns` as a share of the step (or window)."""
-    method: str
-    """One sentence that says how it was reckoned."""
-    steps: str = ""
-    """Numbers of the steps that hold some of it, as ranges: `3-9, 12`."""
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What one rule said of one worker's recording."""
-
-    rule: str
-    title: str
-    category: str
-    status: Status
-    worker: str
-    span: str
-    trace: str = ""
-    """Opaque id of the recording: `WorkerReport.trace` of the one that this is about."""
-    severity: Severity | None = None
-    confidence: Confidence | None = None
-    claim: ClaimReport | None = None
-    message: str = ""
-    """What was measured, in one or two plain sentences with this trace's numbers."""
-    why: str = ""
-    """Why the state that the rule names costs time."""
-    evidence: tuple[Evidence, ...] = ()
-    events: tuple[EventReference, ...] = ()
-    fix: Fix | None = None
-    reason: str | None = None
-    """Why the rule does not apply, failed, or was suppressed."""
-    remedy: str | None = None
-    """The line of code that would record what the rule lacks."""
-    links: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
-    """What is wrong with the recording, so that this answer is not to be relied upon."""
-    tables: tuple[EvidenceTable, ...] = ()
-    locations: tuple[SourceLine, ...] = ()
-    """Lines of the user's program that it is about, the costliest first; empty without stacks."""
-    effort: Effort | None = None
-    risk: Risk | None = None
-    life_cycle: LifeCycle = "stable"
-    is_symptom: bool = False
-    """True where it names no cause, and therefore claims nothing."""
-    fingerprint: str = ""
-    """The same in every recording of the same code: of rule, place and kernels, not of numbers."""
-    package: str = ""
-    """The package that the rule comes from; empty for stepscope's own."""
-    culprit: str = ""
-    """What costs the time, as a verdict names it: `the DataLoader`; empty where nothing does."""
-    suppressed_by: SuppressedBy = ""
-    """Who put it aside; `reason` says why."""
-    baseline: BaselineState = ""
-    """How it stands to the baseline that was given; empty where none was."""
-    blamed: tuple[str, ...] = ()
-    """Of a rule over the run: ids of the recordings that are the cause, such as a late rank's."""
-
-
 class HealthExample(msgspec.Struct, frozen=True):
-    """One place in the file where a thing was found."""
+    """One location in the file that shows a health item."""
 
     offset_bytes: int
-    """From the beginning of the JSON document, inflated where the file is compressed."""
+    """From the start of the JSON document, inflated if the file is compressed."""
     text: str
-    """What stands there, or which event that is and what is odd about it."""
+    """The text there, or the event with its oddity."""
     start_ns: int | None = None
-    """When the event begins, from the trace's first event; None where it has no time."""
+    """Start of the event, from the trace's first event; None if it has no time."""
 
 
 class HealthItem(msgspec.Struct, frozen=True):
-    """Something about the file itself that a reader should know."""
+    """A property of the file itself that affects its numbers."""
 
     kind: str
     severity: Severity
@@ -220,16 +40,16 @@ class HealthItem(msgspec.Struct, frozen=True):
     nature: Nature = "note"
     """`damage`: something is wrong or lost; `gap`: it was never recorded; `note`: good to know."""
     of_count: int | None = None
-    """How many there are of what `count` counts, damaged or not; None where that says nothing."""
+    """Total of the things that `count` counts, damaged or not; None if that is meaningless."""
     action: str = ""
-    """What was done about it, in words to follow `message`; empty where nothing was."""
+    """How stepscope handles it, as a clause after `message`; empty if it does nothing."""
     lost_bytes: int = 0
-    """Bytes of the document that gave nothing."""
+    """Bytes of the document without any result."""
     examples: tuple[HealthExample, ...] = ()
     effect: Effect = "none"
-    """What becomes of everything in `affects`: low confidence, or no answer at all."""
+    """Effect on everything in `affects`: low confidence, or withheld."""
     affects: tuple[str, ...] = ()
-    """Ids of rules, and names of what else is shown, that rest on what is damaged."""
+    """Ids of rules, and names of other parts of the page, that rest on the damaged data."""
 
 
 class RecordNext(msgspec.Struct, frozen=True):
@@ -237,13 +57,13 @@ class RecordNext(msgspec.Struct, frozen=True):
 
     flag: str
     why: str
-    """What it would show: a sentence."""
+    """Benefit of recording it: a sentence."""
     code: str
-    """One line, as it stands in `WorkerReport.profile_call`."""
+    """One line of `WorkerReport.profile_call`."""
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """The mean step. Without steps, `count` is 0 and the figures are of the whole window."""
+    """The mean step. Without steps, `count` is 0 and the numbers are of the whole window."""
 
     count: int
     mean_ns: int
@@ -261,20 +81,20 @@ class BudgetLine(msgspec.Struct, frozen=True):
     share: float
     recoverable_low_ns: int
     recoverable_high_ns: int
-    """What all findings together could win back of it, each nanosecond counted once."""
+    """Potential saving of all findings in this part, each nanosecond counted once."""
     rules: tuple[str, ...]
-    """The rules whose findings that is, the one that wins most first."""
+    """The rules of these findings, the one that saves most first."""
 
 
 class OverallStatus(msgspec.Struct, frozen=True):
-    """Where a recording stands when all rules have spoken, with the numbers that say so."""
+    """Overall result of all rules for a trace, with the numbers behind it."""
 
     state: Literal["found", "healthy", "not-applicable", "cannot-tell"]
     message: str
 
 
 class DeviceReport(msgspec.Struct, frozen=True):
-    """How one device was used within the window."""
+    """Use of one device in the window."""
 
     id: int
     name: str
@@ -282,214 +102,208 @@ class DeviceReport(msgspec.Struct, frozen=True):
     """Union of kernels, copies and memory sets over the window."""
     kernel_busy_share: float
     sm_efficiency_share: float | None
-    """Duration-weighted min(1, blocks per SM) over the window; None where not recorded."""
+    """Duration-weighted min(1, blocks per SM) over the window; None if not recorded."""
     occupancy_share: float | None
     """Duration-weighted estimated achieved occupancy of kernels that report one."""
     tensor_core_share: float | None
-    """Share of kernel time in kernels that use matrix units; None where they cannot be told."""
+    """Fraction of kernel time in kernels that use matrix units; None if unknown."""
     memory_peak_bytes: int | None
-    """Most that torch had taken from it at once: reserved, or where not recorded allocated."""
+    """Most memory that torch had taken from it at once: reserved, or if not recorded allocated."""
     memory_capacity_bytes: int | None
     notes: dict[str, str]
-    """For each figure that is None, why, and what would record it; for one that damage to the
-    recording makes unreliable, what that is."""
+    """For each number that is None: the reason, and how to record it; for one that damage to the
+    trace makes unreliable: that damage."""
 
 
 class RunSetting(msgspec.Struct, frozen=True):
     """One setting of the run, as the trace handler recorded it."""
 
     group: str
-    """What it is a setting of, as it is shown: `DataLoader`, `Device × 8`."""
+    """Subject of the setting for display: `DataLoader`, `Device × 8`."""
     subject: str
-    """The same as it was recorded: `dataloaders[0]`."""
+    """The subject as recorded: `dataloaders[0]`."""
     name: str
     label: str
     value: int | float | str
-    """`on` or `off` of what is switched."""
+    """`on` or `off` for a switch."""
     unit: Unit
 
 
 class WorkerReport(msgspec.Struct, frozen=True):
-    """One worker's recording: one trace file."""
+    """One worker's trace: one file."""
 
     trace: str
-    """Opaque id of the recording, as the API names it."""
+    """Opaque id of the trace in the API."""
     name: str
     span: str
     rank: int | None
     events: int
     dialect: str
     synthetic: bool
-    """True where the trace was written by stepscope's synthesiser, not recorded."""
+    """True if stepscope's synthesiser wrote the trace."""
     verdict: str
-    """One plain sentence: the step, how busy the device is, what costs most."""
+    """One plain sentence: the step, how busy the device is, the largest cost."""
     step: StepReport
     devices: tuple[DeviceReport, ...]
     idle_ns: dict[str, int]
     """Idle nanoseconds of the busiest device by cause, per step; sums to its idle time."""
     health: tuple[HealthItem, ...]
     inflated_bytes: int = 0
-    """How long the JSON document is, as far as it was read; 0 where that is not known."""
+    """Size of the JSON document, as far as it was read; 0 if unknown."""
     reader: str = ""
-    """Which of stepscope's readers read it."""
+    """The stepscope reader that read the file."""
     producer: str = ""
-    """What wrote the file, by what stands in it."""
+    """The program that wrote the file, by its contents."""
     fingerprint: str = ""
-    """The same for two recordings with the same events only."""
+    """Equal for two traces with the same events only."""
     record_next: tuple[RecordNext, ...] = ()
-    """What was not recorded; empty where nothing is missing."""
+    """Data that was not recorded; empty if nothing is missing."""
     profile_call: str = ""
-    """Python that records all of it, and what was recorded already, ready to be pasted."""
+    """Python code, ready to be pasted, that records all of it and all that was recorded already."""
     budget: tuple[BudgetLine, ...] = ()
-    """Where the time goes, and how much of each part could be won back."""
+    """Parts of the step's time, with the potential saving in each."""
     standing: OverallStatus | None = None
-    """None where no rules were asked."""
+    """None if no rules were run."""
     file: str = ""
     """The name of its file, without the folder."""
     settings: tuple[RunSetting, ...] = ()
-    """What the trace handler recorded of the run; empty where it did not write the file."""
+    """Settings of the run that the trace handler recorded; empty if another tool wrote the file."""
     host: str = ""
-    """The machine's name; empty where it was not recorded."""
+    """The machine's name; empty if not recorded."""
     groups: tuple[str, ...] = ()
     """Parts of the job that it belongs to: `pipeline stage 2 of 4`, `tensor-parallel group 3 of 8`;
-    empty where nothing tells."""
+    empty if unknown."""
     world_size: int | None = None
     """Ranks of the job; None: not recorded."""
     is_training: bool | None = None
-    """Whether a backward pass or an optimizer's step was recorded; None where no rules were asked.
-    """
+    """Whether a backward pass or an optimizer's step was recorded; None if no rules were run."""
     wait_ns: int | None = None
-    """How long it waits a step for other ranks in collectives while nothing computes; None: that
-    cannot be told."""
+    """Exposed time per step in which it waits for other ranks in collectives; None: unknown."""
 
 
 class RepresentativeTrace(msgspec.Struct, frozen=True):
-    """One of the few recordings of a run to look at."""
+    """One of the few traces that represent a run."""
 
     kind: Literal["slowest", "fastest", "median", "odd"]
-    """By its own work, without waiting for others; `odd`: unlike the others in another figure."""
+    """By compute time, without waiting for others; `odd`: unlike the others in another number."""
     trace: str
-    """Id of the recording."""
+    """Id of the trace."""
     rank: int | None
     name: str
     """The worker's."""
     reason: str
-    """Why this one: sentences."""
+    """Reason for its selection: sentences."""
 
 
 class JobSaving(msgspec.Struct, frozen=True):
-    """What the whole job could save, at least and at most: estimated in `advice/job_savings.py`."""
+    """Potential saving of the whole job, as estimated in `advice/job_savings.py`."""
 
     low_share: float
     high_share: float
-    """Of the job's step, and so of each device's time."""
+    """Fraction of the job's step, and so of each device's time."""
     low_gpu_hours: float | None = None
     high_gpu_hours: float | None = None
-    """In a day: that share of the job's devices for 24 hours; None where these are not known."""
+    """Per day: that fraction of 24 hours of the job's devices; None if their number is unknown."""
     low_money: float | None = None
     high_money: float | None = None
-    """In a day, by the price that was given, in its currency; None where none was."""
+    """Per day, at the given price, in its currency; None without a price."""
 
 
 class JobReport(msgspec.Struct, frozen=True):
-    """The job that a run is of: its devices, and what all findings together could save in a day."""
+    """The job of a run: its devices, and the potential saving of all findings per day."""
 
     step_ns: int
-    """Its mean step: the longest of its recordings'."""
+    """Its mean step: the longest of its traces'."""
     gpu_count: int | None = None
-    """None: that is not known."""
+    """None: unknown."""
     gpu_source: str = ""
-    """What tells their number: words to follow it."""
+    """Source of that number: a phrase to follow it."""
     gpu_hour_price: float | None = None
     is_asked: bool = False
     """Whether the user gave a number of devices or a price."""
     total: JobSaving | None = None
-    """Of all findings together, which is not the sum of each one's. None where it is withheld."""
+    """Of all findings together, which is not the sum of their savings. None if withheld."""
     withheld: str = ""
-    """Why nothing is told of the job: a sentence; empty where something is."""
+    """Reason that no saving of the job is reported: a sentence; empty if one is."""
     method: str = ""
-    """How it was reckoned, and what that takes for granted."""
+    """How it was estimated, with its assumptions."""
 
 
 class RelatedFinding(msgspec.Struct, frozen=True):
-    """What recordings that are blamed have to say of themselves, and their peers have not."""
+    """A finding in the blamed traces that their peers do not have."""
 
     rule: str
     title: str
     trace: str
-    """Id of the recording in which it costs most beyond its peers."""
+    """Id of the trace in which it costs most beyond its peers."""
     rank: int | None
     name: str
     """The worker's."""
     is_only_there: bool
     """Whether the rule found nothing in any of its peers."""
     net_high_ns: int | None = None
-    """What it could save there a step at most; None: it claims nothing."""
+    """Most that it could save there per step; None: it claims nothing."""
     peers_net_high_ns: int | None = None
-    """The same in the median peer, 0 where it was not found."""
+    """The same in the median peer, 0 if it has no such finding."""
     where: str = ""
-    """In which of the recordings that are blamed, for people: `ranks 256-511`."""
+    """The blamed traces that have it, for display: `ranks 256-511`."""
     trace_count: int = 1
-    """How many recordings these are."""
+    """Number of these traces."""
 
 
 class MergedOutcome(msgspec.Struct, frozen=True):
-    """What one rule found in several recordings of a run, once."""
+    """A finding of one rule in several traces of a run, merged."""
 
     outcome: Outcome
-    """Of the recording in which it costs most, or is most serious."""
+    """Of the trace in which it costs most, or is most serious."""
     traces: tuple[str, ...]
-    """Ids of the recordings in which it was found; empty for a rule about the whole run."""
+    """Ids of the traces that have it; empty for a rule about the whole run."""
     of_count: int
-    """How many recordings the rule could judge."""
+    """Number of traces that the rule could judge."""
     where: str
-    """In which of them, for people: `ranks 0-3 and 7 of 8`, `all 4 recordings`."""
+    """The traces that have it, for display: `ranks 0-3 and 7 of 8`, `all 4 traces`."""
     net_low_ns: int | None = None
     net_median_ns: int | None = None
     net_high_ns: int | None = None
-    """Least, median and most of what could be saved a step in one of them; None: nothing claimed.
-    Ranks wait for each other: these are not to be added."""
+    """Least, median and most potential saving per step in one trace; None: nothing claimed.
+    Ranks wait for each other, so these do not add up."""
     ranks: str = ""
-    """The ranks in which it was found, as ranges: `0-3, 7`; empty where a recording has none."""
+    """The ranks that have it, as ranges: `0-3, 7`; empty if a trace has no rank."""
     hosts: tuple[str, ...] = ()
-    """Machines all of whose recorded ranks have it, where no other rank has it, nor all."""
+    """Machines all of whose recorded ranks have it, if no other rank has it, nor all."""
     group: str = ""
-    """The part of the job all of whose recorded ranks have it, where no other rank has it."""
+    """The part of the job all of whose recorded ranks have it, if no other rank has it."""
     steps: str = ""
-    """Numbers of the steps that hold some of it in any recording, as ranges; empty where that
-    cannot be told."""
+    """Numbers of the steps that hold some of it in any trace, as ranges; empty if unknown."""
     when: str = ""
-    """In which steps, for people: `in every step`, `in steps 3 and 7 of 10`; empty where that
-    cannot be told."""
+    """The steps for display: `in every step`, `in steps 3 and 7 of 10`; empty if unknown."""
     related: tuple[RelatedFinding, ...] = ()
-    """What the recordings that it blames say of themselves, differently from their peers; the most
-    telling first."""
+    """Findings of the blamed traces that differ from their peers; the most relevant first."""
     related_more: int = 0
-    """How many such findings there are besides."""
+    """Number of further such findings."""
     job_saving: JobSaving | None = None
-    """What the job could save if this alone were mended; None where it claims nothing, or where
-    that cannot be told."""
+    """Potential saving of the job by this fix alone; None if it claims nothing, or unknown."""
 
 
 class RunReport(msgspec.Struct, frozen=True):
-    """A run: its workers' recordings and what every rule said of each, and of all of them."""
+    """A run: its workers' traces and the results of every rule for each, and for all of them."""
 
     name: str
     workers: tuple[WorkerReport, ...]
     outcomes: tuple[Outcome, ...]
-    """Of each recording, by its `trace`; those of rules over the run have an empty one."""
+    """Of each trace, by its `trace`; empty there for rules over the run."""
     merged: tuple[MergedOutcome, ...] = ()
-    """Findings of all recordings, each once, the most serious first."""
+    """Findings of all traces, each once, the most serious first."""
     verdict: str = ""
-    """One plain sentence for the run; of a single recording, its own."""
+    """One plain sentence for the run; of a single trace, its own."""
     job: JobReport | None = None
-    """None of a run without recordings."""
+    """None for a run without traces."""
     representatives: tuple[RepresentativeTrace, ...] = ()
-    """The few recordings to look at, of several ranks; empty where ranks cannot be compared."""
+    """The few traces that represent several ranks; empty if ranks cannot be compared."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """A file or folder that could not be read, and what to do about it."""
+    """A file or folder that could not be read, and the remedy."""
 
     path: str
     message: str
@@ -497,18 +311,18 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Everything `stepscope advise` found."""
+    """The whole result of `stepscope advise`."""
 
     runs: tuple[RunReport, ...]
     problems: tuple[Problem, ...] = ()
     schema: int = SCHEMA_VERSION
     version: str = ""
     notes: tuple[str, ...] = ()
-    """What the user should know of the asking itself: suppressions that put nothing aside."""
+    """Notes on the request itself: suppressions that match nothing."""
 
 
 class FileHealth(msgspec.Struct, frozen=True):
-    """What one file is worth. Fields are `WorkerReport`'s where they have its names."""
+    """Health of one file. Fields with the names of `WorkerReport`'s have the same meaning."""
 
     path: str
     run: str
@@ -530,7 +344,7 @@ class FileHealth(msgspec.Struct, frozen=True):
 
 
 class HealthReport(msgspec.Struct, frozen=True):
-    """Everything `stepscope health` found."""
+    """The whole result of `stepscope health`."""
 
     files: tuple[FileHealth, ...]
     problems: tuple[Problem, ...] = ()
@@ -541,3 +355,14 @@ class HealthReport(msgspec.Struct, frozen=True):
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of `Report`."""
     return msgspec.json.schema(Report)
+
+
+_MOVED = (name for name in vars(findings) if name[0].isupper() and name != "Literal")
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "RepresentativeRecording": (__name__, "RepresentativeTrace"),
+        "Standing": (__name__, "OverallStatus"),
+        **{name: (findings.__name__, name) for name in _MOVED},
+    },
+)

@@ -1,6 +1,6 @@
-"""Paths and remote addresses as text: their parts, and what of them may be shown.
+"""Parts of local paths and URLs as text, and URLs without their secrets.
 
-`pathlib` makes `s3:/bucket` of `s3://bucket`, so the names of traces are taken apart here.
+`pathlib` turns `s3://bucket` into `s3:/bucket`, so URLs are split here.
 """
 
 import re
@@ -11,36 +11,36 @@ WEB = ("http", "https")
 AROUND_A_HOST = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*)://(?P<user>[^/\s'\"]*)@")
 WEB_QUERY = re.compile(r"(?P<page>https?://[^\s?'\"]*)\?[^\s'\"]*")
 CONTAINER_AT_ACCOUNT = ("abfs", "abfss", "wasb", "wasbs")
-"""Where the word before the `@` names a container; elsewhere it is a user or a token."""
+"""Schemes whose part before the `@` is a container; elsewhere it is a user or a token."""
 
 
 def scheme(path: str) -> str:
-    """Return `s3` of `s3://bucket/log`; nothing of a local path, a Windows drive's too."""
-    name, mark, _ = path.partition("://")
-    is_one = name[:1].isalpha() and name.isascii() and name.translate(_SIGNS).isalnum()
-    return name if mark and is_one else ""
+    """Return `s3` for `s3://bucket/log`; "" for a local path, also on a Windows drive."""
+    name, separator, _ = path.partition("://")
+    is_scheme = name[:1].isalpha() and name.isascii() and name.translate(_SIGNS).isalnum()
+    return name if separator and is_scheme else ""
 
 
 _SIGNS = str.maketrans("", "", "+.-")
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether a path is an address: `s3://…`, `https://…`."""
+    """Return whether a path is a URL: `s3://…`, `https://…`."""
     return bool(scheme(path))
 
 
 def bucket(path: str) -> str:
-    """Return the first part of an address: the bucket, container or host."""
-    place = path.partition("://")[2].partition("/")[0]
-    return place.partition("@")[0] if scheme(path) in CONTAINER_AT_ACCOUNT else place
+    """Return the first part of a URL: the bucket, container or host."""
+    first = path.partition("://")[2].partition("/")[0]
+    return first.partition("@")[0] if scheme(path) in CONTAINER_AT_ACCOUNT else first
 
 
 def tidy(path: str) -> str:
     """Return the path without a slash at its end."""
     if not is_remote(path):
         return str(PurePath(path))
-    kind, _, place = path.partition("://")
-    return f"{kind}://{place.rstrip('/')}"
+    kind, _, rest = path.partition("://")
+    return f"{kind}://{rest.rstrip('/')}"
 
 
 def join(folder: str, name: str) -> str:
@@ -49,28 +49,28 @@ def join(folder: str, name: str) -> str:
 
 
 def name(path: str) -> str:
-    """Return the last part of a path; of an address that is all host, the host."""
+    """Return the last part of a path; the host of a URL without a path."""
     if not is_remote(path):
         return PurePath(path).name
     return _page(path).partition("://")[2].rstrip("/").rpartition("/")[2]
 
 
 def source_name(path: str) -> str:
-    """Return the last part of a path that a recording holds, of whatever system it was made on."""
+    """Return the last part of a path from a trace, of any operating system."""
     return PureWindowsPath(path).name
 
 
 def parent(path: str) -> str:
-    """Return the folder that a path lies in; what lies in none is its own."""
+    """Return the folder of a path; a path without one is its own."""
     if not is_remote(path):
         return str(PurePath(path).parent)
-    kind, _, place = _page(path).partition("://")
-    folder, slash, _ = place.rpartition("/")
-    return f"{kind}://{folder if slash else place}"
+    kind, _, rest = _page(path).partition("://")
+    folder, slash, _ = rest.rpartition("/")
+    return f"{kind}://{folder if slash else rest}"
 
 
 def relative(root: str, folder: str) -> str:
-    """Return what leads from `root` to a folder below it, with `/`; nothing for `root` itself."""
+    """Return the path from `root` to a folder below it, with `/`; empty for `root` itself."""
     if is_remote(root):
         return folder[len(tidy(root)) :].strip("/")
     below = PurePath(folder).relative_to(root).as_posix()
@@ -78,10 +78,10 @@ def relative(root: str, folder: str) -> str:
 
 
 def redacted(text: str, path: str = "") -> str:
-    """Return text as it may be shown: users, passwords and queries of its addresses are left out.
+    """Return text for display, without users, passwords and queries of its URLs.
 
-    A query (`?X-Amz-Signature=…`) is often as good as a password. What `path` holds of them is
-    left out wherever it stands.
+    A query (`?X-Amz-Signature=…`) is often as good as a password. The secrets of `path` are removed
+    wherever they occur.
     """
     for secret in _secrets(path):
         text = text.replace(secret, "***")
@@ -91,13 +91,13 @@ def redacted(text: str, path: str = "") -> str:
 
 
 def _secrets(path: str) -> list[str]:
-    """Return what may not be shown of an address, the longest first."""
-    found = [path.partition("?")[2]] if scheme(path) in WEB else []
+    """Return the secret parts of a URL, the longest first."""
+    secrets = [path.partition("?")[2]] if scheme(path) in WEB else []
     match = AROUND_A_HOST.match(path)
     if match and _without_user(match) != match[0]:
-        found += [match["user"], match["user"].partition(":")[2]]
-    as_meant = [unquote(secret) for secret in found]
-    return sorted(filter(None, {*found, *as_meant}), key=len, reverse=True)
+        secrets += [match["user"], match["user"].partition(":")[2]]
+    decoded = [unquote(secret) for secret in secrets]
+    return sorted(filter(None, {*secrets, *decoded}), key=len, reverse=True)
 
 
 def _without_user(match: re.Match[str]) -> str:
@@ -106,5 +106,5 @@ def _without_user(match: re.Match[str]) -> str:
 
 
 def _page(path: str) -> str:
-    """Return a web address without its query; a `?` elsewhere is part of a name."""
+    """Return a web URL without its query; a `?` elsewhere is part of a name."""
     return re.split(r"[?#]", path, maxsplit=1)[0] if scheme(path) in WEB else path

@@ -19,7 +19,8 @@ from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings, TraceAdvice
-    from stepscope.base.report import Report, RunReport, Severity
+    from stepscope.base.findings import Severity
+    from stepscope.base.report import Report, RunReport
     from stepscope.readers.requests import Step
 
 SEVERITIES: "tuple[Severity, ...]" = ("critical", "warning", "info")

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from stepscope.analyses.idle.ledger import CAUSES
-from stepscope.base.report import DeviceReport, Unit
+from stepscope.base.findings import Unit
+from stepscope.base.report import DeviceReport
 from stepscope.comparison.messages import Change, Part
 from stepscope.comparison.side import Together
 

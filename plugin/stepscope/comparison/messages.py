@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from stepscope.base.report import Problem, Severity, Unit
+from stepscope.base.findings import Severity, Unit
+from stepscope.base.report import Problem
 
 SCHEMA_VERSION = 1
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.base.report import Unit
+from stepscope.base.findings import Unit
 from stepscope.comparison.messages import Change, Verdict
 from stepscope.comparison.side import batched
 from stepscope.comparison.significance import LEVEL, judged

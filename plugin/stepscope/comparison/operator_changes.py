@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.base.report import Unit
+from stepscope.base.findings import Unit
 from stepscope.comparison.messages import Change, MatchedBy, ModuleRow, Row, Status
 from stepscope.comparison.metric_changes import changes
 from stepscope.comparison.name_matching import Matched, matched

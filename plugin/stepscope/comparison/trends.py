@@ -10,7 +10,8 @@ import pandas as pd
 
 from stepscope.advice import advise
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
-from stepscope.base.report import DeviceReport, RunReport, Severity
+from stepscope.base.findings import Severity
+from stepscope.base.report import DeviceReport, RunReport
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
 from stepscope.model.trace import Run, Trace

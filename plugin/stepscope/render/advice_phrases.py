@@ -2,20 +2,17 @@
 
 from dataclasses import dataclass
 
-from stepscope.base.formatting import duration, share
-from stepscope.base.report import (
-    BudgetLine,
+from stepscope.base.findings import (
     Confidence,
     Effort,
-    MergedOutcome,
     Outcome,
-    RepresentativeTrace,
     Risk,
     SourceLine,
     Status,
     SuppressedBy,
-    WorkerReport,
 )
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import BudgetLine, MergedOutcome, RepresentativeTrace, WorkerReport
 from stepscope.render import phrases, settings_text
 from stepscope.render.advice_sections import RECORDINGS_SHOWN, Advised, Told
 from stepscope.render.phrases import capitalised, plain

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 
 from stepscope.advice.finding_extent import EVERY_STEP, ranks_of, steps_of
 from stepscope.advice.undamaged import undamaged
+from stepscope.base.findings import Outcome, Severity, Status
 from stepscope.base.formatting import count
 from stepscope.base.report import (
     HealthItem,
     JobSaving,
     MergedOutcome,
-    Outcome,
     RelatedFinding,
     RunReport,
-    Severity,
-    Status,
     WorkerReport,
 )
 from stepscope.render.phrases import doubt, plain, sentences

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.base.report import EvidenceColumn, EvidenceTable
+from stepscope.base.findings import EvidenceColumn, EvidenceTable
 from stepscope.render.advice_phrases import ROWS_SHOWN, more
 from stepscope.render.phrases import cut, plain, value
 

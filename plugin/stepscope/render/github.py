@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from stepscope.base.findings import Severity
 from stepscope.base.formatting import count
-from stepscope.base.report import Report, Severity
+from stepscope.base.report import Report
 from stepscope.render import advice_phrases as told
 from stepscope.render import job_phrases, phrases
 from stepscope.render.advice_sections import Advised, Told, advised

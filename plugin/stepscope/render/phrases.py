@@ -4,17 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from stepscope.base import formatting, urls
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    HealthItem,
-    HealthReport,
-    Outcome,
-    Problem,
-    Report,
-    Unit,
-    WorkerReport,
-)
+from stepscope.base.findings import EventReference, Evidence, Outcome, Unit
+from stepscope.base.report import HealthItem, HealthReport, Problem, Report, WorkerReport
 
 CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from stepscope.base.report import Effort, LifeCycle, Risk
+from stepscope.base.findings import Effort, LifeCycle, Risk
 from stepscope.render import rule_accuracy
 from stepscope.rules import Rule
 

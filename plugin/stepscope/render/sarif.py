@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.settings import available_rules
-from stepscope.base.report import Outcome, Report, RunReport, Severity, Status
+from stepscope.base.findings import Outcome, Severity, Status
+from stepscope.base.report import Report, RunReport
 from stepscope.render import advice_phrases as told
 from stepscope.render import phrases, rule_page
 from stepscope.render.advice_sections import Told

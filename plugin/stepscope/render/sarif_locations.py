@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from stepscope.base.report import Outcome, Report, RunReport, SourceLine, WorkerReport
+from stepscope.base.findings import Outcome, SourceLine
+from stepscope.base.report import Report, RunReport, WorkerReport
 from stepscope.render.repository_paths import address, below_repository
 
 LOG = "LOG"

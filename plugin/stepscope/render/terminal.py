@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
-from stepscope.base.report import Severity
+from stepscope.base.findings import Severity
 from stepscope.render import phrases
 
 WIDTH = 80

@@ -37,7 +37,7 @@ from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.health import PARTS, Parts
 from stepscope.base.calibration import EXPOSED_TIME, Factor
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.report import (
+from stepscope.base.findings import (
     Confidence,
     Effort,
     EventReference,

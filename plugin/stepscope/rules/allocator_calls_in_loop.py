@@ -14,8 +14,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import EXPOSED_TIME
+from stepscope.base.findings import EventReference, Evidence, Fix, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import EventReference, Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals

@@ -10,8 +10,8 @@ from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.memory.cache_fill import CacheFill, cache_fill
 from stepscope.analyses.memory.fragmentation import memory_fragmentation
 from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, share, size
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import facts, recorded_facts

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
-from stepscope.base.report import Fix, Link, Severity
+from stepscope.base.findings import Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult, severity_of

@@ -13,8 +13,8 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option

@@ -14,8 +14,8 @@ from stepscope.analyses.operators.biased_convolutions import bias_work, biased_c
 from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import EvidenceColumn, EvidenceTable, Fix, Link, SourceLine
 from stepscope.base.formatting import count
-from stepscope.base.report import EvidenceColumn, EvidenceTable, Fix, Link, SourceLine
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option

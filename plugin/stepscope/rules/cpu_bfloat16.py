@@ -15,8 +15,8 @@ from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import BFLOAT16_ON_CPU
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace

@@ -11,8 +11,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import OptimizerUpdates, optimizer_updates
 from stepscope.base.calibration import FUSED_MOMENTS_ON_CPU, FUSED_MOMENTUM_ON_CPU, Factor
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals

@@ -12,8 +12,8 @@ from stepscope.analyses.idle.created_copies import CreatedCopies, created_copies
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share, significant
-from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -12,7 +12,7 @@ from stepscope.analyses.operators.operator_arguments import argument
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import CONVOLUTION_ENGINES
 from stepscope.base.errors import MissingDataError
-from stepscope.base.report import Evidence, Fix
+from stepscope.base.findings import Evidence, Fix
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option

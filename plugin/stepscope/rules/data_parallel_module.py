@@ -9,8 +9,8 @@ from stepscope.analyses.core import frame_times, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import EvidenceTable, Fix
 from stepscope.base.formatting import count, share
-from stepscope.base.report import EvidenceTable, Fix
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace

@@ -11,8 +11,8 @@ from stepscope.analyses.idle.data_stalls import (
     slowest_calls,
     worker_wait_share,
 )
+from stepscope.base.findings import Effort, Fix
 from stepscope.base.formatting import count, duration, share, significant
-from stepscope.base.report import Effort, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import loading_costs, recorded_facts

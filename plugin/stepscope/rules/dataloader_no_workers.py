@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest_calls
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import loading_costs, recorded_facts

@@ -10,8 +10,8 @@ from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_resta
 from stepscope.analyses.settings.recorded_settings import RECORDED, common_value, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -10,8 +10,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

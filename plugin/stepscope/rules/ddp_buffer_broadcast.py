@@ -8,8 +8,8 @@ import numpy as np
 from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases, recorded_facts

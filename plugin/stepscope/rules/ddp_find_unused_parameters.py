@@ -10,8 +10,8 @@ from stepscope.analyses.communication.exposed_collectives import exposed_times
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import EXPOSED_COMMUNICATION, HALF_TO_ALL
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

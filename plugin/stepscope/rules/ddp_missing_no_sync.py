@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from stepscope.analyses.communication.accumulation import Accumulation, accumulation
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix, Risk
 from stepscope.base.formatting import duration, share, significant
-from stepscope.base.report import Evidence, Fix, Risk
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases

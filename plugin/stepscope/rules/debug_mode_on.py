@@ -19,8 +19,8 @@ from stepscope.analyses.host.launched_work import launched_work
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals

@@ -9,8 +9,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.product_kernels import is_product
 from stepscope.analyses.operators.type_casts import UNKNOWN, TypeCasts, type_casts
 from stepscope.base.calibration import NO_CASTS
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import DYNAMIC, ancestor_named, synchronizations
-from stepscope.base.report import Fix, Link
+from stepscope.base.findings import Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule, RuleResult

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
-from stepscope.base.report import Fix, Link
+from stepscope.base.findings import Fix, Link
 from stepscope.dialects import SYNCHRONIZE_NAME
 from stepscope.model import call_tree
 from stepscope.model.frames.name_masks import name_mask

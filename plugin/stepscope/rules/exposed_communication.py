@@ -9,8 +9,8 @@ import pandas as pd
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
+from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, overlap_fixes, phrases

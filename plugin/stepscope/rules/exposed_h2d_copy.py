@@ -11,8 +11,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count, duration, share, size
-from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

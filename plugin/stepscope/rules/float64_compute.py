@@ -21,8 +21,8 @@ from stepscope.base.calibration import (
     at_most,
 )
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Fix
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuleResult, option

@@ -13,8 +13,8 @@ from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, p
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import TF32_PRODUCTS, at_most
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option

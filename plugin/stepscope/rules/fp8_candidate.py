@@ -13,8 +13,8 @@ from stepscope.analyses.operators.product_kernels import ProductKernels, product
 from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.base.calibration import FLOAT8_PRODUCTS
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence

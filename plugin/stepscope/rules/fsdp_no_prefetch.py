@@ -15,8 +15,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import DistributedSettings, recorded_settings
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult, option

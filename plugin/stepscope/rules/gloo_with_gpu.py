@@ -10,8 +10,8 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, Fix
 from stepscope.model.frames.collective_names import HOST_BACKENDS
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option

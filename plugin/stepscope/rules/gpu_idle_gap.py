@@ -13,8 +13,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.idle.ledger import LongGaps, idle_ledger, late_times, long_gaps
 from stepscope.base.calibration import HALF_TO_ALL, UP_TO_ALL
+from stepscope.base.findings import EventReference, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import EventReference, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

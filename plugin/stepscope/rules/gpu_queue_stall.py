@@ -12,8 +12,8 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.base.findings import EventReference, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import EventReference, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -21,8 +21,8 @@ from stepscope.analyses.devices.round_trips import (
 )
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import ALL_OF_IT, ROUND_TRIP_COPIES
+from stepscope.base.findings import Confidence, EventReference, Evidence, Fix
 from stepscope.base.formatting import count, duration, share, size
-from stepscope.base.report import Confidence, EventReference, Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

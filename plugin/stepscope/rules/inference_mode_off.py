@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.operators.training_layers import training_layers
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
 from stepscope.rules.shared import call_costs, facts

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.idle.value_reads import value_reads
 from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count
-from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -14,8 +14,8 @@ from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL, part_of
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix, Link, Severity
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -10,8 +10,8 @@ from stepscope.analyses.idle.dispatch_gaps import DispatchGaps, dispatch_gaps
 from stepscope.analyses.idle.idle_by_source import idle_by_source_line
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import FEWER_LAUNCHES
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.trace import Trace

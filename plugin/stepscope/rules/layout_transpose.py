@@ -8,7 +8,7 @@ import numpy as np
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.base.calibration import LAYOUT_CONVERSIONS
-from stepscope.base.report import Fix
+from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time

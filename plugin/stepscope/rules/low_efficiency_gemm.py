@@ -13,8 +13,8 @@ from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult, option

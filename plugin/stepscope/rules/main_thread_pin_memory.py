@@ -13,8 +13,8 @@ from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import EventReference, Evidence, Fix, Link, SourceLine
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import EventReference, Evidence, Fix, Link, SourceLine
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals

@@ -8,8 +8,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
 from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, share, significant, size
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option

@@ -13,8 +13,8 @@ from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.leaks import memory_leaks
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Evidence, EvidenceTable, Fix
 from stepscope.base.formatting import count, share, size
-from stepscope.base.report import Evidence, EvidenceTable, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
 from stepscope.rules.shared import facts

@@ -15,8 +15,8 @@ from stepscope.analyses.memory.holders import memory_holders
 from stepscope.analyses.memory.memory_devices import REMEDY
 from stepscope.analyses.memory.ooms import memory_ooms
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Evidence, EvidenceTable, Fix
 from stepscope.base.formatting import count, share, size
-from stepscope.base.report import Evidence, EvidenceTable, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import facts

@@ -7,8 +7,8 @@ from stepscope.analyses.communication.missing_ranks import MissingRanks, missing
 from stepscope.analyses.communication.ranked_run import REMEDY, several_ranks
 from stepscope.analyses.communication.run_groups import RunGroup, run_groups
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import EvidenceTable, Fix
 from stepscope.base.formatting import count, number_ranges
-from stepscope.base.report import EvidenceTable, Fix
 from stepscope.rules import Finding, Rule, RunEvidence, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.record_next import SHAPES
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.report import Fix
+from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
 from stepscope.rules.shared import facts

@@ -19,8 +19,8 @@ from stepscope.analyses.operators.model_calls import ModelCalls, model_calls
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import CPU_TO_DEVICE, LONG_CALLS_TO_DEVICE
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

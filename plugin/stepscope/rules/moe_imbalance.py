@@ -7,8 +7,8 @@ import numpy as np
 
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import share, size
-from stepscope.base.report import Fix
 from stepscope.rules import Finding, Rule, RunEvidence, option
 from stepscope.rules.shared import facts, rank_evidence
 

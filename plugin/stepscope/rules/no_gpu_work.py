@@ -13,8 +13,8 @@ from stepscope.analyses.devices.device_presence import (
 from stepscope.analyses.operators.model_calls import model_calls
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import Confidence, Fix
 from stepscope.base.formatting import count
-from stepscope.base.report import Confidence, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
 from stepscope.rules.shared import facts

@@ -19,8 +19,8 @@ from stepscope.base.calibration import (
     at_most,
 )
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence

@@ -13,8 +13,8 @@ from stepscope.analyses.host.library_times import library_times, without_operato
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import FUSED_UPDATE
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import share
-from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
 from stepscope.rules.shared import call_costs, optimizer_steps, phrases, recorded_facts

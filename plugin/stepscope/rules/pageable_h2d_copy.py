@@ -11,8 +11,8 @@ from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, duration, share, size
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of

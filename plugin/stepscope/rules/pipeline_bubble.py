@@ -8,8 +8,8 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import UP_TO_ALL, part_of
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, significant
-from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option

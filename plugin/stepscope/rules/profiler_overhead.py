@@ -8,8 +8,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.profiler_cost import RecordingCost, recording_cost
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, significant
-from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option

@@ -11,8 +11,8 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.garbage_collection import Collections, collections
 from stepscope.base.calibration import GARBAGE_COLLECTION
+from stepscope.base.findings import EventReference, Evidence, EvidenceTable, Fix
 from stepscope.base.formatting import count, share
-from stepscope.base.report import EventReference, Evidence, EvidenceTable, Fix
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -21,8 +21,8 @@ from stepscope.analyses.host.indexing_loops import (
 )
 from stepscope.base.calibration import LOOP_OF_SLICES
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import EventReference, Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count
-from stepscope.base.report import EventReference, Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -9,8 +9,8 @@ from stepscope.analyses.communication.rank_table import rank_table
 from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import EvidenceTable, Fix, Severity
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import EvidenceTable, Fix, Severity
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
 from stepscope.rules.shared import facts, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, called

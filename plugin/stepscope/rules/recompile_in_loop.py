@@ -16,8 +16,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import COMPILING_AGAIN
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, EvidenceTable, Link, SourceLine
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, EvidenceTable, Link, SourceLine
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

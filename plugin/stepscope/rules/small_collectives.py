@@ -12,8 +12,8 @@ from stepscope.analyses.communication.transfer_model import transfer_share
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import EXPOSED_COMMUNICATION, Factor
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share, size
-from stepscope.base.report import Evidence
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import bundle_fixes, collective_costs, ddp, facts, phrases

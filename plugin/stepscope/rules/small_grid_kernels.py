@@ -10,8 +10,8 @@ from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.devices.grid_sizes import GridSizes, grid_sizes
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import EvidenceTable, Fix
 from stepscope.base.formatting import share
-from stepscope.base.report import EvidenceTable, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
 from stepscope.rules.shared import facts, recorded_facts

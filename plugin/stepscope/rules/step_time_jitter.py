@@ -10,8 +10,8 @@ from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.analyses.steps.step_statistics import inputs_differ, steps_table
 from stepscope.base.calibration import UP_TO_ALL
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration, number_ranges, significant
-from stepscope.base.report import EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option

@@ -13,8 +13,8 @@ from stepscope.analyses.communication.ranked_run import RankRun, several_ranks
 from stepscope.analyses.communication.straggler_groups import StragglerGroup, straggler_groups
 from stepscope.analyses.communication.stragglers import stragglers_of
 from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
+from stepscope.base.findings import EvidenceTable, Fix, Link
 from stepscope.base.formatting import duration, number_ranges, share
-from stepscope.base.report import EvidenceTable, Fix, Link
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, called

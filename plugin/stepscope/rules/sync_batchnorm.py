@@ -9,8 +9,8 @@ from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases

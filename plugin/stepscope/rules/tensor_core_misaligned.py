@@ -10,8 +10,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.misaligned_products import MisalignedProducts, misaligned_products
 from stepscope.base.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence

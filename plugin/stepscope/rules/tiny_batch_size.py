@@ -13,8 +13,8 @@ from stepscope.analyses.devices.grid_sizes import grid_sizes
 from stepscope.analyses.host.short_operator_runs import short_turns
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option

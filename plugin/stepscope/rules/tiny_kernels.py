@@ -12,8 +12,8 @@ from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.devices.kernel_sequences import kernel_sequences
 from stepscope.analyses.idle.short_kernels import ShortKernels, idle_before, short_kernels
 from stepscope.base.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link, Severity
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.health import health
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count
-from stepscope.base.report import Evidence, Fix, HealthItem
+from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
 from stepscope.rules.shared import facts

@@ -11,8 +11,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
 from stepscope.base.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, share, size
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuleResult, option

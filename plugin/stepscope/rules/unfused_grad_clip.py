@@ -10,8 +10,8 @@ from stepscope.analyses.host.launched_work import launched_work
 from stepscope.analyses.host.optimizer_updates import optimizer_updates
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
 from stepscope.base.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace

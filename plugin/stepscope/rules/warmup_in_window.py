@@ -12,8 +12,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, significant
-from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import count
-from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
 from stepscope.rules.shared import facts

@@ -7,8 +7,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.analyses.idle.zeroed_gradients import ZeroedGradients, zeroed_gradients
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
 from stepscope.rules.shared import call_costs, claimable_time, facts, phrases

@@ -15,7 +15,8 @@ from stepscope._version import __version__
 from stepscope.advice import AdviceSettings, TraceAdvice, run_report
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base import urls
-from stepscope.base.report import Outcome, RunReport, WorkerReport
+from stepscope.base.findings import Outcome
+from stepscope.base.report import RunReport, WorkerReport
 from stepscope.comparison.samples import Sample
 from stepscope.comparison.trends import Trend
 from stepscope.storage import FileStamp

@@ -20,7 +20,7 @@ from stepscope.analyses.communication.ranked_run import RankRun, computed_per_ru
 from stepscope.analyses.communication.robust_zscore import modified_zscores
 from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.core import group_statistics as statistics
-from stepscope.base.report import Unit
+from stepscope.base.findings import Unit
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

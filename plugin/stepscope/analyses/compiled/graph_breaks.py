@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.compile_events import LOOKUP, compile_events
 from stepscope.analyses.core.window import window
-from stepscope.base.report import SourceLine
+from stepscope.base.findings import SourceLine
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals

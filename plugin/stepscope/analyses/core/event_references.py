@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
-from stepscope.base.report import EventReference, SourceLine
+from stepscope.base.findings import EventReference, SourceLine
 from stepscope.model import call_tree
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans

@@ -15,7 +15,8 @@ import msgspec
 from stepscope.analyses.health._check import NOTHING, PARTS, Check, Part, Parts
 from stepscope.analyses.health.incidents import losses, losses_among
 from stepscope.base.errors import in_one_line
-from stepscope.base.report import Effect, HealthItem, Nature, Severity
+from stepscope.base.findings import Severity
+from stepscope.base.report import Effect, HealthItem, Nature
 from stepscope.model.trace import Trace, computed
 
 __all__ = [

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references
+from stepscope.base.findings import Severity
 from stepscope.base.formatting import duration
-from stepscope.base.report import HealthExample, HealthItem, Severity
+from stepscope.base.report import HealthExample, HealthItem
 from stepscope.dialects import GRAPH_CAPTURE_NAME, GRAPH_LAUNCH_NAME, LAUNCH_NAME
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model.frames.name_masks import name_mask

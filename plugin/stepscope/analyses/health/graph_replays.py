@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.analyses.health._check import Check, examples
+from stepscope.base.findings import Severity
 from stepscope.base.formatting import count
-from stepscope.base.report import HealthItem, Severity
+from stepscope.base.report import HealthItem
 from stepscope.dialects import GRAPH_LAUNCH_NAME
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace

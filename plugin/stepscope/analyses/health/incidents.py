@@ -10,7 +10,8 @@ from stepscope.analyses.health._check import (
     Parts,
     by_share,
 )
-from stepscope.base.report import HealthExample, HealthItem, Severity
+from stepscope.base.findings import Severity
+from stepscope.base.report import HealthExample, HealthItem
 from stepscope.ingest import Incident
 from stepscope.model.trace import TRUNCATIONS, Trace
 

@@ -14,8 +14,9 @@ from stepscope.analyses.health._check import (
     kernel_launches,
     synchronize,
 )
+from stepscope.base.findings import Severity
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import HealthItem, Severity
+from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
 
 DOUBTFUL_SHARE = 0.02

@@ -16,8 +16,8 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.findings import EventReference
 from stepscope.base.formatting import share
-from stepscope.base.report import EventReference
 from stepscope.model import call_tree, intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans

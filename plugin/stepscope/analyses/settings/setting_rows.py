@@ -9,7 +9,8 @@ import pandas as pd
 
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.analyses.settings.setting_kinds import setting_of
-from stepscope.base.report import RunSetting, Unit
+from stepscope.base.findings import Unit
+from stepscope.base.report import RunSetting
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame

@@ -8,8 +8,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.short_operator_runs import ShortTurns
 from stepscope.base.calibration import LARGER_BATCH_ON_CPU
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.intervals import duration_ns
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding

@@ -1,7 +1,7 @@
 """How to send in a few large messages: the fixes of `small-collectives`."""
 
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
-from stepscope.base.report import Fix
+from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules.shared import collective_costs
 

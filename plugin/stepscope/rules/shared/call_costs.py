@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import event_references
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.base.calibration import Factor
-from stepscope.base.report import EventReference, Evidence, EvidenceTable, Link, SourceLine
+from stepscope.base.findings import EventReference, Evidence, EvidenceTable, Link, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim
 from stepscope.rules.shared import facts, phrases

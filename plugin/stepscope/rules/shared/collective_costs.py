@@ -17,8 +17,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.base.calibration import Factor
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.formatting import size
-from stepscope.base.report import (
+from stepscope.base.findings import (
     Effort,
     EventReference,
     EvidenceRow,
@@ -30,6 +29,7 @@ from stepscope.base.report import (
     SourceLine,
     Unit,
 )
+from stepscope.base.formatting import size
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

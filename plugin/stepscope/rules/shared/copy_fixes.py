@@ -1,6 +1,6 @@
 """What to do about copies within the device, by the operator that makes most of them."""
 
-from stepscope.base.report import Fix
+from stepscope.base.findings import Fix
 
 CHANGED_ORDER = ("aten::contiguous", "aten::clone", "aten::reshape", "aten::flatten")
 VERIFY = (

@@ -11,8 +11,8 @@ from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
 from stepscope.analyses.idle.copy_cost import CopySite, copy_sites
 from stepscope.base.errors import NotApplicableError
+from stepscope.base.findings import EventReference, EvidenceTable, Link, SourceLine, Unit
 from stepscope.base.formatting import size
-from stepscope.base.report import EventReference, EvidenceTable, Link, SourceLine, Unit
 from stepscope.model.trace import Trace
 from stepscope.rules.shared import facts
 

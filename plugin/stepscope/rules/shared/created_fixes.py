@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from stepscope.base.report import Fix, Risk
+from stepscope.base.findings import Fix, Risk
 
 FROM_LIST = "aten::lift_fresh"
 RANDOM = "aten::rand"

@@ -10,7 +10,7 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.analyses.core.window import window
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.report import EventReference
+from stepscope.base.findings import EventReference
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals

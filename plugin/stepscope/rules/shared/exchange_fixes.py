@@ -2,7 +2,7 @@
 
 import re
 
-from stepscope.base.report import Fix
+from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules.shared import collective_costs
 from stepscope.rules.shared.collective_costs import Advice

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.base.report import (
+from stepscope.base.findings import (
     Evidence,
     EvidenceColumn,
     EvidenceRow,

@@ -11,8 +11,8 @@ from stepscope.analyses.operators.double_precision import (
     slow_convolutions,
 )
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import share
-from stepscope.base.report import Evidence, EvidenceTable, Link
 from stepscope.model.trace import Trace
 from stepscope.rules.shared import facts, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work

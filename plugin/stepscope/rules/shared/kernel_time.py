@@ -20,8 +20,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.base.calibration import Factor
+from stepscope.base.findings import EventReference, EvidenceColumn, EvidenceTable, Link, SourceLine
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import EventReference, EvidenceColumn, EvidenceTable, Link, SourceLine
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask

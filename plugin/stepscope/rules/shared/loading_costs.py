@@ -10,8 +10,8 @@ from stepscope.analyses.idle.loader_restarts import loader_restarts
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
+from stepscope.base.findings import Confidence, Evidence, EvidenceTable, Link, SourceLine
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Confidence, Evidence, EvidenceTable, Link, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim
 from stepscope.rules.shared import facts, phrases, recorded_facts

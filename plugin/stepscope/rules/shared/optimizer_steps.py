@@ -7,7 +7,7 @@ import numpy as np
 from stepscope.analyses.core import requirements
 from stepscope.analyses.host.optimizer_updates import OptimizerUpdates, optimizer_updates
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
-from stepscope.base.report import Evidence, EvidenceTable, Link
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace, computed
 from stepscope.rules.shared import call_costs, facts

@@ -9,8 +9,8 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import size
-from stepscope.base.report import Fix
 from stepscope.model.frames.collective_names import HOST_BACKENDS
 from stepscope.model.trace import Trace
 from stepscope.rules.shared import collective_costs, exchange_fixes

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.operators.pointwise_chains import Chains
-from stepscope.base.report import Evidence, EvidenceRow, EvidenceTable, Fix, Link, SourceLine
+from stepscope.base.findings import Evidence, EvidenceRow, EvidenceTable, Fix, Link, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules.shared import facts, recorded_facts
 

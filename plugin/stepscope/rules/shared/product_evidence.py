@@ -13,7 +13,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_share
 from stepscope.analyses.operators.product_kernels import ProductKernels
 from stepscope.base.calibration import Factor
-from stepscope.base.report import (
+from stepscope.base.findings import (
     Evidence,
     EvidenceColumn,
     EvidenceRow,

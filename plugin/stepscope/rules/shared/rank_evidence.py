@@ -8,7 +8,7 @@ from typing import Any
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import REMEDY
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.report import Confidence
+from stepscope.base.findings import Confidence
 from stepscope.rules import Recording, RunEvidence
 
 STEPS_FOR_HIGH_CONFIDENCE = 3

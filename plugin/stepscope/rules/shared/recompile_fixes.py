@@ -1,7 +1,7 @@
 """Why frames are compiled again, as far as their inputs tell, and what to do about it."""
 
 from stepscope.analyses.compiled.changing_inputs import ChangingInputs
-from stepscope.base.report import Fix
+from stepscope.base.findings import Fix
 
 MOST_SIZES = 5
 VERIFY = (

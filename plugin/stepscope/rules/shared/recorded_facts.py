@@ -11,7 +11,7 @@ from stepscope.analyses.settings.recorded_settings import (
     recorded_settings,
     used_loaders,
 )
-from stepscope.base.report import Evidence, Unit
+from stepscope.base.findings import Evidence, Unit
 from stepscope.model.trace import Trace
 
 ValueT = TypeVar("ValueT")

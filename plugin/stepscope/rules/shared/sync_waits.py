@@ -15,8 +15,8 @@ from stepscope.analyses.idle.sync_cost import SyncCost, longest, sync_cost
 from stepscope.analyses.idle.sync_sites import SyncSites, sync_sites
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import EventReference, Evidence, EvidenceTable, Fix, Link, Severity
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import EventReference, Evidence, EvidenceTable, Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, RuledOut, option, severity_of

@@ -1,0 +1,190 @@
+"""Findings as frozen wire types: the result of a rule, its evidence, its fix and its saving."""
+
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["critical", "warning", "info"]
+Confidence = Literal["high", "medium", "low"]
+Status = Literal[
+    "found", "rejected", "passed", "cannot-tell", "not-applicable", "failed", "suppressed"
+]
+"""Result of a rule for a trace. `found`: something to change; `rejected`: ruled out, since it looks
+like a fault and costs nothing here; `passed`: checked, and there is nothing to change;
+`cannot-tell`: inconclusive, since data that the rule needs is missing or damaged; `not-applicable`:
+the trace holds nothing that the rule is about; `failed`: a defect of the rule; `suppressed`: found,
+and suppressed by the user with a reason."""
+Effort = Literal["flag", "hour", "day"]
+"""Effort of a fix: an argument or a line; an hour for a user who knows the code; a day or more."""
+Risk = Literal["none", "numerics", "memory", "behaviour"]
+"""Side effect of a fix: on results, on memory, or on the behaviour of the program."""
+LifeCycle = Literal["preview", "stable", "deprecated"]
+SuppressedBy = Literal["", "configuration", "baseline", "recording"]
+BaselineState = Literal["", "new", "unchanged", "worse"]
+View = Literal[
+    "advice",
+    "overview",
+    "timeline",
+    "operators",
+    "kernels",
+    "flame",
+    "modules",
+    "memory",
+    "distributed",
+    "compare",
+    "trends",
+    "runs",
+    "health",
+]
+Unit = Literal["ns", "bytes", "share", "count", "bytes/s", "text", "code"]
+
+
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A view of the page, with the selection that shows a piece of evidence."""
+
+    view: View
+    search: str | None = None
+    """Text for the view's search box."""
+    group: str | None = None
+    """Grouping of the view's table."""
+    step: int | None = None
+    """The number in `ProfilerStep#N`."""
+    start_ns: int | None = None
+    end_ns: int | None = None
+    trace: str | None = None
+    """Opaque id of the trace, if it differs from the outcome's."""
+    source: str | None = None
+    """A line of the user's program: `train.py(12): forward`."""
+    rank: int | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """One measured fact behind a finding: a label, a value with its unit, and a link to it."""
+
+    label: str
+    value: int | float | str
+    unit: Unit
+    link: Link | None = None
+
+
+class EventReference(msgspec.Struct, frozen=True):
+    """One event of the trace that shows the problem."""
+
+    name: str
+    track: str
+    """Thread or stream of the event: `thread 4711`, `GPU 0 stream 7`."""
+    start_ns: int
+    """From the trace's first event."""
+    duration_ns: int
+    detail: str = ""
+    """Details of the event: bytes and direction, the source line, the owning operator."""
+    event: int | None = None
+    """Index of the event in the file, its key in every table; None: unknown."""
+
+
+class EvidenceColumn(msgspec.Struct, frozen=True):
+    """A column of a table of evidence, with the unit of its cells."""
+
+    label: str
+    unit: Unit
+
+
+class EvidenceRow(msgspec.Struct, frozen=True):
+    """A row of a table of evidence; a cell is None if its value is unknown."""
+
+    cells: tuple[int | float | str | None, ...]
+    link: Link | None = None
+
+
+class EvidenceTable(msgspec.Struct, frozen=True):
+    """Parts of a finding: its kernels, operators, source lines or ranks; the worst first."""
+
+    label: str
+    columns: tuple[EvidenceColumn, ...]
+    rows: tuple[EvidenceRow, ...]
+
+
+class SourceLine(msgspec.Struct, frozen=True):
+    """A line of the user's program that a finding is about."""
+
+    path: str
+    line: int
+    function: str = ""
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """The change that a finding suggests, how to verify it, and its caveats."""
+
+    summary: str
+    code: str = ""
+    language: str = "python"
+    verify: str = ""
+    caveats: tuple[str, ...] = ()
+
+
+class ClaimReport(msgspec.Struct, frozen=True):
+    """Potential saving of a finding, per step if there are steps, else over the window.
+
+    `gross_ns` is the most that the finding alone could save; `net_*` is the rest after every
+    nanosecond that several findings claim was given to one of them.
+    """
+
+    gross_ns: int
+    net_low_ns: int
+    net_high_ns: int
+    net_share: float
+    """`net_high_ns` as a fraction of the step (or window)."""
+    method: str
+    """One sentence on how the saving was estimated."""
+    steps: str = ""
+    """Numbers of the steps that hold some of it, as ranges: `3-9, 12`."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """Result of one rule for one worker's trace."""
+
+    rule: str
+    title: str
+    category: str
+    status: Status
+    worker: str
+    span: str
+    trace: str = ""
+    """Opaque id of the trace: its `WorkerReport.trace`."""
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+    claim: ClaimReport | None = None
+    message: str = ""
+    """The measurement, in one or two plain sentences with this trace's numbers."""
+    why: str = ""
+    """Reason that the state costs time."""
+    evidence: tuple[Evidence, ...] = ()
+    events: tuple[EventReference, ...] = ()
+    fix: Fix | None = None
+    reason: str | None = None
+    """Reason that the rule does not apply, failed, or was suppressed."""
+    remedy: str | None = None
+    """The line of code that records the data that the rule lacks."""
+    links: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Damage to the trace that makes this result unreliable."""
+    tables: tuple[EvidenceTable, ...] = ()
+    locations: tuple[SourceLine, ...] = ()
+    """Lines of the user's program that it is about, the costliest first; empty without stacks."""
+    effort: Effort | None = None
+    risk: Risk | None = None
+    life_cycle: LifeCycle = "stable"
+    is_symptom: bool = False
+    """True if it names no cause, and therefore claims no saving."""
+    fingerprint: str = ""
+    """Equal in every trace of the same code: of rule, source lines and kernels, not of numbers."""
+    package: str = ""
+    """The package that provides the rule; empty for stepscope's own."""
+    culprit: str = ""
+    """The cause of the lost time, as a verdict names it: `the DataLoader`; empty: none."""
+    suppressed_by: SuppressedBy = ""
+    """Origin of the suppression; `reason` gives its reason."""
+    baseline: BaselineState = ""
+    """Change since the given baseline; empty without one."""
+    blamed: tuple[str, ...] = ()
+    """Of a rule over the run: ids of the traces that are the cause, such as a late rank's."""
