@@ -488,7 +488,7 @@ def test_hostile_files_cost_no_more_than_a_multiple_of_their_size(
         return repair(text)
 
     monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted_decode)
-    monkeypatch.setattr(documents, "mended", counted_mend)
+    monkeypatch.setattr(documents, "repair", counted_mend)
     text = HEAD + before + (unit * (SIZE // len(unit) + 1))[:SIZE]
     try:
         columns_of(text)

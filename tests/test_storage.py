@@ -161,7 +161,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
 ) -> None:
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from stepscope import errors, storage\n"
+        "from stepscope import storage\nfrom stepscope.base import errors\n"
         "try: storage.exists(sys.argv[1])\n"
         "except errors.UnreadableError as error: print(error.message, error.remedy)"
     )

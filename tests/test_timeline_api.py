@@ -550,7 +550,7 @@ def test_two_who_ask_at_once_have_it_made_once(monkeypatch: pytest.MonkeyPatch) 
         return making(of)
 
     making = track_events
-    monkeypatch.setattr(timelines, "strands", counting)
+    monkeypatch.setattr(timelines, "track_events", counting)
     answers: list[Any] = []
 
     def ask() -> None:
