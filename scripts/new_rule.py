@@ -15,9 +15,8 @@ RULE = '''"""TODO: the bad state, in one sentence."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.core.window import window
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.formatting import count, share
+from stepscope.base.formatting import count
 from stepscope.base.report import Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
@@ -45,13 +44,12 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     slow = calls[calls["name"] == OPERATOR]
     time = intervals.union(slow["start_ns"].to_numpy(), slow["end_ns"].to_numpy())
     time_ns = intervals.duration_ns(time)
-    fraction = time_ns / window(trace).reference_ns
-    if not len(slow) or fraction < options.least_share:
+    if not len(slow) or phrases.fraction_of_window(trace, time_ns) < options.least_share:
         return
     yield Finding(
         message=(
             f"{count(len(slow), 'call')} of {OPERATOR} take "
-            f"{phrases.lasting(trace, time_ns)} ({share(fraction)})."
+            f"{phrases.time_and_fraction(trace, time_ns)}."
         ),
         evidence=(
             facts.count("Calls in total", len(slow), "operators"),
@@ -106,7 +104,7 @@ it takes just enough to be reported:
     - steps: 4
       body: [{{op: "TODO::slow_operator", us: 51}}, {{host: 949}}]
   finds:
-    - {{severity: info, confidence: high, saves_ns: [51_000, 25_500, 51_000]}}
+    - {{severity: warning, confidence: high, saves_ns: [51_000, 25_500, 51_000]}}
 
 it takes just too little to be reported:
   near: least_share
@@ -137,7 +135,7 @@ def main() -> int:
     if there := [path for path in texts if path.exists()]:
         print(f"{there[0].relative_to(ROOT)} exists already")
         return 2
-    version = re.findall(r'"(.+)"', (ROOT / "plugin/stepscope/_version.py").read_text())[0]
+    version = re.findall(r'__version__ = "(.+)"', (ROOT / "plugin/stepscope/_version.py").read_text())[0]
     for path, text in texts.items():
         filled = text.replace("{id}", rule_id).replace("{version}", version)
         path.write_text(filled.replace("{{", "{").replace("}}", "}"), encoding="utf-8")
