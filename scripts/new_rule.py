@@ -135,7 +135,9 @@ def main() -> int:
     if there := [path for path in texts if path.exists()]:
         print(f"{there[0].relative_to(ROOT)} exists already")
         return 2
-    version = re.findall(r'__version__ = "(.+)"', (ROOT / "plugin/stepscope/_version.py").read_text())[0]
+    version = re.findall(
+        r'__version__ = "(.+)"', (ROOT / "plugin/stepscope/_version.py").read_text()
+    )[0]
     for path, text in texts.items():
         filled = text.replace("{id}", rule_id).replace("{version}", version)
         path.write_text(filled.replace("{{", "{").replace("}}", "}"), encoding="utf-8")
