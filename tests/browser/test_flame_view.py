@@ -69,7 +69,7 @@ def test_a_pressed_frame_fills_the_picture_and_the_way_leads_back(alone: Visit) 
     press_row(picture, 2)
     way = alone.main.get_by_role("navigation", name="Frames")
     expect(way.get_by_role("button")).to_have_count(4)  # all, and three frames
-    expect(alone.main.get_by_role("complementary", name="The chosen frame")).to_be_visible()
+    expect(alone.main.get_by_role("complementary", name="Selected frame")).to_be_visible()
     picture.press("Escape")
     expect(way.get_by_role("button")).to_have_count(3)
     way.get_by_role("button", name="All").click()
@@ -79,7 +79,7 @@ def test_a_pressed_frame_fills_the_picture_and_the_way_leads_back(alone: Visit) 
 
 def test_the_frame_that_fills_the_picture_is_part_of_the_link(alone: Visit) -> None:
     press_row(opened(alone), 3)
-    chosen = alone.main.get_by_role("complementary", name="The chosen frame")
+    chosen = alone.main.get_by_role("complementary", name="Selected frame")
     expect(chosen).to_be_visible()
     words = chosen.inner_text()
     alone.page.reload()
@@ -90,7 +90,7 @@ def test_the_frame_that_fills_the_picture_is_part_of_the_link(alone: Visit) -> N
 def test_arrow_keys_lead_inwards_and_each_frame_is_said(alone: Visit) -> None:
     picture = opened(alone)
     picture.focus()
-    said = alone.main.locator("[aria-live='polite']").filter(has_text="of all, its own")
+    said = alone.main.locator("[aria-live='polite']").filter(has_text="of all, self")
     heard: list[str] = []
     for _ in range(3):
         picture.press("ArrowDown")
@@ -117,7 +117,7 @@ def test_another_recording_is_compared_frame_by_frame(alone: Visit) -> None:
     opened(alone)
     alone.main.get_by_text("Compare", exact=True).click()
     alone.main.get_by_role("button", name="masking/tensor").click()
-    expect(alone.main.get_by_text("Widths are both sides together.")).to_be_visible(
+    expect(alone.main.get_by_text("Widths are the sum of both sides.")).to_be_visible(
         timeout=PATIENCE_MS
     )
     expect(alone.main.get_by_role("columnheader", name="Change")).to_be_visible()

@@ -82,7 +82,7 @@ def test_advice_is_on_the_job_and_leads_to_any_of_its_ranks(seen: Visit) -> None
     price.fill("2.5")
     price.press("Enter")
     seen.until(lambda: "o.price=2.5" in location(seen))
-    expect(verdict).to_contain_text("In money a day")
+    expect(verdict).to_contain_text("Cost saving per day")
     assert seen.inaccessible() == []
     seen.frame.get_by_role("button", name=re.compile("^Worker")).click()
     seen.frame.get_by_role("combobox", name="Find a worker").fill("node1")

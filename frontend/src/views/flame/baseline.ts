@@ -1,11 +1,11 @@
-/** What the URL compares with: another recording, the step before, or nothing. */
+/** The baseline in the URL: another trace, the previous step, or nothing. */
 import { useKnownRuns } from '../../api/known_runs';
 import { type Narrowing, useOverview } from '../../api/queries';
 import type { Overview, Runs, Span } from '../../api/types.gen';
 import type { PageLocation } from '../../state/location';
 import { type Patch, useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
-import type { Baseline } from './questions';
+import type { Baseline } from './requests';
 
 export interface Choice {
   readonly id: string;
@@ -13,10 +13,10 @@ export interface Choice {
   readonly patch: Patch;
 }
 
-/** In a comparison of runs: all workers, all spans. */
+/** All workers, or all spans, in a comparison of runs. */
 const ALL = '*';
 
-/** The recording that the base of the URL names; the worker of the same name where it names none. */
+/** The baseline trace that the URL names, by default that of the worker of the same name. */
 export function baseSpan(
   runs: Runs | undefined,
   location: PageLocation,
@@ -24,66 +24,68 @@ export function baseSpan(
 ): Span | null {
   const { baseRun, baseWorker, baseSpan: label } = location;
   const run = runs?.runs.find(({ id, name }) => id === baseRun || name === baseRun);
-  const wanted = baseWorker === null || baseWorker === ALL ? worker : baseWorker;
-  const found = run?.workers.find(({ name }) => name === wanted) ?? run?.workers[0];
-  const spans = found?.spans ?? [];
-  return spans.find((each) => each.label === label) ?? spans.at(-1) ?? null;
+  const workerName = baseWorker === null || baseWorker === ALL ? worker : baseWorker;
+  const match = run?.workers.find(({ name }) => name === workerName) ?? run?.workers[0];
+  const spans = match?.spans ?? [];
+  return spans.find((other) => other.label === label) ?? spans.at(-1) ?? null;
 }
 
-/** The step before the one that is shown. */
+/** The step before the shown one. */
 export function previousStep(
   overview: Overview | undefined,
   step: number | null,
 ): Narrowing | null {
   const steps = overview?.steps ?? [];
   const at = steps.findIndex(({ number }) => number === step);
-  const found = at < 1 ? undefined : steps[at - 1];
-  if (!found) return null;
-  const { host_start_ns: start_ns, host_end_ns: end_ns, number } = found;
+  const match = at < 1 ? undefined : steps[at - 1];
+  if (!match) return null;
+  const { host_start_ns: start_ns, host_end_ns: end_ns, number } = match;
   return { start_ns, end_ns, label: `step ${number}` };
 }
 
 const NO_BASE: Patch = { baseRun: null, baseWorker: null, baseSpan: null };
 const MOST = 30;
 
-/** What can be compared with; the first is nothing. */
+/** The possible baselines; the first is none. */
 export function choicesOf(
   runs: Runs | undefined,
   { run, worker, span }: Selection,
   step: Narrowing | null,
 ): readonly Choice[] {
-  const others = (runs?.runs ?? []).filter((each) => each.id !== run.id && each.state === 'ready');
+  const others = (runs?.runs ?? []).filter(
+    (other) => other.id !== run.id && other.state === 'ready',
+  );
   const here = (label: string, baseWorker: string, baseSpanLabel: string | null): Choice => ({
     id: `${baseWorker} ${baseSpanLabel ?? ''}`,
     label,
     patch: { baseRun: run.id, baseWorker, baseSpan: baseSpanLabel },
   });
   return [
-    { id: '', label: 'Nothing', patch: NO_BASE },
-    ...(step ? [{ id: 'step', label: `The step before (${step.label})`, patch: NO_BASE }] : []),
+    { id: '', label: 'None', patch: NO_BASE },
+    ...(step ? [{ id: 'step', label: `Previous step (${step.label})`, patch: NO_BASE }] : []),
     ...worker.spans
-      .filter((each) => each !== span)
-      .map((each) => here(`${worker.name}, ${each.label}`, worker.name, each.label)),
+      .filter((other) => other !== span)
+      .map((other) => here(`${worker.name}, ${other.label}`, worker.name, other.label)),
     ...run.workers
-      .filter((each) => each !== worker)
+      .filter((other) => other !== worker)
       .slice(0, MOST)
-      .map((each) => here(each.name, each.name, null)),
-    ...others.slice(0, MOST).map((each) => ({
-      id: each.id,
-      label: each.name,
-      patch: { ...NO_BASE, baseRun: each.id },
+      .map((other) => here(other.name, other.name, null)),
+    ...others.slice(0, MOST).map((other) => ({
+      id: other.id,
+      label: other.name,
+      patch: { ...NO_BASE, baseRun: other.id },
     })),
   ];
 }
 
 export interface Comparison {
   readonly baseline: Baseline | null;
-  /** In words; empty where nothing is compared. */
+  /** The name of the baseline; empty without one. */
   readonly label: string;
   readonly choices: readonly Choice[];
 }
 
-const isChosen = ({ patch }: Choice, location: PageLocation): boolean =>
+const isSelected = ({ patch }: Choice, location: PageLocation): boolean =>
   patch.baseRun === location.baseRun &&
   patch.baseWorker === location.baseWorker &&
   patch.baseSpan === location.baseSpan;
@@ -99,10 +101,11 @@ export function useComparison(selection: Selection): Comparison {
   if (options.diff === 'step' && before) {
     return { baseline: { kind: 'time', time: before }, label: before.label, choices };
   }
-  const found = options.diff === 'base' ? baseSpan(runs, location, selection.worker.name) : null;
-  if (!found) return { baseline: null, label: '', choices };
+  const match = options.diff === 'base' ? baseSpan(runs, location, selection.worker.name) : null;
+  if (!match) return { baseline: null, label: '', choices };
   const { baseRun } = location;
-  const named = runs?.runs.find(({ id, name }) => id === baseRun || name === baseRun)?.name;
-  const label = choices.find((each) => isChosen(each, location))?.label ?? named ?? found.label;
-  return { baseline: { kind: 'recording', trace: found.trace }, label, choices };
+  const runName = runs?.runs.find(({ id, name }) => id === baseRun || name === baseRun)?.name;
+  const label =
+    choices.find((other) => isSelected(other, location))?.label ?? runName ?? match.label;
+  return { baseline: { kind: 'recording', trace: match.trace }, label, choices };
 }

@@ -1,4 +1,4 @@
-/** What a frame is filled with: its kind's hue in a shade by its name; where two are compared, how it changed. */
+/** The fill of a frame: the hue of its kind, shaded by name; in a comparison, its change. */
 import { contrast, fillOf, INK, type Theme } from '../../canvas/colours';
 import { colourOf } from '../../core/colour';
 
@@ -13,7 +13,7 @@ interface Ends {
   readonly more: string;
 }
 
-/** Ends of the scale that red–green blindness does not mix up; no change lies in between. */
+/** Ends of the scale, distinct for red–green blindness, with no change in between. */
 const ENDS: Readonly<Record<Theme, Ends>> = {
   light: { less: '#1f63ad', none: '#e4e7ec', more: '#b8431a' },
   dark: { less: '#7ab3f5', none: '#2c333e', more: '#f2936a' },
@@ -21,7 +21,7 @@ const ENDS: Readonly<Record<Theme, Ends>> = {
 const DARK_INK = '#000000';
 const LIGHT_INK = '#ffffff';
 const STEPS = 12;
-/** Small changes are seen, too. */
+/** Below 1, so that small changes are visible. */
 const CURVE = 0.75;
 
 const part = (hex: string, at: number): number => Number.parseInt(hex.slice(at, at + 2), 16);
@@ -30,24 +30,24 @@ function mixed(from: string, to: string, share: number): string {
   const parts = [1, 3, 5].map((at) =>
     Math.round(part(from, at) + (part(to, at) - part(from, at)) * share),
   );
-  return `#${parts.map((each) => each.toString(16).padStart(2, '0')).join('')}`;
+  return `#${parts.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
 const cached = new Map<string, Fill>();
 
-/** `change` is from −1, gone, to 1, new. */
+/** The fill for a change from −1 (gone) to 1 (new). */
 export function changeFill(change: number, theme: Theme): Fill {
   const step = Math.round(Math.sign(change) * Math.abs(change) ** CURVE * STEPS);
   const key = `${theme}${step}`;
-  let found = cached.get(key);
-  if (!found) {
+  let result = cached.get(key);
+  if (!result) {
     const { less, none, more } = ENDS[theme];
     const fill = mixed(none, step < 0 ? less : more, Math.abs(step) / STEPS);
     const ink = contrast(fill, LIGHT_INK) > contrast(fill, DARK_INK) ? LIGHT_INK : DARK_INK;
-    found = { fill, ink };
-    cached.set(key, found);
+    result = { fill, ink };
+    cached.set(key, result);
   }
-  return found;
+  return result;
 }
 
 /** The kinds of frames as categories, so that they are coloured as in the other views. */
@@ -66,8 +66,7 @@ export const kindFill = (kind: string, name: string, theme: Theme): Fill => ({
   ink: INK[theme],
 });
 
-/** A kind's own colour, for legends and lists. */
+/** The colour of a kind, for legends and lists. */
 export const kindColour = (kind: string): string => colourOf(categoryOf(kind));
 
-/** The scale of changes, for its legend. */
 export const changeColours = (theme: Theme): Ends => ENDS[theme];

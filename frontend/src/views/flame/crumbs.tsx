@@ -1,8 +1,8 @@
-/** The way to the frame that fills the picture, and the function that is shown alone. */
+/** The path to the zoomed frame, and the only function shown. */
 import type { ReactNode } from 'react';
-import { Icon } from '../../widgets/icon';
+import { IconButton } from '../../widgets/button';
+import { frameName } from './labels';
 import { type Layout, NONE, type Node, nameOf, pathTo } from './layout';
-import { frameName } from './words';
 
 const LAST = 3;
 
@@ -24,15 +24,13 @@ export function Crumbs({ layout, root, name, onRoot, onName }: Props): ReactNode
       {name !== null && (
         <span className="flame-only">
           Only <b title={name}>{frameName(name)}</b>
-          <button
-            type="button"
-            className="button quiet square"
+          <IconButton
+            icon="close"
+            size={13}
+            label="Show all functions"
             title="Show all functions"
             onClick={() => onName(null)}
-          >
-            <Icon name="close" size={13} />
-            <span className="visually-hidden">Show all functions</span>
-          </button>
+          />
         </span>
       )}
       {root !== NONE && (

@@ -1,12 +1,13 @@
-/** The chosen frame: its whole name, where it is in the source, and what can be asked of it. */
+/** The selected frame: full name, source line, links and values. */
 import type { ReactNode } from 'react';
+import { Button } from '../../widgets/button';
 import { Copy } from '../../widgets/copy';
 import { Goto } from '../../widgets/goto';
 import { SourceLine } from '../../widgets/source_line';
 import { kindColour } from './colours';
+import { mergedLabel, pythonLocation } from './labels';
 import { isSmaller, kindOf, type Layout, type Node, nameOf } from './layout';
 import { Figures } from './tooltip';
-import { pythonPlace, smallerWords } from './words';
 
 interface Props {
   readonly layout: Layout;
@@ -15,42 +16,42 @@ interface Props {
   readonly onAlone: (name: string, direction: 'callees' | 'callers') => void;
 }
 
-/** Kinds that another view has a row for. */
+/** Views with a row for a kind. */
 const VIEWS: Readonly<Record<string, string>> = { operator: 'operators', kernel: 'kernels' };
 
 export function Details({ layout, node, root, onAlone }: Props): ReactNode {
+  const figures = <Figures layout={layout} node={node} root={root} />;
   if (isSmaller(layout, node)) {
     return (
-      <aside className="flame-details" aria-label="The chosen frame">
+      <aside className="flame-details" aria-label="Selected frame">
         <p className="flame-name">
-          {smallerWords(layout, node)}, each narrower than a pixel here. The frame above shows more
-          of them when it fills the picture; the list of functions has them all.
+          {mergedLabel(layout, node)}, each narrower than a pixel. Zoom in to the frame above to see
+          more of them; the list of functions has all.
         </p>
-        <Figures layout={layout} node={node} root={root} />
+        {figures}
       </aside>
     );
   }
   const name = nameOf(layout, node);
   const kind = kindOf(layout, node);
-  const place = pythonPlace(name);
+  const location = pythonLocation(name);
   const view = VIEWS[kind];
-  const isRest = kind === 'rest';
   return (
-    <aside className="flame-details" aria-label="The chosen frame">
+    <aside className="flame-details" aria-label="Selected frame">
       <div className="flame-about">
         <span className="flame-swatch" style={{ background: kindColour(kind) }} />
         <p className="flame-name" title={name}>
-          {place ? place.of : name}
+          {location ? location.of : name}
         </p>
-        {place && <SourceLine path={place.path} line={place.line} />}
-        {!isRest && (
+        {location && <SourceLine path={location.path} line={location.line} />}
+        {kind !== 'rest' && (
           <span className="flame-asks">
-            <button type="button" className="button quiet" onClick={() => onAlone(name, 'callers')}>
-              Its callers
-            </button>
-            <button type="button" className="button quiet" onClick={() => onAlone(name, 'callees')}>
-              All its calls
-            </button>
+            <Button quiet onClick={() => onAlone(name, 'callers')}>
+              Callers
+            </Button>
+            <Button quiet onClick={() => onAlone(name, 'callees')}>
+              All calls
+            </Button>
             {view && (
               <Goto to={{ view, search: name }} className="button quiet">
                 In {view}
@@ -63,7 +64,7 @@ export function Details({ layout, node, root, onAlone }: Props): ReactNode {
           </span>
         )}
       </div>
-      <Figures layout={layout} node={node} root={root} />
+      {figures}
     </aside>
   );
 }

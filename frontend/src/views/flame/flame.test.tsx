@@ -1,57 +1,35 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import runs from '../../../tests/fixtures/runs.json';
-import { type Rendered, renderInPage } from '../../../tests/render';
+import type { Rendered } from '../../../tests/render';
+import { fakeApi, renderView, selectionOf } from '../../../tests/views';
 import type { FlameFunctions, FlameGraph, Runs } from '../../api/types.gen';
 import { contrast } from '../../canvas/colours';
 import { duration } from '../../core/format';
 import { HOME } from '../../state/location';
 import type { Patch } from '../../state/navigation';
-import { select } from '../../state/selection';
 import { baseSpan, choicesOf } from './baseline';
 import { changeFill } from './colours';
-import { exportOf } from './exported';
+import { exportOf } from './exports';
 import memory from './fixture.json';
 import functions from './fixtures/flame-functions.json';
 import graph from './fixtures/flame-graph.json';
+import { frameName, pythonLocation } from './labels';
 import { orderFrom, rowsOf, sorted } from './listing';
 import Page from './page';
-import { frameName, pythonPlace } from './words';
 
 const ALL = runs as unknown as Runs;
-const SAID = functions as unknown as FlameFunctions;
+const LIST = functions as unknown as FlameFunctions;
 
-const answers: Record<string, unknown> = {
+const api = fakeApi({
   runs,
-  'flame/graph': graph,
+  'flame/graph': (parameters: URLSearchParams) =>
+    parameters.get('subject') === 'memory' ? memory : graph,
   'flame/functions': functions,
-};
-const asked: string[] = [];
-
-beforeEach(() => {
-  asked.length = 0;
-  vi.stubGlobal('fetch', (url: URL) => {
-    const path = String(url).replace(/^.*\/api\//, '');
-    asked.push(path);
-    const [place = ''] = path.replace(/^traces\/[^/]+\//, '').split('?');
-    const body =
-      path.includes('subject=memory') && place === 'flame/graph' ? memory : answers[place];
-    const status = body === undefined ? 404 : 200;
-    return Promise.resolve(
-      new Response(JSON.stringify(body ?? { code: 'not-found', message: 'No.', hint: '' }), {
-        status,
-      }),
-    );
-  });
 });
-afterEach(() => vi.unstubAllGlobals());
 
-function shown(start: Patch = {}): Rendered {
-  const selected = select(ALL, HOME);
-  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
-  return renderInPage(<Page selection={selected.selection} />, { view: 'flame', ...start });
-}
+const shown = (start: Patch = {}): Rendered => renderView(Page, 'flame', start);
 
 const table = (): Promise<HTMLElement> => screen.findByRole('table', { name: 'Functions' });
 const names = (of: HTMLElement): string[] =>
@@ -60,10 +38,10 @@ const names = (of: HTMLElement): string[] =>
     .map((cell) => within(cell).getByRole('button').title);
 
 describe('the flame graph', () => {
-  it('lists functions by their own time beside the picture', async () => {
+  it('lists functions by their self time', async () => {
     shown();
     const listed = names(await table());
-    const expected = sorted(rowsOf(SAID), { key: 'own', descending: true }).map(({ name }) => name);
+    const expected = sorted(rowsOf(LIST), { key: 'own', descending: true }).map(({ name }) => name);
     expect(listed).toEqual(expected.slice(0, listed.length));
     expect(screen.getByText(new RegExp(`^${duration(graph.whole)} of the host`))).toBeTruthy();
   });
@@ -82,7 +60,7 @@ describe('the flame graph', () => {
     const button = within(row).getByRole('button');
     await userEvent.click(button);
     expect(store.current().options.name).toBe(button.title);
-    await waitFor(() => expect(asked.some((path) => path.includes('name='))).toBe(true));
+    await waitFor(() => expect(api.requests.some((path) => path.includes('name='))).toBe(true));
     await userEvent.click(screen.getByRole('button', { name: 'Show all functions' }));
     expect(store.current().options.name).toBeUndefined();
   });
@@ -93,7 +71,7 @@ describe('the flame graph', () => {
     picture.focus();
     await userEvent.keyboard('{ArrowDown}');
     const first = (graph as unknown as FlameGraph).names[graph.name[0] ?? 0] ?? '';
-    expect(screen.getByText(/: .* of all, its own/).textContent).toContain(first);
+    expect(screen.getByText(/: .* of all, self/).textContent).toContain(first);
     await userEvent.keyboard('{ArrowDown}{Enter}');
     expect(store.current().options.root?.split('.')).toHaveLength(2);
     await userEvent.keyboard('{Escape}');
@@ -136,7 +114,7 @@ describe('the flame graph', () => {
 
 describe('functions of a comparison', () => {
   const both: FlameFunctions = {
-    ...SAID,
+    ...LIST,
     names: ['a', 'b', 'c'],
     name_kinds: [0, 0, 0],
     own: [10, 30, 0],
@@ -166,12 +144,12 @@ describe('functions of a comparison', () => {
     expect(columns.map(({ label }) => label)).toEqual([
       'Function',
       'Kind',
-      'Own a step',
-      'Total a step',
-      'Calls a step',
-      'Own before a step',
-      'Total before a step',
-      'Calls before a step',
+      'Self per step',
+      'Total per step',
+      'Calls per step',
+      'Self before per step',
+      'Total before per step',
+      'Calls before per step',
     ]);
     expect(rows[0]).toEqual(['a', 'user', 10, 40, 2, 20, 40, 2]);
     expect(rows[2]).toEqual(['c', 'user', 0, 0, 0, 30, 30, 2]);
@@ -184,9 +162,8 @@ describe('functions of a comparison', () => {
 });
 
 describe('what it is compared with', () => {
-  const selected = select(ALL, HOME);
-  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
-  const { run, worker } = selected.selection;
+  const selection = selectionOf();
+  const { run, worker } = selection;
 
   it('is named by the URL; all workers are the one of the same name', () => {
     const location = { ...HOME, baseRun: run.id, baseWorker: '*', baseSpan: '*' };
@@ -196,14 +173,14 @@ describe('what it is compared with', () => {
 
   it('is nothing, the step before, or another recording', () => {
     const step = { start_ns: 0, end_ns: 1, label: 'step 4' };
-    const labels = choicesOf(ALL, selected.selection, step).map(({ label }) => label);
-    expect(labels.slice(0, 2)).toEqual(['Nothing', 'The step before (step 4)']);
+    const labels = choicesOf(ALL, selection, step).map(({ label }) => label);
+    expect(labels.slice(0, 2)).toEqual(['None', 'Previous step (step 4)']);
     expect(labels).not.toContain(run.name);
     expect(labels.length).toBeGreaterThan(2);
   });
 });
 
-describe('words on frames', () => {
+describe('labels of frames', () => {
   it('begin with what tells them apart', () => {
     expect(frameName('torch/nn/modules/linear.py(12): forward')).toBe(
       'forward · modules/linear.py:12',
@@ -216,8 +193,8 @@ describe('words on frames', () => {
   });
 
   it('know a Python function’s place', () => {
-    expect(pythonPlace('train.py(7): main')).toEqual({ path: 'train.py', line: 7, of: 'main' });
-    expect(pythonPlace('aten::mm')).toBeNull();
+    expect(pythonLocation('train.py(7): main')).toEqual({ path: 'train.py', line: 7, of: 'main' });
+    expect(pythonLocation('aten::mm')).toBeNull();
   });
 
   it('can be read on every colour of a change', () => {

@@ -1,4 +1,4 @@
-/** The flame graph itself: a canvas, with the pointer and the keyboard on what scrolls before it. */
+/** The canvas of the flame graph, with pointer and keyboard. */
 import {
   type KeyboardEvent,
   type MouseEvent,
@@ -11,6 +11,7 @@ import {
 } from 'react';
 import { type Frame, useSurface } from '../../canvas/surface';
 import { between, eased, isSameRange, type Range, valueAt } from '../../canvas/viewport';
+import { announcementOf } from './labels';
 import {
   isSmaller,
   type Layout,
@@ -23,14 +24,13 @@ import {
 } from './layout';
 import { KEYS, moved, rangeOf } from './moves';
 import { type Picture, paint, ROW_PX } from './painting';
-import { Tooltip, type TooltipPlace } from './tooltip';
-import { spokenOf } from './words';
+import { Tooltip, type TooltipAnchor } from './tooltip';
 
 const ZOOM_MS = 180;
-/** So many callers stay in sight above the frame that fills the picture. */
+/** Rows of callers that stay visible above the zoomed frame. */
 const ROWS_ABOVE = 3;
 
-/** To the next match of the search, and to the one before. */
+/** The next and the previous search match. */
 const MATCH_KEYS: Readonly<Record<string, 1 | -1>> = { n: 1, p: -1 };
 
 interface Props {
@@ -40,7 +40,7 @@ interface Props {
   readonly marked: string | null;
   readonly matches: Matches | null;
   readonly onActive: (node: Node) => void;
-  /** A frame is to fill the picture; -1: all are. */
+  /** Zooms to a frame; -1: to all. */
   readonly onRoot: (node: Node) => void;
 }
 
@@ -57,7 +57,7 @@ interface View {
 
 const isStill = (): boolean => window.matchMedia('(prefers-reduced-motion: reduce)').matches;
 
-/** What is in sight: on its way from the frame before to the one that fills the picture. */
+/** The visible range, animated from the previous zoom to the next. */
 function useView(layout: Layout, root: Node): (nowMs: number) => View {
   const target = rangeOf(layout, root);
   const zoom = useRef<Zoom>({ from: target, to: target, sinceMs: 0 });
@@ -78,17 +78,17 @@ function useView(layout: Layout, root: Node): (nowMs: number) => View {
   };
 }
 
-/** Where the pointer is, as a node. */
+/** The node under the pointer. */
 function nodeUnder(picture: Picture | null, event: MouseEvent<HTMLElement>): Node {
   if (!picture) return NONE;
   const box = event.currentTarget.getBoundingClientRect();
   const depth = Math.floor((event.clientY - box.top + picture.topPx) / ROW_PX);
-  const place = valueAt(picture.view, event.currentTarget.clientWidth, event.clientX - box.left);
+  const position = valueAt(picture.view, event.currentTarget.clientWidth, event.clientX - box.left);
   const isInside = depth >= 0 && depth < picture.layout.levels.length - 1;
-  return isInside ? nodeAt(picture.layout, depth, place) : NONE;
+  return isInside ? nodeAt(picture.layout, depth, position) : NONE;
 }
 
-/** Scrolls no further than is needed to have a row in sight. */
+/** Scrolls as little as needed to show a row. */
 function reveal(scroller: HTMLElement | null, depth: number): void {
   if (!scroller) return;
   const top = depth * ROW_PX;
@@ -102,7 +102,7 @@ export function FlameCanvas(props: Props): ReactNode {
   const help = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const picture = useRef<Picture | null>(null);
-  const [pointed, setPointed] = useState<TooltipPlace | null>(null);
+  const [pointed, setPointed] = useState<TooltipAnchor | null>(null);
   const tooltip = pointed?.layout === layout ? pointed : null;
   const viewAt = useView(layout, root);
   const { canvas, redraw } = useSurface((frame: Frame): boolean => {
@@ -132,15 +132,15 @@ export function FlameCanvas(props: Props): ReactNode {
     onActive(node);
     reveal(scroller.current, layout.depth[node] ?? 0);
   };
-  const ledTo = (key: string): Node | null => {
-    const way = KEYS[key];
-    if (way) return moved(layout, active, way, root);
+  const targetOf = (key: string): Node | null => {
+    const move = KEYS[key];
+    if (move) return moved(layout, active, move, root);
     const turn = MATCH_KEYS[key];
     return turn && matches ? nextMatch(matches, active, turn) : null;
   };
   const pressed = (event: KeyboardEvent<HTMLElement>): void => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const next = ledTo(event.key);
+    const next = targetOf(event.key);
     if (next !== null) go(next);
     else if (event.key === 'Enter') choose(active);
     else if (event.key === 'Escape' && root !== NONE) onRoot(parentOf(layout, root));
@@ -174,14 +174,13 @@ export function FlameCanvas(props: Props): ReactNode {
         <div style={{ height: (layout.levels.length + 1) * ROW_PX }} />
       </div>
       <p id={help} className="visually-hidden">
-        Arrow keys lead to callers, to what is called and to neighbours, n and p to what the search
-        finds. Enter fills the picture with the frame, Escape leads back out. The list of functions
-        says the same in words.
+        Arrow keys move to callers, callees and neighbours, n and p between search matches. Enter
+        zooms in to the frame, Escape zooms out. The list of functions has the same values.
       </p>
       <p className="visually-hidden" aria-live="polite">
-        {active !== NONE && spokenOf(layout, active)}
+        {active !== NONE && announcementOf(layout, active)}
       </p>
-      {tooltip && <Tooltip place={tooltip} root={root} />}
+      {tooltip && <Tooltip anchor={tooltip} root={root} />}
     </div>
   );
 }

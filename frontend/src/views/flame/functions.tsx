@@ -1,6 +1,6 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows are places in a window, which a <table> cannot be
-// biome-ignore-all lint/a11y/useFocusableInteractive: what is pressed in the cells are buttons
-/** The functions of a flame graph in words: their own value, their total, how often they are called. */
+// biome-ignore-all lint/a11y/useSemanticElements: rows are positioned in a window, which a <table> cannot be
+// biome-ignore-all lint/a11y/useFocusableInteractive: the cells contain buttons
+/** The functions of a flame graph as a table: self value, total, calls. */
 import { type ReactNode, useMemo } from 'react';
 import type { FlameFunctions } from '../../api/types.gen';
 import { count, quantity } from '../../core/format';
@@ -8,6 +8,7 @@ import type { Matcher } from '../../core/search';
 import { useNavigation } from '../../state/navigation';
 import { Windowed } from '../../widgets/windowed';
 import { kindColour } from './colours';
+import { changeLabel, frameName, hasCallCount, shareOf, whole } from './labels';
 import {
   type FunctionRow,
   isComparedIn,
@@ -18,7 +19,6 @@ import {
   sorted,
   stepsIn,
 } from './listing';
-import { callsKnown, changeWords, frameName, shareOf, whole } from './words';
 
 const ROW_PX = 27;
 
@@ -28,32 +28,36 @@ interface Heading {
   readonly title: string;
 }
 
-const NAME: Heading = { key: 'name', label: 'Function', title: 'What was called' };
-const OWN: Heading = { key: 'own', label: 'Own', title: 'Without what it calls' };
+const NAME: Heading = { key: 'name', label: 'Function', title: 'The called function' };
+const OWN: Heading = { key: 'own', label: 'Self', title: 'Excluding callees' };
 const TOTAL: Heading = {
   key: 'total',
   label: 'Total',
-  title: 'With what it calls; counted once where it calls itself',
+  title: 'Including callees; recursive calls count once',
 };
 const CHANGE: Heading = {
   key: 'change',
   label: 'Change',
-  title: 'Of its own value, against the baseline; ordered by size',
+  title: 'Change of the self value from the baseline; sorted by magnitude',
 };
 
-function headings(said: FlameFunctions): readonly Heading[] {
-  if (isComparedIn(said)) return [CHANGE, OWN, TOTAL];
-  if (said.unit === 'bytes') {
-    return [OWN, TOTAL, { key: 'calls', label: 'Allocations', title: 'How many it made itself' }];
+function headings(list: FlameFunctions): readonly Heading[] {
+  if (isComparedIn(list)) return [CHANGE, OWN, TOTAL];
+  if (list.unit === 'bytes') {
+    return [
+      OWN,
+      TOTAL,
+      { key: 'calls', label: 'Allocations', title: 'Allocations of the function itself' },
+    ];
   }
-  const title = 'How often; – where it is known from the stacks of others alone';
+  const title = 'Number of calls; – if it appears only in the stacks of others';
   return [OWN, TOTAL, { key: 'calls', label: 'Calls', title }];
 }
 
-function cellOf(row: FunctionRow, said: FlameFunctions, key: SortKey): string {
-  if (key === 'calls') return callsKnown(row, said.unit) ? count(row.calls) : '–';
-  if (key === 'change') return changeWords(row.change, said.unit);
-  return quantity(whole(key === 'own' ? row.own : row.total), said.unit);
+function cellOf(row: FunctionRow, list: FlameFunctions, key: SortKey): string {
+  if (key === 'calls') return hasCallCount(row, list.unit) ? count(row.calls) : '–';
+  if (key === 'change') return changeLabel(row.change, list.unit);
+  return quantity(whole(key === 'own' ? row.own : row.total), list.unit);
 }
 
 interface HeadProps {
@@ -92,10 +96,10 @@ function Head({ columns, order }: HeadProps): ReactNode {
 }
 
 interface Props {
-  readonly said: FlameFunctions;
+  readonly list: FlameFunctions;
   readonly matcher: Matcher;
-  /** The function that is shown alone. */
-  readonly chosen: string | null;
+  /** The only function shown. */
+  readonly selected: string | null;
   readonly onMark: (name: string | null) => void;
   readonly onChoose: (name: string) => void;
 }
@@ -108,13 +112,13 @@ interface RowProps extends Props {
 }
 
 function Row(props: RowProps): ReactNode {
-  const { row, columns, largest, at, said, chosen, onMark, onChoose } = props;
-  const share = shareOf(row.own, said.whole / stepsIn(said, said.steps));
+  const { row, columns, largest, at, list, selected, onMark, onChoose } = props;
+  const share = shareOf(row.own, list.whole / stepsIn(list, list.steps));
   return (
     <div
       role="row"
       aria-rowindex={at + 2}
-      className={row.name === chosen ? 'flame-row chosen' : 'flame-row'}
+      className={row.name === selected ? 'flame-row chosen' : 'flame-row'}
       onPointerEnter={() => onMark(row.name)}
       onPointerLeave={() => onMark(null)}
     >
@@ -132,7 +136,7 @@ function Row(props: RowProps): ReactNode {
           title={key === 'own' ? `${share} of all` : undefined}
         >
           {key === 'own' && <i style={{ width: `${(row.own / Math.max(1, largest)) * 100}%` }} />}
-          <span>{cellOf(row, said, key)}</span>
+          <span>{cellOf(row, list, key)}</span>
         </span>
       ))}
     </div>
@@ -140,15 +144,15 @@ function Row(props: RowProps): ReactNode {
 }
 
 export function Functions(props: Props): ReactNode {
-  const { said, matcher } = props;
+  const { list, matcher } = props;
   const { location } = useNavigation();
-  const { key, descending } = orderFrom(location.sort, isComparedIn(said));
-  const every = useMemo(() => rowsOf(said), [said]);
+  const { key, descending } = orderFrom(location.sort, isComparedIn(list));
+  const every = useMemo(() => rowsOf(list), [list]);
   const rows = useMemo(() => {
     const shown = matcher.kind === 'test' ? every.filter(({ name }) => matcher.test(name)) : every;
     return sorted(shown, { key, descending });
   }, [every, matcher, key, descending]);
-  const columns = headings(said);
+  const columns = headings(list);
   const largest = every.reduce((most, { own }) => Math.max(most, own), 0);
   return (
     <section className="flame-functions" aria-label="Functions">
@@ -172,7 +176,7 @@ export function Functions(props: Props): ReactNode {
         </div>
       </div>
       <p className="flame-foot" role="status">
-        {count(rows.length)} of {count(said.all_count)} functions
+        {count(rows.length)} of {count(list.all_count)} functions
       </p>
     </section>
   );

@@ -11,11 +11,11 @@ export const view: View = {
   about: 'recording',
   narrows: true,
   keys: [
-    ['arrows', 'Go to the caller, to what is called, to the neighbour'],
-    ['n p', 'The next match of the search, the one before'],
-    ['Enter', 'Fill the picture with the frame'],
-    ['Escape', 'Back out by one frame'],
-    ['Home', 'Show all'],
+    ['arrows', 'Move to the caller, the callee, the neighbour'],
+    ['n p', 'The next search match, the previous'],
+    ['Enter', 'Zoom in to the frame'],
+    ['Escape', 'Zoom out by one frame'],
+    ['Home', 'Zoom out to all frames'],
   ],
   Page: lazy(() => import('./page')),
 };

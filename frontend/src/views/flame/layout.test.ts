@@ -18,8 +18,7 @@ import {
   parentOf,
   pathTo,
 } from './layout';
-import { moved, rangeOf } from './moves';
-import { keyOf, nodeOf, pathKeys } from './paths';
+import { keyOf, moved, nodeOf, pathKeys, rangeOf } from './moves';
 
 interface Drawn {
   readonly name: number;
@@ -41,15 +40,15 @@ const drawn = drawnTo(DEEPEST);
 
 /** A tree as the API answers: by depth, children of one parent together. */
 function graphOf(tops: readonly Drawn[], isCompared = false): FlameGraph {
-  const rows: { drawn: Drawn; parent: number }[] = tops.map((each) => ({
-    drawn: each,
+  const rows: { drawn: Drawn; parent: number }[] = tops.map((node) => ({
+    drawn: node,
     parent: -1,
   }));
   for (let at = 0; at < rows.length; at += 1) {
     for (const below of rows[at]?.drawn.below ?? []) rows.push({ drawn: below, parent: at });
   }
-  const sum = (of: (each: Drawn) => number): number[] => {
-    const total = rows.map(({ drawn: each }) => of(each));
+  const sum = (of: (node: Drawn) => number): number[] => {
+    const total = rows.map(({ drawn: node }) => of(node));
     for (let at = rows.length - 1; at >= 0; at -= 1) {
       const parent = rows[at]?.parent ?? -1;
       if (parent >= 0) total[parent] = (total[parent] ?? 0) + (total[at] ?? 0);
@@ -62,12 +61,12 @@ function graphOf(tops: readonly Drawn[], isCompared = false): FlameGraph {
     names: ['a', 'b', 'c'],
     name_kinds: [0, 0, 0],
     parent: rows.map(({ parent }) => parent),
-    name: rows.map(({ drawn: each }) => each.name),
-    own: rows.map(({ drawn: each }) => each.own),
+    name: rows.map(({ drawn: node }) => node.name),
+    own: rows.map(({ drawn: node }) => node.own),
     total: sum(({ own }) => own),
     calls: zeros,
     merged_count: zeros,
-    before_own: isCompared ? rows.map(({ drawn: each }) => each.before) : [],
+    before_own: isCompared ? rows.map(({ drawn: node }) => node.before) : [],
     before_total: isCompared ? sum(({ before }) => before) : [],
     before_calls: isCompared ? zeros : [],
   };
@@ -100,15 +99,15 @@ describe('the layout', () => {
   it('finds the node at a place as looking at all of them does', () => {
     fc.assert(
       fc.property(layouts, fc.integer({ min: 0, max: 400 }), (layout, tenths) => {
-        const place = tenths / 10;
+        const position = tenths / 10;
         layout.levels.slice(1).forEach((_, depth) => {
           const [first, end] = levelOf(layout, depth);
           const level = nodesOf(layout).slice(first, end);
           const isAt = (node: number): boolean =>
-            (layout.start[node] ?? 0) <= place && place < (layout.end[node] ?? 0);
-          expect(nodeAt(layout, depth, place)).toBe(level.find(isAt) ?? NONE);
-          expect(firstBehind(layout, depth, place)).toBe(
-            level.find((node) => (layout.end[node] ?? 0) > place) ?? end,
+            (layout.start[node] ?? 0) <= position && position < (layout.end[node] ?? 0);
+          expect(nodeAt(layout, depth, position)).toBe(level.find(isAt) ?? NONE);
+          expect(firstBehind(layout, depth, position)).toBe(
+            level.find((node) => (layout.end[node] ?? 0) > position) ?? end,
           );
         });
       }),
@@ -119,18 +118,18 @@ describe('the layout', () => {
     fc.assert(
       fc.property(layouts, (layout) => {
         const matches = matchesOf(layout, (name) => name === 'a');
-        const found = nodesOf(layout).filter((node) => nameOf(layout, node) === 'a');
-        const outermost = found.filter(
+        const matching = nodesOf(layout).filter((node) => nameOf(layout, node) === 'a');
+        const outermost = matching.filter(
           (node) =>
             !pathTo(layout, node)
               .slice(0, -1)
-              .some((each) => found.includes(each)),
+              .some((node) => matching.includes(node)),
         );
         const weight = outermost.reduce(
           (sum, node) => sum + (layout.end[node] ?? 0) - (layout.start[node] ?? 0),
           0,
         );
-        expect(matches.count).toBe(found.length);
+        expect(matches.count).toBe(matching.length);
         expect(matches.weight).toBe(weight);
       }),
     );

@@ -1,23 +1,23 @@
 /**
- * A flame graph's answer as places: nodes come by depth, those of one parent together, so one pass
- * lays them out, and those of one depth stand in the order of their places. Pure.
+ * The layout of a flame graph. Nodes come by depth with siblings together, so one pass lays them out,
+ * and the nodes of one depth are in the order of their positions. Pure.
  */
 import type { FlameGraph } from '../../api/types.gen';
 
-/** A node by its place in the answer's columns; -1 is none. */
+/** A node by its index in the columns; -1 is none. */
 export type Node = number;
 export const NONE: Node = -1;
 
 export interface Layout {
   readonly graph: FlameGraph;
-  /** Where each node begins and ends, in weight: of both sides together where two are compared. */
+  /** Start and end of each node in weight: the sum of both sides in a comparison. */
   readonly start: Float64Array;
   readonly end: Float64Array;
   readonly depth: Int32Array;
-  /** Where each depth begins in the columns; one more than there are depths. */
+  /** First index of each depth, and the number of nodes. */
   readonly levels: readonly number[];
   readonly whole: number;
-  /** What the values of each side are divided by to be read: steps, or 1. */
+  /** Divisor of the values of each side: steps, or 1. */
   readonly scale: readonly [after: number, before: number];
   readonly isCompared: boolean;
 }
@@ -32,7 +32,7 @@ export function layoutOf(graph: FlameGraph): Layout {
   const start = new Float64Array(count);
   const end = new Float64Array(count);
   const depth = new Int32Array(count);
-  /** Where the next child of each node begins; behind them, where the next at the top does. */
+  /** Start of the next child of each node; at the end, of the next root. */
   const next = new Float64Array(count + 1);
   const levels: number[] = [];
   graph.parent.forEach((parent, node) => {
@@ -54,50 +54,50 @@ export function layoutOf(graph: FlameGraph): Layout {
 
 export const parentOf = ({ graph }: Layout, node: Node): Node => graph.parent[node] ?? NONE;
 
-/** The nodes of a depth, by where they begin in the columns. */
+/** The index range of a depth. */
 export function levelOf({ levels }: Layout, depth: number): readonly [first: Node, end: Node] {
   const end = levels.at(-1) ?? 0;
   return [levels[depth] ?? end, levels[depth + 1] ?? end];
 }
 
-/** The first node of a depth that ends behind a place. */
-export function firstBehind(layout: Layout, depth: number, place: number): Node {
+/** The first node of a depth that ends after a position. */
+export function firstBehind(layout: Layout, depth: number, position: number): Node {
   let [low, high] = levelOf(layout, depth);
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((layout.end[middle] ?? 0) <= place) low = middle + 1;
+    if ((layout.end[middle] ?? 0) <= position) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
-/** The node at a place of a depth. */
-export function nodeAt(layout: Layout, depth: number, place: number): Node {
+/** The node of a depth at a position. */
+export function nodeAt(layout: Layout, depth: number, position: number): Node {
   const [, end] = levelOf(layout, depth);
-  const found = firstBehind(layout, depth, place);
-  return found < end && (layout.start[found] ?? 0) <= place ? found : NONE;
+  const match = firstBehind(layout, depth, position);
+  return match < end && (layout.start[match] ?? 0) <= position ? match : NONE;
 }
 
-/** A node and all above it, the outermost first. */
+/** A node and its ancestors, the outermost first. */
 export function pathTo(layout: Layout, node: Node): readonly Node[] {
   const path: Node[] = [];
   for (let at = node; at >= 0; at = parentOf(layout, at)) path.push(at);
   return path.reverse();
 }
 
-/** The nodes right below one; those at the top for none. */
+/** The children of a node; the roots for `NONE`. */
 export function childrenOf(layout: Layout, node: Node): readonly Node[] {
   const depth = node < 0 ? 0 : (layout.depth[node] ?? 0) + 1;
   const [, end] = levelOf(layout, depth);
-  const found: Node[] = [];
+  const match: Node[] = [];
   for (let at = firstChild(layout, node, depth); at < end; at += 1) {
     if (parentOf(layout, at) !== node) break;
-    found.push(at);
+    match.push(at);
   }
-  return found;
+  return match;
 }
 
-/** Parents of one depth come in their order, so children are found by halving. */
+/** Binary search: the parents of one depth are in order. */
 function firstChild(layout: Layout, node: Node, depth: number): Node {
   let [low, high] = levelOf(layout, depth);
   while (low < high) {
@@ -123,7 +123,7 @@ export interface Side {
   readonly calls: number;
 }
 
-/** What a node says, each side as it is read: per step where values are. */
+/** The values of a node, per step if the graph is. */
 export interface Figures extends Side {
   readonly before: Side | null;
 }
@@ -144,14 +144,14 @@ export function figuresOf({ graph, scale, isCompared }: Layout, node: Node): Fig
   };
 }
 
-/** From −1, gone, to 1, new: the difference as a share of the larger side. */
+/** The difference as a fraction of the larger side: −1 is gone, 1 is new. */
 export function changeOf(layout: Layout, node: Node): number {
   const { total, before } = figuresOf(layout, node);
   const most = Math.max(total, before?.total ?? 0);
   return before && most > 0 ? (total - before.total) / most : 0;
 }
 
-/** Which nodes' names match, and what they and all below them are together, no weight counted twice. */
+/** Matching nodes, and their total weight without counting nested matches twice. */
 export interface Matches {
   readonly isMatch: Uint8Array;
   readonly count: number;
@@ -162,23 +162,23 @@ export function matchesOf(layout: Layout, test: (name: string) => boolean): Matc
   const names = layout.graph.names.map((name) => name !== '' && test(name));
   const count = layout.start.length;
   const isMatch = new Uint8Array(count);
-  const isWithin = new Uint8Array(count);
-  let found = 0;
+  const isCovered = new Uint8Array(count);
+  let match = 0;
   let weight = 0;
   for (let node = 0; node < count; node += 1) {
     const parent = parentOf(layout, node);
-    const isBelow = parent >= 0 && isWithin[parent] === 1;
+    const isBelow = parent >= 0 && isCovered[parent] === 1;
     if (names[layout.graph.name[node] ?? -1]) {
       isMatch[node] = 1;
-      found += 1;
+      match += 1;
       if (!isBelow) weight += (layout.end[node] ?? 0) - (layout.start[node] ?? 0);
     }
-    isWithin[node] = isBelow || isMatch[node] === 1 ? 1 : 0;
+    isCovered[node] = isBelow || isMatch[node] === 1 ? 1 : 0;
   }
-  return { isMatch, count: found, weight };
+  return { isMatch, count: match, weight };
 }
 
-/** The next match behind a node, or the one before it, around the end; the same where there is none. */
+/** The next (1) or previous (-1) match, cyclic; the node itself without a match. */
 export function nextMatch({ isMatch }: Matches, from: Node, by: 1 | -1): Node {
   const count = isMatch.length;
   const start = from === NONE && by < 0 ? 0 : from;

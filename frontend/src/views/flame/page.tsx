@@ -17,6 +17,7 @@ import { type Theme, themeStore } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
 import type { Selection } from '../../state/selection';
+import { Button } from '../../widgets/button';
 import { Code } from '../../widgets/code';
 import { Empty } from '../../widgets/empty';
 import { ExportMenu } from '../../widgets/export_menu';
@@ -31,21 +32,27 @@ import { type Comparison, useComparison } from './baseline';
 import { changeColours, kindColour } from './colours';
 import { Crumbs } from './crumbs';
 import { Details } from './details';
-import { exportOf } from './exported';
+import { exportOf } from './exports';
 import { FlameCanvas } from './flame';
 import { Functions } from './functions';
+import { amountOf, shareOf } from './labels';
 import { kindOf, type Layout, layoutOf, matchesOf, NONE, type Node } from './layout';
-import { nodeOf, pathKeys } from './paths';
-import { type Asked, askedOf, type Question, question, questionOfTwo } from './questions';
+import { nodeOf, pathKeys } from './moves';
+import {
+  comparedRequest,
+  type FlameRequest,
+  type FlameSettings,
+  requestOf,
+  settingsOf,
+} from './requests';
 import { Toolbar, withOptions } from './toolbar';
-import { amountOf, shareOf } from './words';
 import '../../widgets/table/table.css';
 import './flame.css';
 
-/** An answer on the shown recording, or on it and another; another question replaces it in place. */
-function useAnswer<T>(
+/** Data of one trace or of two; a new request keeps the previous data until it arrives. */
+function useFlameQuery<T>(
   trace: string,
-  { path, parameters }: Question,
+  { path, parameters }: FlameRequest,
   enabled: boolean,
 ): UseQueryResult<T> {
   const isOfTwo = path.startsWith('flame/compared');
@@ -62,20 +69,19 @@ function useAnswer<T>(
   });
 }
 
-function questionOf(
+function requestFor(
   what: 'graph' | 'functions',
-  { asked, trace, narrowing, comparison }: Shown,
-): Question {
+  { settings, trace, narrowing, comparison }: Shown,
+): FlameRequest {
   const { baseline } = comparison;
   if (baseline?.kind === 'recording')
-    return questionOfTwo(what, asked, { trace, baseline: baseline.trace });
+    return comparedRequest(what, settings, { trace, baseline: baseline.trace });
   const before = baseline?.kind === 'time' ? baseline.time : null;
-  return question(what, asked, { narrowing, before });
+  return requestOf(what, settings, { narrowing, before });
 }
 
-/** What the URL shows. */
 interface Shown {
-  readonly asked: Asked;
+  readonly settings: FlameSettings;
   readonly trace: string;
   readonly narrowing: Narrowing | null;
   readonly comparison: Comparison;
@@ -86,10 +92,10 @@ const ABOUT: Readonly<Record<string, string>> = {
   device: 'of devices',
 };
 
-function noteOf(graph: FlameGraph, { asked, narrowing }: Shown): string {
+function noteOf(graph: FlameGraph, { settings, narrowing }: Shown): string {
   const scale = graph.is_per_step ? Math.max(1, graph.steps) : 1;
   const value = amountOf(graph.whole / scale, graph.unit, graph.is_per_step);
-  const of = graph.unit === 'bytes' ? `on ${graph.device} at its peak` : ABOUT[asked.measure];
+  const of = graph.unit === 'bytes' ? `on ${graph.device} at its peak` : ABOUT[settings.measure];
   const steps = graph.steps > 0 && !narrowing ? `, ${plural(graph.steps, 'step')}` : '';
   return `${value} ${of}${steps}, ${plural(graph.node_count, 'path')} of calls`;
 }
@@ -108,13 +114,13 @@ function Legend({ layout }: LegendProps): ReactNode {
     const { less, none, more } = changeColours(theme);
     return (
       <div className="flame-legend">
-        <span>less than before</span>
+        <span>less than the baseline</span>
         <i
           className="flame-scale"
           style={{ background: `linear-gradient(90deg, ${less}, ${none}, ${more})` }}
         />
         <span>more</span>
-        <span className="muted">Widths are both sides together.</span>
+        <span className="muted">Widths are the sum of both sides.</span>
       </div>
     );
   }
@@ -141,15 +147,15 @@ interface BodyProps {
 
 function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps): ReactNode {
   const { location, go } = useNavigation();
-  const { asked } = shown;
+  const { settings } = shown;
   const layout = useMemo(() => layoutOf(graph), [graph]);
-  const root = useMemo(() => nodeOf(layout, asked.root), [layout, asked.root]);
+  const root = useMemo(() => nodeOf(layout, settings.root), [layout, settings.root]);
   const matches = useMemo(
     () => (matcher.kind === 'test' ? matchesOf(layout, matcher.test) : null),
     [layout, matcher],
   );
-  const [chosen, setChosen] = useState<{ layout: Layout; node: Node } | null>(null);
-  const active = chosen?.layout === layout ? chosen.node : root;
+  const [selected, setChosen] = useState<{ layout: Layout; node: Node } | null>(null);
+  const active = selected?.layout === layout ? selected.node : root;
   const [marked, setMarked] = useState<string | null>(null);
   const [list] = useOption('list', 'shown', ['shown', 'hidden']);
   const setRoot = (node: Node): void => {
@@ -159,7 +165,7 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
   };
   const setName = (
     name: string | null,
-    direction: 'callees' | 'callers' = asked.direction,
+    direction: 'callees' | 'callers' = settings.direction,
   ): void => {
     setMarked(null);
     const changes = { name, root: null, direction: direction === 'callees' ? null : direction };
@@ -168,7 +174,13 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
   return (
     <div className={isStale ? 'flame-body stale' : 'flame-body'} aria-busy={isStale}>
       <div className="flame-main">
-        <Crumbs layout={layout} root={root} name={asked.name} onRoot={setRoot} onName={setName} />
+        <Crumbs
+          layout={layout}
+          root={root}
+          name={settings.name}
+          onRoot={setRoot}
+          onName={setName}
+        />
         {graph.note !== '' && (
           <p className="flame-note">
             <Icon name="info" size={14} />
@@ -194,7 +206,7 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
               onRoot={setRoot}
             />
           ) : (
-            <p className="flame-none">There is nothing of it here.</p>
+            <p className="flame-none">No data for this selection.</p>
           )}
         </div>
         <div className="flame-under">
@@ -210,13 +222,13 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
       </div>
       {list === 'shown' && (
         <Loaded query={functions} what="The functions">
-          {(said) => (
+          {(list) => (
             <Functions
-              said={said}
+              list={list}
               matcher={matcher}
-              chosen={asked.name}
+              selected={settings.name}
               onMark={setMarked}
-              onChoose={(name) => setName(name === asked.name ? null : name)}
+              onChoose={(name) => setName(name === settings.name ? null : name)}
             />
           )}
         </Loaded>
@@ -225,19 +237,19 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
   );
 }
 
-function speedscopeAddress({ asked, trace, narrowing }: Shown): string {
-  const { path, parameters } = question('speedscope', asked, { narrowing, before: null });
+function speedscopeAddress({ settings, trace, narrowing }: Shown): string {
+  const { path, parameters } = requestOf('speedscope', settings, { narrowing, before: null });
   const profile = addressOf(`traces/${segment(trace)}/${path}`, parameters);
   return `speedscope/index.html#profileURL=${encodeURIComponent(profile)}`;
 }
 
-/** What the colours of a picture that is taken along mean. */
+/** The legend of an exported picture. */
 function legendOf(graph: FlameGraph | undefined, theme: Theme): readonly LegendEntry[] {
   if (!graph) return [];
   if (graph.before_total.length > 0) {
     const { less, more } = changeColours(theme);
     return [
-      { label: 'less than before', colour: less },
+      { label: 'less than the baseline', colour: less },
       { label: 'more', colour: more },
     ];
   }
@@ -260,9 +272,9 @@ function Header({ shown, selection, graph, functions, matcher, picture }: Header
   const { location, go } = useNavigation();
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const [list, setList] = useOption('list', 'shown', ['shown', 'hidden']);
-  const { asked, comparison } = shown;
+  const { settings, comparison } = shown;
   const recording = [selection.run.name, selection.worker.name, selection.span.label];
-  const words = [asked.subject, ...(asked.subject === 'memory' ? [] : [asked.measure])];
+  const parts = [settings.subject, ...(settings.subject === 'memory' ? [] : [settings.measure])];
   return (
     <ViewHeader
       title="Flame graph"
@@ -275,48 +287,45 @@ function Header({ shown, selection, graph, functions, matcher, picture }: Header
         onChange={(search) => go({ search }, 'replace')}
         invalid={matcher.kind === 'invalid' ? matcher.message : null}
       />
-      <button
-        type="button"
-        className="button"
+      <Button
         aria-pressed={list === 'shown'}
         onClick={() => setList(list === 'shown' ? 'hidden' : 'shown')}
       >
         <Icon name="columns" size={15} /> Functions
-      </button>
+      </Button>
       {comparison.baseline === null && (
         <a
           className="button"
           target="_blank"
           rel="noreferrer"
           href={speedscopeAddress(shown)}
-          title="The same time in speedscope, which comes with stepscope: nothing leaves this machine"
+          title="Open in the bundled speedscope; no data leaves this machine"
         >
           <Icon name="external" size={15} /> speedscope
         </a>
       )}
       <ExportMenu
-        note="The functions as a table, or the picture as it is seen."
+        note="The functions as a table, or the picture as shown."
         onExport={
           functions &&
           ((format) => {
             const table = exportOf(functions);
-            const about = { table: 'flame', recording, of: words, search: location.search };
-            saveTable({ name: [...recording, 'flame', ...words], format, table, about });
+            const about = { table: 'flame', recording, of: parts, search: location.search };
+            saveTable({ name: [...recording, 'flame', ...parts], format, table, about });
           })
         }
         picture={{
           element: picture,
-          title: `Flame graph: ${words.join(', ')}`,
+          title: `Flame graph: ${parts.join(', ')}`,
           subtitle: recording.join(', '),
           legend: legendOf(graph, theme),
-          file: fileName([...recording, 'flame', ...words], 'png'),
+          file: fileName([...recording, 'flame', ...parts], 'png'),
         }}
       />
     </ViewHeader>
   );
 }
 
-/** Where time or memory went, by the calls that led there. */
 export default function Page({ selection }: PageProps): ReactNode {
   const { location } = useNavigation();
   const { trace } = selection.span;
@@ -326,14 +335,14 @@ export default function Page({ selection }: PageProps): ReactNode {
   const search = useDeferredValue(location.search);
   const matcher = useMemo(() => matcherOf(search), [search]);
   const shown: Shown = {
-    asked: askedOf(location),
+    settings: settingsOf(location),
     trace,
     narrowing: narrowing ?? null,
     comparison,
   };
-  const isKnown = narrowing !== undefined;
-  const graph = useAnswer<FlameGraph>(trace, questionOf('graph', shown), isKnown);
-  const functions = useAnswer<FlameFunctions>(trace, questionOf('functions', shown), isKnown);
+  const isReady = narrowing !== undefined;
+  const graph = useFlameQuery<FlameGraph>(trace, requestFor('graph', shown), isReady);
+  const functions = useFlameQuery<FlameFunctions>(trace, requestFor('functions', shown), isReady);
   const isOfSteps = comparison.baseline?.kind === 'recording' && narrowing;
   return (
     <div className="full-view flame-view">
@@ -343,7 +352,7 @@ export default function Page({ selection }: PageProps): ReactNode {
         functions={functions.data}
       />
       <Toolbar
-        asked={shown.asked}
+        settings={shown.settings}
         graph={graph.data}
         comparison={comparison}
         isNarrowed={!!narrowing}
@@ -351,24 +360,24 @@ export default function Page({ selection }: PageProps): ReactNode {
       {isOfSteps && (
         <p className="flame-note">
           <Icon name="info" size={14} />
-          Recordings are compared by all their complete steps, not by the chosen time.
+          Traces are compared over all their complete steps, not over the selected time.
         </p>
       )}
       <Loaded query={graph} what="The flame graph">
-        {(said) =>
-          said.empty === '' ? (
+        {(list) =>
+          list.empty === '' ? (
             <Body
               {...{ functions, shown, matcher, picture }}
-              graph={said}
+              graph={list}
               isStale={graph.isPlaceholderData}
             />
           ) : (
             <div className="page">
-              <Empty icon="flame" title={said.empty}>
-                {said.remedy !== '' && (
+              <Empty icon="flame" title={list.empty}>
+                {list.remedy !== '' && (
                   <>
-                    <p>If there was any, this records it:</p>
-                    <Code code={said.remedy} />
+                    <p>This records it:</p>
+                    <Code code={list.remedy} />
                   </>
                 )}
               </Empty>

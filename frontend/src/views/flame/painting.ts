@@ -1,8 +1,9 @@
-/** Draws the part of a flame graph that is in sight: nothing that no pixel would show. */
+/** Draws the visible part of a flame graph. */
 import type { Frame } from '../../canvas/surface';
 import { fitterOf, type TextFitter } from '../../canvas/text';
 import { lengthOf, type Range } from '../../canvas/viewport';
 import { changeFill, type Fill, kindFill } from './colours';
+import { frameName, mergedLabel } from './labels';
 import {
   changeOf,
   firstBehind,
@@ -15,7 +16,6 @@ import {
   type Node,
   nameOf,
 } from './layout';
-import { frameName, smallerWords } from './words';
 
 export const ROW_PX = 20;
 const GAP_PX = 1;
@@ -28,15 +28,15 @@ const FONT_PX = 12;
 
 export interface Picture {
   readonly layout: Layout;
-  /** What part of the weight is in sight. */
+  /** The visible range, in weight. */
   readonly view: Range;
-  /** How far the rows are scrolled. */
+  /** Scroll position of the rows. */
   readonly topPx: number;
   /** The frame that fills the picture; frames above it are faded. */
   readonly root: Node;
   readonly active: Node;
   readonly hovered: Node;
-  /** A name whose frames stand out; null: none. */
+  /** The name whose frames are highlighted. */
   readonly marked: string | null;
   readonly matches: Matches | null;
 }
@@ -47,7 +47,7 @@ interface Pen {
   readonly picture: Picture;
 }
 
-/** The rows that are in sight. */
+/** The visible rows. */
 export function rowsIn(picture: Picture, heightPx: number): readonly [first: number, end: number] {
   const depths = picture.layout.levels.length - 1;
   const first = Math.max(0, Math.floor(picture.topPx / ROW_PX));
@@ -73,7 +73,7 @@ function paintRow(pen: Pen, depth: number): void {
   for (let node = firstBehind(layout, depth, view.start); node < end; node += 1) {
     if ((layout.start[node] ?? 0) >= view.end) break;
     const box = boxOf(pen.frame.widthPx, pen.picture, node);
-    // Of frames narrower than a pixel one is drawn for each pixel.
+    // Of frames narrower than a pixel, one per pixel is drawn.
     if (box.widthPx < SMALLEST_PX && box.x + box.widthPx <= drawnToPx) continue;
     paintNode(pen, node, box);
     drawnToPx = Math.max(drawnToPx, box.x + Math.max(1, box.widthPx));
@@ -86,7 +86,7 @@ export interface Box {
   readonly widthPx: number;
 }
 
-/** Where a node stands on the canvas, cut at its edges. */
+/** The box of a node on the canvas, clipped to it. */
 export function boxOf(canvasPx: number, { layout, view, topPx }: Picture, node: Node): Box {
   const per = canvasPx / lengthOf(view);
   const x = Math.max(-1, ((layout.start[node] ?? 0) - view.start) * per);
@@ -119,7 +119,7 @@ function paintNode(pen: Pen, node: Node, { x, y, widthPx }: Box): void {
   if (isSmaller(pen.picture.layout, node)) hatch(pen, { x, y, widthPx: shownPx });
   context.globalAlpha = 1;
   if (shownPx < TEXT_LEAST_PX) return;
-  // On a frame that is faded, words are in the page's own colour.
+  // Faded frames have text in the colour of the page.
   context.fillStyle = alpha < 1 ? tokens.text : ink;
   label(pen, node, { x, y, widthPx: shownPx });
 }
@@ -127,16 +127,16 @@ function paintNode(pen: Pen, node: Node, { x, y, widthPx }: Box): void {
 function label({ frame, fitter, picture }: Pen, node: Node, { x, y, widthPx }: Box): void {
   const { layout } = picture;
   const left = Math.max(0, x) + PADDING_PX;
-  const words = isSmaller(layout, node)
-    ? smallerWords(layout, node)
+  const full = isSmaller(layout, node)
+    ? mergedLabel(layout, node)
     : frameName(nameOf(layout, node));
-  const text = fitter.fit(words, x + widthPx - left - PADDING_PX);
+  const text = fitter.fit(full, x + widthPx - left - PADDING_PX);
   if (text) frame.context.fillText(text, left, y + (ROW_PX - GAP_PX) / 2 + 0.5);
 }
 
 const HATCH_PX = 6;
 
-/** Lines that say: not one frame. */
+/** Hatching of merged frames. */
 function hatch({ frame: { context, tokens } }: Pen, { x, y, widthPx }: Box): void {
   context.save();
   context.beginPath();

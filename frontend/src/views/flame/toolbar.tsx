@@ -1,4 +1,4 @@
-/** What a flame graph is of, how it is read, and what it is compared with. */
+/** The controls of the flame graph: subject, measure, direction, frames, baseline. */
 import type { ReactNode } from 'react';
 import type { FlameGraph } from '../../api/types.gen';
 import { useNavigation } from '../../state/navigation';
@@ -7,23 +7,23 @@ import { Icon } from '../../widgets/icon';
 import { Menu } from '../../widgets/menu';
 import { Segmented } from '../../widgets/segmented';
 import type { Comparison } from './baseline';
-import { type Asked, usualInstances } from './questions';
+import { defaultInstances, type FlameSettings } from './requests';
 
 const SUBJECTS = [
   { id: 'calls', label: 'Calls', title: 'Python functions, operators and runtime calls' },
   { id: 'modules', label: 'Modules', title: 'Forward and backward passes by module' },
-  { id: 'memory', label: 'Memory', title: 'What a device held when it held most' },
+  { id: 'memory', label: 'Memory', title: 'The memory of a device at its peak' },
 ] as const;
 const MEASURES = [
-  { id: 'host', label: 'Host time', title: 'The time of the host, each call with its own' },
-  { id: 'device', label: 'Device time', title: 'The time of device work, by what launched it' },
+  { id: 'host', label: 'Host time', title: 'Host time of each call' },
+  { id: 'device', label: 'Device time', title: 'Device time by the call that launched it' },
 ] as const;
 const DIRECTIONS = [
   { id: 'callees', label: 'Callees', title: 'From the outermost call inwards' },
   {
     id: 'callers',
     label: 'Callers',
-    title: 'Inverted: from each function’s own value to who calls it',
+    title: 'Inverted: from the self value of each function to its callers',
   },
 ] as const;
 const FRAMES = {
@@ -37,7 +37,7 @@ const PHASES = {
   all: 'Forward and backward',
   forward: 'Forward',
   backward: 'Backward',
-  rerun: 'Run again',
+  rerun: 'Recomputation',
 } as const;
 
 interface SelectProps<T extends string> {
@@ -57,9 +57,9 @@ function Select<T extends string>({ label, value, options, onChoose }: SelectPro
       value={value}
       onChange={(event) => onChoose(event.target.value as T)}
     >
-      {entries.map(([id, words]) => (
+      {entries.map(([id, text]) => (
         <option key={id} value={id}>
-          {words}
+          {text}
         </option>
       ))}
     </select>
@@ -84,18 +84,19 @@ function useChange(): (changes: Changes) => void {
   return (changes) => go({ options: withOptions(location.options, changes) }, 'replace');
 }
 
-const unusual = (value: string, usual: string): string | null => (value === usual ? null : value);
+const unlessDefault = (value: string, usual: string): string | null =>
+  value === usual ? null : value;
 
 interface Props {
-  readonly asked: Asked;
+  readonly settings: FlameSettings;
   readonly graph: FlameGraph | undefined;
   readonly comparison: Comparison;
   readonly isNarrowed: boolean;
 }
 
-function OfTree({ asked, graph }: Props): ReactNode {
+function SubjectControls({ settings, graph }: Props): ReactNode {
   const change = useChange();
-  const { subject } = asked;
+  const { subject } = settings;
   if (subject === 'memory') {
     const devices = graph?.devices ?? [];
     if (devices.length < 2) return null;
@@ -113,15 +114,15 @@ function OfTree({ asked, graph }: Props): ReactNode {
       <Segmented
         label="Measure"
         segments={MEASURES}
-        value={asked.measure}
-        onChoose={(measure) => change({ measure: unusual(measure, 'host') })}
+        value={settings.measure}
+        onChoose={(measure) => change({ measure: unlessDefault(measure, 'host') })}
       />
       {subject === 'modules' && (
         <Select
           label="Pass"
-          value={asked.phase}
+          value={settings.phase}
           options={PHASES}
-          onChoose={(phase) => change({ phase: unusual(phase, 'all') })}
+          onChoose={(phase) => change({ phase: unlessDefault(phase, 'all') })}
         />
       )}
     </>
@@ -133,11 +134,11 @@ function CompareMenu({ comparison }: { readonly comparison: Comparison }): React
   const { label: against, choices } = comparison;
   return (
     <Menu
-      title="Show how it differs from another recording, or from another step"
+      title="Compare with another trace or another step"
       label={
         <>
           <Icon name="compare" size={15} />
-          <span className="flame-base">{against ? `Against ${against}` : 'Compare'}</span>
+          <span className="flame-base">{against ? `Compared with ${against}` : 'Compare'}</span>
         </>
       }
     >
@@ -157,7 +158,7 @@ function CompareMenu({ comparison }: { readonly comparison: Comparison }): React
           </button>
         ))}
       </div>
-      {choices.length < 2 && <p className="menu-note">There is no other recording.</p>}
+      {choices.length < 2 && <p className="menu-note">There is no other trace.</p>}
     </Menu>
   );
 }
@@ -168,53 +169,55 @@ function hasModules(graph: FlameGraph | undefined): boolean {
 }
 
 export function Toolbar(props: Props): ReactNode {
-  const { asked, comparison, graph, isNarrowed } = props;
+  const { settings, comparison, graph, isNarrowed } = props;
   const change = useChange();
-  const canBePerStep = asked.subject !== 'memory' && !isNarrowed && comparison.baseline === null;
+  const canBePerStep = settings.subject !== 'memory' && !isNarrowed && comparison.baseline === null;
   return (
     <div className="flame-toolbar">
       <Segmented
-        label="Of what"
+        label="Subject"
         segments={SUBJECTS}
-        value={asked.subject}
+        value={settings.subject}
         onChoose={(of) =>
-          change({ of: unusual(of, 'calls'), name: null, root: null, instances: null })
+          change({ of: unlessDefault(of, 'calls'), name: null, root: null, instances: null })
         }
       />
-      <OfTree {...props} />
+      <SubjectControls {...props} />
       <Segmented
-        label="Read"
+        label="Direction"
         segments={DIRECTIONS}
-        value={asked.direction}
-        onChoose={(direction) => change({ direction: unusual(direction, 'callees'), root: null })}
+        value={settings.direction}
+        onChoose={(direction) =>
+          change({ direction: unlessDefault(direction, 'callees'), root: null })
+        }
       />
-      {asked.subject !== 'modules' && (
+      {settings.subject !== 'modules' && (
         <Select
-          label="Frames that are shown"
-          value={asked.frames}
+          label="Frames"
+          value={settings.frames}
           options={FRAMES}
-          onChoose={(frames) => change({ frames: unusual(frames, 'all'), root: null })}
+          onChoose={(frames) => change({ frames: unlessDefault(frames, 'all'), root: null })}
         />
       )}
       {canBePerStep && (graph?.steps ?? 0) > 0 && (
-        <label className="flame-check" title="The complete steps alone, divided by their number">
+        <label className="flame-check" title="Only complete steps, divided by their number">
           <input
             type="checkbox"
-            checked={asked.isPerStep}
+            checked={settings.isPerStep}
             onChange={(event) => change({ per: event.target.checked ? 'step' : null })}
           />
           Per step
         </label>
       )}
       {hasModules(graph) && (
-        <label className="flame-check" title="Linear_0 and Linear_1 are one frame, Linear">
+        <label className="flame-check" title="Show Linear_0 and Linear_1 as one frame, Linear">
           <input
             type="checkbox"
-            checked={asked.isByClass}
+            checked={settings.isByClass}
             onChange={(event) => {
               const instances = event.target.checked ? 'merged' : 'apart';
-              const usual = usualInstances(asked.subject);
-              change({ instances: unusual(instances, usual), root: null });
+              const usual = defaultInstances(settings.subject);
+              change({ instances: unlessDefault(instances, usual), root: null });
             }}
           />
           Merge instances

@@ -1,7 +1,9 @@
-/** What a frame says, beside the pointer. */
+/** The values of a frame, and the tooltip at the pointer. */
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { relativeChange } from '../../core/format';
+import { type Fact, Facts } from '../../widgets/facts';
 import { kindColour } from './colours';
+import { amountOf, callsOf, changeLabel, nodeLabel, shareOf } from './labels';
 import {
   figuresOf,
   isSmaller,
@@ -12,9 +14,8 @@ import {
   parentOf,
   type Side,
 } from './layout';
-import { amountOf, callsOf, changeWords, shareOf, wordsOf } from './words';
 
-export interface TooltipPlace {
+export interface TooltipAnchor {
   readonly layout: Layout;
   readonly node: Node;
   readonly x: number;
@@ -24,86 +25,66 @@ export interface TooltipPlace {
 const APART_PX = 14;
 const EDGE_PX = 8;
 
-interface LineProps {
-  readonly label: string;
-  readonly children: ReactNode;
-}
-
-const Line = ({ label, children }: LineProps): ReactNode => (
-  <div>
-    <dt>{label}</dt>
-    <dd>{children}</dd>
-  </div>
-);
-
 interface Props {
   readonly layout: Layout;
   readonly node: Node;
   readonly root: Node;
 }
 
-interface AgainstProps {
-  readonly graph: Layout['graph'];
-  readonly after: Side;
-  readonly before: Side;
-}
-
-function Against({ graph, after, before }: AgainstProps): ReactNode {
+function changesOf({ graph }: Layout, after: Side, before: Side): Fact[] {
   const { unit, is_per_step: isPerStep } = graph;
   const relative = relativeChange(before.total, after.total);
-  return (
-    <>
-      <Line label="Before">{amountOf(before.total, unit, isPerStep)}</Line>
-      <Line label="Change">
-        <b>{changeWords(after.total - before.total, unit)}</b>
+  return [
+    ['Before', amountOf(before.total, unit, isPerStep)],
+    [
+      'Change',
+      <span key="change">
+        <b>{changeLabel(after.total - before.total, unit)}</b>
         {relative !== '' && ` (${relative})`}
-      </Line>
-      <Line label="Change of its own">{changeWords(after.own - before.own, unit)}</Line>
-      <Line label={unit === 'bytes' ? 'Allocations' : 'Calls'}>
-        {callsOf(after.calls, unit)}, before {callsOf(before.calls, unit)}
-      </Line>
-    </>
-  );
+      </span>,
+    ],
+    ['Self change', changeLabel(after.own - before.own, unit)],
+    [
+      unit === 'bytes' ? 'Allocations' : 'Calls',
+      `${callsOf(after.calls, unit)}, before ${callsOf(before.calls, unit)}`,
+    ],
+  ];
 }
 
-/** The figures of a frame as a list of terms. */
+/** The values of a frame. */
 export function Figures({ layout, node, root }: Props): ReactNode {
   const { graph, scale } = layout;
   const { unit, is_per_step: isPerStep } = graph;
   const figures = figuresOf(layout, node);
   const { total, own, calls, before } = figures;
   const parent = parentOf(layout, node);
-  return (
-    <dl className="flame-figures">
-      <Line label="Total">
+  const partOf = (other: Node): string => shareOf(total, figuresOf(layout, other).total);
+  const facts: Fact[] = [
+    [
+      'Total',
+      <span key="total">
         <b>{amountOf(total, unit, isPerStep)}</b>, {shareOf(total, graph.whole / scale[0])} of all
-      </Line>
-      {!isSmaller(layout, node) && (
-        <Line label="Its own">
-          {amountOf(own, unit, isPerStep)}, {shareOf(own, total)} of it
-        </Line>
-      )}
-      {parent !== NONE && (
-        <Line label="Of the frame above">{shareOf(total, figuresOf(layout, parent).total)}</Line>
-      )}
-      {root !== NONE && root !== parent && root !== node && (
-        <Line label="Of the picture">{shareOf(total, figuresOf(layout, root).total)}</Line>
-      )}
-      {before && <Against graph={graph} after={figures} before={before} />}
-      {!before && calls > 0 && (
-        <Line label={unit === 'bytes' ? 'Allocations' : 'Calls'}>{callsOf(calls, unit)}</Line>
-      )}
-    </dl>
-  );
+      </span>,
+    ],
+    !isSmaller(layout, node) && [
+      'Self',
+      `${amountOf(own, unit, isPerStep)}, ${shareOf(own, total)} of it`,
+    ],
+    parent !== NONE && ['Of the caller', partOf(parent)],
+    root !== NONE && root !== parent && root !== node && ['Of the zoomed frame', partOf(root)],
+    ...(before ? changesOf(layout, figures, before) : []),
+    !before && calls > 0 && [unit === 'bytes' ? 'Allocations' : 'Calls', callsOf(calls, unit)],
+  ];
+  return <Facts className="flame-figures" facts={facts} />;
 }
 
 interface TooltipProps {
-  readonly place: TooltipPlace;
+  readonly anchor: TooltipAnchor;
   readonly root: Node;
 }
 
-export function Tooltip({ place, root }: TooltipProps): ReactNode {
-  const { layout, node, x, y } = place;
+export function Tooltip({ anchor, root }: TooltipProps): ReactNode {
+  const { layout, node, x, y } = anchor;
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const { current } = box;
@@ -117,7 +98,7 @@ export function Tooltip({ place, root }: TooltipProps): ReactNode {
   const kind = kindOf(layout, node);
   return (
     <div ref={box} className="flame-tooltip" aria-hidden="true">
-      <p className="flame-name">{wordsOf(layout, node)}</p>
+      <p className="flame-name">{nodeLabel(layout, node)}</p>
       <p className="flame-kind">
         <span className="flame-swatch" style={{ background: kindColour(kind) }} />
         {layout.graph.kinds.find(({ id }) => id === kind)?.label}

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { HOME } from '../../state/location';
-import { askedOf, question, questionOfTwo } from './questions';
+import { comparedRequest, requestOf, settingsOf } from './requests';
 
-const asked = (options: Record<string, string>) => askedOf({ ...HOME, options });
+const settings = (options: Record<string, string>) => settingsOf({ ...HOME, options });
 const given = (parameters: object): object =>
   Object.fromEntries(
     Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined),
@@ -12,22 +12,22 @@ const step = (start_ns: number) => ({ start_ns, end_ns: start_ns + 5, label: 'st
 
 describe('what is asked', () => {
   it('is the usual where the URL says nothing: calls on the host, instances merged', () => {
-    expect(given(question('graph', asked({}), NO_TIME).parameters)).toEqual({ by_class: true });
+    expect(given(requestOf('graph', settings({}), NO_TIME).parameters)).toEqual({ by_class: true });
   });
 
   it('passes over what is not known', () => {
-    expect(asked({ of: 'wishes', measure: '<b>', root: '%', frames: '' })).toEqual(asked({}));
+    expect(settings({ of: 'wishes', measure: '<b>', root: '%', frames: '' })).toEqual(settings({}));
   });
 
   it('of modules is by pass, of memory by device', () => {
-    const { parameters } = question(
+    const { parameters } = requestOf(
       'graph',
-      asked({ of: 'modules', measure: 'device', phase: 'backward', frames: 'user' }),
+      settings({ of: 'modules', measure: 'device', phase: 'backward', frames: 'user' }),
       NO_TIME,
     );
     expect(given(parameters)).toEqual({ subject: 'modules', measure: 'device', phase: 'backward' });
-    const memory = asked({ of: 'memory', measure: 'device', device: 'CUDA 1', frames: 'user' });
-    expect(given(question('graph', memory, NO_TIME).parameters)).toEqual({
+    const memory = settings({ of: 'memory', measure: 'device', device: 'CUDA 1', frames: 'user' });
+    expect(given(requestOf('graph', memory, NO_TIME).parameters)).toEqual({
       subject: 'memory',
       device: 'CUDA 1',
       frames: 'user',
@@ -36,9 +36,14 @@ describe('what is asked', () => {
   });
 
   it('of functions is not of a part of the picture', () => {
-    const some = asked({ root: 'a.b', name: 'aten::mm', direction: 'callers', instances: 'apart' });
-    expect(given(question('functions', some, NO_TIME).parameters)).toEqual({});
-    expect(given(question('graph', some, NO_TIME).parameters)).toEqual({
+    const some = settings({
+      root: 'a.b',
+      name: 'aten::mm',
+      direction: 'callers',
+      instances: 'apart',
+    });
+    expect(given(requestOf('functions', some, NO_TIME).parameters)).toEqual({});
+    expect(given(requestOf('graph', some, NO_TIME).parameters)).toEqual({
       root: 'a.b',
       name: 'aten::mm',
       direction: 'callers',
@@ -46,10 +51,10 @@ describe('what is asked', () => {
   });
 
   it('of a time is not per step', () => {
-    const some = asked({ per: 'step', instances: 'apart' });
-    expect(given(question('graph', some, NO_TIME).parameters)).toEqual({ per_step: true });
+    const some = settings({ per: 'step', instances: 'apart' });
+    expect(given(requestOf('graph', some, NO_TIME).parameters)).toEqual({ per_step: true });
     const times = { narrowing: step(10), before: step(5) };
-    expect(given(question('graph', some, times).parameters)).toEqual({
+    expect(given(requestOf('graph', some, times).parameters)).toEqual({
       start_ns: 10,
       end_ns: 15,
       before_start_ns: 5,
@@ -58,8 +63,8 @@ describe('what is asked', () => {
   });
 
   it('of two recordings names both', () => {
-    const some = asked({ of: 'modules', root: 'a' });
-    const { path, parameters } = questionOfTwo('graph', some, { trace: 'x', baseline: 'y' });
+    const some = settings({ of: 'modules', root: 'a' });
+    const { path, parameters } = comparedRequest('graph', some, { trace: 'x', baseline: 'y' });
     expect(path).toBe('flame/compared/modules/graph');
     expect(given(parameters)).toEqual({ trace: 'x', baseline: 'y', root: 'a' });
   });

@@ -1,0 +1,129 @@
+/** The settings of a flame graph in the URL, and the API requests for them. Pure. */
+import type { Parameters } from '../../api/client';
+import type { Narrowing } from '../../api/queries';
+import type { PageLocation } from '../../state/location';
+
+export const SUBJECTS = ['calls', 'modules', 'memory'] as const;
+export const MEASURES = ['host', 'device'] as const;
+export const PHASES = ['all', 'forward', 'backward', 'rerun'] as const;
+export const FRAMES = ['all', 'user', 'python', 'modules', 'operators'] as const;
+export const DIRECTIONS = ['callees', 'callers'] as const;
+
+export type Direction = (typeof DIRECTIONS)[number];
+
+export interface FlameSettings {
+  readonly subject: (typeof SUBJECTS)[number];
+  readonly measure: (typeof MEASURES)[number];
+  readonly phase: (typeof PHASES)[number];
+  readonly frames: (typeof FRAMES)[number];
+  readonly direction: Direction;
+  /** The device of memory; null: the one with the highest peak. */
+  readonly device: string | null;
+  /** The only function to show. */
+  readonly name: string | null;
+  /** The path of the zoomed frame; empty: none. */
+  readonly root: string;
+  readonly isPerStep: boolean;
+  /** Whether all instances of a module class are one frame. */
+  readonly isByClass: boolean;
+}
+
+function oneOf<T extends string>(values: readonly T[], text: string | undefined): T {
+  return values.find((value) => value === text) ?? (values[0] as T);
+}
+
+const PATH = /^[0-9a-z]{1,7}(\.[0-9a-z]{1,7})*$/;
+
+/** By default, instances of a class are merged, except in the graph of modules. */
+export const defaultInstances = (subject: FlameSettings['subject']): 'merged' | 'apart' =>
+  subject === 'modules' ? 'apart' : 'merged';
+
+export function settingsOf({ options }: PageLocation): FlameSettings {
+  const subject = oneOf(SUBJECTS, options.of);
+  return {
+    subject,
+    measure: oneOf(MEASURES, options.measure),
+    phase: oneOf(PHASES, options.phase),
+    frames: oneOf(FRAMES, options.frames),
+    direction: oneOf(DIRECTIONS, options.direction),
+    device: options.device ?? null,
+    name: options.name ?? null,
+    root: PATH.test(options.root ?? '') ? (options.root ?? '') : '',
+    isPerStep: options.per === 'step',
+    isByClass: (options.instances ?? defaultInstances(subject)) === 'merged',
+  };
+}
+
+/** The baseline: another trace, or another time of the same one. */
+export type Baseline =
+  | { readonly kind: 'recording'; readonly trace: string }
+  | { readonly kind: 'time'; readonly time: Narrowing };
+
+export interface FlameRequest {
+  /** Of one trace: the path after `traces/<trace>/`; of two: the whole path. */
+  readonly path: string;
+  readonly parameters: Parameters;
+}
+
+const unlessDefault = <T>(value: T, of: T): T | null => (value === of ? null : value);
+
+function treeParameters(settings: FlameSettings): Parameters {
+  const isTimed = settings.subject !== 'memory';
+  return {
+    measure: isTimed ? unlessDefault(settings.measure, 'host') : null,
+    phase: settings.subject === 'modules' ? unlessDefault(settings.phase, 'all') : null,
+    device: isTimed ? null : settings.device,
+    frames: settings.subject === 'modules' ? null : unlessDefault(settings.frames, 'all'),
+    by_class: settings.isByClass ? true : null,
+  };
+}
+
+function pathParameters(settings: FlameSettings): Parameters {
+  return {
+    direction: unlessDefault(settings.direction, 'callees'),
+    name: settings.name,
+    root: unlessDefault(settings.root, ''),
+  };
+}
+
+interface Times {
+  readonly narrowing: Narrowing | null;
+  readonly before: Narrowing | null;
+}
+
+export function requestOf(
+  what: 'graph' | 'functions' | 'speedscope',
+  settings: FlameSettings,
+  { narrowing, before }: Times,
+): FlameRequest {
+  return {
+    path: `flame/${what}`,
+    parameters: {
+      subject: unlessDefault(settings.subject, 'calls'),
+      ...treeParameters(settings),
+      ...(what === 'graph' ? pathParameters(settings) : {}),
+      per_step: settings.isPerStep && !narrowing && settings.subject !== 'memory' ? true : null,
+      start_ns: narrowing?.start_ns,
+      end_ns: narrowing?.end_ns,
+      before_start_ns: before?.start_ns,
+      before_end_ns: before?.end_ns,
+    },
+  };
+}
+
+/** The request for two traces, over the steps of each. */
+export function comparedRequest(
+  what: 'graph' | 'functions',
+  settings: FlameSettings,
+  { trace, baseline }: { readonly trace: string; readonly baseline: string },
+): FlameRequest {
+  return {
+    path: `flame/compared/${settings.subject}/${what}`,
+    parameters: {
+      trace,
+      baseline,
+      ...treeParameters(settings),
+      ...(what === 'graph' ? pathParameters(settings) : {}),
+    },
+  };
+}
