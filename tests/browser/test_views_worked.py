@@ -125,7 +125,7 @@ def test_a_run_to_compare_with_is_chosen_and_what_became_of_its_advice_is_told(
     assert old.keys() > new.keys(), "what is slow in the sample is mended in its twin"
     expect(advice.get_by_role("row")).to_have_count(1 + len(old))
     for rule, title in old.items():
-        said = "still there" if rule in new else "fixed"
+        said = "unchanged" if rule in new else "fixed"
         expect(advice.get_by_role("row").filter(has_text=title)).to_contain_text(said)
     assert seen.inaccessible() == []
     seen.main.get_by_role("button", name="Swap before and after").click()

@@ -3,8 +3,10 @@ import type { AdviceChange, Comparison, Saving } from '../../api/types.gen';
 import { change, duration, durationRange, plural } from '../../core/format';
 import { sentence } from '../../core/sentence';
 import { SeverityBadge } from '../../widgets/badge';
+import { Card } from '../../widgets/card';
 import { Fold } from '../../widgets/fold';
 import { Goto } from '../../widgets/goto';
+import { PlainTable } from '../../widgets/plain_table';
 import type { Side } from './sides';
 
 interface Props {
@@ -12,43 +14,20 @@ interface Props {
   readonly before: Side;
 }
 
-const WORDS: Readonly<Record<AdviceChange['status'], string>> = {
+const STATUS_LABELS: Readonly<Record<AdviceChange['status'], string>> = {
   fixed: 'fixed',
   new: 'new',
   worse: 'worse',
   better: 'better',
-  still: 'still there',
+  still: 'unchanged',
   'not-checked': 'not checked',
 };
 
 const range = (low: number, high: number): string => (high > 0 ? durationRange(low, high) : '–');
 
-function Row({ of, before }: { readonly of: AdviceChange; readonly before: Side }): ReactNode {
-  const severity = of.severity_after ?? of.severity_before;
-  const here = { view: 'advice', open: of.rule };
-  const { run, worker, span } = before;
-  // What is fixed is told of the recording before only.
-  const to = of.severity_after === null ? { ...here, run: run.id, worker, span } : here;
-  return (
-    <tr>
-      <td>
-        <span className={`advice-status advice-${of.status}`}>{WORDS[of.status]}</span>
-      </td>
-      <td>{severity && <SeverityBadge severity={severity} />}</td>
-      <th scope="row">
-        <Goto to={to}>{of.title}</Goto>
-        {of.subject !== '' && <span className="advice-subject mono">{of.subject}</span>}
-        {of.reason !== '' && <span className="advice-subject">{sentence(of.reason)}</span>}
-      </th>
-      <td className="number">{range(of.low_before_ns, of.high_before_ns)}</td>
-      <td className="number">{range(of.low_after_ns, of.high_after_ns)}</td>
-    </tr>
-  );
-}
-
 const nameOf = ({ worker, span }: Saving): string => `${worker}, span ${span}`;
 
-/** What was promised and what came of it, on one scale. */
+/** The estimated and the actual saving on one scale. */
 function Realised({ saving }: { readonly saving: Saving }): ReactNode {
   const { predicted_low_ns: low, predicted_high_ns: high, realised_mean_ns: mean } = saving;
   const most = Math.max(high, mean, 1) * 1.02;
@@ -56,10 +35,10 @@ function Realised({ saving }: { readonly saving: Saving }): ReactNode {
   return (
     <div className="realised">
       <p>
-        Advice that was followed ({plural(saving.rules.length, 'finding')}) promised{' '}
-        <strong>{durationRange(low, high)}</strong> a step; the mean step{' '}
-        {mean < 0 ? 'lost' : 'won'} <strong>{duration(Math.abs(mean))}</strong>, and the median of
-        the host’s loop changed by {change(-saving.realised_median_ns, 'ns')}.
+        The estimated saving of the fixed findings ({plural(saving.rules.length, 'finding')}) was{' '}
+        <strong>{durationRange(low, high)}</strong> per step; the mean step is{' '}
+        <strong>{duration(Math.abs(mean))}</strong> {mean < 0 ? 'longer' : 'shorter'}, and the
+        median step of the host changed by {change(-saving.realised_median_ns, 'ns')}.
       </p>
       <div className="realised-track" aria-hidden="true">
         <span
@@ -69,65 +48,92 @@ function Realised({ saving }: { readonly saving: Saving }): ReactNode {
         <span className="realised-mark" style={{ left: at(mean) }} />
       </div>
       <p className="realised-key muted" aria-hidden="true">
-        <span className="realised-promise" /> promised <span className="realised-mark" /> won; from
-        0 to {duration(most)}
+        <span className="realised-promise" /> estimated <span className="realised-mark" /> actual;
+        from 0 to {duration(most)}
       </p>
     </div>
   );
 }
 
-/** Savings of which something can have come. */
-const followed = (savings: readonly Saving[]): Saving[] =>
-  savings.filter((saving) => saving.predicted_high_ns > 0);
-
-/** What became of advice, and of what it promised. */
+/** Findings before and after, with their potential savings and the savings achieved. */
 export function AdviceCard({ comparison, before }: Props): ReactNode {
   const { advice, savings } = comparison;
-  const told = followed(savings);
-  const together = told.find(({ worker }) => worker === '');
-  const each = told.filter(({ worker }) => worker !== '');
+  const relevant = savings.filter((saving) => saving.predicted_high_ns > 0);
+  const together = relevant.find(({ worker }) => worker === '');
+  const perTrace = relevant.filter(({ worker }) => worker !== '');
+  const { run, worker, span } = before;
   return (
-    <section className="card">
-      <div className="card-head">
-        <h2>Advice</h2>
-        <p>{advice.length === 0 ? '' : 'what it promised a step, before and after'}</p>
-      </div>
+    <Card
+      title="Advice"
+      note={advice.length === 0 ? '' : 'potential saving per step, before and after'}
+    >
       {advice.length === 0 ? (
-        <p className="muted">There is no advice on either side.</p>
+        <p className="muted">Neither side has findings.</p>
       ) : (
         <div className="scroll-x">
-          <table className="plain advice-changes" aria-label="Advice before and after">
-            <thead>
-              <tr>
-                <th scope="col">Now</th>
-                <th scope="col">Severity</th>
-                <th scope="col">Advice</th>
-                <th scope="col" className="number">
-                  Promised before
-                </th>
-                <th scope="col" className="number">
-                  Promises now
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {advice.map((of) => (
-                <Row key={`${of.rule} ${of.subject}`} of={of} before={before} />
-              ))}
-            </tbody>
-          </table>
+          <PlainTable
+            className="plain advice-changes"
+            label="Advice before and after"
+            rows={advice}
+            keyOf={({ rule, subject }) => `${rule} ${subject}`}
+            columns={[
+              {
+                label: 'Now',
+                cell: ({ status }) => (
+                  <span className={`advice-status advice-${status}`}>{STATUS_LABELS[status]}</span>
+                ),
+              },
+              {
+                label: 'Severity',
+                cell: ({ severity_after, severity_before }) => {
+                  const severity = severity_after ?? severity_before;
+                  return severity && <SeverityBadge severity={severity} />;
+                },
+              },
+              {
+                label: 'Finding',
+                isHeader: true,
+                cell: ({ rule, title, subject, reason, severity_after }) => (
+                  <>
+                    <Goto
+                      to={{
+                        view: 'advice',
+                        open: rule,
+                        // A fixed finding is only in the trace before.
+                        ...(severity_after === null ? { run: run.id, worker, span } : {}),
+                      }}
+                    >
+                      {title}
+                    </Goto>
+                    {subject !== '' && <span className="advice-subject mono">{subject}</span>}
+                    {reason !== '' && <span className="advice-subject">{sentence(reason)}</span>}
+                  </>
+                ),
+              },
+              {
+                label: 'Potential saving before',
+                isNumber: true,
+                cell: ({ low_before_ns, high_before_ns }) => range(low_before_ns, high_before_ns),
+              },
+              {
+                label: 'Potential saving now',
+                isNumber: true,
+                cell: ({ low_after_ns, high_after_ns }) => range(low_after_ns, high_after_ns),
+              },
+            ]}
+          />
         </div>
       )}
       {together && <Realised saving={together} />}
-      <Fold title="Each recording" note="promised, and what became of it" size={each.length}>
-        {each.map((saving) => (
+      <Fold title="By trace" note="estimated and actual saving" size={perTrace.length}>
+        {perTrace.map((saving) => (
           <li key={nameOf(saving)}>
-            {nameOf(saving)}: promised{' '}
+            {nameOf(saving)}: estimated{' '}
             {durationRange(saving.predicted_low_ns, saving.predicted_high_ns)}, the mean step
             changed by {change(-saving.realised_mean_ns, 'ns')}
           </li>
         ))}
       </Fold>
-    </section>
+    </Card>
   );
 }

@@ -12,11 +12,11 @@ import type { Selection } from '../../state/selection';
 import cpuFixture from './fixture.json';
 import gpuFixture from './fixtures/comparison.json';
 import { ComparePage } from './page';
-import { ComparisonReport, doubtsOf } from './report';
-import { changeOf, columnsOf, nameInUrl, shownRows, type Wanted } from './rows';
+import { verdictText } from './phrases';
+import { ComparisonReport, caveatsOf } from './report';
+import { changeOf, columnsOf, type RowFilter, rowKey, shownRows } from './rows';
 import { asAfter, asBefore, nameOf, type Side, sidesOf } from './sides';
-import { behind, waterfallOf } from './waterfall';
-import { verdictText } from './words';
+import { sourceOf, waterfallOf } from './waterfall';
 
 const gpu = gpuFixture as unknown as ComparisonAnswer;
 const cpu = cpuFixture as unknown as ComparisonAnswer;
@@ -56,7 +56,7 @@ function selectionOf(run: RunState, at = 0): Selection {
   return { run, worker, span };
 }
 
-const heldAgainst = (
+const baselineName = (
   runs: Runs,
   run: RunState,
   patch: Partial<PageLocation> = {},
@@ -71,23 +71,23 @@ describe('what is held against what', () => {
   const other = recorded('b', 15);
 
   it('is the run before in its folder, whatever else was recorded in between', () => {
-    expect(heldAgainst(listed(fault, fix, other), fix)).toBe('a/fault');
+    expect(baselineName(listed(fault, fix, other), fix)).toBe('a/fault');
   });
 
   it('is the other run of the folder where none was before', () => {
-    expect(heldAgainst(listed(fault, fix, other), fault)).toBe('a/fix');
+    expect(baselineName(listed(fault, fix, other), fault)).toBe('a/fix');
   });
 
   it('is the run recorded last before, for a run of no folder', () => {
-    expect(heldAgainst(listed(fault, fix, other), other)).toBe('a/fault');
+    expect(baselineName(listed(fault, fix, other), other)).toBe('a/fault');
     expect(
-      heldAgainst(listed(other, recorded('c', 30), recorded('d', 40)), recorded('d', 40)),
+      baselineName(listed(other, recorded('c', 30), recorded('d', 40)), recorded('d', 40)),
     ).toBe('c');
   });
 
   it('is none that cannot be read, and nothing where there is no other', () => {
-    expect(heldAgainst(listed(recorded('a/x', 5, 'unreadable'), fix), fix)).toBeNull();
-    expect(heldAgainst(listed(fix), fix)).toBeNull();
+    expect(baselineName(listed(recorded('a/x', 5, 'unreadable'), fix), fix)).toBeNull();
+    expect(baselineName(listed(fix), fix)).toBeNull();
   });
 
   it('is the span before where one span is chosen and there is no other run', () => {
@@ -118,7 +118,7 @@ describe('what is held against what', () => {
   });
 
   it('is what the link says, or says that it is not there', () => {
-    expect(heldAgainst(listed(fault, fix, other), fix, { baseRun: 'b' })).toBe('b');
+    expect(baselineName(listed(fault, fix, other), fix, { baseRun: 'b' })).toBe('b');
     const gone = sidesOf(listed(fix), selectionOf(fix), { ...HOME, baseRun: 'gone' });
     expect([gone.before, gone.unknown]).toEqual([null, 'gone']);
   });
@@ -132,8 +132,8 @@ describe('what is held against what', () => {
     ];
     for (const side of sides) {
       const location = { ...HOME, ...asAfter(side, {}), ...asBefore(side) };
-      const found = sidesOf(runs, selectionOf(fault), location);
-      expect([found.before, found.after]).toEqual([side, side]);
+      const region = sidesOf(runs, selectionOf(fault), location);
+      expect([region.before, region.after]).toEqual([side, side]);
     }
   });
 
@@ -163,9 +163,9 @@ describe('the waterfall', () => {
   });
 
   it('leads to device work, or to operators where there is none', () => {
-    expect(behind('kernel', true)).toEqual({ tab: 'device', kind: 'kernel' });
-    expect(behind('communication', false)?.tab).toBe('operators');
-    expect(behind('other', true)).toBeNull();
+    expect(sourceOf('kernel', true)).toEqual({ tab: 'device', kind: 'kernel' });
+    expect(sourceOf('communication', false)?.tab).toBe('operators');
+    expect(sourceOf('other', true)).toBeNull();
   });
 });
 
@@ -203,15 +203,15 @@ describe('the rows', () => {
     row('c', { host: change({ before: 100, after: 101, verdict: 'same' }) }),
     row('d', { status: 'gone', module: 'Linear_0', host: change({ before: 3, after: 0 }) }),
   ];
-  const wanted: Wanted = {
+  const filter: RowFilter = {
     only: 'all',
     kind: null,
     figure: 'either',
     matcher: matcherOf(''),
     sort: null,
   };
-  const names = (patch: Partial<Wanted>): string =>
-    shownRows(rows, { ...wanted, ...patch })
+  const names = (patch: Partial<RowFilter>): string =>
+    shownRows(rows, { ...filter, ...patch })
       .map(({ name }) => name)
       .join('');
 
@@ -229,7 +229,7 @@ describe('the rows', () => {
     expect(names({ sort: { key: 'relative', descending: false } })).toBe('dcab');
   });
 
-  it('tell the device’s time, unless only the host’s change is told from noise', () => {
+  it('tell the device’s time, unless only the host’s change is significant', () => {
     const device = change({ before: 10, after: 10, verdict: 'same' });
     const host = change({ before: 1, after: 4, verdict: 'more' });
     expect(changeOf(row('x', { device, host }), 'either')).toBe(host);
@@ -260,25 +260,27 @@ describe('a comparison of recorded runs', () => {
     );
   });
 
-  it('says of noise that it is noise', () => {
+  it('says that a change is not significant', () => {
     const step = { ...gpu.comparison.step, verdict: 'same' as const };
-    expect(verdictText({ ...gpu.comparison, step })).toMatch(/; not told from noise$/);
-    renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    expect(verdictText({ ...gpu.comparison, step })).toMatch(/; not statistically significant$/);
+    renderInPage(<ComparisonReport data={gpu} {...sides} />);
     const kernel = screen.getByRole('rowheader', { name: /^Kernel/ }).closest('tr');
-    expect(kernel?.textContent).toContain('noise');
+    expect(kernel?.textContent).toContain('not significant');
     expect(kernel?.className).toContain('tone-noise');
   });
 
   it('shows what became of advice, and what it had promised', () => {
-    renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    renderInPage(<ComparisonReport data={gpu} {...sides} />);
     const advice = screen.getByRole('table', { name: 'Advice before and after' });
     expect(within(advice).getAllByText('fixed')).toHaveLength(gpu.comparison.advice.length);
     expect(within(advice).getByText('17.2–22.9 ms')).toBeTruthy();
-    expect(screen.getByText(/Advice that was followed/).textContent).toContain('22.9 ms');
+    expect(screen.getByText(/The estimated saving of the fixed findings/).textContent).toContain(
+      '22.9 ms',
+    );
   });
 
   it('leads from a category to what is behind it', async () => {
-    const { store } = renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    const { store } = renderInPage(<ComparisonReport data={gpu} {...sides} />);
     Element.prototype.scrollIntoView = vi.fn();
     await userEvent.click(screen.getByRole('button', { name: /^Memcpy/ }));
     expect(store.current().options).toEqual({ tab: 'device', kind: 'copy', only: 'all' });
@@ -290,17 +292,17 @@ describe('a comparison of recorded runs', () => {
   it('has a name for each row in the URL', () => {
     const { operators, device_work } = gpu.comparison;
     for (const rows of [operators, device_work, gpu.modules])
-      expect(new Set<string>(rows.map(nameInUrl)).size).toBe(rows.length);
+      expect(new Set<string>(rows.map(rowKey)).size).toBe(rows.length);
   });
 
   it('opens everything that is known of a row', async () => {
-    const { store, unmount } = renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    const { store, unmount } = renderInPage(<ComparisonReport data={gpu} {...sides} />);
     const table = screen.getByRole('table', { name: 'Operators before and after' });
     await userEvent.click(within(table).getByText(/SingleProcessDataLoaderIter/));
     const { options } = store.current();
     unmount();
     // The URL says which row it is: a link to it opens it again.
-    renderInPage(<ComparisonReport answer={gpu} {...sides} />, { options });
+    renderInPage(<ComparisonReport data={gpu} {...sides} />, { options });
     const drawer = screen.getByRole('complementary', { name: 'Before and after' });
     expect(within(drawer).getByText('gone')).toBeTruthy();
     expect(within(drawer).getByRole('link', { name: 'Show before' })).toBeTruthy();
@@ -309,7 +311,7 @@ describe('a comparison of recorded runs', () => {
 
   it('exports the rows shown with every column, in full precision', async () => {
     const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
-    renderInPage(<ComparisonReport answer={gpu} {...sides} />, { options: { only: 'gone' } });
+    renderInPage(<ComparisonReport data={gpu} {...sides} />, { options: { only: 'gone' } });
     await userEvent.click(screen.getByRole('button', { name: 'CSV' }));
     const [name, , text] = saved.mock.lastCall ?? [];
     expect(name).toBe('compare_synthetic_dataloader-fault_synthetic_dataloader-fix_operators.csv');
@@ -319,7 +321,7 @@ describe('a comparison of recorded runs', () => {
   });
 
   it('links to both sides in one flame graph', async () => {
-    const { store } = renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    const { store } = renderInPage(<ComparisonReport data={gpu} {...sides} />);
     await userEvent.click(screen.getByRole('link', { name: /Differential flame graph/ }));
     expect(store.current()).toMatchObject({
       view: 'flame',
@@ -331,7 +333,7 @@ describe('a comparison of recorded runs', () => {
 });
 
 it('says what speaks against believing the figures', () => {
-  expect(doubtsOf(gpu)).toEqual(gpu.comparison.warnings);
+  expect(caveatsOf(gpu)).toEqual(gpu.comparison.warnings);
   const doubtful = {
     ...gpu,
     is_same: true,
@@ -342,21 +344,21 @@ it('says what speaks against believing the figures', () => {
       warnings: ['The device was A and is B.', 'There are no steps after: …'],
     },
   };
-  const said = doubtsOf(doubtful).join('\n');
-  expect(said).toContain('nothing can have changed');
-  expect(said).toContain('1 recording is still to be read');
-  expect(said).toContain('Other GPU after');
-  expect(said).toContain('There are no steps after');
-  expect(said).not.toContain('The device was A');
+  const caveats = caveatsOf(doubtful).join('\n');
+  expect(caveats).toContain('nothing can have changed');
+  expect(caveats).toContain('1 trace is still to be read');
+  expect(caveats).toContain('Other GPU after');
+  expect(caveats).toContain('There are no steps after');
+  expect(caveats).not.toContain('The device was A');
 });
 
 it('names the settings of the run that differ', () => {
   const shown = (settings: ComparisonAnswer['comparison']['settings']): HTMLElement | null => {
-    const answer = { ...cpu, comparison: { ...cpu.comparison, settings } };
-    const { unmount } = renderInPage(<ComparisonReport answer={answer} {...sides} />);
-    const found = screen.queryByRole('region', { name: 'Settings that differ' });
-    if (found === null) unmount();
-    return found;
+    const data = { ...cpu, comparison: { ...cpu.comparison, settings } };
+    const { unmount } = renderInPage(<ComparisonReport data={data} {...sides} />);
+    const region = screen.queryByRole('region', { name: 'Settings that differ' });
+    if (region === null) unmount();
+    return region;
   };
   expect(shown([])).toBeNull();
   const workers = { name: 'dataloaders[0].worker_count', label: 'DataLoader, Workers' };
@@ -368,7 +370,7 @@ it('names the settings of the run that differ', () => {
 describe('the page', () => {
   it('says so where there is nothing to compare with', () => {
     renderInPage(<ComparePage selection={selectionOf(fix)} runs={listed(fix)} />);
-    expect(screen.getByText('There is nothing to compare with yet')).toBeTruthy();
+    expect(screen.getByText('Nothing to compare with yet')).toBeTruthy();
   });
 
   it('shows how far the reading of a side has come', () => {
@@ -380,11 +382,11 @@ describe('the page', () => {
   });
 
   it('asks for both sides, and swaps them', async () => {
-    const asked = vi.spyOn(api, 'get').mockResolvedValue(gpu);
+    const get = vi.spyOn(api, 'get').mockResolvedValue(gpu);
     const page = <ComparePage selection={selectionOf(fix)} runs={listed(fault, fix)} />;
     const { store } = renderInPage(page);
     await waitFor(() => expect(screen.getByText('−44.5 %')).toBeTruthy());
-    expect(asked.mock.lastCall?.[1]).toMatchObject({ run: fix.id, base_run: fault.id });
+    expect(get.mock.lastCall?.[1]).toMatchObject({ run: fix.id, base_run: fault.id });
     await userEvent.click(screen.getByRole('button', { name: 'Swap before and after' }));
     expect(store.current()).toMatchObject({ run: fault.id, baseRun: fix.id, baseWorker: '*' });
   });

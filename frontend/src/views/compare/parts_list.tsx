@@ -1,13 +1,14 @@
 import type { ReactNode } from 'react';
 import type { Part } from '../../api/types.gen';
 import { change, quantity, quantityExact, relativeChange } from '../../core/format';
-import { deltaOf } from './words';
+import { Card } from '../../widgets/card';
+import { deltaOf } from './phrases';
 
 interface Props {
   readonly title: string;
   readonly note: string;
   readonly parts: readonly Part[];
-  /** Whether all bars are drawn on one scale: then they can be held against each other. */
+  /** Whether all bars share one scale. */
   readonly isOneScale: boolean;
   readonly none: string;
 }
@@ -28,13 +29,13 @@ function Pair({ part, scale }: { readonly part: Part; readonly scale: number }):
       <td className="number">{quantity(before, unit)}</td>
       <td className="number">{quantity(after, unit)}</td>
       <td className="number pair-delta">{change(deltaOf(part.change), unit)}</td>
-      {/* A share's change is told in points; a share of a share would only puzzle. */}
+      {/* Changes of a percentage are in points, without a relative change. */}
       <td className="number muted">{unit === 'share' ? '' : relativeChange(before, after)}</td>
     </tr>
   );
 }
 
-/** Figures before and after, each with a pair of bars. */
+/** Values before and after, each with a pair of bars. */
 export function PartsList({ title, note, parts, isOneScale, none }: Props): ReactNode {
   const shown = parts.filter((part) => largestOf(part) > 0);
   const largest = Math.max(0, ...shown.map(largestOf));
@@ -43,11 +44,7 @@ export function PartsList({ title, note, parts, isOneScale, none }: Props): Reac
     return part.change.unit === 'share' ? 1 : largestOf(part);
   };
   return (
-    <section className="card">
-      <div className="card-head">
-        <h2>{title}</h2>
-        <p>{note}</p>
-      </div>
+    <Card title={title} note={note}>
       {shown.length === 0 ? (
         <p className="muted">{none}</p>
       ) : (
@@ -73,6 +70,6 @@ export function PartsList({ title, note, parts, isOneScale, none }: Props): Reac
           </table>
         </div>
       )}
-    </section>
+    </Card>
   );
 }

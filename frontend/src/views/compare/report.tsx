@@ -3,7 +3,9 @@ import type { ComparisonAnswer } from '../../api/types.gen';
 import { plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
+import { Card } from '../../widgets/card';
 import { Copy } from '../../widgets/copy';
+import { Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Problems } from '../../widgets/problems';
@@ -11,26 +13,26 @@ import { Prose } from '../../widgets/prose';
 import { Tabs } from '../../widgets/tabs';
 import { AdviceCard } from './advice_card';
 import { PartsList } from './parts_list';
+import { significanceOf, sizeOf, stepsOf, verdictOf, verdictText } from './phrases';
 import { RowsTable } from './rows_table';
 import { asBefore, nameOf, type Side } from './sides';
 import { StepsCard } from './steps_card';
-import { behind } from './waterfall';
+import { sourceOf } from './waterfall';
 import { WaterfallChart } from './waterfall_chart';
-import { madeOf, sureness, verdictOf, verdictText } from './words';
 
 interface Props {
-  readonly answer: ComparisonAnswer;
+  readonly data: ComparisonAnswer;
   readonly before: Side;
   readonly after: Side;
 }
 
-type OfAnswer = Pick<Props, 'answer'>;
+type DataProps = Pick<Props, 'data'>;
 
 /** A number and its unit on one line. */
 const unbroken = (text: string): string => text.replaceAll(/(?<=\d) /g, '\u00a0');
 
-function VerdictLine({ answer }: OfAnswer): ReactNode {
-  const { comparison } = answer;
+function VerdictLine({ data }: DataProps): ReactNode {
+  const { comparison } = data;
   const { what, before, after, change, because, tone } = verdictOf(comparison);
   return (
     <div className="compare-verdict">
@@ -41,64 +43,55 @@ function VerdictLine({ answer }: OfAnswer): ReactNode {
         <Copy text={() => verdictText(comparison)} label="Copy the verdict" quiet />
       </p>
       <p className="muted">
-        The step’s change is {sureness(comparison.step)}. Before: {madeOf(comparison.before)}.
-        After: {madeOf(comparison.after)}.
+        The change of the step is {significanceOf(comparison.step, stepsOf(comparison))}. Before:{' '}
+        {sizeOf(comparison.before)}. After: {sizeOf(comparison.after)}.
       </p>
     </div>
   );
 }
 
-/** What speaks against believing the figures. */
-export function doubtsOf({ comparison, before, after, ...about }: ComparisonAnswer): string[] {
-  const waiting = before.waiting_count + after.waiting_count;
+/** Reasons to doubt the comparison. */
+export function caveatsOf({ comparison, before, after, ...about }: ComparisonAnswer): string[] {
+  const pendingCount = before.waiting_count + after.waiting_count;
   const others = about.has_other_devices
     ? comparison.warnings.filter((text) => !text.startsWith('The device was '))
     : comparison.warnings;
   return [
     about.is_same
-      ? 'Both sides are the same recordings: nothing can have changed. Choose another one as before.'
+      ? 'Both sides are the same traces: nothing can have changed. Select another baseline.'
       : '',
-    waiting > 0
-      ? `${plural(waiting, 'recording is', 'recordings are')} still to be read: with them the figures may come out otherwise.`
+    pendingCount > 0
+      ? `${plural(pendingCount, 'trace is', 'traces are')} still to be read: the figures may change.`
       : '',
     about.has_other_devices
-      ? `The devices are different: ${before.devices} before, ${after.devices} after. Times tell of the devices as well as of the change.`
+      ? `The devices are different: ${before.devices} before, ${after.devices} after. Times depend on the devices as well as on the change.`
       : '',
     ...others,
   ].filter((text) => text !== '');
 }
 
-/** Which recorded settings of the run differ: often the answer. */
-function Settings({ answer }: OfAnswer): ReactNode {
-  const { settings } = answer.comparison;
+/** The recorded settings that differ. */
+function Settings({ data }: DataProps): ReactNode {
+  const { settings } = data.comparison;
   if (settings.length === 0) return null;
   return (
     <section className="card compare-settings" aria-label="Settings that differ">
       <h2>Settings that differ</h2>
-      <dl>
-        {settings.map(({ name, label, before, after }) => (
-          <div key={name}>
-            <dt>{label}</dt>
-            <dd>
-              {before} → {after}
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={settings.map(({ label, before, after }) => [label, `${before} → ${after}`])} />
     </section>
   );
 }
 
-function Doubts({ answer }: OfAnswer): ReactNode {
-  const doubts = doubtsOf(answer);
-  if (doubts.length === 0) return null;
+function Caveats({ data }: DataProps): ReactNode {
+  const caveats = caveatsOf(data);
+  if (caveats.length === 0) return null;
   return (
-    <section className="card compare-doubts" aria-label="What to keep in mind">
+    <section className="card compare-doubts" aria-label="Caveats">
       <h2>
-        <Icon name="warning" /> What to keep in mind
+        <Icon name="warning" /> Caveats
       </h2>
       <ul>
-        {doubts.map((text) => (
+        {caveats.map((text) => (
           <li key={text}>
             <Prose text={text} />
           </li>
@@ -109,12 +102,12 @@ function Doubts({ answer }: OfAnswer): ReactNode {
 }
 
 interface TablesProps extends Props {
-  readonly place: RefObject<HTMLElement | null>;
+  readonly target: RefObject<HTMLElement | null>;
 }
 
-function Tables({ answer, before, after, place }: TablesProps): ReactNode {
-  const { operators, device_work: device } = answer.comparison;
-  const { modules } = answer;
+function Tables({ data, before, after, target }: TablesProps): ReactNode {
+  const { operators, device_work: device } = data.comparison;
+  const { modules } = data;
   const tables = {
     operators: {
       rows: operators,
@@ -124,18 +117,18 @@ function Tables({ answer, before, after, place }: TablesProps): ReactNode {
     device: {
       rows: device,
       label: 'Device work before and after',
-      none: 'No work on a device was recorded on either side.',
+      none: 'No device work was recorded on either side.',
     },
     modules: {
       rows: modules,
       label: 'Modules before and after',
-      none: 'One of the sides has no modules recorded: profile(with_stack=True, with_modules=True).',
+      none: 'One side has no modules. Record them with profile(with_stack=True, with_modules=True).',
     },
   };
   return (
-    <section className="card compare-tables" ref={place}>
+    <section className="card compare-tables" ref={target}>
       <Tabs
-        label="What changed, row by row"
+        label="Changes by row"
         tabs={[
           { id: 'operators', label: 'Operators', count: operators.length },
           { id: 'device', label: 'Device work', count: device.length },
@@ -157,72 +150,71 @@ function Tables({ answer, before, after, place }: TablesProps): ReactNode {
   );
 }
 
-/** Leads from a category of the step to the rows behind it. */
-function useOpening(answer: ComparisonAnswer, place: RefObject<HTMLElement | null>) {
+/** Opens the rows of a category of the step. */
+function useOpening(data: ComparisonAnswer, tables: RefObject<HTMLElement | null>) {
   const { location, go } = useNavigation();
   return (category: string): (() => void) | null => {
-    const found = behind(category, answer.comparison.device_work.length > 0);
-    if (!found) return null;
-    const tab = found.tab === 'operators' ? null : found.tab;
+    const source = sourceOf(category, data.comparison.device_work.length > 0);
+    if (!source) return null;
+    const tab = source.tab === 'operators' ? null : source.tab;
     const options = withOption(withOption(location.options, 'tab', tab), 'only', 'all');
     return () => {
-      go({ search: found.search ?? '', options: withOption(options, 'kind', found.kind ?? null) });
-      place.current?.scrollIntoView({ block: 'start' });
+      go({
+        search: source.search ?? '',
+        options: withOption(options, 'kind', source.kind ?? null),
+      });
+      tables.current?.scrollIntoView({ block: 'start' });
     };
   };
 }
 
-export function ComparisonReport({ answer, before, after }: Props): ReactNode {
-  const place = useRef<HTMLElement>(null);
-  const open = useOpening(answer, place);
-  const { comparison } = answer;
+export function ComparisonReport({ data, before, after }: Props): ReactNode {
+  const tables = useRef<HTMLElement>(null);
+  const open = useOpening(data, tables);
+  const { comparison } = data;
   const hasSteps = comparison.before.step_count > 0 && comparison.after.step_count > 0;
   const hasDevices = comparison.idle.length + comparison.figures.length > 0;
-  const per = hasSteps ? 'a step' : 'of the whole recording';
+  const per = hasSteps ? 'per step' : 'over the whole trace';
   return (
     <div className="stack">
-      <VerdictLine answer={answer} />
-      <Problems problems={[...answer.before.problems, ...answer.after.problems]} />
-      <Settings answer={answer} />
-      <Doubts answer={answer} />
+      <VerdictLine data={data} />
+      <Problems problems={[...data.before.problems, ...data.after.problems]} />
+      <Settings data={data} />
+      <Caveats data={data} />
       <div className="compare-main">
-        <section className="card">
-          <div className="card-head">
-            <h2>Where the difference is</h2>
-            <p>{per}; a category leads to what is behind it</p>
-          </div>
+        <Card title="Changes by category" note={`${per}; click a category to see its rows`}>
           <div className="scroll-x">
             <WaterfallChart comparison={comparison} onOpen={open} />
           </div>
-        </section>
-        <StepsCard answer={answer} />
+        </Card>
+        <StepsCard data={data} />
       </div>
       <AdviceCard comparison={comparison} before={before} />
       {hasDevices && (
         <div className="compare-pair">
           <PartsList
-            title="Why the device idles"
+            title="Idle causes of the device"
             note={`${per}, of the busiest device; not tested`}
             parts={comparison.idle}
             isOneScale
             none="No device was idle, or none was recorded."
           />
           <PartsList
-            title="How the device was used"
-            note="means over recordings; not tested"
+            title="Device utilization"
+            note="means over traces; not tested"
             parts={comparison.figures}
             isOneScale={false}
             none="No device was recorded on both sides."
           />
         </div>
       )}
-      <Tables answer={answer} before={before} after={after} place={place} />
+      <Tables data={data} before={before} after={after} target={tables} />
       <details className="compare-test">
-        <summary>How changes are told from noise, and which rows there are</summary>
-        <p>{answer.test}</p>
+        <summary>How significance is tested, and which rows are listed</summary>
+        <p>{data.test}</p>
         <p>
-          Rows are matched by what they are called, never by where they stand. What takes less than
-          a thousandth of a step on both sides has no row, unless it is new or gone.
+          Rows are matched by name, never by position. Rows below a thousandth of a step on both
+          sides are left out, unless they are new or gone.
         </p>
       </details>
     </div>

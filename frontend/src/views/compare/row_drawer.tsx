@@ -1,13 +1,13 @@
 import type { ReactNode } from 'react';
 import type { Change, Row } from '../../api/types.gen';
 import { change, quantity, quantityExact, relativeChange } from '../../core/format';
-import type { Patch } from '../../state/navigation';
 import { Copy } from '../../widgets/copy';
 import { Drawer } from '../../widgets/drawer';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
+import { deltaOf, STATUS_LABELS, significanceOf } from './phrases';
 import { type AnyRow, isRow, rowName } from './rows';
 import type { Side } from './sides';
-import { deltaOf, STATUS_WORDS, sureness } from './words';
 
 interface Props {
   readonly row: AnyRow;
@@ -16,33 +16,24 @@ interface Props {
   readonly close: () => void;
 }
 
-function Figure({ label, of }: { readonly label: string; readonly of: Change }): ReactNode {
-  if (of.before === 0 && of.after === 0) return null;
-  const relative = relativeChange(of.before, of.after);
-  const exact = `${quantityExact(of.before, of.unit)} → ${quantityExact(of.after, of.unit)}`;
-  return (
-    <div className="field">
-      <dt>{label}</dt>
-      <dd title={exact}>
-        {quantity(of.before, of.unit)} → {quantity(of.after, of.unit)}
-        <span className="field-exact">
-          {change(deltaOf(of), of.unit)}
-          {relative !== '' && `, ${relative}`}; {sureness(of)}
-        </span>
-      </dd>
-    </div>
-  );
+function changed(label: string, of: Change): Fact {
+  const { before, after, unit } = of;
+  if (before === 0 && after === 0) return null;
+  const relative = relativeChange(before, after);
+  return [
+    label,
+    <span key={label}>
+      {quantity(before, unit)} → {quantity(after, unit)}
+      <span className="field-exact">
+        {change(deltaOf(of), unit)}
+        {relative !== '' && `, ${relative}`}; {significanceOf(of)}
+      </span>
+    </span>,
+    `${quantityExact(before, unit)} → ${quantityExact(after, unit)}`,
+  ];
 }
 
-function Words({ label, text }: { readonly label: string; readonly text: string }): ReactNode {
-  if (text === '') return null;
-  return (
-    <div className="field">
-      <dt>{label}</dt>
-      <dd>{text}</dd>
-    </div>
-  );
-}
+const text = (label: string, value: string): Fact => value !== '' && [label, value];
 
 const VIEWS: Readonly<Record<string, string>> = {
   operator: 'operators',
@@ -50,32 +41,51 @@ const VIEWS: Readonly<Record<string, string>> = {
   kernel: 'kernels',
 };
 
-/** The way to a row by itself, on one side; nothing where no view lists such rows, or it is not there. */
-function Shown({
-  row,
-  of,
-  label,
-  is,
-}: {
+interface LinkProps {
   readonly row: AnyRow;
-  readonly of: Side;
+  readonly side: Side;
   readonly label: string;
-  readonly is: boolean;
-}): ReactNode {
+  /** Calls on that side. */
+  readonly calls: number;
+}
+
+/** A link to a row on one side, if a view lists such rows. */
+function RowLink({ row, side, label, calls }: LinkProps): ReactNode {
   const view = isRow(row) ? VIEWS[row.kind] : undefined;
-  if (view === undefined || !is) return null;
-  const to: Patch = { run: of.run.id, worker: of.worker, span: of.span, view, search: row.name };
+  if (view === undefined || calls === 0) return null;
+  const { run, worker, span } = side;
   return (
-    <Goto to={to} className="button">
+    <Goto to={{ run: run.id, worker, span, view, search: row.name }} className="button">
       {label}
     </Goto>
   );
 }
 
-/** What runs on the host calls other things; work on a device does not. */
+/** Whether a row runs on the host, and may have callees. */
 const isHost = ({ kind }: Row): boolean => kind === 'operator' || kind === 'annotation';
 
-/** Everything that is known of a row on both sides. */
+function factsOf(row: AnyRow): Fact[] {
+  const shared: Fact[] = [
+    text('Change', STATUS_LABELS[row.status]),
+    changed('Device time per step', row.device),
+    changed('Host time per step', row.host),
+  ];
+  if (!isRow(row)) return [...shared, changed('Calls per step', row.calls)];
+  return [
+    ...shared,
+    isHost(row) && changed('Device time, including callees', row.device_total),
+    isHost(row) && changed('Host time, including callees', row.host_total),
+    changed('Calls per step', row.calls),
+    text('Kind', row.kind),
+    text('In module', row.module),
+    text('Launched by', row.operator),
+    text('Shapes before', row.shapes_before.join('; ')),
+    text('Shapes after', row.shapes_after.join('; ')),
+    text('Matched by', row.matched_by || 'nothing: it is on one side only'),
+  ];
+}
+
+/** The details of a row on both sides. */
 export function RowDrawer({ row, before, after, close }: Props): ReactNode {
   const name = rowName(row);
   return (
@@ -83,8 +93,8 @@ export function RowDrawer({ row, before, after, close }: Props): ReactNode {
       <p className="field-name mono">{name}</p>
       <div className="row">
         <Copy text={name} label="Copy name" />
-        <Shown row={row} of={before} label="Show before" is={row.calls.before > 0} />
-        <Shown row={row} of={after} label="Show after" is={row.calls.after > 0} />
+        <RowLink row={row} side={before} label="Show before" calls={row.calls.before} />
+        <RowLink row={row} side={after} label="Show after" calls={row.calls.after} />
       </div>
       {!isRow(row) && row.name !== '' && (
         <p>
@@ -93,28 +103,7 @@ export function RowDrawer({ row, before, after, close }: Props): ReactNode {
           </Goto>
         </p>
       )}
-      <dl className="fields">
-        <Words label="Change" text={STATUS_WORDS[row.status]} />
-        <Figure label="Device time a step" of={row.device} />
-        <Figure label="Host time a step" of={row.host} />
-        {isRow(row) && isHost(row) && (
-          <>
-            <Figure label="Device time, with calls within" of={row.device_total} />
-            <Figure label="Host time, with calls within" of={row.host_total} />
-          </>
-        )}
-        <Figure label="Calls a step" of={row.calls} />
-        {isRow(row) && (
-          <>
-            <Words label="Kind" text={row.kind} />
-            <Words label="In module" text={row.module} />
-            <Words label="Launched by" text={row.operator} />
-            <Words label="Shapes before" text={row.shapes_before.join('; ')} />
-            <Words label="Shapes after" text={row.shapes_after.join('; ')} />
-            <Words label="Matched by" text={row.matched_by || 'nothing: it is on one side'} />
-          </>
-        )}
-      </dl>
+      <Facts className="fields" facts={factsOf(row)} />
     </Drawer>
   );
 }

@@ -1,5 +1,4 @@
-/** From the comparison's rows to those that the table shows: filtered, in order, as cells. Pure. */
-
+/** The rows of a comparison: filtered, sorted, as cells. Pure. */
 import type { Change, Column, ModuleRow, Row } from '../../api/types.gen';
 import { column } from '../../core/columns';
 import type { CellValue } from '../../core/format';
@@ -7,9 +6,9 @@ import { natural } from '../../core/natural';
 import type { Matcher } from '../../core/search';
 import type { Sort } from '../../state/location';
 import { nameOfRow } from '../../widgets/table/rows';
-import { deltaOf, isReal, STATUS_WORDS, type Status } from './words';
+import { deltaOf, isSignificant, STATUS_LABELS, type Status } from './phrases';
 
-/** Whose time: the device's, the host's, or of each row that which says most about it. */
+/** The time of the device or the host; `either` is the more relevant one of each row. */
 export type Figure = 'either' | 'device' | 'host' | 'device-total' | 'host-total';
 export type Only = 'changed' | 'slower' | 'faster' | 'added' | 'gone' | 'all';
 export type AnyRow = Row | ModuleRow;
@@ -28,12 +27,14 @@ export function isOf(row: AnyRow, only: Only): boolean {
 
 const hasDeviceTime = ({ device }: AnyRow): boolean => device.before > 0 || device.after > 0;
 
-/** Where there is none on a device, there is nothing to choose. */
+/** Whether any row has device time. */
 export const isOnDevice = (rows: readonly AnyRow[]): boolean => rows.some(hasDeviceTime);
 
-/** The device's time where it has any, unless only the host's change is told from noise. */
+/** The device time if there is any, unless only the host's change is significant. */
 function mainFigure(row: AnyRow): 'device' | 'host' {
-  return hasDeviceTime(row) && (isReal(row.device) || !isReal(row.host)) ? 'device' : 'host';
+  return hasDeviceTime(row) && (isSignificant(row.device) || !isSignificant(row.host))
+    ? 'device'
+    : 'host';
 }
 
 const whereOf = (row: AnyRow, figure: Figure): 'device' | 'host' => {
@@ -41,15 +42,15 @@ const whereOf = (row: AnyRow, figure: Figure): 'device' | 'host' => {
   return figure === 'device' || figure === 'device-total' ? 'device' : 'host';
 };
 
-/** A module's time is the sum of its operators' own: it has no other total. */
+/** The change of a row; modules have no totals, as their time is the sum of their operators. */
 export function changeOf(row: AnyRow, figure: Figure): Change {
   if (isRow(row) && figure === 'device-total') return row.device_total;
   if (isRow(row) && figure === 'host-total') return row.host_total;
   return row[whereOf(row, figure)];
 }
 
-/** Where a row is: in which module, or by which operator it was launched. */
-const placeOf = (row: AnyRow): string => (isRow(row) ? row.module || row.operator : '');
+/** The module of a row, or the operator that launched it. */
+const locationOf = (row: AnyRow): string => (isRow(row) ? row.module || row.operator : '');
 
 export function shapesOf(row: AnyRow): string {
   if (!isRow(row)) return '';
@@ -62,13 +63,13 @@ const shareOf = ({ before, after }: Change): number | null =>
 
 type Cells = Readonly<Record<string, (row: AnyRow, figure: Figure) => CellValue>>;
 
-/** How the URL names a row. */
-export const nameInUrl = (row: AnyRow): string =>
+/** The key of a row in the URL. */
+export const rowKey = (row: AnyRow): string =>
   nameOfRow([row.name, ...(isRow(row) ? [row.kind, row.module, row.operator, shapesOf(row)] : [])]);
 
 const CELLS: Cells = {
   name: rowName,
-  status: (row) => STATUS_WORDS[row.status],
+  status: (row) => STATUS_LABELS[row.status],
   where: (row, figure) => whereOf(row, figure),
   before: (row, figure) => changeOf(row, figure).before,
   after: (row, figure) => changeOf(row, figure).after,
@@ -77,7 +78,7 @@ const CELLS: Cells = {
   p: (row, figure) => changeOf(row, figure).p,
   calls_before: (row) => row.calls.before,
   calls_after: (row) => row.calls.after,
-  place: placeOf,
+  place: locationOf,
   matched_by: (row) => (isRow(row) ? row.matched_by : ''),
   kind: (row) => (isRow(row) ? row.kind : ''),
   shapes: shapesOf,
@@ -86,45 +87,45 @@ const CELLS: Cells = {
 export const cellOf = (row: AnyRow, key: string, figure: Figure): CellValue =>
   CELLS[key]?.(row, figure) ?? null;
 
-const FIGURE_WORDS: Readonly<Record<Figure, string>> = {
-  either: 'a step’s time on the device where it has any, else on the host without what it called',
-  device: 'device time a step; of an operator, of what it launched itself',
-  host: 'host time a step, without what it called',
-  'device-total': 'device time a step, with that of what it called',
-  'host-total': 'host time a step, with what it called',
+const FIGURE_HELP: Readonly<Record<Figure, string>> = {
+  either: 'device time per step if there is any, else host time excluding callees',
+  device: 'device time per step, excluding work that callees launch',
+  host: 'host time per step, excluding callees',
+  'device-total': 'device time per step, including callees',
+  'host-total': 'host time per step, including callees',
 };
 
-/** In exports and in a row's details only. */
+/** Columns of exports and of the row details only. */
 const UNSHOWN: readonly string[] = ['p', 'kind', 'shapes'];
 
-/** Every column of a table of rows; those that say nothing of any row are left out. */
+/** The columns of a table of rows, without empty ones. */
 export function columnsOf(rows: readonly AnyRow[], figure: Figure): Column[] {
-  const what = FIGURE_WORDS[figure];
+  const what = FIGURE_HELP[figure];
   const all = [
-    column('name', 'Name', 'code', 'What it is called.'),
+    column('name', 'Name', 'code', 'The name of the row.'),
     column(
       'status',
       'Change',
       'text',
-      'New, gone, slower or faster; or within the steps’ own jitter.',
+      'New, gone, slower or faster; or not statistically significant.',
     ),
-    column('where', 'Time of', 'text', 'Whose time it is: the device’s or the host’s.'),
+    column('where', 'Time of', 'text', 'The time of the device or of the host.'),
     column('before', 'Before', 'ns', `Before: ${what}.`),
     column('after', 'After', 'ns', `After: ${what}.`),
-    column('delta', 'Difference', 'ns', `After less before: ${what}.`),
-    column('relative', 'In %', 'share', 'The difference as a share of what was before.'),
-    column('p', 'p', 'count', 'The chance of such a change of any row if nothing had changed.'),
-    column('calls_before', 'Calls before', 'count', 'Calls a step, before.'),
-    column('calls_after', 'Calls after', 'count', 'Calls a step, after.'),
-    column('place', 'In', 'code', 'The module around it, or the operator that launched it.'),
+    column('delta', 'Difference', 'ns', `After minus before: ${what}.`),
+    column('relative', 'In %', 'share', 'The difference as a fraction of the value before.'),
+    column('p', 'p', 'count', 'The probability of such a change in any row by chance.'),
+    column('calls_before', 'Calls before', 'count', 'Calls per step, before.'),
+    column('calls_after', 'Calls after', 'count', 'Calls per step, after.'),
+    column('place', 'In', 'code', 'The module, or the launching operator.'),
     column(
       'matched_by',
       'Matched by',
       'text',
-      'What tells that rows of both sides are the same thing.',
+      'The evidence that the rows of both sides correspond.',
     ),
-    column('kind', 'Kind', 'text', 'What it is.'),
-    column('shapes', 'Shapes', 'code', 'Shapes of its inputs; → where they are others after.'),
+    column('kind', 'Kind', 'text', 'The kind of the row.'),
+    column('shapes', 'Shapes', 'code', 'Shapes of its inputs; → if they changed.'),
   ];
   const optional = ['place', 'matched_by', 'kind', 'shapes'];
   const isMixed = new Set(rows.map((row) => whereOf(row, figure))).size > 1;
@@ -140,7 +141,7 @@ export const shownColumns = (columns: readonly Column[]): Column[] =>
 
 const isMissing = (value: CellValue): boolean => value === null || value === undefined;
 
-/** What is not known comes last either way. */
+/** Missing values come last in both directions. */
 function compare(a: CellValue, b: CellValue, descending: boolean): number {
   if (isMissing(a) || isMissing(b)) return Number(isMissing(a)) - Number(isMissing(b));
   const order =
@@ -148,30 +149,30 @@ function compare(a: CellValue, b: CellValue, descending: boolean): number {
   return descending ? -order : order;
 }
 
-export interface Wanted {
+export interface RowFilter {
   readonly only: Only;
   /** Of device work: `kernel`, `copy`, `memory-set`; null: all. */
   readonly kind: string | null;
   readonly figure: Figure;
   readonly matcher: Matcher;
-  /** Null: the comparison's own order, what changed most before the rest. */
+  /** Null: the order of the comparison, the largest changes first. */
   readonly sort: Sort | null;
 }
 
-const isFound = (row: AnyRow, matcher: Matcher): boolean =>
+const isMatch = (row: AnyRow, matcher: Matcher): boolean =>
   matcher.kind !== 'test' ||
-  [rowName(row), placeOf(row), shapesOf(row)].some((text) => matcher.test(text));
+  [rowName(row), locationOf(row), shapesOf(row)].some((text) => matcher.test(text));
 
 const isOfKind = (row: AnyRow, kind: string | null): boolean =>
   kind === null || (isRow(row) && row.kind === kind);
 
-export function shownRows(rows: readonly AnyRow[], wanted: Wanted): AnyRow[] {
-  const { only, kind, figure, matcher, sort } = wanted;
-  const found = rows.filter(
-    (row) => isOf(row, only) && isOfKind(row, kind) && isFound(row, matcher),
+export function shownRows(rows: readonly AnyRow[], filter: RowFilter): AnyRow[] {
+  const { only, kind, figure, matcher, sort } = filter;
+  const matching = rows.filter(
+    (row) => isOf(row, only) && isOfKind(row, kind) && isMatch(row, matcher),
   );
-  if (sort === null || !(sort.key in CELLS)) return found;
-  return found.toSorted((a, b) =>
+  if (sort === null || !(sort.key in CELLS)) return matching;
+  return matching.toSorted((a, b) =>
     compare(cellOf(a, sort.key, figure), cellOf(b, sort.key, figure), sort.descending),
   );
 }

@@ -8,8 +8,8 @@ import type { Sort } from '../../state/location';
 import { Icon } from '../../widgets/icon';
 import { ariaSort } from '../../widgets/table/aria_sort';
 import { Spacer } from '../../widgets/table/spacer';
+import { deltaOf } from './phrases';
 import { type AnyRow, cellOf, changeOf, type Figure, isNoiseRow, shapesOf } from './rows';
-import { deltaOf } from './words';
 
 const ROW_PX = 30;
 const WIDTHS: Readonly<Record<string, number>> = {
@@ -29,14 +29,14 @@ interface Props {
   readonly rows: readonly AnyRow[];
   readonly columns: readonly Column[];
   readonly figure: Figure;
-  /** Null: the comparison's own order. */
+  /** Null: the order of the comparison. */
   readonly sort: Sort | null;
   readonly selected: AnyRow | null;
   readonly onSort: (sort: Sort | null) => void;
   readonly onSelect: (row: AnyRow | null) => void;
 }
 
-/** One way, the other way, and back to the comparison's own order. */
+/** Cycles through one direction, the other one, and the order of the comparison. */
 export function nextSort(sort: Sort | null, column: Column): Sort | null {
   const first = isNumeric(column.unit);
   if (sort?.key !== column.key) return { key: column.key, descending: first };
@@ -45,7 +45,7 @@ export function nextSort(sort: Sort | null, column: Column): Sort | null {
 
 const relative = ({ before, after }: Change): string => relativeChange(before, after);
 
-/** A cell's words: differences with their sign. */
+/** The text of a cell. */
 function textOf(row: AnyRow, { key, unit }: Column, figure: Figure): string {
   const value = cellOf(row, key, figure);
   if (key === 'relative') return relative(changeOf(row, figure));
@@ -53,7 +53,7 @@ function textOf(row: AnyRow, { key, unit }: Column, figure: Figure): string {
   return key === 'name' ? shortName(String(value)) : quantity(value, unit);
 }
 
-/** More time is worse and less is better; what is within noise is neither. */
+/** More time is worse, less is better; insignificant changes are neutral. */
 function toneOf(row: AnyRow, key: string, figure: Figure): string {
   if (key !== 'delta' && key !== 'relative') return '';
   const tones: Readonly<Record<string, string>> = { more: 'tone-worse', less: 'tone-better' };
@@ -68,11 +68,11 @@ function classOf(row: AnyRow, column: Column, figure: Figure): string {
 
 interface BarProps {
   readonly of: Change;
-  /** The largest difference of all rows: what a full bar stands for. */
+  /** The largest difference of all rows: a full bar. */
   readonly scale: number;
 }
 
-/** To the right where it is more, to the left where it is less. */
+/** A bar to the right for more, to the left for less. */
 function DeltaBar({ of, scale }: BarProps): ReactNode {
   const share = scale > 0 ? (of.after - of.before) / scale : 0;
   return (
@@ -157,7 +157,7 @@ function Head({ columns, sort, onSort }: Pick<Props, 'columns' | 'sort' | 'onSor
   );
 }
 
-/** The rows that are in sight, as a real table. */
+/** A table of the visible rows. */
 export function RowsGrid(props: Props): ReactNode {
   const { label, rows, columns, figure, selected, onSelect } = props;
   const scroller = useRef<HTMLDivElement>(null);

@@ -18,8 +18,8 @@ import {
   type Figure,
   isOf,
   isOnDevice,
-  nameInUrl,
   type Only,
+  rowKey,
   shownColumns,
   shownRows,
 } from './rows';
@@ -29,24 +29,24 @@ import '../../widgets/table/table.css';
 
 interface Props {
   readonly rows: readonly AnyRow[];
-  /** The tab's id: exports are named after it. */
+  /** The id of the tab, for the names of exports. */
   readonly name: 'operators' | 'device' | 'modules';
   readonly label: string;
   readonly before: Side;
   readonly after: Side;
-  /** Where there is no row at all. */
+  /** The text without rows. */
   readonly none: string;
 }
 
 const ONLY: readonly (readonly [Only, string, string])[] = [
-  ['changed', 'Changed', 'What is told from noise'],
-  ['slower', 'Slower', 'Takes more time, told from noise'],
-  ['faster', 'Faster', 'Takes less time, told from noise'],
+  ['changed', 'Changed', 'Statistically significant changes'],
+  ['slower', 'Slower', 'Significantly more time'],
+  ['faster', 'Faster', 'Significantly less time'],
   ['added', 'New', 'Only after'],
   ['gone', 'Gone', 'Only before'],
-  ['all', 'All', 'What lies within noise is grey'],
+  ['all', 'All', 'Insignificant changes are grey'],
 ];
-const KNOWN = ONLY.map(([id]) => id);
+const IDS = ONLY.map(([id]) => id);
 
 function segmentsOf(rows: readonly AnyRow[]): Segment<Only>[] {
   return ONLY.map(([id, label, title]) => {
@@ -55,32 +55,26 @@ function segmentsOf(rows: readonly AnyRow[]): Segment<Only>[] {
   });
 }
 
-interface FigureChoice {
-  readonly id: Figure;
-  readonly label: string;
-  readonly title: string;
-}
-
-const SELF: readonly FigureChoice[] = [
-  { id: 'either', label: 'Time', title: 'On the device where there is any, else on the host' },
-  { id: 'device', label: 'Device', title: 'Of what it launched itself, a step' },
-  { id: 'host', label: 'Host', title: 'On the host without what it called, a step' },
+const SELF: readonly Segment<Figure>[] = [
+  { id: 'either', label: 'Time', title: 'Device time if there is any, else host time' },
+  { id: 'device', label: 'Device', title: 'Device time per step, excluding callees' },
+  { id: 'host', label: 'Host', title: 'Host time per step, excluding callees' },
 ];
-const TOTALS: readonly FigureChoice[] = [
+const TOTALS: readonly Segment<Figure>[] = [
   {
     id: 'device-total',
     label: 'Device total',
-    title: 'On the device, with what it called: times of calls within calls are in both',
+    title: 'Device time per step, including callees: nested calls count in both',
   },
   {
     id: 'host-total',
     label: 'Host total',
-    title: 'On the host, with what it called: times of calls within calls are in both',
+    title: 'Host time per step, including callees: nested calls count in both',
   },
 ];
 
-/** Which times there are to choose from; of work on a device there is one only. */
-function figuresOf(rows: readonly AnyRow[], name: Props['name']): readonly FigureChoice[] {
+/** The selectable times; device work has only one. */
+function figuresOf(rows: readonly AnyRow[], name: Props['name']): readonly Segment<Figure>[] {
   if (name === 'device') return [];
   const all = [...SELF, ...(name === 'operators' ? TOTALS : [])];
   const onHost = all.filter(({ id }) => id === 'host' || id === 'host-total');
@@ -95,20 +89,20 @@ const KINDS: Readonly<Record<string, string>> = {
 
 interface ChipProps {
   readonly kind: string;
-  readonly letGo: () => void;
+  readonly onClear: () => void;
 }
 
-/** A kind that the table is narrowed to, with the way back. */
-function KindChip({ kind, letGo }: ChipProps): ReactNode {
-  const words = KINDS[kind] ?? kind;
+/** The kind that the table is filtered to; a click removes the filter. */
+function KindChip({ kind, onClear }: ChipProps): ReactNode {
+  const text = KINDS[kind] ?? kind;
   return (
     <button
       type="button"
       className="button kind-chip"
-      onClick={letGo}
-      title={`Show more than ${words}`}
+      onClick={onClear}
+      title={`Show more than ${text}`}
     >
-      only {words} <Icon name="close" size={13} />
+      only {text} <Icon name="close" size={13} />
     </button>
   );
 }
@@ -134,12 +128,12 @@ function markdownOf({ columns, rows }: ExportTable): string {
   ].join('\n');
 }
 
-/** What changed, row by row: searched, filtered, sorted, exported. */
+/** The changed rows with search, filters and export. */
 export function RowsTable({ rows, name, label, before, after, none }: Props): ReactNode {
   const { location, go } = useNavigation();
   const { options, sort } = location;
-  const usual: Only = rows.some((row) => isOf(row, 'changed')) ? 'changed' : 'all';
-  const [only, chooseOnly] = useOption<Only>('only', usual, KNOWN);
+  const defaultOnly: Only = rows.some((row) => isOf(row, 'changed')) ? 'changed' : 'all';
+  const [only, chooseOnly] = useOption<Only>('only', defaultOnly, IDS);
   const figures = figuresOf(rows, name);
   const [figure, chooseFigure] = useOption<Figure>(
     'figure',
@@ -155,11 +149,11 @@ export function RowsTable({ rows, name, label, before, after, none }: Props): Re
   );
   const columns = useMemo(() => columnsOf(rows, figure), [rows, figure]);
   const selected = useMemo(
-    () => (options.row && rows.find((row) => nameInUrl(row) === options.row)) || null,
+    () => (options.row && rows.find((row) => rowKey(row) === options.row)) || null,
     [rows, options.row],
   );
   const select = (row: AnyRow | null): void =>
-    go({ options: withOption(options, 'row', row && nameInUrl(row)) }, 'replace');
+    go({ options: withOption(options, 'row', row && rowKey(row)) }, 'replace');
   const onSearch = useCallback((text: string) => go({ search: text }, 'replace'), [go]);
   if (rows.length === 0) return <p className="muted rows-none">{none}</p>;
   const save = (format: 'csv' | 'json'): void => {
@@ -177,25 +171,20 @@ export function RowsTable({ rows, name, label, before, after, none }: Props): Re
           onChange={onSearch}
           invalid={matcher.kind === 'invalid' ? matcher.message : null}
         />
-        <Segmented
-          label="Which rows"
-          segments={segmentsOf(rows)}
-          value={only}
-          onChoose={chooseOnly}
-        />
+        <Segmented label="Rows" segments={segmentsOf(rows)} value={only} onChoose={chooseOnly} />
         {figures.length > 1 && (
-          <Segmented label="Which time" segments={figures} value={figure} onChoose={chooseFigure} />
+          <Segmented label="Time" segments={figures} value={figure} onChoose={chooseFigure} />
         )}
         {kind !== null && (
           <KindChip
             kind={kind}
-            letGo={() => go({ options: withOption(options, 'kind', null) }, 'replace')}
+            onClear={() => go({ options: withOption(options, 'kind', null) }, 'replace')}
           />
         )}
         <RowCount shown={shown.length} all={rows.length} />
         <span className="space" />
         <ExportMenu
-          note="The rows shown, every column, in full precision."
+          note="The shown rows with all columns, in full precision."
           onExport={save}
           markdown={() => markdownOf(exportOf(shown, shownColumns(columns), figure))}
         />
@@ -211,7 +200,7 @@ export function RowsTable({ rows, name, label, before, after, none }: Props): Re
           onSort={(next) => go({ sort: next }, 'replace')}
           onSelect={select}
         />
-        {shown.length === 0 && <p className="rows-none muted">No row is like that.</p>}
+        {shown.length === 0 && <p className="rows-none muted">No row matches.</p>}
         {selected && (
           <RowDrawer row={selected} before={before} after={after} close={() => select(null)} />
         )}

@@ -1,4 +1,4 @@
-/** Which two sides are compared: what the URL says, else the recording on show and the one before it. Pure. */
+/** The two compared sides: those in the URL, else the shown traces and the previous ones. Pure. */
 import type { RunState, Runs, Span, Worker } from '../../api/types.gen';
 import { spansOf } from '../../core/progress';
 import { recordedAt } from '../../core/recorded';
@@ -9,24 +9,24 @@ import type { Selection } from '../../state/selection';
 
 /** In the URL in place of a name. */
 export const ALL = '*';
-/** A run of more recordings is compared as a whole only where that is asked for. */
-const MOST_UNASKED = 16;
+/** Most traces of a run that is compared as a whole by default. */
+const MOST_WHOLE = 16;
 
 /** A run, or one of its workers, or one span. */
 export interface Side {
   readonly run: RunState;
-  /** Null: all of them. */
+  /** Null: all workers. */
   readonly worker: string | null;
   readonly span: string | null;
 }
 
 export interface Sides {
-  /** Null where there is nothing to compare with, or the URL names a run that is not there. */
+  /** Null without a baseline, or if the URL names an unknown run. */
   readonly before: Side | null;
   readonly after: Side;
-  /** How `before` was chosen, where nobody did; empty where somebody did. */
+  /** The reason for a default baseline; empty for one from the URL. */
   readonly reason: string;
-  /** A run that the URL names and that is not there. */
+  /** An unknown run that the URL names. */
   readonly unknown: string | null;
 }
 
@@ -38,15 +38,15 @@ interface Baseline {
 const workerOf = (run: RunState, name: string | null): Worker | undefined =>
   run.workers.find((worker) => worker.name === name);
 
-/** The recordings of a side. */
+/** The spans of a side. */
 export function recordingsOf({ run, worker, span }: Side): Span[] {
   return run.workers
-    .filter((each) => worker === null || each.name === worker)
-    .flatMap((each) => each.spans)
-    .filter((each) => span === null || each.label === span);
+    .filter(({ name }) => worker === null || name === worker)
+    .flatMap(({ spans }) => spans)
+    .filter(({ label }) => span === null || label === span);
 }
 
-/** When the last of a run's files was recorded, to compare as text. */
+/** Time of the last file of a run, comparable as text. */
 export const latestOf = (run: RunState): string =>
   spansOf(run).reduce((latest, { file }) => {
     const at = recordedAt(file);
@@ -57,29 +57,29 @@ const folderOf = (run: RunState): string => run.name.slice(0, run.name.lastIndex
 
 const isUsable = ({ state }: RunState): boolean => state !== 'unreadable' && state !== 'cancelled';
 
-/** The one that was recorded last before `moment`, else the first after it. */
+/** The last run recorded before `moment`, else the first one after it. */
 function nearest(runs: readonly RunState[], moment: string): RunState | undefined {
   const byTime = runs.toSorted((a, b) => (latestOf(a) < latestOf(b) ? -1 : 1));
   return byTime.findLast((run) => latestOf(run) < moment) ?? byTime[0];
 }
 
-/** In another run, what stands for a side: the same worker by name or by rank, and the same span. */
+/** The corresponding side of another run: the same worker by name or rank, and the same span. */
 export function counterpart({ run, worker, span }: Side, other: RunState): Side {
   if (worker === null) return { run: other, worker: null, span: null };
   const rank = workerOf(run, worker)?.rank ?? null;
-  const found =
+  const match =
     workerOf(other, worker) ??
-    other.workers.find((each) => rank !== null && each.rank === rank) ??
+    other.workers.find((candidate) => rank !== null && candidate.rank === rank) ??
     other.workers[0];
-  const own = found?.spans.find(({ label }) => label === span) ?? found?.spans.at(-1);
+  const matchSpan = match?.spans.find(({ label }) => label === span) ?? match?.spans.at(-1);
   return {
     run: other,
-    worker: found?.name ?? null,
-    span: span === null ? null : (own?.label ?? null),
+    worker: match?.name ?? null,
+    span: span === null ? null : (matchSpan?.label ?? null),
   };
 }
 
-/** The recording of the same worker before a span, else the one behind it. */
+/** The previous span of the same worker, else the next one. */
 function otherSpan(side: Side): Side | null {
   const labels = workerOf(side.run, side.worker)?.spans.map(({ label }) => label) ?? [];
   const at = labels.indexOf(side.span ?? '');
@@ -87,7 +87,7 @@ function otherSpan(side: Side): Side | null {
   return at < 0 || label === undefined ? null : { ...side, span: label };
 }
 
-/** What the page compares with where nobody has said it. */
+/** The default baseline. */
 export function baselineOf(runs: Runs, after: Side): Baseline | null {
   const others = runs.runs.filter((run) => run.id !== after.run.id && isUsable(run));
   const moment = latestOf(after.run);
@@ -106,10 +106,10 @@ export function baselineOf(runs: Runs, after: Side): Baseline | null {
   return { side: counterpart(after, previous), reason };
 }
 
-type Within = Omit<Sides, 'unknown'>;
+type SidePair = Omit<Sides, 'unknown'>;
 
-/** In a run that is alone: its last span beside the one before, else its second worker beside the first. */
-function within({ run, worker, span }: Side): Within | null {
+/** Sides of a single run: its last two spans, else its first two workers. */
+function singleRun({ run, worker, span }: Side): SidePair | null {
   const workers = run.workers.filter(({ name }) => worker === null || name === worker);
   const labels = [...new Set(workers.flatMap(({ spans }) => spans.map(({ label }) => label)))];
   const [earlier, later] = labels.slice(-2);
@@ -125,10 +125,10 @@ function within({ run, worker, span }: Side): Within | null {
   return { before: side(first.name), after: side(worker ?? second.name), reason };
 }
 
-/** Whole where that was asked for, or where nobody chose a worker of a run of a few recordings. */
+/** Whether the whole run is compared: on request, or by default for a run of few traces. */
 function isWhole({ run }: Selection, { worker, options }: PageLocation): boolean {
   if (worker !== null || options.workers === 'one') return false;
-  return options.workers === 'all' || spansOf(run).length <= MOST_UNASKED;
+  return options.workers === 'all' || spansOf(run).length <= MOST_WHOLE;
 }
 
 function afterOf(selection: Selection, location: PageLocation): Side {
@@ -140,35 +140,35 @@ function afterOf(selection: Selection, location: PageLocation): Side {
   return { run, worker: whole ? null : worker.name, span: isEverySpan ? null : span.label };
 }
 
-const chosen = (text: string | null): string | null => (text === ALL ? null : text);
+const nameFromUrl = (text: string | null): string | null => (text === ALL ? null : text);
 
 export function sidesOf(runs: Runs, selection: Selection, location: PageLocation): Sides {
   const after = afterOf(selection, location);
   const { baseRun, baseWorker, baseSpan } = location;
   if (baseRun === null) {
-    const found = baselineOf(runs, after);
-    if (found) return { before: found.side, after, reason: found.reason, unknown: null };
-    return { ...(within(after) ?? { before: null, after, reason: '' }), unknown: null };
+    const match = baselineOf(runs, after);
+    if (match) return { before: match.side, after, reason: match.reason, unknown: null };
+    return { ...(singleRun(after) ?? { before: null, after, reason: '' }), unknown: null };
   }
-  const named = (key: 'id' | 'name'): RunState | undefined =>
-    runs.runs.find((each) => each[key] === baseRun);
-  const run = named('id') ?? named('name');
+  const runBy = (key: 'id' | 'name'): RunState | undefined =>
+    runs.runs.find((candidate) => candidate[key] === baseRun);
+  const run = runBy('id') ?? runBy('name');
   if (!run) return { before: null, after, reason: '', unknown: baseRun };
   const before =
     baseWorker === null && baseSpan === null
       ? counterpart(after, run)
-      : { run, worker: chosen(baseWorker), span: chosen(baseSpan) };
+      : { run, worker: nameFromUrl(baseWorker), span: nameFromUrl(baseSpan) };
   return { before, after, reason: '', unknown: null };
 }
 
-/** Where the page goes for `side` to be *before*. */
+/** The location with `side` as *before*. */
 export const asBefore = ({ run, worker, span }: Side): Patch => ({
   baseRun: run.id,
   baseWorker: worker ?? ALL,
   baseSpan: span ?? ALL,
 });
 
-/** Where the page goes for `side` to be *after*: what it shows. */
+/** The location with `side` as *after*. */
 export function asAfter(side: Side, options: PageLocation['options']): Patch {
   const workers = withOption(options, 'workers', side.worker === null ? 'all' : 'one');
   return {
@@ -179,7 +179,7 @@ export function asAfter(side: Side, options: PageLocation['options']): Patch {
   };
 }
 
-/** A side in a few words, for file names and sentences. */
+/** The name of a side, for file names and sentences. */
 export const nameOf = ({ run, worker, span }: Side): string =>
   [run.name, worker, span === null ? null : `span ${span}`]
     .filter((word) => word !== null)

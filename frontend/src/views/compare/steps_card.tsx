@@ -1,9 +1,11 @@
 import type { ReactNode } from 'react';
 import type { ComparisonAnswer, Side } from '../../api/types.gen';
 import { duration, plural, quantityExact, tick } from '../../core/format';
+import { Card } from '../../widgets/card';
+import { PlainTable } from '../../widgets/plain_table';
 
 interface Props {
-  readonly answer: ComparisonAnswer;
+  readonly data: ComparisonAnswer;
 }
 
 interface Range {
@@ -14,15 +16,15 @@ interface Range {
 const MARGIN = 0.06;
 const TICKS = 4;
 const ROW_PX = 46;
-/** Dots of one time would hide each other: they lie on lanes. */
+/** Vertical offsets that keep dots of equal times apart. */
 const LANES = [0, 9, -7, 4, -11, 12, -3] as const;
 
-/** All steps of both sides, with some air. */
+/** The range of all steps of both sides, with a margin. */
 function rangeOf(steps: readonly number[]): Range {
   const least = steps.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const most = steps.reduce((a, b) => Math.max(a, b), 0);
-  const air = Math.max(1, (most - least) * MARGIN);
-  return { from: Math.max(0, least - air), to: most + air };
+  const margin = Math.max(1, (most - least) * MARGIN);
+  return { from: Math.max(0, least - margin), to: most + margin };
 }
 
 const percentIn = ({ from, to }: Range, value: number): number =>
@@ -53,7 +55,7 @@ function Strip({ steps, side, range, y, name }: StripProps): ReactNode {
       />
       {steps.map((step, index) => (
         <circle
-          // biome-ignore lint/suspicious/noArrayIndexKey: a step is its place
+          // biome-ignore lint/suspicious/noArrayIndexKey: a step is its index
           key={index}
           cx={`${percentIn(range, step)}%`}
           cy={y + (LANES[index % LANES.length] ?? 0)}
@@ -65,8 +67,8 @@ function Strip({ steps, side, range, y, name }: StripProps): ReactNode {
   );
 }
 
-function Strips({ answer }: Props): ReactNode {
-  const { before, after, comparison } = answer;
+function Strips({ data }: Props): ReactNode {
+  const { before, after, comparison } = data;
   const all = [...before.step_ns, ...after.step_ns];
   if (all.length === 0) return null;
   const range = rangeOf(all);
@@ -119,7 +121,7 @@ const exact = (value: number): string => quantityExact(value, 'ns');
 const LINES: readonly Line[] = [
   {
     label: 'Mean',
-    help: 'The mean step, until its work on the device ends.',
+    help: 'Mean step, including its device work.',
     value: (side) => duration(side.mean_step_ns),
     exact: (side) => exact(side.mean_step_ns),
   },
@@ -131,7 +133,7 @@ const LINES: readonly Line[] = [
   },
   {
     label: 'Deviation',
-    help: 'The steps’ standard deviation.',
+    help: 'Standard deviation of the steps.',
     value: (side) => (side.step_count > 1 ? duration(side.standard_deviation_ns) : '–'),
     exact: (side) => exact(side.standard_deviation_ns),
   },
@@ -139,64 +141,53 @@ const LINES: readonly Line[] = [
     label: 'Steps',
     help: 'Steps of several ranks count once.',
     value: (side) => String(side.step_count),
-    exact: (side) => plural(side.recording_count, 'recording'),
+    exact: (side) => plural(side.recording_count, 'trace'),
   },
 ];
 
 const BATCHES: readonly Line[] = [
   {
     label: 'Batch size',
-    help: 'By the shapes of the input; a dash where they do not tell.',
+    help: 'From the shapes of the input; – if unknown.',
     value: ({ batch_size }) => (batch_size === null ? '–' : String(batch_size)),
     exact: () => '',
   },
   {
-    label: 'Time a sample',
-    help: 'The mean step over the batch size.',
+    label: 'Time per sample',
+    help: 'Mean step divided by the batch size.',
     value: ({ batch_ns }) => (batch_ns === null ? '–' : duration(batch_ns)),
     exact: ({ batch_ns }) => (batch_ns === null ? '' : exact(batch_ns)),
   },
 ];
 
-/** How the steps of both sides are spread: what the test of the differences rests on. */
-export function StepsCard({ answer }: Props): ReactNode {
-  const { before, after } = answer.comparison;
+/** The distribution of the steps of both sides, on which the test rests. */
+export function StepsCard({ data }: Props): ReactNode {
+  const { before, after } = data.comparison;
   const hasBatch = before.batch_size !== null || after.batch_size !== null;
   return (
-    <section className="card">
-      <div className="card-head">
-        <h2>Steps</h2>
-        <p>a dot a step; line: mean; band: ± one deviation</p>
-      </div>
-      <Strips answer={answer} />
-      <table className="plain" aria-label="Steps before and after">
-        <thead>
-          <tr>
-            <td />
-            <th scope="col" className="number">
-              Before
-            </th>
-            <th scope="col" className="number">
-              After
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {[...LINES, ...(hasBatch ? BATCHES : [])].map((line) => (
-            <tr key={line.label} title={line.help}>
-              <th scope="row" className="muted">
-                {line.label}
-              </th>
-              <td className="number" title={line.exact(before)}>
-                {line.value(before)}
-              </td>
-              <td className="number" title={line.exact(after)}>
-                {line.value(after)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Card title="Steps" note="a dot per step; line: mean; band: ± one standard deviation">
+      <Strips data={data} />
+      <PlainTable
+        label="Steps before and after"
+        rows={[...LINES, ...(hasBatch ? BATCHES : [])]}
+        keyOf={({ label }) => label}
+        rowProps={({ help }) => ({ title: help })}
+        columns={[
+          { label: '', isHeader: true, className: 'muted', cell: ({ label }) => label },
+          {
+            label: 'Before',
+            isNumber: true,
+            title: (line) => line.exact(before),
+            cell: (line) => line.value(before),
+          },
+          {
+            label: 'After',
+            isNumber: true,
+            title: (line) => line.exact(after),
+            cell: (line) => line.value(after),
+          },
+        ]}
+      />
+    </Card>
   );
 }

@@ -3,36 +3,37 @@ import type { RunState, Runs } from '../../api/types.gen';
 import { plural } from '../../core/format';
 import { spansOf } from '../../core/progress';
 import { useNavigation } from '../../state/navigation';
+import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { type Choice, Picker } from '../../widgets/picker';
 import { ALL, asAfter, asBefore, counterpart, type Side } from './sides';
 
 function workerChoices(run: RunState): Choice[] {
   const all = { key: ALL, label: `All ${plural(run.workers.length, 'worker')}` };
-  const each = run.workers.map(({ name, rank, spans }) => ({
+  const rest = run.workers.map(({ name, rank, spans }) => ({
     key: name,
     label: name,
     note: rank === null ? undefined : `rank ${rank}`,
     state: spans.length === 1 ? spans[0]?.state : undefined,
   }));
-  return run.workers.length > 1 ? [all, ...each] : each;
+  return run.workers.length > 1 ? [all, ...rest] : rest;
 }
 
-/** Spans of the chosen worker, or those that any worker has. */
+/** Spans of the selected worker, or of any worker. */
 function spanChoices({ run, worker }: Side): Choice[] {
   const spans = run.workers
     .filter(({ name }) => worker === null || name === worker)
-    .flatMap((each) => each.spans);
+    .flatMap((rest) => rest.spans);
   const labels = [...new Set(spans.map(({ label }) => label))];
-  const each = labels.map((label) => {
-    const span = worker === null ? undefined : spans.find((found) => found.label === label);
+  const rest = labels.map((label) => {
+    const span = worker === null ? undefined : spans.find((other) => other.label === label);
     return { key: label, label, state: span?.state, note: span?.file };
   });
   const all = { key: ALL, label: `All ${plural(labels.length, 'span')}` };
-  return labels.length > 1 ? [all, ...each] : each;
+  return labels.length > 1 ? [all, ...rest] : rest;
 }
 
-/** A run of one worker has no other choice: then all of them is that one. */
+/** The selected key; a run of one worker has no choice “all”. */
 const keyOf = (name: string | null, choices: readonly Choice[]): string =>
   name ?? (choices.length > 1 ? ALL : (choices[0]?.key ?? ALL));
 
@@ -47,7 +48,7 @@ interface SideProps {
 function SidePicker({ runs, side, title, note, choose }: SideProps): ReactNode {
   const workers = workerChoices(side.run);
   const spans = spanChoices(side);
-  const named = (key: string): string | null => (key === ALL ? null : key);
+  const nameOfKey = (key: string): string | null => (key === ALL ? null : key);
   return (
     <fieldset className="versus-side">
       <legend>
@@ -74,13 +75,13 @@ function SidePicker({ runs, side, title, note, choose }: SideProps): ReactNode {
             label="Worker"
             choices={workers}
             value={keyOf(side.worker, workers)}
-            onChoose={(key) => choose({ ...side, worker: named(key) })}
+            onChoose={(key) => choose({ ...side, worker: nameOfKey(key) })}
           />
           <Picker
             label="Span"
             choices={spans}
             value={keyOf(side.span, spans)}
-            onChoose={(key) => choose({ ...side, span: named(key) })}
+            onChoose={(key) => choose({ ...side, span: nameOfKey(key) })}
           />
         </>
       )}
@@ -92,11 +93,11 @@ interface Props {
   readonly runs: Runs;
   readonly before: Side;
   readonly after: Side;
-  /** How `before` was chosen, where nobody did. */
+  /** The reason for a default baseline. */
   readonly reason: string;
 }
 
-/** What is compared with what; always in sight. */
+/** The pickers of both sides. */
 export function Versus({ runs, before, after, reason }: Props): ReactNode {
   const { location, go } = useNavigation();
   const { options } = location;
@@ -109,21 +110,20 @@ export function Versus({ runs, before, after, reason }: Props): ReactNode {
         note={reason}
         choose={(side) => go(asBefore(side))}
       />
-      <button
-        type="button"
-        className="button square"
+      <Button
+        square
         title="Swap before and after"
         aria-label="Swap before and after"
         onClick={() => go({ ...asAfter(before, options), ...asBefore(after) })}
       >
         <Icon name="swap" />
-      </button>
+      </Button>
       <SidePicker
         runs={runs}
         side={after}
         title="After"
-        note="what the page shows"
-        // What it is held against stays, whoever chose it.
+        note="the shown run"
+        // The baseline stays, also a default one.
         choose={(side) => go({ ...asAfter(side, options), ...asBefore(before) })}
       />
     </div>

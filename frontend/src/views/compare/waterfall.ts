@@ -1,26 +1,26 @@
-/** A waterfall from one mean step to another: each part begins where the last one ended. Pure. */
+/** A waterfall from one mean step to another; each part begins at the end of the previous one. Pure. */
 import type { Comparison, Part } from '../../api/types.gen';
-import { deltaOf } from './words';
+import { deltaOf } from './phrases';
 
 export interface Level {
   readonly part: Part;
-  /** Where the step stood before this part's change, and after it. */
+  /** The step before and after the change of this part. */
   readonly from: number;
   readonly to: number;
 }
 
 export interface Waterfall {
   readonly levels: readonly Level[];
-  /** The axis: it begins at zero unless all levels are far above it. */
+  /** The axis, which begins at zero unless all levels are far above. */
   readonly least: number;
   readonly most: number;
 }
 
-/** Below this share of the largest level the axis begins at zero. */
+/** Above this fraction of the largest level the axis does not begin at zero. */
 const FAR_ABOVE = 0.7;
 const MARGIN = 0.15;
 
-/** Parts that are nothing on both sides are left out; the levels end at the step after. */
+/** The levels of all parts with a value; they end at the step after. */
 export function waterfallOf({ step, waterfall }: Comparison): Waterfall {
   let at = step.before;
   const levels = waterfall
@@ -36,8 +36,8 @@ export function waterfallOf({ step, waterfall }: Comparison): Waterfall {
   return { levels, least: lowest > FAR_ABOVE * most ? Math.max(0, least) : 0, most };
 }
 
-/** Where the operators or kernels behind a category are: the table's tab, kind and search. */
-export interface Behind {
+/** The rows of a category: tab, kind and search of the table. */
+export interface Source {
   readonly tab: 'operators' | 'device';
   readonly kind?: string;
   readonly search?: string;
@@ -46,7 +46,7 @@ export interface Behind {
 const COLLECTIVES =
   '/nccl|rccl|gloo|c10d|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast/';
 
-const BEHIND: Readonly<Record<string, Behind>> = {
+const SOURCES: Readonly<Record<string, Source>> = {
   kernel: { tab: 'device', kind: 'kernel' },
   communication: { tab: 'device', search: COLLECTIVES },
   memcpy: { tab: 'device', kind: 'copy' },
@@ -55,10 +55,10 @@ const BEHIND: Readonly<Record<string, Behind>> = {
   cpu: { tab: 'operators' },
 };
 
-/** Null where no row says what a category is made of. */
-export function behind(category: string, hasDeviceWork: boolean): Behind | null {
-  const found = BEHIND[category];
-  if (!found) return null;
-  if (found.tab === 'operators' || hasDeviceWork) return found;
-  return { tab: 'operators', ...(found.search ? { search: found.search } : {}) };
+/** Null for a category without rows. */
+export function sourceOf(category: string, hasDeviceWork: boolean): Source | null {
+  const source = SOURCES[category];
+  if (!source) return null;
+  if (source.tab === 'operators' || hasDeviceWork) return source;
+  return { tab: 'operators', ...(source.search ? { search: source.search } : {}) };
 }

@@ -3,27 +3,27 @@ import type { Comparison, Part } from '../../api/types.gen';
 import { colourOf } from '../../core/colour';
 import { change, duration, quantityExact, relativeChange, tick } from '../../core/format';
 import { Icon } from '../../widgets/icon';
+import { deltaOf, isNoise, significanceOf } from './phrases';
 import { type Level, type Waterfall, waterfallOf } from './waterfall';
-import { deltaOf, isNoise, sureness } from './words';
 import '../../charts/charts.css';
 
 interface Props {
   readonly comparison: Comparison;
-  /** Shows what is behind a category; null where nothing says that. */
+  /** Opens the rows of a category; null without rows. */
   readonly onOpen: (category: string) => (() => void) | null;
 }
 
 const TICKS = 2;
 
-type Place = (value: number) => number;
+type ToPercent = (value: number) => number;
 
-/** From a time to a place on the track, in percent. */
-function placeIn({ least, most }: Waterfall): Place {
+/** Converts a time to a percentage of the track. */
+function percentIn({ least, most }: Waterfall): ToPercent {
   const width = Math.max(1, most - least);
   return (value) => (Math.max(0, value - least) / width) * 100;
 }
 
-/** How a bar looks, by what its change means. */
+/** The tone of a change. */
 function toneOf(part: Part): 'better' | 'worse' | 'noise' {
   if (isNoise(part.change) || deltaOf(part.change) === 0) return 'noise';
   return deltaOf(part.change) < 0 ? 'better' : 'worse';
@@ -31,19 +31,19 @@ function toneOf(part: Part): 'better' | 'worse' | 'noise' {
 
 function titleOf({ label, meaning, change: of }: Part): string {
   const values = `${quantityExact(of.before, of.unit)} → ${quantityExact(of.after, of.unit)}`;
-  return `${label}: ${values}, ${sureness(of)}\n${meaning}`;
+  return `${label}: ${values}, ${significanceOf(of)}\n${meaning}`;
 }
 
 interface PartProps {
   readonly level: Level;
-  readonly place: Place;
+  readonly percentOf: ToPercent;
   readonly open: (() => void) | null;
 }
 
-function PartRow({ level, place, open }: PartProps): ReactNode {
+function PartRow({ level, percentOf, open }: PartProps): ReactNode {
   const { part, from, to } = level;
   const { before, after, unit } = part.change;
-  const left = Math.min(place(from), place(to));
+  const left = Math.min(percentOf(from), percentOf(to));
   const tone = toneOf(part);
   return (
     <tr className={`waterfall-part tone-${tone}`} title={titleOf(part)}>
@@ -52,7 +52,7 @@ function PartRow({ level, place, open }: PartProps): ReactNode {
         {open ? (
           <button type="button" className="link" onClick={open}>
             {part.label} <Icon name="chevron" size={12} />
-            <span className="visually-hidden">: what is behind it</span>
+            <span className="visually-hidden">: show its rows</span>
           </button>
         ) : (
           part.label
@@ -64,14 +64,14 @@ function PartRow({ level, place, open }: PartProps): ReactNode {
         <span className="waterfall-room">
           <span
             className="waterfall-bar"
-            style={{ left: `${left}%`, width: `${Math.abs(place(to) - place(from))}%` }}
+            style={{ left: `${left}%`, width: `${Math.abs(percentOf(to) - percentOf(from))}%` }}
           />
-          <span className="waterfall-level" style={{ left: `${place(to)}%` }} />
+          <span className="waterfall-level" style={{ left: `${percentOf(to)}%` }} />
         </span>
       </td>
       <td className="number waterfall-delta">{change(deltaOf(part.change), unit)}</td>
       <td className="number muted">{relativeChange(before, after)}</td>
-      <td className="muted waterfall-sure">{isNoise(part.change) ? 'noise' : ''}</td>
+      <td className="muted waterfall-sure">{isNoise(part.change) ? 'not significant' : ''}</td>
     </tr>
   );
 }
@@ -79,10 +79,10 @@ function PartRow({ level, place, open }: PartProps): ReactNode {
 interface TotalProps {
   readonly label: string;
   readonly value: number;
-  readonly place: Place;
+  readonly percentOf: ToPercent;
 }
 
-function Total({ label, value, place }: TotalProps): ReactNode {
+function Total({ label, value, percentOf }: TotalProps): ReactNode {
   return (
     <tr className="waterfall-total">
       <th scope="row">{label}</th>
@@ -91,8 +91,8 @@ function Total({ label, value, place }: TotalProps): ReactNode {
       </td>
       <td className="waterfall-track" aria-hidden="true">
         <span className="waterfall-room">
-          <span className="waterfall-bar" style={{ left: 0, width: `${place(value)}%` }} />
-          <span className="waterfall-level" style={{ left: `${place(value)}%` }} />
+          <span className="waterfall-bar" style={{ left: 0, width: `${percentOf(value)}%` }} />
+          <span className="waterfall-level" style={{ left: `${percentOf(value)}%` }} />
         </span>
       </td>
       <td colSpan={3} />
@@ -108,7 +108,7 @@ function Axis({ chart }: { readonly chart: Waterfall }): ReactNode {
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in this row takes the focus
     <tr aria-hidden="true" className="waterfall-axis">
-      <td colSpan={3}>{chart.least > 0 && 'this axis does not begin at zero'}</td>
+      <td colSpan={3}>{chart.least > 0 && 'axis does not start at zero'}</td>
       <td className="waterfall-track">
         <span className="waterfall-room">
           {values.map((value, at) => (
@@ -125,12 +125,12 @@ function Axis({ chart }: { readonly chart: Waterfall }): ReactNode {
 
 const HEADS = ['Category', 'Before', 'After', 'Chart', 'Difference', 'Difference in %', 'Note'];
 
-/** From the mean step before to the one after, category by category. */
+/** The change of the mean step by category. */
 export function WaterfallChart({ comparison, onOpen }: Props): ReactNode {
   const chart = waterfallOf(comparison);
-  const place = placeIn(chart);
+  const percentOf = percentIn(chart);
   const { step } = comparison;
-  const what = comparison.before.step_count > 0 ? 'mean step' : 'recording';
+  const what = comparison.before.step_count > 0 ? 'mean step' : 'trace';
   return (
     <table className="waterfall" aria-label={`From the ${what} before to the one after`}>
       <thead className="visually-hidden">
@@ -143,11 +143,16 @@ export function WaterfallChart({ comparison, onOpen }: Props): ReactNode {
         </tr>
       </thead>
       <tbody>
-        <Total label="Before" value={step.before} place={place} />
+        <Total label="Before" value={step.before} percentOf={percentOf} />
         {chart.levels.map((level) => (
-          <PartRow key={level.part.id} level={level} place={place} open={onOpen(level.part.id)} />
+          <PartRow
+            key={level.part.id}
+            level={level}
+            percentOf={percentOf}
+            open={onOpen(level.part.id)}
+          />
         ))}
-        <Total label="After" value={step.after} place={place} />
+        <Total label="After" value={step.after} percentOf={percentOf} />
         <Axis chart={chart} />
       </tbody>
     </table>

@@ -1,23 +1,35 @@
-/** What a comparison says, in words. Pure; `render/comparison_phrases.py` is its twin. */
+/** Sentences about a comparison. Pure; its counterpart is `render/comparison_phrases.py`. */
 import type { Change, Comparison, Part, Row, Side } from '../../api/types.gen';
 import { chance, change, duration, plural, relativeChange } from '../../core/format';
 
 export const deltaOf = (of: Change): number => of.after - of.before;
 
-/** Whether a change is told from noise. */
-export const isReal = ({ verdict }: Change): boolean => verdict === 'more' || verdict === 'less';
+/** Whether a change is statistically significant. */
+export const isSignificant = ({ verdict }: Change): boolean =>
+  verdict === 'more' || verdict === 'less';
 
-/** A figure that was not tested is neither told from noise nor called noise. */
+/** Whether a change was tested and is not significant. */
 export const isNoise = ({ verdict }: Change): boolean => verdict === 'same';
 
-/** How sure a change is. */
-export function sureness(of: Change): string {
-  if (of.verdict === 'untested') return 'too few steps to tell it from noise';
+/** Steps per side that the test needs. */
+const LEAST_STEPS = 3;
+
+/** Number of steps of the side with fewer of them. */
+export const stepsOf = ({ before, after }: Comparison): number =>
+  Math.min(before.step_count, after.step_count);
+
+/** The result of the significance test of a change, after “is”. */
+export function significanceOf(of: Change, steps?: number): string {
+  if (of.verdict === 'untested') {
+    return steps !== undefined && steps < LEAST_STEPS
+      ? `untested: not enough steps to compare (needs ${LEAST_STEPS}, has ${steps})`
+      : 'untested';
+  }
   const p = of.p === null ? '' : ` (${chance(of.p)})`;
-  return `${isReal(of) ? 'told' : 'not told'} from noise${p}`;
+  return `${isSignificant(of) ? '' : 'not '}statistically significant${p}`;
 }
 
-/** The parts that explain a change best: those that go its way and are told from noise, at most two. */
+/** The parts that explain a change best: significant ones in its direction, at most two. */
 export function mainParts({ step, waterfall }: Comparison): Part[] {
   const delta = deltaOf(step);
   const same = waterfall.filter(
@@ -31,7 +43,7 @@ export function mainParts({ step, waterfall }: Comparison): Part[] {
   return isMost || !second ? [first] : [first, second];
 }
 
-/** What became of the step: `51.4 ms → 28.5 ms`, `−44.5 %`, `mostly DataLoader −22.9 ms`. */
+/** The change of the step: `51.4 ms → 28.5 ms`, `−44.5 %`, `mostly DataLoader −22.9 ms`. */
 export interface Verdict {
   readonly what: string;
   readonly before: string;
@@ -42,7 +54,7 @@ export interface Verdict {
 }
 
 function becauseOf(comparison: Comparison): string {
-  if (isNoise(comparison.step)) return 'not told from noise';
+  if (isNoise(comparison.step)) return 'not statistically significant';
   const parts = mainParts(comparison).map(
     (part) => `${part.label} ${change(deltaOf(part.change), part.change.unit)}`,
   );
@@ -59,7 +71,7 @@ export function verdictOf(comparison: Comparison): Verdict {
   const { step, before } = comparison;
   const isChanged = deltaOf(step) !== 0;
   return {
-    what: before.step_count > 0 ? 'Step' : 'Recording',
+    what: before.step_count > 0 ? 'Step' : 'Trace',
     before: duration(step.before),
     after: duration(step.after),
     change: isChanged ? relativeChange(step.before, step.after) : 'no change',
@@ -74,22 +86,22 @@ export function verdictText(comparison: Comparison): string {
   return `${what} ${before} → ${after}, ${changed}${because === '' ? '' : `; ${because}`}`;
 }
 
-/** What a side is made of: `6 steps, 1 recording`. */
-export function madeOf(side: Side): string {
-  const recordings = plural(side.recording_count, 'recording');
+/** The size of a side: `6 steps, 1 trace`. */
+export function sizeOf(side: Side): string {
+  const traces = plural(side.recording_count, 'trace');
   const workers = side.worker_count > 1 ? ` of ${plural(side.worker_count, 'worker')}` : '';
-  if (side.step_count === 0) return `${recordings}${workers} without steps`;
-  return `${plural(side.step_count, 'step')}, ${recordings}${workers}`;
+  if (side.step_count === 0) return `${traces}${workers} without steps`;
+  return `${plural(side.step_count, 'step')}, ${traces}${workers}`;
 }
 
 export type Status = Row['status'];
 
-export const STATUS_WORDS: Readonly<Record<Status, string>> = {
+export const STATUS_LABELS: Readonly<Record<Status, string>> = {
   added: 'new',
   gone: 'gone',
   slower: 'slower',
   faster: 'faster',
   'other-calls': 'other calls',
-  same: 'within noise',
+  same: 'not significant',
   untested: 'untested',
 };

@@ -6,7 +6,7 @@ import { recordingsOf, type Side } from './sides';
 
 const UNTIL_ALL_ARE_READ_MS = 1500;
 
-/** What changed between two sides; asked again until all their recordings are in it. */
+/** Compares two sides, and again until all their traces are read. */
 export function useComparison(before: Side, after: Side): UseQueryResult<ComparisonAnswer> {
   const parameters = {
     run: after.run.id,
