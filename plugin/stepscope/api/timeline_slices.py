@@ -9,12 +9,11 @@ import pandas as pd
 
 from stepscope.analyses.timeline import range_summary as areas
 from stepscope.analyses.timeline import slice_neighbors
-from stepscope.analyses.timeline.event_arguments import Value
 from stepscope.analyses.timeline.idle_slices import idle_slices
 from stepscope.analyses.timeline.linked_slices import LinkedEvents
 from stepscope.analyses.timeline.search import Search, search
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
-from stepscope.analyses.timeline.slice_details import details
+from stepscope.analyses.timeline.slice_details import Value, details
 from stepscope.analyses.timeline.slices import LATEST_NS, NO_EVENT, Slices
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.api.messages import Table
@@ -188,7 +187,7 @@ def timeline_slice(trace: Trace, event: int) -> TimelineSlice:
         UnknownNameError: the event is none of the timeline's slices.
     """
     found, known = timeline(trace), details(trace, event)
-    own = hit_of(found, found.slices, known.place)
+    own = hit_of(found, found.slices, known.index)
     inner = found.slice_of_event[known.operator] if known.operator >= 0 else -1
     start_ns, duration_ns = _recorded(trace, own, event)
     return TimelineSlice(

@@ -31,7 +31,7 @@ def recorded(samples: list[Sample]) -> Trace:
 
 def track_of(trace: Trace, subject: str) -> Track:
     return next(
-        track for track in timeline(trace).tracks if track.about and track.about.subject == subject
+        track for track in timeline(trace).tracks if track.subject and track.subject.kind == subject
     )
 
 

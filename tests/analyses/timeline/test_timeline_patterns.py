@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from stepscope.analyses.timeline import search_patterns
-from stepscope.analyses.timeline.search_patterns import MOST_SECONDS, matches, predicate
+from stepscope.analyses.timeline import search as search_patterns
+from stepscope.analyses.timeline.search import MOST_SECONDS, matches, predicate
 from stepscope.base.errors import UsageError
 
 NAMES = ("aten::mm", "ampere_bf16_s16816gemm_bf16_128x64", "nn.Module: Linear_3", "Straße")

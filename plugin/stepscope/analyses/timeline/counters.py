@@ -1,4 +1,4 @@
-"""Values over time beside the slices: how busy a device was, queues, memory, and recorded ones."""
+"""Counters on the timeline: device use, queues, memory, and recorded values over time."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +14,7 @@ from stepscope.analyses.devices.memory_bandwidth import MEMORY_SET, memory_rates
 from stepscope.analyses.devices.queue_length import queues
 from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.timeline.tiles import TILE_PIXELS, require
-from stepscope.analyses.timeline.track_names import ThreadNames, device_owner
-from stepscope.analyses.timeline.tracks import Track, TrackSubject
+from stepscope.analyses.timeline.tracks import ThreadNames, Track, TrackSubject, device_owner
 from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.dialects import Kind
 from stepscope.model import intervals
@@ -29,16 +28,16 @@ IDLE_ORDER, COUNTER_ORDER = 5, 6
 COUNTER_BEHIND_THREADS = 9
 EFFICIENCY = ("SM efficiency", "blocks over multiprocessors, at most 1", "share")
 MOST_RECORDED = 200
-"""Recorded counters that get a track; more are in the table of counters."""
+"""Limit of tracks of recorded counters; the table of counters has all."""
 Numbers = NDArray[np.int64]
 Values = NDArray[np.float64]
 Series = tuple[Numbers, Values]
-"""When samples were taken, in order, and what they are; each holds until the next."""
+"""Times of samples, in order, and their values; a value holds until the next sample."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterTile:
-    """A counter in `BUCKETS` equal times; NaN where no value is known."""
+    """A counter in `BUCKETS` equal times; NaN if no value is known."""
 
     bucket_ns: int
     start_ns: int
@@ -49,11 +48,11 @@ class CounterTile:
     most_of_all: float
 
 
-def counter_tracks(trace: Trace, words: ThreadNames, devices: list[int]) -> Iterator[Track]:
-    """Yield the tracks of counters, without working out what they hold."""
+def counter_tracks(trace: Trace, names: ThreadNames, devices: list[int]) -> Iterator[Track]:
+    """Yield the tracks of counters, without their values."""
     yield from _of_devices(trace, devices)
-    yield from _of_memory(trace, words, devices)
-    yield from _recorded_tracks(trace, words)
+    yield from _of_memory(trace, names, devices)
+    yield from _recorded_tracks(trace, names)
 
 
 def _of_devices(trace: Trace, devices: list[int]) -> Iterator[Track]:
@@ -62,52 +61,52 @@ def _of_devices(trace: Trace, devices: list[int]) -> Iterator[Track]:
     has_sizes = kinds[Kind.COPY] and any(map(trace.source.has, SIZES))
     has_blocks = kinds[Kind.KERNEL] and trace.source.has("blocks per SM")
     for device in devices:
-        about = {
-            "busy": ("Busy", "share of the time in which anything ran", "share"),
+        counters = {
+            "busy": ("Busy", "fraction of the time in which anything ran", "share"),
             **({"efficiency": EFFICIENCY} if has_blocks else {}),
-            **({"queue": ("Queue", "work launched and not begun", "count")} if is_linked else {}),
+            **({"queue": ("Queue", "launched and not begun", "count")} if is_linked else {}),
             **(
                 {"copies": ("Copy bandwidth", "all copies together", "bytes/s")}
                 if has_sizes
                 else {}
             ),
         }
-        for place, (subject, (label, detail, unit)) in enumerate(about.items()):
+        for position, (subject, (label, detail, unit)) in enumerate(counters.items()):
             yield Track(
                 kind="counter",
                 label=label,
                 detail=detail,
                 unit=unit,
                 owner=device_owner(trace, device),
-                order=(COUNTER_ORDER, place, ""),
-                about=TrackSubject(subject=subject, device=device),
+                order=(COUNTER_ORDER, position, ""),
+                subject=TrackSubject(kind=subject, device=device),
             )
 
 
-def _of_memory(trace: Trace, words: ThreadNames, devices: list[int]) -> Iterator[Track]:
+def _of_memory(trace: Trace, names: ThreadNames, devices: list[int]) -> Iterator[Track]:
     try:
         curves = memory_curves(trace)
     except MissingDataError:
         return
     for part, curve in enumerate(curves):
         number = curve.device.number
-        owner = device_owner(trace, number) if number in devices else words.main_owner()
+        owner = device_owner(trace, number) if number in devices else names.main_owner()
         order = COUNTER_ORDER if number in devices else COUNTER_BEHIND_THREADS
-        for place, subject in enumerate(("allocated", "reserved")):
+        for position, subject in enumerate(("allocated", "reserved")):
             if subject == "reserved" and np.isnan(curve.reserved_bytes).all():
                 continue
             yield Track(
                 kind="counter",
                 label=f"{curve.device.label} memory {subject}",
-                detail="" if curve.has_totals else "change since the recording began",
+                detail="" if curve.has_totals else "change since the start of the trace",
                 unit="bytes",
                 owner=owner,
-                order=(order, 3 + place, f"{part:6}"),
-                about=TrackSubject(subject=subject, device=number, part=part),
+                order=(order, 3 + position, f"{part:6}"),
+                subject=TrackSubject(kind=subject, device=number, part=part),
             )
 
 
-def _recorded_tracks(trace: Trace, words: ThreadNames) -> Iterator[Track]:
+def _recorded_tracks(trace: Trace, names: ThreadNames) -> Iterator[Track]:
     if not len(trace.counters):
         return
     table = counter_table(trace).head(MOST_RECORDED)
@@ -118,11 +117,11 @@ def _recorded_tracks(trace: Trace, words: ThreadNames) -> Iterator[Track]:
         yield Track(
             kind="counter",
             label=str(name) if series in {None, name, "value"} else f"{name}: {series}",
-            detail=f"worked out by {maker}" if maker else "recorded",
+            detail=f"derived by {maker}" if maker else "recorded",
             unit=unit or "",
-            owner=device_owner(trace, device) if is_device else words.owner(str(process or "")),
+            owner=device_owner(trace, device) if is_device else names.owner(str(process or "")),
             order=(COUNTER_ORDER if is_device else COUNTER_BEHIND_THREADS, 9, f"{part:6}"),
-            about=TrackSubject(subject="recorded", part=part),
+            subject=TrackSubject(kind="recorded", part=part),
         )
 
 
@@ -134,18 +133,20 @@ def counter_tile(trace: Trace, track: Track, level: int, number: int) -> Counter
         UnknownNameError: the track is no counter.
     """
     start_ns, _ = require(level, number)
-    about = track.about
-    if track.kind != "counter" or about is None:
+    subject = track.subject
+    if track.kind != "counter" or subject is None:
         msg = f"track {track.id} is no counter"
         raise UnknownNameError(msg)
     bucket_ns = BUCKET_PIXELS << level
     edges = start_ns + np.arange(BUCKETS + 1, dtype=np.int64) * bucket_ns
-    if about.subject == "busy":
-        activity = next(each for each in whole_activity(trace) if each.device == about.device)
+    if subject.kind == "busy":
+        activity = next(
+            activity for activity in whole_activity(trace) if activity.device == subject.device
+        )
         return _shares(busy_share(activity.busy, edges), edges)
-    if about.subject == "efficiency":
-        return _shares(_mean_efficiency(trace, about.device, edges), edges)
-    times, values = _SERIES[about.subject](trace).get((about.device, about.part), NO_SERIES)
+    if subject.kind == "efficiency":
+        return _shares(_mean_efficiency(trace, subject.device, edges), edges)
+    times, values = _SERIES[subject.kind](trace).get((subject.device, subject.part), NO_SERIES)
     return _sampled(times, values, edges)
 
 
@@ -162,7 +163,7 @@ def _shares(share: Values, edges: Numbers) -> CounterTile:
 
 
 def busy_share(busy: Intervals, edges: Numbers) -> Values:
-    """Return which share of the time between two edges a time set covers; NaN outside of it."""
+    """Return the fraction of the time between two edges that a time set covers; NaN outside it."""
     covered = intervals.covered_ns(busy, edges[:-1], edges[1:])
     share = covered / (edges[1] - edges[0])
     if len(busy):
@@ -173,19 +174,18 @@ def busy_share(busy: Intervals, edges: Numbers) -> Values:
 
 @computed
 def _efficiency(trace: Trace) -> dict[int, tuple[Numbers, Values]]:
-    """Return when kernels began and ended on a device, and the capped sum of blocks until then."""
-    kernels, found = trace.kernels, {}
-    told = kernels[kernels["blocks_per_sm"].to_numpy() > 0]
-    for device in np.unique(told["device"].to_numpy()).tolist():
-        rows = told[told["device"].to_numpy() == device]
-        found[device] = capped_sums(
+    """Return starts and ends of kernels by device, and the capped sum of blocks until then."""
+    kernels, sums_by_device = trace.kernels, {}
+    kernels_with_blocks = kernels[kernels["blocks_per_sm"].to_numpy() > 0]
+    for device in np.unique(kernels_with_blocks["device"].to_numpy()).tolist():
+        rows = kernels_with_blocks[kernels_with_blocks["device"].to_numpy() == device]
+        sums_by_device[device] = capped_sums(
             rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy(), rows["blocks_per_sm"].to_numpy()
         )
-    return found
+    return sums_by_device
 
 
 def _mean_efficiency(trace: Trace, device: int, edges: Numbers) -> Values:
-    """Return the mean of min(1, blocks per multiprocessor) between two edges."""
     if device not in (by_device := _efficiency(trace)):
         return np.full(len(edges) - 1, np.nan)
     times, sums = by_device[device]
@@ -195,19 +195,19 @@ def _mean_efficiency(trace: Trace, device: int, edges: Numbers) -> Values:
 
 
 def _sampled(times: Numbers, values: Values, edges: Numbers) -> CounterTile:
-    """Return what a counter was between edges: it holds a value until the next sample."""
-    place = np.searchsorted(times, edges, side="left")
-    low, high = place[:-1], place[1:]
-    held = np.append(values, np.nan)[low - 1]  # 0 - 1 is the last: nothing held before
+    """Return the values of a counter between edges: a value holds until the next sample."""
+    first = np.searchsorted(times, edges, side="left")
+    low, high = first[:-1], first[1:]
+    previous = np.append(values, np.nan)[low - 1]  # 0 - 1 is the last: no value before
     begins_at_edge = np.append(times, -1)[np.minimum(low, len(times))] == edges[:-1]
-    held = np.where(begins_at_edge & (high > low), np.nan, held)
-    least, most, last = held.copy(), held.copy(), held.copy()
+    previous = np.where(begins_at_edge & (high > low), np.nan, previous)
+    least, most, last = previous.copy(), previous.copy(), previous.copy()
     filled = np.flatnonzero(high > low)
     if len(filled):
         used = values[low[filled[0]] : high[filled[-1]]]
         at = low[filled] - low[filled[0]]
-        least[filled] = np.fmin(held[filled], np.minimum.reduceat(used, at))
-        most[filled] = np.fmax(held[filled], np.maximum.reduceat(used, at))
+        least[filled] = np.fmin(previous[filled], np.minimum.reduceat(used, at))
+        most[filled] = np.fmax(previous[filled], np.maximum.reduceat(used, at))
         last[filled] = values[high[filled] - 1]
     if len(times):
         over = edges[:-1] > times[-1]
@@ -224,66 +224,54 @@ def _sampled(times: Numbers, values: Values, edges: Numbers) -> CounterTile:
 
 
 NO_SERIES: Series = np.zeros(0, dtype=np.int64), np.zeros(0)
-Found = Mapping[tuple[int, int], Series]
+SeriesByKey = Mapping[tuple[int, int], Series]
 """By device and part."""
 
 
-@computed
-def _allocated(trace: Trace) -> Found:
-    return {
-        (curve.device.number, part): _known(curve.time_ns, curve.level_bytes)
-        for part, curve in enumerate(memory_curves(trace))
-    }
+def _memory(trace: Trace, curve_values: str) -> SeriesByKey:
+    series: dict[tuple[int, int], Series] = {}
+    for part, curve in enumerate(memory_curves(trace)):
+        values: Values = getattr(curve, curve_values)
+        is_number = ~np.isnan(values)
+        series[curve.device.number, part] = curve.time_ns[is_number], values[is_number]
+    return series
 
 
 @computed
-def _reserved(trace: Trace) -> Found:
-    return {
-        (curve.device.number, part): _known(curve.time_ns, curve.reserved_bytes)
-        for part, curve in enumerate(memory_curves(trace))
-    }
-
-
-def _known(time_ns: Numbers, values: Values) -> Series:
-    known = ~np.isnan(values)
-    return time_ns[known], values[known]
+def queue_counter(trace: Trace) -> SeriesByKey:
+    """Return the number of launched kernels that have not begun, by device."""
+    queue = queues(trace)
+    device = np.array([device for device, _ in queue.streams], dtype=np.int64)
+    return _together(device[queue.stream], queue.stream, queue.time_ns, queue.length)
 
 
 @computed
-def queue_counter(trace: Trace) -> Found:
-    """Return how much was launched and not begun on each device."""
-    found = queues(trace)
-    device = np.array([device for device, _ in found.streams], dtype=np.int64)
-    return _together(device[found.stream], found.stream, found.time_ns, found.length)
+def _copies(trace: Trace) -> SeriesByKey:
+    rates = memory_rates(trace)
+    device = np.array([device for device, _ in rates.kinds], dtype=np.int64)
+    is_copy = np.array([kind != MEMORY_SET for _, kind in rates.kinds], dtype=bool)
+    rows = np.flatnonzero(is_copy[rates.kind]) if len(is_copy) else rates.kind[:0]
+    kind = rates.kind[rows]
+    return _together(device[kind], kind, rates.time_ns[rows], rates.bytes_per_second[rows])
 
 
-@computed
-def _copies(trace: Trace) -> Found:
-    found = memory_rates(trace)
-    device = np.array([device for device, _ in found.kinds], dtype=np.int64)
-    is_copy = np.array([kind != MEMORY_SET for _, kind in found.kinds], dtype=bool)
-    rows = np.flatnonzero(is_copy[found.kind]) if len(is_copy) else found.kind[:0]
-    kind = found.kind[rows]
-    return _together(device[kind], kind, found.time_ns[rows], found.bytes_per_second[rows])
-
-
-def _together(device: Numbers, part: Numbers, time_ns: Numbers, level: Numbers) -> Found:
-    """Return the sum of the parts of each device; rows are by part, then time."""
+def _together(device: Numbers, part: Numbers, time_ns: Numbers, level: Numbers) -> SeriesByKey:
+    """Return the sum over the parts of each device; rows are ordered by part, then time."""
     change = level.copy()
     same = part[1:] == part[:-1]
     change[1:][same] -= level[:-1][same]
-    found: dict[tuple[int, int], Series] = {}
+    series: dict[tuple[int, int], Series] = {}
     for number in np.unique(device).tolist():
         rows = np.flatnonzero(device == number)
         rows = rows[np.argsort(time_ns[rows], kind="stable")]
         times, total = time_ns[rows], np.cumsum(change[rows])
         is_last = np.append(times[1:] != times[:-1], np.ones(min(1, len(times)), dtype=bool))
-        found[number, -1] = times[is_last], total[is_last].astype(np.float64)
-    return found
+        series[number, -1] = times[is_last], total[is_last].astype(np.float64)
+    return series
 
 
 @computed
-def _recorded(trace: Trace) -> Found:
+def _recorded(trace: Trace) -> SeriesByKey:
     samples, table = trace.counters, counter_table(trace).head(MOST_RECORDED)
     group, first = group_statistics.group_rows(samples, TRACK)
     by_key = {
@@ -291,22 +279,22 @@ def _recorded(trace: Trace) -> Found:
         for number, row in enumerate(first.tolist())
     }
     times, values = samples["start_ns"].to_numpy(), samples["value"].to_numpy()
-    found: dict[tuple[int, int], Series] = {}
+    series: dict[tuple[int, int], Series] = {}
     for part in range(len(table)):
         number = by_key[tuple(_key(table[key].iloc[part]) for key in TRACK)]
         rows = np.flatnonzero(group == number)
-        found[-1, part] = times[rows], values[rows]
-    return found
+        series[-1, part] = times[rows], values[rows]
+    return series
 
 
 def _key(value: object) -> object:
-    """Return a value by which a row is found again: nothing is the same in every type."""
+    """Return a key that is equal for missing values of any type."""
     return None if value is None or value != value else value  # noqa: PLR0124 - NaN is not itself
 
 
-_SERIES: Mapping[str, Callable[[Trace], Found]] = {
-    "allocated": _allocated,
-    "reserved": _reserved,
+_SERIES: Mapping[str, Callable[[Trace], SeriesByKey]] = {
+    "allocated": lambda trace: _memory(trace, "level_bytes"),
+    "reserved": lambda trace: _memory(trace, "reserved_bytes"),
     "queue": queue_counter,
     "copies": _copies,
     "recorded": _recorded,
@@ -314,13 +302,13 @@ _SERIES: Mapping[str, Callable[[Trace], Found]] = {
 
 
 def idle_track(trace: Trace, device: int) -> Track:
-    """Return the track of a device's idle times, by their causes."""
+    """Return the track of a device's idle times, by cause."""
     return Track(
         kind="idle",
         label="Idle",
-        detail="and why",
+        detail="by cause",
         owner=device_owner(trace, device),
         order=(IDLE_ORDER, 0, ""),
         row_count=1,
-        about=TrackSubject(subject="idle", device=device),
+        subject=TrackSubject(kind="idle", device=device),
     )

@@ -1,9 +1,9 @@
 """Slices at coarser and coarser grain, so that a tile is made from few of them.
 
-At level L a pixel is 2^L ns wide. Slices that begin in one pixel of a row and are shorter than a
-pixel follow each other, so they are one *item*: from its first slice to the next item's, with the
-longest of them. A slice of a pixel or more is an item of its own. So items at every level are all
-slices, none lost and none twice; and items of a level are made from those of any finer one.
+At level L a pixel is 2^L ns wide. Consecutive slices of a row that begin in one pixel and are
+shorter than a pixel form one *item*: from its first slice to the next item's, with the longest of
+them. A slice of a pixel or more is an item of its own. So the items of every level are all slices,
+each once; and the items of a level are made from those of any finer one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 IntT = TypeVar("IntT", bound=np.integer)
-Places = NDArray[np.int32]
-"""Places among the slices."""
+Indices = NDArray[np.int32]
+"""Indices of slices."""
 COARSEST = 44
 """2^44 ns are five hours a pixel."""
 LEAST_MERGED = 0.3
-"""A level is kept if so many of the last one's items are merged: a tile then reads hardly more
-items than it shows, and all levels together are at most 2.3 times the slices."""
+"""Least fraction of the previous level's items that a stored level merges: a tile then reads hardly
+more items than it shows, and all levels together are at most 2.3 times the slices."""
 PROMISING = 0.25
 """As `LEAST_MERGED`, of a sample."""
 SAMPLE = 200_000
 STEP = 2
-"""Levels that are looked at are so far apart."""
+"""Distance between the levels that are tried."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,13 +33,13 @@ class Level:
     """The items at one level, in the slices' order."""
 
     level: int
-    first: Places
-    """Each item's first slice; behind them the number of slices."""
-    longest: Places
+    first: Indices
+    """Each item's first slice; then the number of slices."""
+    longest: Indices
     """Each item's longest slice, the first of equal ones."""
 
     def __len__(self) -> int:
-        """Return how many items there are."""
+        """Return the number of items."""
         return len(self.longest)
 
 
@@ -49,28 +49,30 @@ class Times:
 
     start_ns: NDArray[np.int64]
     busy_before_ns: NDArray[np.int64]
-    """Durations of all slices before each, and behind them of all."""
+    """Total duration of all slices before each; then that of all."""
     row_first: NDArray[np.int64]
-    """Each row's first slice; behind them the number of slices."""
+    """Each row's first slice; then the number of slices."""
 
-    def duration_ns(self, places: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return how long these slices are."""
-        found: NDArray[np.int64] = self.busy_before_ns[places + 1] - self.busy_before_ns[places]
-        return found
+    def duration_ns(self, indices: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the durations of these slices."""
+        durations_ns: NDArray[np.int64] = (
+            self.busy_before_ns[indices + 1] - self.busy_before_ns[indices]
+        )
+        return durations_ns
 
 
 def levels(times: Times) -> tuple[Level, ...]:
-    """Return the levels that are worth keeping, finest first."""
-    kept: list[Level] = []
+    """Return the levels worth storing, finest first."""
+    useful: list[Level] = []
     finer = last = _every_slice(len(times.start_ns))
     for level in _promising(times):
         last = merged(times, last, level)
         if len(last) <= (1 - LEAST_MERGED) * len(finer):
-            kept.append(last)
+            useful.append(last)
             finer = last
         if len(last) <= len(times.row_first):
             break
-    return tuple(kept)
+    return tuple(useful)
 
 
 def _every_slice(count: int) -> Level:
@@ -79,15 +81,15 @@ def _every_slice(count: int) -> Level:
 
 
 def _promising(times: Times) -> Iterator[int]:
-    """Yield levels from the first that may be worth keeping, judged by some of the slices.
+    """Yield levels from the first that may be worth storing, judged by a sample of slices.
 
-    A slice that begins less than a pixel behind another is in its pixel with some probability.
+    A slice that begins less than a pixel after another is in its pixel with some probability.
     """
     count = len(times.start_ns)
     if count <= 1:
         return
-    places = np.arange(0, count - 1, max(1, count // SAMPLE))
-    apart_ns = np.abs(times.start_ns[places + 1] - times.start_ns[places])
+    indices = np.arange(0, count - 1, max(1, count // SAMPLE))
+    apart_ns = np.abs(times.start_ns[indices + 1] - times.start_ns[indices])
     is_promising = False
     for level in range(0, COARSEST + 1, STEP):
         if not is_promising:
@@ -101,11 +103,11 @@ def merged(times: Times, finer: Level, level: int) -> Level:
     """Return the items at a level from those at a finer one."""
     first = finer.first[:-1]
     begins, longest_ns = _beginnings(times, finer, level)
-    place = np.flatnonzero(begins)
+    begin = np.flatnonzero(begins)
     return Level(
         level=level,
-        first=np.append(first[place], finer.first[-1:]),
-        longest=longest_of(finer.longest, longest_ns, place),
+        first=np.append(first[begin], finer.first[-1:]),
+        longest=longest_of(finer.longest, longest_ns, begin),
     )
 
 
@@ -121,7 +123,7 @@ def _beginnings(
 
 
 def new_items(pixel: NDArray[np.int64], is_wide: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which items of a row begin an item of a coarser level."""
+    """Return which items of a row begin an item of a coarser level."""
     begins = is_wide.copy()
     begins[:1] = True
     begins[1:] |= is_wide[:-1]
@@ -132,7 +134,7 @@ def new_items(pixel: NDArray[np.int64], is_wide: NDArray[np.bool_]) -> NDArray[n
 def longest_of(
     longest: NDArray[IntT], duration_ns: NDArray[np.int64], first: NDArray[np.int64]
 ) -> NDArray[IntT]:
-    """Return the longest slice of each run of items that begins at `first`; of equal the first."""
+    """Return the longest slice, the first of equal ones, of each run of items from `first` on."""
     if len(first) == len(longest):
         return longest
     most_ns = np.maximum.reduceat(duration_ns, first)
@@ -142,6 +144,6 @@ def longest_of(
     return longest[at]
 
 
-def finest_above(kept: Sequence[Level], level: int) -> Level | None:
+def finest_above(useful: Sequence[Level], level: int) -> Level | None:
     """Return the coarsest of the levels that is no coarser than this; None: the slices are."""
-    return next((each for each in reversed(kept) if each.level <= level), None)
+    return next((candidate for candidate in reversed(useful) if candidate.level <= level), None)

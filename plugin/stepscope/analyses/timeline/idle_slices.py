@@ -19,18 +19,18 @@ from stepscope.model.trace import Trace, computed
 
 @computed
 def idle_slices(trace: Trace) -> Slices:
-    """Return the idle times of every device, on the tracks that the timeline has for them."""
-    found = timeline(trace)
+    """Return the idle times of every device, on their tracks of the timeline."""
+    layout = timeline(trace)
     tracks = {
-        track.about.device: track.id
-        for track in found.tracks
-        if track.kind == "idle" and track.about
+        track.subject.device: track.id
+        for track in layout.tracks
+        if track.kind == "idle" and track.subject
     }
     try:
         ledgers = idle_ledger(trace)
     except MissingDataError:
         return sort_slices([])
-    first_name = len(found.names) - len(CAUSES)
+    first_name = len(layout.names) - len(CAUSES)
     return sort_slices(
         [
             _placed(ledger.times, tracks[device], first_name)
@@ -42,12 +42,14 @@ def idle_slices(trace: Trace) -> Slices:
 
 def _placed(times: dict, track: int, first_name: int) -> UnsortedSlices:  # type: ignore[type-arg]
     pairs = [
-        (place, cause, times[cause]) for place, cause in enumerate(CAUSES) if len(times[cause])
+        (number, cause, times[cause]) for number, cause in enumerate(CAUSES) if len(times[cause])
     ]
-    bounds = np.concatenate([np.zeros((0, 2), dtype=np.int64), *(each for _, _, each in pairs)])
-    lengths = [len(each) for _, _, each in pairs]
+    bounds = np.concatenate(
+        [np.zeros((0, 2), dtype=np.int64), *(times_of_cause for _, _, times_of_cause in pairs)]
+    )
+    lengths = [len(times_of_cause) for _, _, times_of_cause in pairs]
     name = np.repeat(
-        np.array([first_name + place for place, _, _ in pairs], dtype=np.int32), lengths
+        np.array([first_name + number for number, _, _ in pairs], dtype=np.int32), lengths
     )
     category = np.repeat(
         np.array([CODES[f"idle-{cause}"] for _, cause, _ in pairs], dtype=np.uint8), lengths

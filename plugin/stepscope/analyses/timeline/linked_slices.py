@@ -1,4 +1,4 @@
-"""What a slice has to do with others: what it launched, what it waits for, forward and backward."""
+"""Events linked to an event: launches, waits, and its forward and backward counterparts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,53 +23,53 @@ Events = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkedEvents:
-    """Events that an event has to do with, in one way."""
+    """Events that are linked to an event in one way."""
 
     kind: str
     events: Events
 
 
 def launched_by(trace: Trace, event: int) -> tuple[int, int]:
-    """Return the call that launched a device event, and the operator that made it; -1: none."""
+    """Return the call that launched a device event, and its operator, as events; -1: none."""
     row = _row(trace.device_events, event)
     if row == NONE:
         return NONE, NONE
-    found = links(trace)
-    call = int(found.call_of_device_event[row])
-    owner = int(found.owner_of_device_event[row])
+    of_trace = links(trace)
+    call = int(of_trace.call_of_device_event[row])
+    owner = int(of_trace.owner_of_device_event[row])
     return _event(trace.runtime_calls, call), _event(trace.host_calls, owner)
 
 
 def launched(trace: Trace, event: int) -> Events:
-    """Return what a host event launched on devices, it and what it called."""
+    """Return the device events that a host event launched, including its callees."""
     kind = Kind(int(trace.source.kinds[event]))
     calls = trace.runtime_calls
     if kind is Kind.RUNTIME_CALL:
         rows = np.flatnonzero(calls["event"].to_numpy() == event)
     elif kind in HOST_KINDS:
-        rows = _calls_within(trace, event)
+        rows = _calls_inside(trace, event)
     else:
         return np.zeros(0, dtype=np.int64)
-    is_wanted = np.zeros(len(calls) + 1, dtype=bool)  # the last is of no call
-    is_wanted[rows] = True
-    events = np.flatnonzero(is_wanted[links(trace).call_of_device_event])
-    found: Events = trace.device_events["event"].to_numpy()[events]
-    return found
+    is_call = np.zeros(len(calls) + 1, dtype=bool)  # the last is of no call
+    is_call[rows] = True
+    events = np.flatnonzero(is_call[links(trace).call_of_device_event])
+    launched_events: Events = trace.device_events["event"].to_numpy()[events]
+    return launched_events
 
 
-def _calls_within(trace: Trace, event: int) -> Events:
+def _calls_inside(trace: Trace, event: int) -> Events:
     columns, calls = trace.columns, trace.runtime_calls
     start_ns, duration_ns = int(columns.start_ns[event]), int(columns.duration_ns[event])
     low, high = np.searchsorted(
         calls["start_ns"].to_numpy(), [start_ns, start_ns + max(duration_ns, 0)]
     ).tolist()
     threads = calls["thread"].cat.codes.to_numpy()[low:high]
-    within: Events = low + np.flatnonzero(threads == trace.source.threads[0][event])
-    return within
+    rows: Events = low + np.flatnonzero(threads == trace.source.threads[0][event])
+    return rows
 
 
 def linked_events(trace: Trace, event: int) -> Iterator[LinkedEvents]:
-    """Yield what an event has to do with; nothing where that is not known."""
+    """Yield the links of an event; none if they are unknown."""
     kind = Kind(int(trace.source.kinds[event]))
     if kind in DEVICE_KINDS:
         call, operator = launched_by(trace, event)
@@ -93,25 +93,25 @@ def linked_events(trace: Trace, event: int) -> Iterator[LinkedEvents]:
 
 
 def passes(trace: Trace, event: int) -> tuple[int, Events]:
-    """Return the forward operator that a call is the backward of, and the nodes that it made."""
+    """Return the forward operator of a backward call, and the backward calls of a forward one."""
     calls = trace.host_calls
     row = _row(calls, event)
     if row == NONE:
         return NONE, np.zeros(0, dtype=np.int64)
-    found = forward_backward(trace)
-    node = int(found.node[row])
+    pairs = forward_backward(trace)
+    node = int(pairs.node[row])
     if node == NONE:  # the engine's own call around a node
-        within = np.flatnonzero(found.wrapper == row)
-        node = int(within[0]) if len(within) else NONE
-    forward = int(found.forward[node]) if node != NONE else NONE
-    backward = np.flatnonzero(found.forward == row)
+        rows = np.flatnonzero(pairs.wrapper == row)
+        node = int(rows[0]) if len(rows) else NONE
+    forward = int(pairs.forward[node]) if node != NONE else NONE
+    backward = np.flatnonzero(pairs.forward == row)
     return _event(calls, forward), calls["event"].to_numpy()[backward]
 
 
 def passes_around(trace: Trace, event: int) -> tuple[int, Events]:
-    """Return the same of a call or of the innermost one around it that has made any node.
+    """Return `passes` of a call, or of the innermost call around it with a backward node.
 
-    What launches work need not be what made the node: an operator calls others.
+    The call that launches work may be an inner call of the operator with the node.
     """
     forward, backward = passes(trace, event)
     if forward != NONE or len(backward):
@@ -125,24 +125,24 @@ def passes_around(trace: Trace, event: int) -> tuple[int, Events]:
 
 
 def _with_those_around(parent: Events, row: int) -> list[int]:
-    """Return a call and those around it, the innermost first."""
-    found = []
+    """Return a call and its parents, the innermost first."""
+    chain = []
     while row != NONE:
-        found.append(row)
+        chain.append(row)
         row = int(parent[row])
-    return found
+    return chain
 
 
 def _waits(trace: Trace, event: int, *, is_device: bool) -> Events:
-    """Return what a blocking call waited for, or which of them waited for a device event."""
+    """Return the work that a blocking call waited for, or the calls that waited for an event."""
     try:
         syncs, awaited = synchronizations(trace), awaited_work(trace)
     except MissingDataError:
         return np.zeros(0, dtype=np.int64)
     calls = np.append(trace.runtime_calls["event"].to_numpy(), NONE)[syncs.calls]
     work = np.append(trace.device_events["event"].to_numpy(), NONE)[awaited]
-    found: Events = calls[work == event] if is_device else work[calls == event]
-    return found
+    waits: Events = calls[work == event] if is_device else work[calls == event]
+    return waits
 
 
 def _call_of_record(trace: Trace, event: int) -> int:
@@ -150,14 +150,14 @@ def _call_of_record(trace: Trace, event: int) -> int:
     row = _row(records, event)
     if row == NONE:
         return NONE
-    wanted = records["correlation"].to_numpy()[row : row + 1]
-    call = int(rows_of_keys(wanted, trace.runtime_calls["correlation"].to_numpy())[0])
+    number = records["correlation"].to_numpy()[row : row + 1]
+    call = int(rows_of_keys(number, trace.runtime_calls["correlation"].to_numpy())[0])
     return _event(trace.runtime_calls, call)
 
 
 def _linked(kind: str, events: Events | list[int]) -> LinkedEvents:
-    found = np.asarray(events, dtype=np.int64)
-    return LinkedEvents(kind=kind, events=found[found >= 0])
+    numbers = np.asarray(events, dtype=np.int64)
+    return LinkedEvents(kind=kind, events=numbers[numbers >= 0])
 
 
 def _row(frame: pd.DataFrame, event: int) -> int:

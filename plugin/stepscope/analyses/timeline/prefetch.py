@@ -1,7 +1,7 @@
-"""What of a timeline is worth making where the recording is read, beside what that has anyway.
+"""Parts of the timeline that are computed while the trace is being read.
 
-Idle causes and queues rest on what launched what, which the advice has worked out there; elsewhere
-it would be worked out again.
+Idle causes and queues rest on the links from launches to device work, which the advice has computed
+there; elsewhere they would be computed again.
 """
 
 from contextlib import suppress
@@ -15,11 +15,11 @@ KEYS = (
     f"{idle_slices.__name__}.{idle_slices.idle_slices.__name__}",
     f"{counters.__name__}.{counters.queue_counter.__name__}",
 )
-"""Their names among a recording's results."""
+"""Their keys in a trace's results."""
 
 
 def compute(trace: Trace) -> None:
-    """Leave the timeline in a recording, with what of it would take long when it is first shown."""
+    """Compute the timeline, and its parts that would delay the first view."""
     timeline.timeline(trace)
     idle_slices.idle_slices(trace)
     with suppress(MissingDataError):

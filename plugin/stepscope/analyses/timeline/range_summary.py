@@ -1,4 +1,4 @@
-"""What runs in a part of the timeline, by name, and how long each track is busy and idle in it."""
+"""Summary of a time range of the timeline: slices by name, busy and idle time by track."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from stepscope.model.frames import Column, Schema
 NESTED = frozenset({"thread", "annotations"})
 SCHEMA: Schema = (
     Column("name", "object", "text", "The slices' name."),
-    Column("category", "object", "text", "What they are."),
-    Column("slice_count", "int64", "count", "How many of them are in the time, wholly or in part."),
-    Column("total_ns", "int64", "ns", "Their time within it; overlaps where they nest."),
+    Column("category", "object", "text", "Their category."),
+    Column("slice_count", "int64", "count", "Number of them in the range, wholly or in part."),
+    Column("total_ns", "int64", "ns", "Their time in the range; nested slices overlap."),
     Column(
         "self_ns",
         "float64",
         "ns",
-        "The same without what they contain: where ranges cross, what is in both is taken from one"
-        " of them. NaN where slices do not nest.",
+        "The same without their children; time in two crossing ranges counts for one of them. NaN"
+        " if slices do not nest.",
     ),
     Column("mean_ns", "float64", "ns", "Mean of their whole durations."),
     Column("max_ns", "int64", "ns", "The longest of them, as a whole."),
@@ -36,18 +36,18 @@ SCHEMA: Schema = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrackTime:
-    """One track's time in the area."""
+    """One track's time in the range."""
 
     track: int
     busy_ns: int
     idle_ns: int
-    """The rest of the area's time."""
+    """The rest of the range."""
     slice_count: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RangeSummary:
-    """What is in an area."""
+    """Summary of a time range."""
 
     table: pd.DataFrame
     """In `SCHEMA` columns, the longest first."""
@@ -55,34 +55,36 @@ class RangeSummary:
 
 
 def summarize(
-    found: Timeline, slices: Slices, tracks: Sequence[int], time: tuple[int, int]
+    layout: Timeline, slices: Slices, tracks: Sequence[int], time: tuple[int, int]
 ) -> RangeSummary:
-    """Sum up what some tracks show in a time.
+    """Summarize the slices of some tracks in a time range.
 
     Raises:
-        UsageError: the time is empty.
+        UsageError: the range is empty.
     """
     if time[0] >= time[1]:
         msg = "start_ns lies before end_ns"
         raise UsageError(msg)
-    parts = [_Part.of(found, slices, track, time) for track in tracks]
+    parts = [_TrackPart.of(layout, slices, track, time) for track in tracks]
     return RangeSummary(
-        table=_table(found, slices, [part for part in parts if len(part.places)]),
+        table=_table(layout, slices, [part for part in parts if len(part.places)]),
         tracks=tuple(part.time(*time) for part in parts),
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Part:
+class _TrackPart:
     track: int
     places: NDArray[np.int64]
     start_ns: NDArray[np.int64]
-    """Within the area."""
+    """Clipped to the range."""
     end_ns: NDArray[np.int64]
     nests: bool
 
     @classmethod
-    def of(cls, found: Timeline, slices: Slices, track: int, time: tuple[int, int]) -> "_Part":
+    def of(
+        cls, layout: Timeline, slices: Slices, track: int, time: tuple[int, int]
+    ) -> "_TrackPart":
         rows = [_in_time(slices, row, time) for row in slices.rows_of(track)]
         none = np.zeros(0, dtype=np.int64)
         return cls(
@@ -90,7 +92,7 @@ class _Part:
             places=np.concatenate([none, *(row[0] for row in rows)]),
             start_ns=np.concatenate([none, *(row[1] for row in rows)]),
             end_ns=np.concatenate([none, *(row[2] for row in rows)]),
-            nests=found.tracks[track].kind in NESTED,
+            nests=layout.tracks[track].kind in NESTED,
         )
 
     def time(self, start_ns: int, end_ns: int) -> TrackTime:
@@ -107,53 +109,59 @@ _InRow = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def _in_time(slices: Slices, row: int, time: tuple[int, int]) -> _InRow:
-    """Return the slices of a row that are in the time, and from when to when they are."""
-    times, within = slices.times, in_time(slices, row, time)
-    places = np.arange(within.start, within.stop, dtype=np.int64)
+    """Return the slices of a row in the range, and their clipped starts and ends."""
+    times, inside = slices.times, in_time(slices, row, time)
+    places = np.arange(inside.start, inside.stop, dtype=np.int64)
     start_ns = times.start_ns[places]
     end_ns = start_ns + times.duration_ns(places)
     return places, np.maximum(start_ns, time[0]), np.minimum(end_ns, time[1])
 
 
-def _self_ns(slices: Slices, part: _Part) -> NDArray[np.float64]:
-    """Return the time of slices without those that they contain; NaN where slices do not nest."""
+def _self_ns(slices: Slices, part: _TrackPart) -> NDArray[np.float64]:
+    """Return the time of slices without their children; NaN if slices do not nest."""
     if not part.nests:
         return np.full(len(part.places), np.nan)
     order = np.argsort(part.places)
     parent = slices.parent[part.places]
-    at = order[np.searchsorted(part.places, parent, sorter=order).clip(max=len(order) - 1)]
-    inner = np.flatnonzero(part.places[at] == parent)  # a parent is in the area when its child is
-    at = at[inner]
-    within_ns = (part.end_ns - part.start_ns).astype(np.float64)
-    inner_ns = np.bincount(at, weights=within_ns[inner], minlength=len(part.places))
-    for place, rows in _crossing(slices, part, inner, at):
-        inner_ns[place] = intervals.duration_ns(
+    parent_index = order[
+        np.searchsorted(part.places, parent, sorter=order).clip(max=len(order) - 1)
+    ]
+    inner = np.flatnonzero(
+        part.places[parent_index] == parent
+    )  # a parent is in the area when its child is
+    parent_index = parent_index[inner]
+    inside_ns = (part.end_ns - part.start_ns).astype(np.float64)
+    inner_ns = np.bincount(parent_index, weights=inside_ns[inner], minlength=len(part.places))
+    for index, rows in _crossing(slices, part, inner, parent_index):
+        inner_ns[index] = intervals.duration_ns(
             intervals.union(part.start_ns[rows], part.end_ns[rows])
         )
-    left: NDArray[np.float64] = within_ns - inner_ns
+    left: NDArray[np.float64] = inside_ns - inner_ns
     return left
 
 
 def _crossing(
-    slices: Slices, part: _Part, inner: NDArray[np.int64], at: NDArray[np.int64]
+    slices: Slices, part: _TrackPart, inner: NDArray[np.int64], parent_index: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield slices whose children may overlap, since they lie in several rows, and the children."""
+    """Yield slices whose children lie in several rows, and so may overlap, with the children."""
     row = slices.row_of(part.places[inner])
     one_of_them = np.zeros(len(part.places), dtype=np.int64)
-    one_of_them[at] = row
+    one_of_them[parent_index] = row
     is_mixed = np.zeros(len(part.places), dtype=bool)
-    is_mixed[at[row != one_of_them[at]]] = True
-    chosen = np.flatnonzero(is_mixed[at])
-    chosen = chosen[np.argsort(at[chosen], kind="stable")]
-    places, first = np.unique(at[chosen], return_index=True)
-    if len(places):
-        yield from zip(places.tolist(), np.split(inner[chosen], first[1:]), strict=True)
+    is_mixed[parent_index[row != one_of_them[parent_index]]] = True
+    mixed = np.flatnonzero(is_mixed[parent_index])
+    mixed = mixed[np.argsort(parent_index[mixed], kind="stable")]
+    parents, first = np.unique(parent_index[mixed], return_index=True)
+    if len(parents):
+        yield from zip(parents.tolist(), np.split(inner[mixed], first[1:]), strict=True)
 
 
-def _table(found: Timeline, slices: Slices, parts: Sequence[_Part]) -> pd.DataFrame:
+def _table(layout: Timeline, slices: Slices, parts: Sequence[_TrackPart]) -> pd.DataFrame:
     places = np.concatenate([np.zeros(0, dtype=np.int64), *(part.places for part in parts)])
-    within = np.concatenate([np.zeros(0, dtype=np.int64), *(p.end_ns - p.start_ns for p in parts)])
-    own = np.concatenate([np.zeros(0), *(_self_ns(slices, part) for part in parts)])
+    inside_ns = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(p.end_ns - p.start_ns for p in parts)]
+    )
+    self_ns = np.concatenate([np.zeros(0), *(_self_ns(slices, part) for part in parts)])
     whole = slices.times.duration_ns(places)
     key = slices.name[places].astype(np.int64) * len(CATEGORIES) + slices.category[places]
     group, keys = pd.factorize(key, sort=True)
@@ -164,11 +172,11 @@ def _table(found: Timeline, slices: Slices, parts: Sequence[_Part]) -> pd.DataFr
     labels = list(CATEGORIES)
     table = pd.DataFrame(
         {
-            "name": np.array([found.names[each // len(labels)] for each in keys.tolist()], object),
-            "category": np.array([labels[each % len(labels)] for each in keys.tolist()], object),
+            "name": np.array([layout.names[key // len(labels)] for key in keys.tolist()], object),
+            "category": np.array([labels[key % len(labels)] for key in keys.tolist()], object),
             "slice_count": calls,
-            "total_ns": sums(within, group, count),
-            "self_ns": np.bincount(group, weights=own, minlength=count),
+            "total_ns": sums(inside_ns, group, count),
+            "self_ns": np.bincount(group, weights=self_ns, minlength=count),
             "mean_ns": sums(whole, group, count) / np.maximum(calls, 1),
             "max_ns": longest,
         }

@@ -1,9 +1,9 @@
-"""In which row of its track each slice lies: no two slices of a row overlap.
+"""Row of each slice in its track: no two slices of a row overlap.
 
-Calls of a thread nest, a child below what contains it. Ranges that cross have no such place: an
-annotation begins inside the function that opens it, and outlives that. The longer of two that cross
-is lifted: such ranges get rows of their own above all others of their thread. Slices that do not
-nest (kernels of a stream) get the first row that is free.
+Calls of a thread nest, a child below its parent. Ranges that cross do not nest: an annotation
+begins inside the function that opens it, and outlives that. The longer of two crossing ranges is
+lifted: such ranges get rows of their own above all others of their thread. Slices that do not nest
+(kernels of a stream) get the first free row.
 """
 
 import heapq
@@ -16,9 +16,9 @@ from stepscope.model import call_tree
 
 NONE = -1
 MOST_ROUNDS = 8
-"""How often ranges that cross are lifted; what crosses then does not nest at all."""
+"""Limit of rounds of lifting; ranges that still cross do not nest at all."""
 MOST_LIFTS = 3
-"""How often what is lifted is looked at in the same way."""
+"""Depth to which lifted ranges are nested the same way."""
 Numbers = NDArray[np.int64]
 Groups = NDArray[np.integer]
 Rows = NDArray[np.int32]
@@ -31,41 +31,45 @@ def nested_rows(
 ) -> tuple[Rows, Numbers]:
     """Return the row of each slice, and the innermost slice of its group that contains it, or -1.
 
-    What contains a slice lies above it, unless the slice was lifted.
+    A parent lies above its children, except above lifted ones.
     """
     order = call_tree.ordered(group, start_ns, end_ns)
-    given = group[order], start_ns[order], end_ns[order]
-    above, crossing = _first_above(*given)
-    row, is_lifted = _rows_below(given, above.copy(), _longer(given, *crossing))
+    calls = group[order], start_ns[order], end_ns[order]
+    above, crossing = _first_above(*calls)
+    row, is_lifted = _rows_below(calls, above.copy(), _longer(calls, *crossing))
     parent = np.empty_like(order)
     parent[order] = np.append(order, NONE)[above]
     rows: Rows = np.empty(len(order), dtype=np.int32)
     rows[order] = row
     if is_lifted.any():
         lifted = order[is_lifted]
-        own = group[lifted], start_ns[lifted], end_ns[lifted]
-        of_own = nested_rows(*own, lift=lift + 1)[0] if lift < MOST_LIFTS else free_rows(*own)
-        rows += _count_by_group(own[0], of_own, group)
-        rows[lifted] = of_own
+        lifted_calls = group[lifted], start_ns[lifted], end_ns[lifted]
+        lifted_rows = (
+            nested_rows(*lifted_calls, lift=lift + 1)[0]
+            if lift < MOST_LIFTS
+            else free_rows(*lifted_calls)
+        )
+        rows += _count_by_group(lifted_calls[0], lifted_rows, group)
+        rows[lifted] = lifted_rows
     return rows, parent
 
 
-def _count_by_group(group: Groups, row: Rows, of: Groups) -> Rows:
-    """Return how many rows there are in each slice's group."""
-    counts = np.zeros(int(of.max()) + 1, dtype=np.int32)
+def _count_by_group(group: Groups, row: Rows, queries: Groups) -> Rows:
+    """Return the number of rows in each query's group."""
+    counts = np.zeros(int(queries.max()) + 1, dtype=np.int32)
     np.maximum.at(counts, group, row + 1)
-    found: Rows = counts[of]
-    return found
+    counts_of: Rows = counts[queries]
+    return counts_of
 
 
 def _first_above(
     group: Groups, start_ns: Numbers, end_ns: Numbers
 ) -> tuple[Numbers, tuple[Numbers, Numbers]]:
-    """Return what contains each slice, and slices that cross, each before a later one.
+    """Return the parent of each slice, and pairs of slices that cross, each before a later one.
 
-    Slices are ordered as `call_tree.ordered` does. Each looks at the one before it, and climbs to
-    the first that does not end too early. Of those passed, one that ends behind the slice's start
-    crosses it; such a one may be passed unseen, which shows when rows are compared.
+    Slices are ordered as by `call_tree.ordered`. Each climbs from the slice before it to the first
+    that does not end too early. A slice on the way that ends after the start crosses it; a crossing
+    that is missed this way shows when rows are compared.
     """
     above: Numbers = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
     above[1:][group[1:] != group[:-1]] = NONE
@@ -83,18 +87,18 @@ def _first_above(
 
 
 def _climbed(above: Numbers, ends_ns: Numbers, needed_ns: Numbers, going: Numbers) -> Numbers:
-    """Let slices look one further up; return those that have to go on."""
+    """Move slices one parent up; return those that have to go on."""
     further = above[above[going]]
     above[going] = further
     return going[ends_ns[further] < needed_ns[going]]
 
 
-def _longer(given: tuple[Groups, Numbers, Numbers], one: Numbers, other: Numbers) -> Numbers:
+def _longer(calls: tuple[Groups, Numbers, Numbers], one: Numbers, other: Numbers) -> Numbers:
     """Return the longer of each two slices that cross, of equal ones the later.
 
-    Where one of them is taken already, the other may stay.
+    If one of them is taken already, the other may stay.
     """
-    _, start_ns, end_ns = given
+    _, start_ns, end_ns = calls
     order = np.lexsort((other, one))
     one, other = one[order], other[order]
     is_longer = end_ns[one] - start_ns[one] > end_ns[other] - start_ns[other]
@@ -108,10 +112,10 @@ def _longer(given: tuple[Groups, Numbers, Numbers], one: Numbers, other: Numbers
 
 
 def _rows_below(
-    given: tuple[Groups, Numbers, Numbers], above: Numbers, lifted: Numbers
+    calls: tuple[Groups, Numbers, Numbers], above: Numbers, lifted: Numbers
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """Return rows without those slices that have to be lifted, and which these are."""
-    group, start_ns, end_ns = given
+    """Return rows without the slices that must be lifted, and which slices these are."""
+    group, start_ns, end_ns = calls
     ends_ns = np.append(end_ns, LATEST)
     needed_ns = end_ns + (end_ns <= start_ns)
     is_lifted = np.zeros(len(group), dtype=bool)
@@ -123,7 +127,7 @@ def _rows_below(
         while len(going):
             going = _climbed(above, ends_ns, needed_ns, going)
         depth = _depth(above, is_lifted)
-        lifted = _longer(given, *_crossing(given, depth))
+        lifted = _longer(calls, *_crossing(calls, depth))
         if not len(lifted):
             return depth.astype(np.int32), is_lifted
     is_lifted |= np.isin(group, np.unique(group[lifted]))
@@ -131,25 +135,22 @@ def _rows_below(
 
 
 def _lift(group: Groups, above: Numbers, ends_ns: Numbers, lifted: Numbers) -> None:
-    """Let nothing be under these: what was looks at the slice before them instead."""
+    """Remove these slices as parents: their children move to the slice before them."""
     ends_ns[lifted] = np.iinfo(np.int64).min
     is_first = (lifted == 0) | (group[lifted] != group[lifted - 1])
     above[lifted] = np.where(is_first, NONE, lifted - 1)
 
 
 def _depth(above: Numbers, is_lifted: NDArray[np.bool_]) -> Numbers:
-    """Return how many slices are above each that is not lifted; -1 for those that are.
-
-    Nothing is below what is lifted, so that it may count as anything.
-    """
+    """Return the number of slices above each slice, -1 for lifted ones (which have none below)."""
     depth = call_tree.depth_of(above)
     depth[is_lifted] = NONE
     return depth
 
 
-def _crossing(given: tuple[Groups, Numbers, Numbers], depth: Numbers) -> tuple[Numbers, Numbers]:
-    """Return neighbours of a depth that overlap; slices that are not there have depth -1."""
-    group, start_ns, end_ns = given
+def _crossing(calls: tuple[Groups, Numbers, Numbers], depth: Numbers) -> tuple[Numbers, Numbers]:
+    """Return neighbours of one depth that overlap; lifted slices have depth -1."""
+    group, start_ns, end_ns = calls
     is_narrow = not len(depth) or depth.max() <= np.iinfo(np.int16).max
     narrow = depth.astype(np.int16) if is_narrow else depth
     order = np.argsort(narrow, kind="stable")
@@ -162,19 +163,19 @@ def _crossing(given: tuple[Groups, Numbers, Numbers], depth: Numbers) -> tuple[N
 
 
 def free_rows(group: Groups, start_ns: Numbers, end_ns: Numbers) -> Rows:
-    """Return the first row of its group that is free when each slice begins."""
+    """Return the first row of its group that is free at the start of each slice."""
     order = np.lexsort((end_ns, start_ns, group))
-    where, start, end = group[order], start_ns[order], end_ns[order]
+    groups, start, end = group[order], start_ns[order], end_ns[order]
     rows: Rows = np.zeros(len(order), dtype=np.int32)
-    for first, last in _knots(where, start, end):
+    for first, last in _clusters(groups, start, end):
         rows[first:last] = _free_in_turn(start[first:last], end[first:last])
-    found = np.empty_like(rows)
-    found[order] = rows
-    return found
+    in_input_order = np.empty_like(rows)
+    in_input_order[order] = rows
+    return in_input_order
 
 
-def _knots(group: Groups, start_ns: Numbers, end_ns: Numbers) -> list[tuple[int, int]]:
-    """Return the longest stretches in which every slice overlaps another of them, and no other."""
+def _clusters(group: Groups, start_ns: Numbers, end_ns: Numbers) -> list[tuple[int, int]]:
+    """Return the ranges of slices that overlap each other, and no slice outside."""
     if not len(group):
         return []
     is_first = np.append(True, group[1:] != group[:-1])
@@ -182,12 +183,12 @@ def _knots(group: Groups, start_ns: Numbers, end_ns: Numbers) -> list[tuple[int,
     begins[1:] |= start_ns[1:] >= _latest_end_ns(is_first, end_ns)[:-1]
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(group))
-    knots = last - first > 1
-    return list(zip(first[knots].tolist(), last[knots].tolist(), strict=True))
+    is_cluster = last - first > 1
+    return list(zip(first[is_cluster].tolist(), last[is_cluster].tolist(), strict=True))
 
 
 def _latest_end_ns(is_first: NDArray[np.bool_], end_ns: Numbers) -> Numbers:
-    """Return the latest end so far within each group."""
+    """Return the latest end so far in each group."""
     latest = np.empty_like(end_ns)
     bounds = [*np.flatnonzero(is_first).tolist(), len(end_ns)]
     for begin, end in pairwise(bounds):
@@ -196,7 +197,7 @@ def _latest_end_ns(is_first: NDArray[np.bool_], end_ns: Numbers) -> Numbers:
 
 
 def _free_in_turn(start_ns: Numbers, end_ns: Numbers) -> list[int]:
-    """Return each slice's row, going through them in time's order."""
+    """Return each slice's first free row; slices are ordered by time."""
     running: list[tuple[int, int]] = []
     unused: list[int] = []
     rows = []

@@ -1,4 +1,6 @@
-"""What a slice is, as the timeline colours it: a small code a slice."""
+"""Category of each slice, which sets its colour: a small code."""
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ CATEGORIES: dict[str, str] = {
     "other": "Other",
     **{f"idle-{cause}": f"Idle: {label}" for cause, (label, _) in CAUSES.items()},
 }
-"""Category id to label; a slice's code is the place here."""
+"""Category id to label, in the order of the codes."""
 CODES = {category: code for code, category in enumerate(CATEGORIES)}
 OF_KIND = {
     Kind.OPERATOR: "cpu",
@@ -42,26 +44,33 @@ OF_KIND = {
 
 
 def category_codes(source: Source, rows: Rows, *, is_step: bool = False) -> NDArray[np.uint8]:
-    """Return the category of each of these events; on the track of the steps they are steps."""
+    """Return the category of each of these events; events of the step track are steps."""
     if is_step:
         return np.full(len(rows), CODES["step"], dtype=np.uint8)
     of_kind = np.full(max(Kind) + 1, CODES["other"], dtype=np.uint8)
     for kind, category in OF_KIND.items():
         of_kind[int(kind)] = CODES[category]
     kinds = source.kinds[rows]
-    found = of_kind[kinds]
-    _put(source, rows, found, (Kind.ANNOTATION, LOADING.search, "dataloader"))
-    _put(source, rows, found, (Kind.KERNEL, source.dialect.collective.search, "communication"))
-    return found
+    codes = of_kind[kinds]
+    _set_category(source, rows, codes, (Kind.ANNOTATION, LOADING.search, "dataloader"))
+    _set_category(
+        source, rows, codes, (Kind.KERNEL, source.dialect.collective.search, "communication")
+    )
+    return codes
 
 
-def _put(source: Source, rows: Rows, found: NDArray[np.uint8], what: tuple) -> None:  # type: ignore[type-arg]
-    """Put events of a kind whose names say more into a category of their own."""
-    kind, says_more, category = what
-    mine = np.flatnonzero(source.kinds[rows] == int(kind))
-    codes = source.columns.name[rows[mine]]
+def _set_category(
+    source: Source,
+    rows: Rows,
+    result: NDArray[np.uint8],
+    special: tuple[Kind, Callable[[str], object], str],
+) -> None:
+    """Change the category of the events of a kind whose names match."""
+    kind, matches, category = special
+    rows_of_kind = np.flatnonzero(source.kinds[rows] == int(kind))
+    codes = source.columns.name[rows[rows_of_kind]]
     strings = source.columns.strings
-    is_wanted = np.zeros(len(strings) + 1, dtype=bool)  # the last is of events without a name
+    is_match = np.zeros(len(strings) + 1, dtype=bool)  # the last is of events without a name
     for code in np.unique(codes[codes >= 0]).tolist():
-        is_wanted[code] = bool(says_more(strings[code]))
-    found[mine[is_wanted[codes]]] = CODES[category]
+        is_match[code] = bool(matches(strings[code]))
+    result[rows_of_kind[is_match[codes]]] = CODES[category]

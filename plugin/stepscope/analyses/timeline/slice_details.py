@@ -1,11 +1,13 @@
-"""All that is known of one slice."""
+"""Details of one slice: its callers, arguments, stack, module, step and linked events."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.timeline.event_arguments import Value, arguments_of
+from stepscope.analyses.core.event_references import FRAME
+from stepscope.analyses.host.module_names import LIGHTNING_MODULE, TORCH_MODULE
 from stepscope.analyses.timeline.linked_slices import (
     LinkedEvents,
     launched,
@@ -13,14 +15,8 @@ from stepscope.analyses.timeline.linked_slices import (
     linked_events,
     passes,
 )
+from stepscope.analyses.timeline.slice_categories import CODES
 from stepscope.analyses.timeline.slice_neighbors import around, children, duration_ns
-from stepscope.analyses.timeline.slice_stack import (
-    Origin,
-    StackFrame,
-    module_of,
-    operator_of,
-    stack_of,
-)
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.dialects import Kind
 from stepscope.model import intervals
@@ -28,18 +24,33 @@ from stepscope.model.trace import Trace
 
 NONE = -1
 NESTED_TRACKS = frozenset({"thread", "annotations"})
+CALL_STACK = "Call stack"
+Origin = Literal["itself", "launch", "forward", ""]
+"""Owner of a stack: the slice, the call that launched it, or its forward operator."""
+Value = str | int | float
+
+
+@dataclass(frozen=True)
+class StackFrame:
+    """One function of a stack."""
+
+    function: str
+    file: str
+    """Empty for a built-in function."""
+    line: int
+    """0 if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Details:
-    """What is known of a slice; other slices are told by their events."""
+    """Details of a slice; other slices are given by their events."""
 
-    place: int
+    index: int
     parents: list[int]
     """Slices that contain it, the outermost first."""
     child_count: int
     self_ns: int | None
-    """Without the slices in the next row; None where slices do not nest."""
+    """Without the slices in the next row; None if slices do not nest."""
     arguments: list[tuple[str, Value]]
     stack: list[StackFrame]
     stack_of: Origin
@@ -47,91 +58,62 @@ class Details:
     operator: int
     """The innermost operator around it or its launch, as an event; -1: none."""
     step: int | None
-    """Of the host, or of the launch: the step's number."""
+    """Number of the step of the host, or of the launch."""
     device_ns: int | None
-    """Of what it launched, with what it called; None for what launches nothing."""
+    """Device time that it launched, including its callees; None if it launched nothing."""
     links: list[LinkedEvents]
 
 
 def details(trace: Trace, event: int) -> Details:
-    """Return what is known of an event's slice.
+    """Return the details of an event's slice.
 
     Raises:
         UnknownNameError: the event is none of the timeline's slices.
     """
-    found = timeline(trace)
-    place = found.slice_index(event)
-    track = found.tracks[track_of(found, place)]
-    nests = track.kind in NESTED_TRACKS
-    within = children(found.slices, place)
+    layout = timeline(trace)
+    index = layout.slice_index(event)
+    nests = layout.tracks[track_of(layout, index)].kind in NESTED_TRACKS
+    inner = children(layout.slices, index)
     call, owner = launched_by(trace, event)
-    cause = int(found.slice_of_event[call]) if call != NONE else place
-    frames, origin = _stack(trace, found, place, cause)
-    inner = operator_of(found, cause)
+    cause = int(layout.slice_of_event[call]) if call != NONE else index
+    frames, origin = _stack(trace, layout, index, cause)
+    operator = _operator_of(layout, cause)
     return Details(
-        place=place,
-        parents=around(found.slices, place),
-        child_count=len(within),
-        self_ns=_self_ns(found, place, within) if nests else None,
-        arguments=arguments_of(trace, event),
+        index=index,
+        parents=around(layout.slices, index),
+        child_count=len(inner),
+        self_ns=_self_ns(layout, index, inner) if nests else None,
+        arguments=_arguments(trace, event),
         stack=frames,
         stack_of=origin,
-        module=module_of(found, cause) or _module_of_forward(trace, found, event),
-        operator=int(found.slices.event[inner]) if inner != NONE else owner,
-        step=_step(found, cause),
+        module=_module_of(layout, cause) or _module_of_forward(trace, layout, event),
+        operator=int(layout.slices.event[operator]) if operator != NONE else owner,
+        step=_step(layout, cause),
         device_ns=_device_ns(trace, event),
-        links=[each for each in linked_events(trace, event) if len(each.events)],
+        links=[link for link in linked_events(trace, event) if len(link.events)],
     )
 
 
-def track_of(found: Timeline, place: int) -> int:
-    """Return the track that a slice lies on."""
-    row = int(found.slices.row_of(np.array([place]))[0])
-    return int(found.slices.row_track[row])
+def track_of(layout: Timeline, index: int) -> int:
+    """Return the track of a slice."""
+    row = int(layout.slices.row_of(np.array([index]))[0])
+    return int(layout.slices.row_track[row])
 
 
-def _self_ns(found: Timeline, place: int, within: NDArray[np.int64]) -> int:
-    """Return what is left of a slice; those that it contains may cross each other."""
-    times = found.slices.times
-    start_ns = times.start_ns[within]
-    inner = intervals.union(start_ns, start_ns + times.duration_ns(within))
-    return duration_ns(found.slices, place) - intervals.duration_ns(inner)
+def _self_ns(layout: Timeline, index: int, inner: NDArray[np.int64]) -> int:
+    """Return a slice's time without its children, which may cross each other."""
+    times = layout.slices.times
+    start_ns = times.start_ns[inner]
+    covered = intervals.union(start_ns, start_ns + times.duration_ns(inner))
+    return duration_ns(layout.slices, index) - intervals.duration_ns(covered)
 
 
-def _stack(
-    trace: Trace, found: Timeline, place: int, cause: int
-) -> tuple[list[StackFrame], Origin]:
-    own = stack_of(trace, found, cause)
-    if own:
-        return own, "itself" if cause == place else "launch"
-    forward = _forward(trace, int(found.slices.event[cause]))
-    if forward == NONE or found.slice_of_event[forward] == NONE:
-        return [], ""
-    others = stack_of(trace, found, int(found.slice_of_event[forward]))
-    return others, "forward" if others else ""
-
-
-def _forward(trace: Trace, event: int) -> int:
-    """Return the forward operator that a host event is the backward of, or -1."""
-    if trace.source.kinds[event] != int(Kind.OPERATOR):
-        return NONE
-    return passes(trace, event)[0]
-
-
-def _module_of_forward(trace: Trace, found: Timeline, event: int) -> str:
-    _, owner = launched_by(trace, event)
-    forward = _forward(trace, owner if owner != NONE else event)
-    place = int(found.slice_of_event[forward]) if forward != NONE else NONE
-    return module_of(found, place) if place != NONE else ""
-
-
-def _step(found: Timeline, cause: int) -> int | None:
-    start_ns = int(found.slices.times.start_ns[cause])
-    steps = found.steps
-    within = np.flatnonzero(
-        (steps["start_ns"].to_numpy() <= start_ns) & (start_ns < steps["end_ns"].to_numpy())
-    )
-    return int(steps["number"].to_numpy()[within[-1]]) if len(within) else None
+def _step(layout: Timeline, cause: int) -> int | None:
+    start_ns = int(layout.slices.times.start_ns[cause])
+    steps = layout.steps
+    starts_ns, ends_ns = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    rows = np.flatnonzero((starts_ns <= start_ns) & (start_ns < ends_ns))
+    return int(steps["number"].to_numpy()[rows[-1]]) if len(rows) else None
 
 
 def _device_ns(trace: Trace, event: int) -> int | None:
@@ -139,3 +121,100 @@ def _device_ns(trace: Trace, event: int) -> int | None:
     if not len(events):
         return None
     return int(np.maximum(trace.columns.duration_ns[events], 0).sum())
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _arguments(trace: Trace, event: int) -> list[tuple[str, Value]]:
+    """Return an event's arguments in the order of their first occurrence in the file."""
+    values = ((key, _argument(trace, event, key)) for key in trace.columns.arguments)
+    return [(key, value) for key, value in values if value is not None]
+
+
+def _argument(trace: Trace, event: int, key: str) -> Value | None:
+    column = trace.columns.arguments.get(key)
+    if column is None:
+        return None
+    row = int(column.rows.searchsorted(np.int32(event)))  # of their type, or all are converted
+    if row == len(column.rows) or int(column.rows[row]) != event:
+        return None
+    value: Value = column.values[row].item()
+    return value if column.texts is None else column.texts[int(value)]
+
+
+# --- stack, module and operator -------------------------------------------------------------------
+
+
+def _stack(
+    trace: Trace, layout: Timeline, index: int, cause: int
+) -> tuple[list[StackFrame], Origin]:
+    frames = _stack_of(trace, layout, cause)
+    if frames:
+        return frames, "itself" if cause == index else "launch"
+    forward = _forward(trace, int(layout.slices.event[cause]))
+    if forward == NONE or layout.slice_of_event[forward] == NONE:
+        return [], ""
+    frames = _stack_of(trace, layout, int(layout.slice_of_event[forward]))
+    return frames, "forward" if frames else ""
+
+
+def _stack_of(trace: Trace, layout: Timeline, index: int) -> list[StackFrame]:
+    """Return the Python functions around a slice, the outermost first.
+
+    Without recorded functions, it is the stack argument of the event or of a slice around it.
+    """
+    outer = around(layout.slices, index)
+    python = CODES["python"]
+    calls = [call for call in outer if int(layout.slices.category[call]) == python]
+    if calls:
+        return [_frame(_name(layout, call)) for call in calls]
+    if CALL_STACK not in trace.columns.arguments:
+        return []
+    for owner in (index, *reversed(outer)):
+        text = _argument(trace, int(layout.slices.event[owner]), CALL_STACK)
+        if text:
+            return [_frame(line) for line in reversed(str(text).split(";")) if line]
+    return []
+
+
+def _frame(name: str) -> StackFrame:
+    match = FRAME.match(name)
+    if match is None:
+        return StackFrame(name, "", 0)
+    return StackFrame(match["function"], match["path"], int(match["line"]))
+
+
+def _name(layout: Timeline, index: int) -> str:
+    return layout.names[int(layout.slices.name[index])]
+
+
+def _forward(trace: Trace, event: int) -> int:
+    """Return the forward operator of a backward operator, or -1."""
+    if trace.source.kinds[event] != int(Kind.OPERATOR):
+        return NONE
+    return passes(trace, event)[0]
+
+
+def _module_of(layout: Timeline, index: int) -> str:
+    """Return the innermost module at or around a slice, or ""."""
+    for call in (index, *reversed(around(layout.slices, index))):
+        name = _name(layout, call)
+        match = TORCH_MODULE.match(name) or LIGHTNING_MODULE.match(name)
+        if match is not None:
+            return match["name"]
+    return ""
+
+
+def _module_of_forward(trace: Trace, layout: Timeline, event: int) -> str:
+    _, owner = launched_by(trace, event)
+    forward = _forward(trace, owner if owner != NONE else event)
+    index = int(layout.slice_of_event[forward]) if forward != NONE else NONE
+    return _module_of(layout, index) if index != NONE else ""
+
+
+def _operator_of(layout: Timeline, index: int) -> int:
+    """Return the innermost operator around a slice, or -1."""
+    outer = reversed(around(layout.slices, index))
+    codes = layout.slices.category
+    return next((call for call in outer if int(codes[call]) == CODES["cpu"]), NONE)

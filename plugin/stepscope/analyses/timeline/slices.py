@@ -1,4 +1,4 @@
-"""All slices of some tracks, row after row: what tiles are cut from."""
+"""All slices of some tracks, row after row: the source of tiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from stepscope.analyses.timeline.detail_levels import Level, Times, levels
 
 MOST_ROWS = 1000
-"""Rows of one track that are kept: what lies deeper is counted, not drawn."""
+"""Limit of rows per track: deeper slices are counted, not drawn."""
 LATEST_NS = 2**53 - 1
-"""What JSON's numbers hold exactly: 104 days. What ends later is drawn until then."""
+"""Largest number that JSON holds exactly: 104 days. Later ends are drawn until then."""
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnsortedSlices:
-    """Slices with their place, in any order; those of a row in time's order."""
+    """Slices with their track and row; those of a row are ordered by time."""
 
     track: NDArray[np.int32]
     row: NDArray[np.int32]
     parent: Numbers
-    """Which of them contains each, the innermost; -1: none, or they do not nest."""
+    """Index of the innermost slice that contains each; -1: none, or they do not nest."""
     event: NDArray[np.uint32]
-    """The place in the file; `NO_EVENT` where it is none of the file's."""
+    """Index in the file; `NO_EVENT` for slices without an event."""
     start_ns: Numbers
     end_ns: Numbers
     name: NDArray[np.int32]
@@ -49,18 +49,18 @@ class Slices:
     levels: tuple[Level, ...]
 
     def __len__(self) -> int:
-        """Return how many slices there are."""
+        """Return the number of slices."""
         return len(self.event)
 
     def rows_of(self, track: int) -> range:
-        """Return which rows are a track's."""
+        """Return the rows of a track."""
         low, high = np.searchsorted(self.row_track, [track, track + 1]).tolist()
         return range(low, high)
 
-    def row_of(self, places: NDArray[np.integer]) -> Numbers:
-        """Return the row that each slice lies in."""
-        found: Numbers = np.searchsorted(self.times.row_first, places, side="right") - 1
-        return found
+    def row_of(self, indices: NDArray[np.integer]) -> Numbers:
+        """Return the row of each slice."""
+        rows: Numbers = np.searchsorted(self.times.row_first, indices, side="right") - 1
+        return rows
 
 
 NO_EVENT = 2**32 - 1
@@ -68,7 +68,7 @@ NONE = -1
 
 
 def clipped(start_ns: Numbers, duration_ns: Numbers) -> tuple[Numbers, Numbers]:
-    """Return starts and ends within what can be drawn: nothing is before 0, or lasts for ever."""
+    """Return starts and ends inside the drawable range: from 0 to `LATEST_NS`."""
     if len(start_ns) and start_ns.min() >= 0 and duration_ns.min() >= 0:
         end = start_ns + duration_ns  # of sums beyond 64 bits one is below its start
         if end.max() <= LATEST_NS and end.min() >= 0 and duration_ns.max() <= LATEST_NS:
@@ -79,7 +79,7 @@ def clipped(start_ns: Numbers, duration_ns: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def sort_slices(parts: Sequence[UnsortedSlices]) -> Slices:
-    """Put slices in order; those in rows too deep are left out."""
+    """Return the slices in order, without those in too deep rows."""
     placed = _joined(parts)
     first_row = np.append(0, np.cumsum(row_counts(placed.track, placed.row)))
     row = first_row[placed.track] + placed.row
@@ -99,7 +99,7 @@ def sort_slices(parts: Sequence[UnsortedSlices]) -> Slices:
         row_track=track[: len(used)].astype(np.int32),
         row_number=(used - first_row[track[: len(used)]]).astype(np.int32),
         times=times,
-        parent=_places(placed.parent, order),
+        parent=_new_indices(placed.parent, order),
         event=placed.event[order],
         name=placed.name[order],
         category=placed.category[order],
@@ -108,7 +108,7 @@ def sort_slices(parts: Sequence[UnsortedSlices]) -> Slices:
 
 
 def row_counts(track: NDArray[np.integer], row: NDArray[np.integer]) -> Numbers:
-    """Return how many rows each track has, of those numbered below `MOST_ROWS`."""
+    """Return the number of rows of each track, up to `MOST_ROWS`."""
     if not len(track):
         return np.zeros(0, dtype=np.int64)
     key = track.astype(np.int64) * MOST_ROWS + np.minimum(row, MOST_ROWS - 1)
@@ -118,25 +118,25 @@ def row_counts(track: NDArray[np.integer], row: NDArray[np.integer]) -> Numbers:
     return counts
 
 
-def _places(parent: Numbers, order: Numbers) -> NDArray[np.int32]:
-    """Return what was said of slices by their numbers, by their places in an order."""
-    place = np.full(len(order) + 1, NONE, dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    found: NDArray[np.int32] = place[parent[order]]
-    return found
+def _new_indices(parent: Numbers, order: Numbers) -> NDArray[np.int32]:
+    """Return parents, given by their indices before sorting, by those after it."""
+    index_of = np.full(len(order) + 1, NONE, dtype=np.int32)
+    index_of[order] = np.arange(len(order), dtype=np.int32)
+    indices: NDArray[np.int32] = index_of[parent[order]]
+    return indices
 
 
 def _joined(parts: Sequence[UnsortedSlices]) -> UnsortedSlices:
-    kept = [(part, np.flatnonzero(part.row < MOST_ROWS)) for part in parts]
+    shallow = [(part, np.flatnonzero(part.row < MOST_ROWS)) for part in parts]
 
     def column(name: str, dtype: type[np.generic]) -> NDArray[Any]:
-        found = [_chosen(getattr(part, name), rows) for part, rows in kept]
-        return np.concatenate([np.zeros(0, dtype=dtype), *found])
+        columns = [_selected(getattr(part, name), rows) for part, rows in shallow]
+        return np.concatenate([np.zeros(0, dtype=dtype), *columns])
 
     return UnsortedSlices(
         track=column("track", np.int32),
         row=column("row", np.int32),
-        parent=_parents(kept),
+        parent=_parents(shallow),
         event=column("event", np.uint32),
         start_ns=column("start_ns", np.int64),
         end_ns=column("end_ns", np.int64),
@@ -145,17 +145,17 @@ def _joined(parts: Sequence[UnsortedSlices]) -> UnsortedSlices:
     )
 
 
-def _chosen(values: NDArray[Any], rows: Numbers) -> NDArray[Any]:
+def _selected(values: NDArray[Any], rows: Numbers) -> NDArray[Any]:
     return values if len(rows) == len(values) else values[rows]
 
 
-def _parents(kept: Sequence[tuple[UnsortedSlices, Numbers]]) -> Numbers:
-    """Return the parents as numbers among all that are kept; one that is not is nobody's."""
-    found = [np.zeros(0, dtype=np.int64)]
+def _parents(shallow: Sequence[tuple[UnsortedSlices, Numbers]]) -> Numbers:
+    """Return the parents as indices into all shallow slices; -1 for a deeper parent."""
+    parents = [np.zeros(0, dtype=np.int64)]
     first = 0
-    for part, rows in kept:
+    for part, rows in shallow:
         number = np.full(len(part.row) + 1, NONE, dtype=np.int64)
         number[rows] = np.arange(first, first + len(rows))
-        found.append(number[part.parent[rows]])
+        parents.append(number[part.parent[rows]])
         first += len(rows)
-    return np.concatenate(found)
+    return np.concatenate(parents)

@@ -1,9 +1,9 @@
-"""What a piece of the timeline shows at a grain: wide slices themselves, short ones by pixel.
+"""A tile of the timeline at a level of detail: wide slices themselves, short ones merged by pixel.
 
 A tile is `TILE_PIXELS` pixels of 2^level ns wide. A slice of a pixel or more is shown itself, in
-every tile that it reaches into. Shorter ones are shown where they begin, those of one pixel
-together: as many as they are, busy for as long as they are, under the name of the longest. So the
-counts of all tiles together are the slices, but for wide ones that reach over an edge.
+every tile that it overlaps. Shorter slices are shown in the pixel where they begin, merged with the
+others there: with their count, their busy time, and the name of the longest. So the counts of all
+tiles sum to the number of slices, except for wide ones that cross an edge.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,31 +18,31 @@ from stepscope.base.errors import UsageError
 
 TILE_PIXELS = 1024
 MOST_ITEMS = 250_000
-"""Of one answer. Rows that would bring more are left out, and counted."""
+"""Limit of items per response. Rows beyond it are left out, and counted."""
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tile:
-    """Some rows of a tile; arrays are parallel, and in the order of the rows, then of time."""
+    """Some rows of a tile; arrays are parallel, in the order of the rows, then of time."""
 
     level: int
     number: int
     rows: tuple[tuple[int, int, int], ...]
-    """Track, row in it, and how many items it has; rows without any are left out."""
+    """Track, row in it, and number of items; rows without any are left out."""
     left_out_row_count: int
     start_ns: Numbers
     end_ns: Numbers
-    """Of merged slices the last one's end."""
+    """The last one's end for merged slices."""
     busy_ns: Numbers
-    """For how long any of them ran."""
+    """Time in which any of them ran."""
     count: Numbers
     longest: Numbers
     """The longest slice."""
 
     @property
     def first_ns(self) -> int:
-        """When the tile begins."""
+        """Start of the tile."""
         return min(self.number * TILE_PIXELS << self.level, LATEST_NS + 1)
 
 
@@ -59,7 +59,7 @@ def tile(slices: Slices, tracks: Iterable[int], level: int, number: int) -> Tile
 
 
 def require(level: int, number: int) -> tuple[int, int]:
-    """Return when a tile begins and ends; one behind all time is empty.
+    """Return start and end of a tile; one after `LATEST_NS` is empty.
 
     Raises:
         UsageError: there is no such level, or the tile's number is negative.
@@ -80,15 +80,15 @@ def require(level: int, number: int) -> tuple[int, int]:
 def _ranges(
     slices: Slices, rows: Sequence[int], level: int, time: tuple[int, int]
 ) -> tuple[Numbers, Numbers]:
-    """Return the first slice of each row in the tile, and the one behind the last."""
+    """Return the first slice of each row in the tile, and the end of its range."""
     times = slices.times
     first = times.row_first.tolist()
     bounds = np.array(time, dtype=np.int64)
-    found = np.empty((len(rows), 2), dtype=np.int64)
-    for place, row in enumerate(rows):
+    ranges = np.empty((len(rows), 2), dtype=np.int64)
+    for number, row in enumerate(rows):
         begin = first[row]
-        found[place] = np.searchsorted(times.start_ns[begin : first[row + 1]], bounds) + begin
-    low, high = found[:, 0], found[:, 1]
+        ranges[number] = np.searchsorted(times.start_ns[begin : first[row + 1]], bounds) + begin
+    low, high = ranges[:, 0], ranges[:, 1]
     before = np.flatnonzero(low > times.row_first[rows]) if len(rows) else low
     last = low[before] - 1
     duration_ns = times.duration_ns(last)
@@ -98,17 +98,20 @@ def _ranges(
 
 
 def _of_items(
-    slices: Slices, rows: Sequence[int], ranges: tuple[Numbers, Numbers], where: tuple[int, int]
+    slices: Slices,
+    rows: Sequence[int],
+    ranges: tuple[Numbers, Numbers],
+    level_and_number: tuple[int, int],
 ) -> Tile:
-    (low, high), (level, number) = ranges, where
-    times, kept = slices.times, finest_above(slices.levels, level)
-    if kept is not None:
+    (low, high), (level, number) = ranges, level_and_number
+    times, coarse = slices.times, finest_above(slices.levels, level)
+    if coarse is not None:
         # of their type: all items would be converted
-        low, high = (kept.first.searchsorted(each.astype(np.int32)) for each in (low, high))
+        low, high = (coarse.first.searchsorted(bound.astype(np.int32)) for bound in (low, high))
     items, counts = _concatenated(low, high)
-    first = items if kept is None else kept.first[items]
-    behind = items + 1 if kept is None else kept.first[items + 1]
-    longest = items if kept is None else kept.longest[items]
+    first = items if coarse is None else coarse.first[items]
+    behind = items + 1 if coarse is None else coarse.first[items + 1]
+    longest = items if coarse is None else coarse.longest[items]
     duration_ns = times.duration_ns(longest)
     begins = new_items(times.start_ns[first] >> level, duration_ns >> level > 0)
     row_begins = np.cumsum(counts) - counts
@@ -117,12 +120,12 @@ def _of_items(
     in_row = np.add.reduceat(begins, row_begins[counts > 0]) if len(at) else counts[:0]
     last = np.append(at[1:] - 1, len(begins) - 1)[: len(at)]
     head, tail = first[at], behind[last]
-    chosen = [rows[place] for place in np.flatnonzero(counts).tolist()]
+    nonempty = [rows[number] for number in np.flatnonzero(counts).tolist()]
     return _bounded(
         Tile(
             level=level,
             number=number,
-            rows=tuple(_named(slices, chosen, in_row)),
+            rows=tuple(_named(slices, nonempty, in_row)),
             left_out_row_count=0,
             start_ns=times.start_ns[head],
             end_ns=times.start_ns[tail - 1] + times.duration_ns(tail - 1),
@@ -134,7 +137,7 @@ def _of_items(
 
 
 def _concatenated(low: Numbers, high: Numbers) -> tuple[Numbers, Numbers]:
-    """Return all places of the ranges, and how many are in each."""
+    """Return all indices of the ranges, and the number in each."""
     counts = np.maximum(high - low, 0)
     before = np.cumsum(counts) - counts
     places: Numbers = np.arange(counts.sum(), dtype=np.int64) + np.repeat(low - before, counts)
@@ -149,17 +152,17 @@ def _named(
 
 
 def _bounded(whole: Tile) -> Tile:
-    """Leave out the last rows of a tile that holds too much."""
+    """Return the tile without its last rows if it holds too many items."""
     if len(whole.start_ns) <= MOST_ITEMS:
         return whole
     behind = np.cumsum([count for _, _, count in whole.rows])
-    kept = int(np.searchsorted(behind, MOST_ITEMS, side="right"))
-    count = int(behind[kept - 1]) if kept else 0
+    row_limit = int(np.searchsorted(behind, MOST_ITEMS, side="right"))
+    count = int(behind[row_limit - 1]) if row_limit else 0
     return Tile(
         level=whole.level,
         number=whole.number,
-        rows=whole.rows[:kept],
-        left_out_row_count=len(whole.rows) - kept,
+        rows=whole.rows[:row_limit],
+        left_out_row_count=len(whole.rows) - row_limit,
         start_ns=whole.start_ns[:count],
         end_ns=whole.end_ns[:count],
         busy_ns=whole.busy_ns[:count],

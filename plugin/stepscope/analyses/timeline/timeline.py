@@ -1,4 +1,4 @@
-"""The timeline of a recording: its tracks, and the slices on them; made once a recording."""
+"""The timeline of a trace: its tracks, and the slices on them; computed once per trace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +20,7 @@ from stepscope.analyses.timeline.slices import (
     sort_slices,
 )
 from stepscope.analyses.timeline.track_events import TrackEvents, step_events, track_events
-from stepscope.analyses.timeline.track_names import thread_names
-from stepscope.analyses.timeline.tracks import Track, numbered
+from stepscope.analyses.timeline.tracks import Track, numbered, thread_names
 from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
@@ -35,20 +34,20 @@ _lock = Lock()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Timeline:
-    """A recording's tracks and slices."""
+    """A trace's tracks and slices."""
 
     tracks: tuple[Track, ...]
     slices: Slices
     slice_of_event: NDArray[np.int32]
-    """Each event's slice; -1 where it has none."""
+    """Each event's slice; -1 if it has none."""
     names: tuple[str, ...]
-    """Distinct names of slices; `Slices.name` is the place here, those of idle causes behind."""
+    """Distinct names of slices, indexed by `Slices.name`; then those of idle causes."""
     steps: pd.DataFrame
     """As `frames.steps`."""
     end_ns: int
-    """When the last slice ends."""
+    """End of the last slice."""
     too_deep_count: int
-    """Slices that lie more than `MOST_ROWS` rows deep, and are not drawn."""
+    """Slices more than `MOST_ROWS` rows deep, which are not drawn."""
 
     def track(self, number: int) -> Track:
         """Return a track.
@@ -66,27 +65,27 @@ class Timeline:
 
         Raises:
             UnknownNameError: there is no such event.
-            MissingDataError: it is none of the timeline's slices.
+            MissingDataError: it has no slice on the timeline.
         """
         if not 0 <= event < len(self.slice_of_event):
             msg = f"there is no event {event}; there are {len(self.slice_of_event)}"
             raise UnknownNameError(msg)
-        place = int(self.slice_of_event[event])
-        if place == NONE:
-            msg = f"event {event} is drawn on no track: it has no duration, or is no call or work"
+        index = int(self.slice_of_event[event])
+        if index == NONE:
+            msg = f"event {event} is on no track: it has no duration, or is no call or device work"
             raise MissingDataError(msg)
-        return place
+        return index
 
 
 def timeline(trace: Trace) -> Timeline:
-    """Return a recording's timeline; who asks while it is being made waits for that."""
+    """Return a trace's timeline; concurrent callers wait for the first one."""
     with _lock:
-        own = _locks.setdefault(trace, Lock())
-    with own:
-        found: Timeline | None = trace.results.get(KEY)
-        if found is None:
-            found = trace.results[KEY] = _timeline(trace)
-        return found
+        lock = _locks.setdefault(trace, Lock())
+    with lock:
+        layout: Timeline | None = trace.results.get(KEY)
+        if layout is None:
+            layout = trace.results[KEY] = _timeline(trace)
+        return layout
 
 
 def _timeline(trace: Trace) -> Timeline:
@@ -95,12 +94,17 @@ def _timeline(trace: Trace) -> Timeline:
     given = [track for part in parts for track in _measured(part)]
     given.extend(_without_slices(trace, given))
     tracks, numbers = numbered(given)
-    slices = sort_slices([_placed(trace, part, own) for part, own in _with_numbers(parts, numbers)])
+    slices = sort_slices(
+        [
+            _placed(trace, part, track_numbers)
+            for part, track_numbers in _with_numbers(parts, numbers)
+        ]
+    )
     names, slices = _named(trace, slices)
     return Timeline(
         tracks=tracks,
         slices=slices,
-        slice_of_event=_places(trace, slices, tracks),
+        slice_of_event=_slices_of_events(trace, slices, tracks),
         names=names,
         steps=steps,
         end_ns=max((int(part.end_ns.max()) for part in parts if len(part.end_ns)), default=0),
@@ -109,7 +113,7 @@ def _timeline(trace: Trace) -> Timeline:
 
 
 def _without_slices(trace: Trace, given: Sequence[Track]) -> Iterator[Track]:
-    """Yield the tracks of what is worked out when it is asked for."""
+    """Yield the tracks whose contents are computed on request."""
     devices = sorted({track.device for track in given if track.kind == "stream"})
     for device in devices:
         yield idle_track(trace, device)
@@ -120,15 +124,15 @@ def _with_numbers(
     parts: Sequence[TrackEvents], numbers: Sequence[int]
 ) -> list[tuple[TrackEvents, Sequence[int]]]:
     """Return each part with the numbers of its own tracks."""
-    found, first = [], 0
+    numbered_parts, first = [], 0
     for part in parts:
-        found.append((part, numbers[first : first + len(part.tracks)]))
+        numbered_parts.append((part, numbers[first : first + len(part.tracks)]))
         first += len(part.tracks)
-    return found
+    return numbered_parts
 
 
 def _measured(part: TrackEvents) -> list[Track]:
-    """Return the tracks of a part with how much is on them."""
+    """Return the tracks of a part with their counts and busy time."""
     if not part.tracks:
         return []
     count = len(part.tracks)
@@ -136,17 +140,19 @@ def _measured(part: TrackEvents) -> list[Track]:
     order = np.argsort(narrow, kind="stable")
     counts = np.bincount(part.track, minlength=count)
     rows = row_counts(part.track, part.row)
-    own = np.split(order, np.cumsum(counts)[:-1])
+    rows_of_track = np.split(order, np.cumsum(counts)[:-1])
     return [
         replace(
             track,
-            row_count=int(rows[place]),
-            event_count=int(counts[place]),
+            row_count=int(rows[number]),
+            event_count=int(counts[number]),
             busy_ns=intervals.duration_ns(
-                intervals.union(part.start_ns[own[place]], part.end_ns[own[place]])
+                intervals.union(
+                    part.start_ns[rows_of_track[number]], part.end_ns[rows_of_track[number]]
+                )
             ),
         )
-        for place, track in enumerate(part.tracks)
+        for number, track in enumerate(part.tracks)
     ]
 
 
@@ -166,25 +172,25 @@ def _placed(trace: Trace, part: TrackEvents, numbers: Sequence[int]) -> Unsorted
 
 
 def _named(trace: Trace, slices: Slices) -> tuple[tuple[str, ...], Slices]:
-    """Return the names that occur, and the slices with places among these for names."""
+    """Return the names that occur, and the slices with `name` as an index into them."""
     strings = trace.columns.strings
     occurs = np.zeros(len(strings) + 1, dtype=bool)  # the last is of events without a name
     occurs[slices.name] = True
-    place = (np.cumsum(occurs) - 1).astype(np.int32)
+    code_of = (np.cumsum(occurs) - 1).astype(np.int32)
     names = [*strings, ""]
-    found = [names[code] for code in np.flatnonzero(occurs).tolist()]
+    present = [names[code] for code in np.flatnonzero(occurs).tolist()]
     labels = [label for label, _ in CAUSES.values()]
-    return (*found, *labels), replace(slices, name=place[slices.name])
+    return (*present, *labels), replace(slices, name=code_of[slices.name])
 
 
-def _places(trace: Trace, slices: Slices, tracks: Sequence[Track]) -> NDArray[np.int32]:
+def _slices_of_events(trace: Trace, slices: Slices, tracks: Sequence[Track]) -> NDArray[np.int32]:
     """Return each event's slice; a step's is the one on its thread."""
-    found = np.full(len(trace.columns), NONE, dtype=np.int32)
+    slice_of_event = np.full(len(trace.columns), NONE, dtype=np.int32)
     places = np.arange(len(slices), dtype=np.int32)
     copies = {track.id for track in tracks if track.kind == "steps"}
     first = slices.times.row_first
     for row in range(len(slices.row_track)):
         if int(slices.row_track[row]) not in copies:
-            own = slice(int(first[row]), int(first[row + 1]))
-            found[slices.event[own]] = places[own]
-    return found
+            in_row = slice(int(first[row]), int(first[row + 1]))
+            slice_of_event[slices.event[in_row]] = places[in_row]
+    return slice_of_event

@@ -1,4 +1,4 @@
-"""Which events lie on which track, before they are put into rows."""
+"""Events of each track, before they are put into rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.timeline import row_layout
 from stepscope.analyses.timeline.slices import clipped
-from stepscope.analyses.timeline.track_names import ThreadNames, device_owner, thread_names
-from stepscope.analyses.timeline.tracks import Track
+from stepscope.analyses.timeline.tracks import ThreadNames, Track, device_owner, thread_names
 from stepscope.dialects import Kind
 from stepscope.model.frames import steps as step_frame
 from stepscope.model.frames.device_events import device_of, stream_of
@@ -30,22 +29,22 @@ class TrackEvents:
 
     tracks: tuple[Track, ...]
     track: NDArray[np.int64]
-    """Each event's place in `tracks`."""
+    """Each event's index in `tracks`."""
     row: NDArray[np.int32]
     parent: NDArray[np.int64]
-    """Which of them contains each, the innermost; -1 where there is none, or they do not nest."""
+    """Index of the innermost event that contains each; -1: none, or they do not nest."""
     events: Rows
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
 
 
 def track_events(trace: Trace) -> Iterator[TrackEvents]:
-    """Yield the events of the host, of devices, and what else there is."""
-    words = thread_names(trace)
-    yield _host(trace, words)
+    """Yield the events of the host, of devices, and all others."""
+    names = thread_names(trace)
+    yield _host(trace, names)
     yield _streams(trace)
     yield _device_annotations(trace)
-    yield _others(trace, words)
+    yield _others(trace, names)
 
 
 def step_events(trace: Trace) -> tuple[TrackEvents, pd.DataFrame]:
@@ -56,56 +55,44 @@ def step_events(trace: Trace) -> tuple[TrackEvents, pd.DataFrame]:
         pd.DataFrame({**source.timing(events), "thread": source.thread(events)}, copy=False)
     )
     track = Track(kind="steps", label="Steps", order=(-1, 0, ""))
-    found = steps["event"].to_numpy().astype(np.int64)
-    group = np.zeros(len(found), dtype=np.int64)
-    return _free(source, (track,) if len(steps) else (), group, found), steps
+    step_rows = steps["event"].to_numpy().astype(np.int64)
+    group = np.zeros(len(step_rows), dtype=np.int64)
+    return _free(source, (track,) if len(steps) else (), group, step_rows), steps
 
 
-def _host(trace: Trace, words: ThreadNames) -> TrackEvents:
-    """Operators, annotations, runtime calls and Python functions, nested on their threads."""
+def _host(trace: Trace, names: ThreadNames) -> TrackEvents:
     events = trace.source.rows(*HOST)
     threads, group = _used(trace.source.threads[0][events])
-    tracks = tuple(words.track(thread) for thread in threads)
-    start_ns, end_ns = _times(trace.source, events)
-    narrow = group.astype(np.int16) if len(threads) < np.iinfo(np.int16).max else group
-    row, parent = row_layout.nested_rows(narrow, start_ns, end_ns)
-    return TrackEvents(
-        tracks=tracks,
-        track=group,
-        row=row,
-        parent=parent,
-        events=events,
-        start_ns=start_ns,
-        end_ns=end_ns,
-    )
+    tracks = tuple(names.track(thread) for thread in threads)
+    return _nested(trace.source, tracks, group, events)
 
 
 def _streams(trace: Trace) -> TrackEvents:
     source = trace.source
     events = source.rows(*DEVICE)
     device, stream = device_of(source, events), stream_of(source, events)
-    places, group = _pairs(device, stream)
-    work = _work(trace, events, group, len(places))
+    pairs, group = _pairs(device, stream)
+    work = _work(trace, events, group, len(pairs))
     tracks = tuple(
         Track(
             kind="stream",
             label=f"Stream {number}" if number >= 0 else "Stream not recorded",
-            detail=STREAM_WORDS[what],
+            detail=STREAM_USES[use],
             owner=device_owner(trace, owner),
             device=owner,
-            order=(STREAM_ORDER, what, f"{number:20}"),
+            order=(STREAM_ORDER, use, f"{number:20}"),
         )
-        for (owner, number), what in zip(places, work, strict=True)
+        for (owner, number), use in zip(pairs, work, strict=True)
     )
     return _free(source, tracks, group, events)
 
 
 COMPUTATION, COMMUNICATION, COPIES = range(3)
-STREAM_WORDS = ("computation", "communication", "copies")
+STREAM_USES = ("computation", "communication", "copies")
 
 
 def _work(trace: Trace, events: Rows, group: NDArray[np.int64], count: int) -> list[int]:
-    """Return what each stream is for, as a place in `STREAM_WORDS`."""
+    """Return the use of each stream as an index into `STREAM_USES`."""
     kernels = trace.source.kinds[events] == int(Kind.KERNEL)
     names = trace.source.columns.name[events]
     is_collective = np.zeros(len(trace.source.columns.strings) + 1, dtype=bool)
@@ -126,7 +113,7 @@ def _work(trace: Trace, events: Rows, group: NDArray[np.int64], count: int) -> l
 def _device_annotations(trace: Trace) -> TrackEvents:
     source = trace.source
     events = source.rows(Kind.DEVICE_ANNOTATION)
-    places, group = _pairs(device_of(source, events), stream_of(source, events))
+    pairs, group = _pairs(device_of(source, events), stream_of(source, events))
     tracks = tuple(
         Track(
             kind="annotations",
@@ -135,10 +122,24 @@ def _device_annotations(trace: Trace) -> TrackEvents:
             owner=device_owner(trace, device),
             order=(ANNOTATION_ORDER, 0, f"{stream:20}"),
         )
-        for device, stream in places
+        for device, stream in pairs
     )
+    return _nested(source, tracks, group, events)
+
+
+def _others(trace: Trace, names: ThreadNames) -> TrackEvents:
+    events = trace.source.rows(*OTHER)
+    threads, group = _used(trace.source.threads[0][events])
+    tracks = tuple(names.other(thread) for thread in threads)
+    return _free(trace.source, tracks, group, events)
+
+
+def _nested(
+    source: Source, tracks: tuple[Track, ...], group: NDArray[np.int64], events: Rows
+) -> TrackEvents:
     start_ns, end_ns = _times(source, events)
-    row, parent = row_layout.nested_rows(group, start_ns, end_ns)
+    narrow = group.astype(np.int16) if len(tracks) < np.iinfo(np.int16).max else group
+    row, parent = row_layout.nested_rows(narrow, start_ns, end_ns)
     return TrackEvents(
         tracks=tracks,
         track=group,
@@ -150,18 +151,10 @@ def _device_annotations(trace: Trace) -> TrackEvents:
     )
 
 
-def _others(trace: Trace, words: ThreadNames) -> TrackEvents:
-    """What the profiler itself did, records of waits, and kinds of events that nobody knows."""
-    events = trace.source.rows(*OTHER)
-    threads, group = _used(trace.source.threads[0][events])
-    tracks = tuple(words.other(thread) for thread in threads)
-    return _free(trace.source, tracks, group, events)
-
-
 def _free(
     source: Source, tracks: tuple[Track, ...], group: NDArray[np.int64], events: Rows
 ) -> TrackEvents:
-    """Return events each in the first row that is free, in the order they began, and ended."""
+    """Return events in the first free row, ordered by start, then end."""
     start_ns, end_ns = _times(source, events)
     order = np.lexsort((end_ns, start_ns))
     group, start_ns, end_ns = group[order], start_ns[order], end_ns[order]
@@ -181,20 +174,20 @@ def _times(source: Source, events: Rows) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _used(codes: NDArray[np.int32]) -> tuple[list[int], NDArray[np.int64]]:
-    """Return the codes that occur, and each one's place among them."""
+    """Return the codes that occur, and the index of each code among them."""
     present = np.flatnonzero(np.bincount(codes)) if len(codes) else np.zeros(0, dtype=np.int64)
-    place = np.zeros(int(present[-1]) + 1 if len(present) else 0, dtype=np.int64)
-    place[present] = np.arange(len(present))
-    return present.tolist(), place[codes]
+    index_of = np.zeros(int(present[-1]) + 1 if len(present) else 0, dtype=np.int64)
+    index_of[present] = np.arange(len(present))
+    return present.tolist(), index_of[codes]
 
 
 def _pairs(
     device: NDArray[np.int64], stream: NDArray[np.int64]
 ) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
-    """Return the distinct pairs, and each one's place among them."""
+    """Return the distinct pairs, and the index of each pair among them."""
     devices, device_values = pd.factorize(device, sort=True)
     streams, stream_values = pd.factorize(stream, sort=True)
     width = max(1, len(stream_values))
-    found, present = pd.factorize(devices * width + streams, sort=True)
+    codes, present = pd.factorize(devices * width + streams, sort=True)
     pairs = [divmod(int(pair), width) for pair in present]
-    return [(int(device_values[a]), int(stream_values[b])) for a, b in pairs], found
+    return [(int(device_values[a]), int(stream_values[b])) for a, b in pairs], codes
