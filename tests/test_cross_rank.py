@@ -159,7 +159,7 @@ def test_a_steps_excess_is_against_the_median_of_the_same_step() -> None:
     run = rank_run(parts_of(shape(64, slow=slow(SLOW), slow_steps=range(2, 3))))
     steps, excess = run_steps(run), step_excess_ns(run)
     own = steps.duration_ns - steps.of("waiting") - steps.of("transfer")
-    peers = compute_time(run).peers[steps.recording]
+    peers = compute_time(run).peers[steps.trace_index]
     for row in range(0, len(own), 7):
         alike = (peers == peers[row]) & (steps.number == steps.number[row])
         assert excess[row] == pytest.approx(own[row] - np.median(own[alike]), abs=1)

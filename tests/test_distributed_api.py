@@ -274,7 +274,7 @@ def test_waiting_is_what_it_was_and_parts_sum_to_the_step(
         name = (seen.group.name, seen.sequence)
         took = seen.end_ns - seen.start_ns
         shortest[name] = min(took, shortest.get(name, took))
-    for row, (recording, number) in enumerate(zip(steps.recording, steps.number, strict=True)):
+    for row, (recording, number) in enumerate(zip(steps.trace_index, steps.number, strict=True)):
         waited = sum(
             seen.end_ns - seen.start_ns - shortest[seen.group.name, seen.sequence]
             for seen in truth.seen[int(recording)]

@@ -109,7 +109,7 @@ def test_figures_are_means_over_steps_and_medians_over_peers_of_the_same_steps()
     steps, figures = run_steps(run), rank_figures(run)
     column = list(FIGURES).index("step")
     for at in range(16):
-        own = steps.recording == at
+        own = steps.trace_index == at
         medians = [np.median(steps.duration_ns[steps.number == n]) for n in steps.number[own]]
         assert figures.value[at, column] == pytest.approx(steps.duration_ns[own].mean())
         assert figures.usual[at, column] == pytest.approx(np.mean(medians))

@@ -274,7 +274,7 @@ def _grouped(parts: Sequence[RankSummary]) -> list[list[tuple[int, int]]]:
     """Each match as its members: rank, and which of that rank's collectives."""
     found = match_collectives(parts)
     members: dict[int, list[tuple[int, int]]] = {}
-    rows = zip(found.match, found.recording, found.start_ns // 100, strict=True)
+    rows = zip(found.match, found.trace_index, found.start_ns // 100, strict=True)
     for match, recording, place in rows:
         members.setdefault(int(match), []).append((int(recording), int(place)))
     return sorted(members.values())

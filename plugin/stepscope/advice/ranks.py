@@ -87,7 +87,7 @@ def _waits(parts: Sequence[RankSummary]) -> dict[Recorded, int]:
     """
     run = rank_run(parts)
     table, steps = rank_table_of(run), run_steps(run)
-    waits_ns = statistics.mean(steps.of("waiting"), steps.recording, len(parts))
+    waits_ns = statistics.mean(steps.of("waiting"), steps.trace_index, len(parts))
     unmatched_ns = table["communication_ns"] - table["transfer_ns"] - table["wait_ns"]
     is_known = (unmatched_ns <= MOST_UNMATCHED_SHARE * table["step_ns"]) & ~np.isnan(waits_ns)
     recorded = zip(table["worker"], table["span"], waits_ns.tolist(), is_known, strict=True)

@@ -190,7 +190,7 @@ def heat(shared: SharedRun, metric: Metric, group: Group[RankSummary]) -> RankSt
     is_shown = steps.number >= (shown[0] if len(shown) else 0)
     figures = _figures(steps, metric)
     grid = np.full((len(run.parts), len(shown)), np.nan)
-    grid[steps.recording[is_shown], column[is_shown]] = figures[is_shown]
+    grid[steps.trace_index[is_shown], column[is_shown]] = figures[is_shown]
     scale = SHARE_SCALE if unit == "share" else _scale(grid)
     return RankSteps(
         schema=SCHEMA_VERSION,
@@ -259,7 +259,7 @@ def breakdown(shared: SharedRun, step: int | None, group: Group[RankSummary]) ->
     chosen = np.arange(len(steps.number))
     if step is not None:
         chosen = np.flatnonzero(steps.number == step)
-    bounds = np.searchsorted(steps.recording[chosen], np.arange(len(run.parts) + 1))
+    bounds = np.searchsorted(steps.trace_index[chosen], np.arange(len(run.parts) + 1))
     places = [chosen[low:high] for low, high in pairwise(bounds)]
     sent = steps.communication_ns
     return RankBreakdown(

@@ -222,7 +222,7 @@ def described(group: RunGroup) -> str:
 
 def _opens(shared: SharedRun, match: int) -> CollectiveRef:
     first = int(shared.run.matches.first[match])
-    place = int(shared.run.matches.recording[first])
+    place = int(shared.run.matches.trace_index[first])
     worker = shared.run.parts[place].evidence.worker
     return CollectiveRef(worker=worker, event=int(shared.events[first]))
 
@@ -309,7 +309,7 @@ def select_members(shared: SharedRun, step: int | None, worker: str) -> NDArray[
     if step is not None:
         chosen &= found.step == step
     if worker:
-        chosen &= found.recording == _place(shared.run, worker)
+        chosen &= found.trace_index == _place(shared.run, worker)
     return chosen
 
 
@@ -328,7 +328,9 @@ def one_collective(shared: SharedRun, worker: str, event: int) -> CollectiveRank
         UnknownNameError: there is none.
     """
     found = shared.run.matches
-    at = np.flatnonzero((shared.events == event) & (found.recording == _place(shared.run, worker)))
+    at = np.flatnonzero(
+        (shared.events == event) & (found.trace_index == _place(shared.run, worker))
+    )
     if not len(at):
         msg = f"no collective of {worker} begins with event {event}"
         raise UnknownNameError(msg)
@@ -405,6 +407,6 @@ def _members(
             is_last=is_told and place == shortest,
         )
         for place, (at, who, start, own) in enumerate(
-            zip(member, found.recording[member], start_ns, exposed, strict=True)
+            zip(member, found.trace_index[member], start_ns, exposed, strict=True)
         )
     )

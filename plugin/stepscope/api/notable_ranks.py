@@ -62,7 +62,7 @@ def _late_steps(shared: SharedRun, place: int, row: Mapping[Any, Any]) -> tuple[
     late, least = steps.late_ns, row["lateness_ns"]
     if row["works_longer"]:
         late, least = step_excess_ns(shared.run), row["own_excess_ns"]
-    is_late = (steps.recording == place) & (late > least / 2)
+    is_late = (steps.trace_index == place) & (late > least / 2)
     return tuple(steps.number[is_late].tolist())
 
 

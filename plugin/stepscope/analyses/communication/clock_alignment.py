@@ -115,8 +115,8 @@ def _pairs(matches: Matches) -> pd.DataFrame:
     start, end = matches.start_ns, matches.end_ns
     return pd.DataFrame(
         {
-            "anchor": matches.recording[anchor],
-            "other": matches.recording[row],
+            "anchor": matches.trace_index[anchor],
+            "other": matches.trace_index[row],
             "at_ns": start[row],
             "apart_ns": end[anchor] - end[row],
             "least_ns": start[anchor] - end[row],

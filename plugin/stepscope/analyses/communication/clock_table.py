@@ -41,15 +41,10 @@ def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """
     run = several_ranks(parts)
     clocks = run.alignment
-    rank = np.array([*(np.nan if of.rank is None else of.rank for of in run.ranks), np.nan])
-    worker = np.array([*(part.evidence.worker for part in run.parts), None], dtype=object)
     columns: dict[str, Any] = {
-        "rank": rank[:-1],
-        "worker": worker[:-1],
-        "span": np.array([*(part.evidence.span for part in run.parts), None], dtype=object)[:-1],
-        "host": np.array([*(part.host for part in run.parts), None], dtype=object)[:-1],
-        "reference_rank": rank[clocks.reference],
-        "reference_worker": worker[clocks.reference],
+        **run.identity,
+        "reference_rank": np.append(run.identity["rank"], np.nan)[clocks.reference],
+        "reference_worker": np.append(run.identity["worker"], None)[clocks.reference],
         "offset_ns": clocks.offset_ns,
         "error_ns": clocks.error_ns,
         "likely_error_ns": clocks.likely_error_ns,

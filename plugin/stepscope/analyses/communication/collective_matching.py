@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.rank_summary import Key, RankSummary
+from stepscope.analyses.core.group_statistics import quantile
 
 Ints = NDArray[np.int64]
 ALONE = -1
@@ -27,7 +28,7 @@ class Matches:
     """Rows are members: one collective on one rank, ordered by match; `match` numbers from 0."""
 
     keys: tuple[Key, ...]
-    recording: Ints
+    trace_index: Ints
     """Place in the parts."""
     row: Ints
     """Place in that part's collectives."""
@@ -62,6 +63,30 @@ class Matches:
         return np.minimum.reduceat(self.duration_ns, self.first) if len(self.match) else self.match
 
     @cached_property
+    def is_matched(self) -> NDArray[np.bool_]:
+        """Mask of the members whose match has several ranks."""
+        return (self.size > 1)[self.match]
+
+    @cached_property
+    def group(self) -> Ints:
+        """Number of each member's process group, from 0."""
+        names = [(key.group, key.ranks) for key in self.keys]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return np.array([*(numbers[name] for name in names), 0], dtype=np.int64)[self.key]
+
+    @cached_property
+    def late_ns(self) -> NDArray[np.float64]:
+        """Lateness of each member of a full match: the median rank's duration less its own.
+
+        NaN for the others.
+        """
+        late = np.full(len(self.match), np.nan)
+        distinct, match = np.unique(self.match[self.is_full], return_inverse=True)
+        duration = self.duration_ns[self.is_full]
+        late[self.is_full] = quantile(duration, match, len(distinct), 0.5)[match] - duration
+        return late
+
+    @cached_property
     def wait_ns(self) -> Ints:
         """How long each member waited: its duration beyond the transfer."""
         return self.duration_ns - self.transfer_ns[self.match]
@@ -70,7 +95,7 @@ class Matches:
     def is_full(self) -> NDArray[np.bool_]:
         """Which members are of a match of several ranks that none can leave before all came."""
         of_key = np.array([key.kind in FULL for key in self.keys], dtype=bool)
-        return of_key[self.key] & (self.size[self.match] > 1)
+        return of_key[self.key] & self.is_matched
 
 
 def match_collectives(parts: Sequence[RankSummary]) -> Matches:
@@ -89,7 +114,7 @@ def match_collectives(parts: Sequence[RankSummary]) -> Matches:
     frame = members.iloc[order]
     return Matches(
         keys=keys.keys,
-        recording=frame["recording"].to_numpy(),
+        trace_index=frame["recording"].to_numpy(),
         row=frame["row"].to_numpy(),
         match=match[order],
         key=frame["key"].to_numpy(),

@@ -49,8 +49,8 @@ class ComputeTime:
 def compute_time(run: RankRun) -> ComputeTime:
     """Compare what each rank does by itself with the other ranks'."""
     steps, count = run_steps(run), len(run.parts)
-    excess = statistics.nan_mean(step_excess_ns(run), steps.recording, count)
-    step = statistics.mean(steps.duration_ns, steps.recording, count)
+    excess = statistics.nan_mean(step_excess_ns(run), steps.trace_index, count)
+    step = statistics.mean(steps.duration_ns, steps.trace_index, count)
     peers = peer_groups(run)
     score = np.full(count, np.nan)
     for group in range(int(peers.max(initial=-1)) + 1):
@@ -60,7 +60,7 @@ def compute_time(run: RankRun) -> ComputeTime:
         )
     return ComputeTime(
         peers=peers,
-        work_ns=statistics.nan_mean(compute_of_steps(steps), steps.recording, count),
+        work_ns=statistics.nan_mean(compute_of_steps(steps), steps.trace_index, count),
         excess_ns=excess,
         score=score,
         is_short=_is_short(run, peers),
@@ -85,7 +85,7 @@ def step_excess_ns(run: RankRun) -> Floats:
     computing = compute_of_steps(steps)
     excess, is_valid = np.full(len(computing), np.nan), ~np.isnan(computing)
     number, distinct = pd.factorize(steps.number[is_valid])
-    together, of = pd.factorize(peers[steps.recording[is_valid]] * max(1, len(distinct)) + number)
+    together, of = pd.factorize(peers[steps.trace_index[is_valid]] * max(1, len(distinct)) + number)
     middle = statistics.quantile(computing[is_valid].astype(np.int64), together, len(of), 0.5)
     excess[is_valid] = computing[is_valid] - middle[together]
     return excess

@@ -85,12 +85,11 @@ def _identity(run: RankRun) -> dict[str, Any]:
     matches, first = run.matches, run.matches.first
     keys = matches.keys
     key = matches.key[first]
-    spans = np.array([part.evidence.span for part in run.parts], dtype=object)
     sizes = np.array([_size(of.ranks) for of in keys])
     is_matched = matches.size > 1
     by = np.where(matches.by_sequence[first], "sequence", "order").astype(object)
     return {
-        "span": spans[matches.recording[first]],
+        "span": run.identity["span"][matches.trace_index[first]],
         "kind": _texts([of.kind for of in keys])[key],
         "group": _texts([of.group or None for of in keys])[key],
         "group_ranks": _texts([of.ranks or None for of in keys])[key],
@@ -117,7 +116,7 @@ def _missing(run: RankRun) -> NDArray[np.object_]:
     matches = run.matches
     marks = np.random.default_rng(0).integers(2**62, size=len(run.parts))
     key = matches.key[matches.first]
-    together = _reduced(np.bitwise_xor, marks[matches.recording], matches)
+    together = _reduced(np.bitwise_xor, marks[matches.trace_index], matches)
     code = combined(key, together)
     count = int(code.max()) + 1 if len(code) else 0
     texts = np.full(count, None, dtype=object)
@@ -127,7 +126,7 @@ def _missing(run: RankRun) -> NDArray[np.object_]:
     for which, match in enumerate(example.tolist()):
         members = matches.keys[key[match]].ranks
         if members:
-            recordings = matches.recording[bounds[match] : bounds[match + 1]]
+            recordings = matches.trace_index[bounds[match] : bounds[match + 1]]
             present = {run.ranks[at].rank for at in recordings.tolist()}
             texts[which] = as_ranges(set(json.loads(members)) - present)
     return texts[code]
@@ -152,10 +151,7 @@ def _durations(matches: Matches) -> dict[str, Any]:
 def _last(run: RankRun) -> dict[str, Any]:
     matches = run.matches
     last, margin_ns = last_arrivals(matches)
-    rank_numbers = np.array(
-        [np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float
-    )
-    ranks = np.append(rank_numbers, np.nan)[np.append(matches.recording, -1)[last]]
+    ranks = np.append(run.identity["rank"], np.nan)[np.append(matches.trace_index, -1)[last]]
     return {
         "last_rank": np.where(last >= 0, ranks, np.nan),
         "margin_ns": np.where(last >= 0, margin_ns, np.nan),
@@ -175,11 +171,11 @@ def last_arrivals(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 def _skew(run: RankRun) -> dict[str, Any]:
     matches, clocks = run.matches, run.alignment
-    added = clocks.added_ns(matches.recording, matches.start_ns)
-    reference = clocks.reference[matches.recording]
+    added = clocks.added_ns(matches.trace_index, matches.start_ns)
+    reference = clocks.reference[matches.trace_index]
     is_one = _reduced(np.minimum, reference, matches) == _reduced(np.maximum, reference, matches)
     is_aligned = is_one & (matches.size > 1)
-    error = clocks.error_ns[matches.recording]
+    error = clocks.error_ns[matches.trace_index]
     return {
         "start_skew_ns": np.where(is_aligned, _spread(matches.start_ns, added, matches), np.nan),
         "end_skew_ns": np.where(is_aligned, _spread(matches.end_ns, added, matches), np.nan),

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from stepscope.analyses.communication.compute_time import LEAST_SCALE_SHARE
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
-from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, several_ranks
+from stepscope.analyses.communication.ranked_run import (
+    RankRun,
+    computed_per_run,
+    several_ranks,
+    text_column,
+)
 from stepscope.analyses.communication.robust_zscore import FEW, modified_zscores, outlier_score
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.model.frames import Column, Schema
@@ -73,15 +78,14 @@ def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already."""
     figures = rank_figures(run)
     outliers = sorted((*_ranks(run, figures), *_hosts(run, figures)), key=lambda of: -abs(of.score))
+    position = np.array([of.position for of in outliers], dtype=np.int64)
     columns: dict[str, Any] = {
-        "rank": np.array([_rank(run, of) for of in outliers], dtype=np.float64),
-        "worker": _texts([_worker(run, of) for of in outliers]),
-        "span": _texts(
-            [run.parts[of.position].evidence.span if of.position >= 0 else None for of in outliers]
-        ),
-        "host": _texts([of.host for of in outliers]),
+        "rank": np.append(run.identity["rank"], np.nan)[position],
+        "worker": np.append(run.identity["worker"], None)[position],
+        "span": np.append(run.identity["span"], None)[position],
+        "host": text_column([of.host for of in outliers]),
         "is_machine": np.array([of.position < 0 for of in outliers], dtype=bool),
-        "figure": _texts([of.figure for of in outliers]),
+        "figure": text_column([of.figure for of in outliers]),
         "value": np.array([of.value for of in outliers], dtype=np.float64),
         "usual": np.array([of.usual for of in outliers], dtype=np.float64),
         "apart_share": np.array(
@@ -89,8 +93,8 @@ def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
         ),
         "score": np.array([of.score for of in outliers], dtype=np.float64),
         "peer_count": np.array([of.peer_count for of in outliers], dtype=np.int64),
-        "confidence": _texts(["high" if of.is_sure else "low" for of in outliers]),
-        "reason": _texts([_reason(of) for of in outliers]),
+        "confidence": text_column(["high" if of.is_sure else "low" for of in outliers]),
+        "reason": text_column([_reason(of) for of in outliers]),
     }
     return to_frame(SCHEMA, columns)
 
@@ -116,8 +120,7 @@ def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Outlier]:
 
 def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Outlier]:
     """Yield machines of several ranks whose median rank lies apart from the other machines'."""
-    names = [part.host for part in run.parts]
-    code, hosts = pd.factorize(np.array([*names, None], dtype=object)[:-1])
+    code, hosts = pd.factorize(run.identity["host"])
     sizes = np.bincount(code[code >= 0], minlength=len(hosts))
     if len(hosts) < FEW or (sizes < 2).all():
         return
@@ -150,19 +153,6 @@ def _medians(values: NDArray[np.float64], code: NDArray[np.int64]) -> NDArray[np
 
 def _middle(values: NDArray[np.float64]) -> float:
     return float(np.median(values[~np.isnan(values)])) if (~np.isnan(values)).any() else 0.0
-
-
-def _rank(run: RankRun, of: _Outlier) -> float:
-    rank = run.ranks[of.position].rank if of.position >= 0 else None
-    return np.nan if rank is None else float(rank)
-
-
-def _worker(run: RankRun, of: _Outlier) -> str | None:
-    return run.parts[of.position].evidence.worker if of.position >= 0 else None
-
-
-def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
-    return np.array([*values, None], dtype=object)[:-1]
 
 
 def _reason(of: _Outlier) -> str:

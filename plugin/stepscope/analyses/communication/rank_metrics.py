@@ -17,7 +17,7 @@ from stepscope.analyses.communication.compute_time import (
     peer_groups,
 )
 from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
-from stepscope.analyses.communication.robust_zscore import modified_zscores
+from stepscope.analyses.communication.robust_zscore import group_median, modified_zscores
 from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.base.findings import Unit
@@ -69,9 +69,9 @@ class RankFigures:
 def rank_figures(run: RankRun) -> RankFigures:
     """Put a run's figures beside each other."""
     steps, peers = run_steps(run), peer_groups(run)
-    step_ns = statistics.mean(steps.duration_ns, steps.recording, len(run.parts))
+    step_ns = statistics.mean(steps.duration_ns, steps.trace_index, len(run.parts))
     is_whole = _unmatched_ns(run) <= LEAST_SCALE_SHARE * step_ns
-    of_steps, of_rank = _of_steps(steps, is_whole[steps.recording]), _of_rank(run)
+    of_steps, of_rank = _of_steps(steps, is_whole[steps.trace_index]), _of_rank(run)
     columns = [
         _means_in_steps(steps, peers, of_steps[name])
         if name in of_steps
@@ -82,7 +82,7 @@ def rank_figures(run: RankRun) -> RankFigures:
     usual = np.stack([medians for _, medians in columns], axis=1)
     scale = np.where(
         [figure.unit == "ns" for figure in FIGURES.values()],
-        _median(step_ns, peers)[:, None],
+        group_median(step_ns, peers)[:, None],
         usual,
     )
     return RankFigures(
@@ -100,8 +100,8 @@ def _unmatched_ns(run: RankRun) -> Floats:
     What of them is waiting is not known: a neighbour was not recorded, or not as long.
     """
     matches = run.matches
-    is_alone = (matches.size == 1)[matches.match]
-    recording = matches.recording[is_alone]
+    is_alone = ~matches.is_matched
+    recording = matches.trace_index[is_alone]
     total = np.bincount(recording, matches.duration_ns[is_alone], minlength=len(run.parts))
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
     return np.asarray(total / steps, dtype=np.float64)
@@ -133,22 +133,18 @@ def _of_rank(run: RankRun) -> dict[str, Floats]:
 def _means_in_steps(steps: RunSteps, peers: Ints, values: Floats) -> tuple[Floats, Floats]:
     """Return each recording's mean over its steps, and that of the medians in those steps."""
     step, _ = pd.factorize(steps.number)
-    together = peers[steps.recording] * (int(step.max(initial=0)) + 1) + step
-    middle = _median(values, together)
+    together = peers[steps.trace_index] * (int(step.max(initial=0)) + 1) + step
+    middle = group_median(values, together)
     middle = np.where(np.isnan(values), np.nan, middle)
     count = len(peers)
     return (
-        statistics.nan_mean(values, steps.recording, count),
-        statistics.nan_mean(middle, steps.recording, count),
+        statistics.nan_mean(values, steps.trace_index, count),
+        statistics.nan_mean(middle, steps.trace_index, count),
     )
 
 
 def _with_median(peers: Ints, values: Floats) -> tuple[Floats, Floats]:
-    return values, np.where(np.isnan(values), np.nan, _median(values, peers))
-
-
-def _median(values: Floats, group: Ints) -> Floats:
-    return np.asarray(pd.Series(values).groupby(group).transform("median"), dtype=np.float64)
+    return values, np.where(np.isnan(values), np.nan, group_median(values, peers))
 
 
 def _scores(apart: Floats, least_scale: Floats, peers: Ints) -> Floats:

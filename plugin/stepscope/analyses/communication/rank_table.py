@@ -5,10 +5,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
-from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, rank_run
+from stepscope.analyses.communication.ranked_run import (
+    RankRun,
+    computed_per_run,
+    rank_run,
+    text_column,
+)
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
@@ -55,13 +59,10 @@ def rank_table_of(run: RankRun) -> pd.DataFrame:
     communication = np.array([of.communication_ns for of in totals], dtype=float)
     exposed = np.array([of.exposed_ns for of in totals], dtype=float)
     columns: dict[str, Any] = {
-        "rank": np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float),
-        "rank_source": _texts([of.source for of in run.ranks]),
-        "rank_confidence": _texts([of.confidence for of in run.ranks]),
-        "worker": _texts([part.evidence.worker for part in run.parts]),
-        "span": _texts([part.evidence.span for part in run.parts]),
-        "host": _texts([part.host for part in run.parts]),
-        "device_name": _texts([part.device_name for part in run.parts]),
+        **run.identity,
+        "rank_source": text_column([of.source for of in run.ranks]),
+        "rank_confidence": text_column([of.confidence for of in run.ranks]),
+        "device_name": text_column([part.device_name for part in run.parts]),
         "step_count": np.array([of.step_count for of in totals], dtype=np.int64),
         "step_ns": np.array([of.step_ns for of in totals], dtype=float),
         "computing_ns": np.array([of.computing_ns for of in totals], dtype=float),
@@ -74,14 +75,10 @@ def rank_table_of(run: RankRun) -> pd.DataFrame:
     return to_frame(SCHEMA, columns)
 
 
-def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
-    return np.array([*values, None], dtype=object)[:-1]
-
-
 def _matched(run: RankRun) -> dict[str, Any]:
     matches, count = run.matches, len(run.parts)
-    is_matched = (matches.size > 1)[matches.match]
-    recording = matches.recording[is_matched]
+    is_matched = matches.is_matched
+    recording = matches.trace_index[is_matched]
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
     transfer = (
         np.bincount(recording, matches.transfer_ns[matches.match[is_matched]], minlength=count)
@@ -92,7 +89,7 @@ def _matched(run: RankRun) -> dict[str, Any]:
     return {
         "transfer_ns": np.where(matched > 0, transfer, np.nan),
         "wait_ns": np.where(matched > 0, wait, np.nan),
-        "collective_count": np.bincount(matches.recording, minlength=count),
+        "collective_count": np.bincount(matches.trace_index, minlength=count),
         "matched_count": matched,
     }
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stepscope.analyses.communication.clock_alignment import Alignment, align_clocks
 from stepscope.analyses.communication.collective_matching import Matches, match_collectives
@@ -41,6 +42,17 @@ class RankRun:
         return match_collectives(self.parts)
 
     @cached_property
+    def identity(self) -> dict[str, NDArray[Any]]:
+        """Columns `rank` (NaN: unknown), `worker`, `span` and `host`, a row per trace."""
+        ranks = [np.nan if rank.rank is None else rank.rank for rank in self.ranks]
+        return {
+            "rank": np.array(ranks, dtype=np.float64),
+            "worker": text_column([part.evidence.worker for part in self.parts]),
+            "span": text_column([part.evidence.span for part in self.parts]),
+            "host": text_column([part.host for part in self.parts]),
+        }
+
+    @cached_property
     def alignment(self) -> Alignment:
         """How the ranks' clocks lie."""
         return align_clocks(self.parts, self.ranks, self.matches)
@@ -52,12 +64,17 @@ class RankRun:
         It is by its own clock, and of matched collectives only.
         """
         matches = self.matches
-        order = np.flatnonzero((matches.size > 1)[matches.match])
-        order = order[np.argsort(matches.recording[order], kind="stable")]
-        bounds = np.searchsorted(matches.recording[order], np.arange(len(self.parts) + 1))
+        order = np.flatnonzero(matches.is_matched)
+        order = order[np.argsort(matches.trace_index[order], kind="stable")]
+        bounds = np.searchsorted(matches.trace_index[order], np.arange(len(self.parts) + 1))
         rows = [order[low:high] for low, high in pairwise(bounds)]
         start, wait_ns = matches.start_ns, matches.wait_ns
         return tuple(intervals.union(start[at], start[at] + wait_ns[at]) for at in rows)
+
+
+def text_column(texts: Iterable[str | None]) -> NDArray[np.object_]:
+    """Return texts as a column of objects, also where there are none."""
+    return np.array([*texts, None], dtype=object)[:-1]
 
 
 def computed_per_run(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]:

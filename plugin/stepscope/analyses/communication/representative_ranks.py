@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from stepscope.analyses.communication.outlier_ranks import comparison_text, outlier_ranks_of
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
-from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, several_ranks
+from stepscope.analyses.communication.ranked_run import (
+    RankRun,
+    computed_per_run,
+    several_ranks,
+    text_column,
+)
 from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.base.formatting import count
 from stepscope.model.frames import Column, Schema
@@ -63,24 +68,17 @@ def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """
     run = several_ranks(parts)
     selection = representatives(run)
-    ranks = [run.ranks[of.index].rank for of in selection]
+    index = np.array([rank.index for rank in selection], dtype=np.int64)
     columns: dict[str, Any] = {
-        "kind": _texts([of.kind for of in selection]),
-        "rank": np.array([np.nan if rank is None else rank for rank in ranks], dtype=np.float64),
-        "worker": _texts([run.parts[of.index].evidence.worker for of in selection]),
-        "span": _texts([run.parts[of.index].evidence.span for of in selection]),
-        "host": _texts([run.parts[of.index].host for of in selection]),
-        "figure": _texts([of.figure for of in selection]),
+        **{name: values[index] for name, values in run.identity.items()},
+        "kind": text_column([of.kind for of in selection]),
+        "figure": text_column([of.figure for of in selection]),
         "value": np.array([of.value for of in selection], dtype=np.float64),
         "usual": np.array([of.usual for of in selection], dtype=np.float64),
         "score": np.array([of.score for of in selection], dtype=np.float64),
-        "reason": _texts([of.reason for of in selection]),
+        "reason": text_column([of.reason for of in selection]),
     }
     return to_frame(SCHEMA, columns)
-
-
-def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
-    return np.array([*values, None], dtype=object)[:-1]
 
 
 @computed_per_run

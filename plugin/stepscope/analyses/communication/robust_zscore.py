@@ -7,6 +7,7 @@ deviation (Iglewicz and Hoaglin 1993, "How to detect and handle outliers").
 import math
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -41,3 +42,8 @@ def outlier_score(count: int) -> float:
     Beyond z lies less than exp(-z²/2) of a normal distribution, on both sides together.
     """
     return max(OUTLIER, math.sqrt(2 * math.log(max(count, 1) / CHANCE)))
+
+
+def group_median(values: Floats, group: NDArray[np.int64]) -> Floats:
+    """Return, for each value, the median of its group."""
+    return np.asarray(pd.Series(values).groupby(group).transform("median"), dtype=np.float64)

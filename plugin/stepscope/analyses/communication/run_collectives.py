@@ -54,7 +54,7 @@ def member_values(run: RankRun, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
     counts = np.array([0, *(len(column) for column in values)])
     first = np.cumsum(counts)[:-1]
     align_collective = np.concatenate([np.empty(0, dtype=np.int64), *values])
-    return np.asarray(align_collective[first[run.matches.recording] + run.matches.row])
+    return np.asarray(align_collective[first[run.matches.trace_index] + run.matches.row])
 
 
 @computed_per_run
@@ -116,11 +116,11 @@ def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
 def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]:
     """Return what the members of each kind took, on a rank."""
     matches = run.matches
-    recording = matches.recording[member]
+    recording = matches.trace_index[member]
     pairs = np.unique(kind * max(1, len(run.parts)) + recording)
     ranks = np.bincount(pairs // max(1, len(run.parts)), minlength=count)
     duration = matches.duration_ns[member]
-    is_matched = (matches.size > 1)[matches.match[member]]
+    is_matched = matches.is_matched[member]
     wait = np.where(is_matched, matches.wait_ns[member], np.nan)
     total = statistics.sums(duration, kind, count) / np.maximum(ranks, 1)
     exposed = statistics.sums(exposed_ns(run)[member], kind, count) / np.maximum(ranks, 1)
@@ -160,7 +160,7 @@ def _calls(rows: pd.DataFrame, kind: Ints, count: int, match: Ints) -> dict[str,
 class AlignedCollective:
     """One collective on all its ranks, on one clock; a row a rank, by recording."""
 
-    recording: Ints
+    trace_index: Ints
     member: Ints
     """Rows of the matches."""
     start_ns: Ints
@@ -176,7 +176,7 @@ def align_collective(run: RankRun, match: int) -> AlignedCollective:
     matches, clocks = run.matches, run.alignment
     low = int(matches.first[match])
     member = np.arange(low, low + int(matches.size[match]))
-    recording, start = matches.recording[member], matches.start_ns[member]
+    recording, start = matches.trace_index[member], matches.start_ns[member]
     reference = clocks.reference[recording]
     is_aligned = bool((reference >= 0).all() and (reference == reference[0]).all())
     if is_aligned:
@@ -188,7 +188,7 @@ def align_collective(run: RankRun, match: int) -> AlignedCollective:
         is_full = matches.keys[int(matches.key[low])].kind in FULL
         error = float(matches.transfer_ns[match]) if is_full else np.nan
     return AlignedCollective(
-        recording=recording,
+        trace_index=recording,
         member=member,
         start_ns=np.round(aligned - aligned.min()).astype(np.int64),
         aligned_by="clocks" if is_aligned else "ends",

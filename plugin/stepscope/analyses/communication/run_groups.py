@@ -122,7 +122,7 @@ def _merged(members: Sequence[RankGroup], wait_ns: float) -> RunGroup:
 def _waits(run: RankRun) -> dict[tuple[str, str], float]:
     """Return how long all ranks together waited in each group, by its name and ranks."""
     matches = run.matches
-    is_matched = (matches.size > 1)[matches.match]
+    is_matched = matches.is_matched
     total = np.bincount(
         matches.key[is_matched], matches.wait_ns[is_matched], minlength=len(matches.keys)
     )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.collective_matching import Matches
 from stepscope.analyses.communication.rank_steps import RankSteps
 from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
@@ -45,7 +44,7 @@ CATEGORIES: dict[str, tuple[str, str]] = {
 class RunSteps:
     """One row a recording and step, by recording, then time."""
 
-    recording: Ints
+    trace_index: Ints
     number: Ints
     duration_ns: Ints
     parts_ns: Ints
@@ -79,13 +78,13 @@ def run_steps(run: RankRun) -> RunSteps:
     parts = [_parts(*item) for item in zip(steps, run.waits, strict=True)]
     has_matched = np.array([len(waits) > 0 for waits in run.waits], dtype=bool)
     has_matched |= np.bincount(
-        run.matches.recording[(run.matches.size > 1)[run.matches.match]],
+        run.matches.trace_index[run.matches.is_matched],
         minlength=len(run.parts),
     ).astype(bool)
     recording = np.repeat(np.arange(len(steps)), counts)
     number = _together([item.number for item in steps])
     return RunSteps(
-        recording=recording,
+        trace_index=recording,
         number=number,
         duration_ns=_together([item.duration_ns for item in steps]),
         parts_ns=_together([*parts, np.empty((0, len(CATEGORIES)), dtype=np.int64)]),
@@ -135,35 +134,20 @@ def exposed_during(steps: RankSteps, times: Intervals) -> Ints:
     return np.asarray(np.maximum(amounts, 0))
 
 
-def late_ns(matches: Matches) -> Floats:
-    """Return, for each member of a full match, by how much the median rank's was longer.
-
-    NaN for the others.
-    """
-    late = np.full(len(matches.match), np.nan)
-    distinct, match = np.unique(matches.match[matches.is_full], return_inverse=True)
-    duration = matches.duration_ns[matches.is_full]
-    middle = statistics.quantile(duration, match, len(distinct), 0.5)
-    late[matches.is_full] = middle[match] - duration
-    return late
-
-
 def _lateness(run: RankRun, recording: Ints, number: Ints) -> Floats:
     """Return the mean lateness of each recording and step in its best group."""
     matches = run.matches
-    late = late_ns(matches)
+    late, group = matches.late_ns, matches.group
     has_steps = np.array([*(part.steps.has_steps for part in run.parts), True], dtype=bool)
-    step = np.where(has_steps[matches.recording], matches.step, WHOLE)
-    row = _row_of(recording, number, (matches.recording, step))
-    names = [(key.group, key.ranks) for key in matches.keys]
-    group_number = {name: at for at, name in enumerate(dict.fromkeys(names))}
-    group = np.array([*(group_number[name] for name in names), 0], dtype=np.int64)[matches.key]
+    step = np.where(has_steps[matches.trace_index], matches.step, WHOLE)
+    row = _row_of(recording, number, (matches.trace_index, step))
+    group_count = int(group.max(initial=0)) + 1
     is_full = ~np.isnan(late) & (row >= 0)
-    pair = row[is_full] * max(1, len(group_number)) + group[is_full]
+    pair = row[is_full] * group_count + group[is_full]
     distinct, which = np.unique(pair, return_inverse=True)
     mean = statistics.mean(late[is_full], which, len(distinct))
     least = np.full(len(recording), np.inf)
-    np.minimum.at(least, distinct // max(1, len(group_number)), mean)
+    np.minimum.at(least, distinct // group_count, mean)
     return np.where(np.isfinite(least), least, np.nan)
 
 

@@ -20,7 +20,7 @@ from stepscope.analyses.communication.compute_time import compute_time, step_exc
 from stepscope.analyses.communication.matched_collectives import last_arrivals
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, several_ranks
-from stepscope.analyses.communication.robust_zscore import OUTLIER, modified_zscores
+from stepscope.analyses.communication.robust_zscore import OUTLIER, group_median, modified_zscores
 from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.frames import Column, Schema
@@ -85,7 +85,7 @@ def stragglers(parts: Sequence[RankSummary]) -> pd.DataFrame:
 def stragglers_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already; empty for those of one rank."""
     members = _full(run)
-    rows = np.flatnonzero(np.bincount(members["recording"], minlength=len(run.parts)))
+    rows = np.flatnonzero(np.bincount(members["trace_index"], minlength=len(run.parts)))
     work = compute_time(run)
     columns = _waits(run, members) | _lateness(run, members)
     columns |= {
@@ -95,13 +95,7 @@ def stragglers_of(run: RankRun) -> pd.DataFrame:
     columns |= _judged(run, members, columns)
     columns["since_step"] = _since(run, members, columns)
     columns |= _causes(run, columns)
-    columns |= {
-        "rank": np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float),
-        "worker": np.array([*(part.evidence.worker for part in run.parts), None], dtype=object)[
-            :-1
-        ],
-        "span": np.array([*(part.evidence.span for part in run.parts), None], dtype=object)[:-1],
-    }
+    columns |= run.identity
     table = to_frame(SCHEMA, columns).iloc[rows]
     worth = np.where(table["is_straggler"], table["own_excess_ns"].fillna(0.0), 0.0)
     order = np.lexsort((-table["lateness_ns"].to_numpy(), -worth, ~table["is_straggler"]))
@@ -110,39 +104,30 @@ def stragglers_of(run: RankRun) -> pd.DataFrame:
 
 def _full(run: RankRun) -> pd.DataFrame:
     """Return the members of full matches, with their lateness and waiting."""
-    matches = run.matches
-    match = pd.factorize(matches.match[matches.is_full])[0]
-    duration = matches.duration_ns[matches.is_full]
-    count = int(match.max()) + 1 if len(match) else 0
-    middle = statistics.quantile(duration, match, count, 0.5)
+    matches, rows = run.matches, run.matches.is_full
     return pd.DataFrame(
         {
-            "recording": matches.recording[matches.is_full],
-            "key": _groups(run)[matches.key[matches.is_full]],
-            "step": matches.step[matches.is_full],
-            "late_ns": middle[match] - duration,
-            "wait_ns": matches.wait_ns[matches.is_full],
+            "trace_index": matches.trace_index[rows],
+            "group": matches.group[rows],
+            "step": matches.step[rows],
+            "late_ns": matches.late_ns[rows],
+            "wait_ns": matches.wait_ns[rows],
         }
     )
-
-
-def _groups(run: RankRun) -> NDArray[np.int64]:
-    """Return each key's process group."""
-    names = [(key.group, key.ranks) for key in run.matches.keys]
-    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
-    return np.array([*(number[name] for name in names), -1], dtype=np.int64)[:-1]
 
 
 def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
     matches, count = run.matches, len(run.parts)
     last, _ = last_arrivals(matches)
     has_last = last >= 0
-    who = matches.recording[last[has_last]]
+    who = matches.trace_index[last[has_last]]
     total = statistics.sums(matches.wait_ns, matches.match, len(last))
     caused = statistics.sums(total[has_last], who, count)
-    together = np.bincount(members["recording"], minlength=count)
-    spans = pd.factorize(np.array([part.evidence.span for part in run.parts], dtype=object))[0]
-    waiting = statistics.sums(members["wait_ns"].to_numpy(), members["recording"].to_numpy(), count)
+    together = np.bincount(members["trace_index"], minlength=count)
+    spans = pd.factorize(run.identity["span"])[0]
+    waiting = statistics.sums(
+        members["wait_ns"].to_numpy(), members["trace_index"].to_numpy(), count
+    )
     all_ns = statistics.sums(waiting, spans, count)[spans]
     last_count = np.bincount(who, minlength=count)
     return {
@@ -158,11 +143,11 @@ def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
 def _lateness(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
     """Return each recording's mean lateness in the group in which that is least."""
     count = len(run.parts)
-    keyed = members["recording"] * (int(members["key"].max()) + 1 if len(members) else 1)
-    pair, distinct = pd.factorize((keyed + members["key"]).to_numpy())
+    keyed = members["trace_index"] * (int(members["group"].max()) + 1 if len(members) else 1)
+    pair, distinct = pd.factorize((keyed + members["group"]).to_numpy())
     late = statistics.mean(members["late_ns"].to_numpy(dtype=np.float64), pair, len(distinct))
     owner = np.zeros(len(distinct), dtype=np.int64)
-    owner[pair] = members["recording"].to_numpy()
+    owner[pair] = members["trace_index"].to_numpy()
     least = np.full(count, np.inf)
     np.minimum.at(least, owner, late)
     return {"lateness_ns": np.where(np.isfinite(least), least, np.nan)}
@@ -172,7 +157,7 @@ def _steadiness(members: pd.DataFrame, count: int) -> NDArray[np.float64]:
     """Return how steadily each recording is late over the steps, or over collectives without."""
     step = members["step"].to_numpy()
     unit = np.where(step >= 0, step, -1 - np.arange(len(step)))
-    late = members["late_ns"].groupby([members["recording"].to_numpy(), unit]).sum()
+    late = members["late_ns"].groupby([members["trace_index"].to_numpy(), unit]).sum()
     owner = late.index.get_level_values(0).to_numpy(dtype=np.int64)
     value = late.to_numpy(dtype=np.float64)
     total = np.bincount(owner, weights=value, minlength=count)
@@ -182,7 +167,7 @@ def _steadiness(members: pd.DataFrame, count: int) -> NDArray[np.float64]:
 
 def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dict[str, Any]:
     late = columns["lateness_ns"]
-    spans = pd.factorize(np.array([part.evidence.span for part in run.parts], dtype=object))[0]
+    spans = pd.factorize(run.identity["span"])[0]
     score = np.full(len(late), np.nan)
     for span in range(int(spans.max()) + 1):
         score[spans == span] = modified_zscores(late[spans == span])
@@ -210,12 +195,12 @@ def _since(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> NDAr
     Or did more than its peers, where that is what it is one by.
     """
     since = np.full(len(run.parts), -1, dtype=np.int64)
-    members = members[(members["step"] >= 0) & columns["is_straggler"][members["recording"]]]
-    late = members.groupby(["recording", "step"])["late_ns"].mean()
+    members = members[(members["step"] >= 0) & columns["is_straggler"][members["trace_index"]]]
+    late = members.groupby(["trace_index", "step"])["late_ns"].mean()
     steps, excess = run_steps(run), step_excess_ns(run)
     for at in np.flatnonzero(columns["is_straggler"]):
         if columns["works_longer"][at] and run.parts[at].steps.has_steps:
-            rows = steps.recording == at
+            rows = steps.trace_index == at
             number, more, least = steps.number[rows], excess[rows], columns["own_excess_ns"][at]
         elif at in late.index.get_level_values(0):
             mean, least = late.loc[at], columns["lateness_ns"][at]
@@ -236,7 +221,7 @@ def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
         spent = {name: _spent(run, categories) for name, categories in CAUSES.items()}
         spent["computing"] = np.array([part.totals.computing_ns for part in run.parts])
         peers = compute_time(run).peers
-        more = {name: values - _median(values, peers) for name, values in spent.items()}
+        more = {name: values - group_median(values, peers) for name, values in spent.items()}
         for at in np.flatnonzero(columns["is_straggler"]):
             name = max(more, key=lambda of: more[of][at])
             late = columns["lateness_ns"][at] * columns["collective_count"][at]
@@ -244,12 +229,6 @@ def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
             if more[name][at] > 0 and more[name][at] >= CAUSE_SHARE * late:
                 cause[at], cause_ns[at] = name, more[name][at]
     return {"cause": cause, "cause_ns": cause_ns}
-
-
-def _median(values: NDArray[np.float64], peers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return, for each recording, the median of its peers."""
-    middle = pd.Series(values).groupby(peers).median()
-    return np.asarray(middle.to_numpy()[peers], dtype=np.float64)
 
 
 def _spent(run: RankRun, categories: Sequence[str]) -> NDArray[np.float64]:
