@@ -1,1 +1,1 @@
-"""Collectives of one rank, and of all ranks together."""
+"""Collectives of one rank and of a whole job, and comparisons of its ranks."""

@@ -1,4 +1,4 @@
-"""Gradients that are summed over several forward passes before an optimizer's step, and reduced."""
+"""Gradient accumulation: forward passes per optimizer step, and reductions after each pass."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 WRAPPERS: dict[str, re.Pattern[str]] = {
-    # what each writes once a forward of the whole model
+    # recorded once per forward pass of the whole model
     "DDP": re.compile(r"^DistributedDataParallel\.forward$"),
     "FSDP": re.compile(r"^FullyShardedDataParallel\._to_kwargs$"),
     "FSDP2": re.compile(r"^FSDP::root_pre_forward\b"),
@@ -20,14 +20,14 @@ WRAPPERS: dict[str, re.Pattern[str]] = {
 OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
 IN_BATCH_NORM = re.compile(r"^SyncBatchNorm")
-"""Its own reductions are of statistics, and needed in every pass."""
+"""Its reductions are of statistics, and needed in every pass."""
 SAME_SHARE = 0.1
-"""Passes that reduce the same gradients differ by less than this in what they send."""
+"""Passes that reduce the same gradients differ by less than this fraction of their bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Accumulation:
-    """Forward passes of the wrapped model within the window."""
+    """Forward passes of the wrapped model in the window."""
 
     wrapper: str
     """Key of `WRAPPERS`."""
@@ -35,16 +35,16 @@ class Accumulation:
     update_count: int
     """Forward passes after which the optimizer stepped."""
     early_count: int
-    """Those after which it did not, before the next."""
+    """Forward passes after which it did not step before the next pass."""
     reduced_count: int
-    """Of the early ones, those after which as much was reduced as before an optimizer's step."""
+    """Early passes after which as much was reduced as before an optimizer's step."""
     early: NDArray[np.bool_]
-    """Mask over `collectives`: the reductions after those."""
+    """Mask over `collectives`: the reductions after reduced early passes."""
 
 
 @computed
 def accumulation(trace: Trace) -> Accumulation | None:
-    """Return how gradients are accumulated; None where no wrapped model or optimizer was seen."""
+    """Return the gradient accumulation; None without a wrapped model or an optimizer."""
     for wrapper, pattern in WRAPPERS.items():
         forwards, updates = _starts(trace, pattern), _starts(trace, OPTIMIZER_STEP)
         if len(forwards) and len(updates):
@@ -61,11 +61,11 @@ def _starts(trace: Trace, name: re.Pattern[str]) -> NDArray[np.int64]:
 def _accumulation(
     trace: Trace, wrapper: str, forwards: NDArray[np.int64], updates: NDArray[np.int64]
 ) -> Accumulation:
-    """Judge each forward pass by what follows it before the next; the last by what is recorded."""
+    """Classify each forward pass by the updates and reductions before the next pass."""
     count = len(forwards)
     stepped = np.bincount(_pass_of(forwards, updates) + 1, minlength=count + 1)[1:] > 0
     is_early = ~stepped
-    is_early[-1] = False  # what would follow is not recorded
+    is_early[-1] = False  # the optimizer's step may follow the trace's end
     is_reduction = trace.collectives["kind"].isin(REDUCTIONS).to_numpy()
     is_reduction = is_reduction & ~requested_in_calls(trace, IN_BATCH_NORM)
     owner = np.where(is_reduction, _pass_of(forwards, requested_ns(trace)), -1)
@@ -85,12 +85,12 @@ def _accumulation(
 def _pass_of(
     forwards: NDArray[np.int64], moments: NDArray[np.int64] | NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return in or after which forward pass each moment lies, -1 before the first."""
+    """Return the last forward pass begun at each moment, -1 before the first."""
     return np.searchsorted(forwards, moments, side="right") - 1
 
 
 def _sent(trace: Trace, owner: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    """Return what was reduced after each pass: bytes, or where they are unknown messages."""
+    """Return the bytes reduced after each pass; the number of messages where sizes are unknown."""
     has_owner = owner >= 0
     size = trace.collectives["message_bytes"].to_numpy()
     weight = size if has_owner.any() and not np.isnan(size[has_owner]).any() else np.ones(len(size))

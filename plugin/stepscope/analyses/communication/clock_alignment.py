@@ -1,15 +1,13 @@
-"""By how much the clocks of ranks differ, and how sure that is.
+"""Offsets between the clocks of a job's ranks, with error bounds.
 
-No rank can leave a collective of a `FULL` kind before every rank has come. So for the offset that
-takes a rank's times to another's, each collective of both says
-`start - its end <= offset <= end - its start`; all of them together leave an interval, and what is
-not in it is impossible. Within it the estimate is the median difference of ends, of the
-collectives with the shorter transfers: all leave at nearly the same time. The error is the
-distance to the interval's further end. It holds whatever the ranks waited; where one always waits
-for the other it is as large as that, and the likely error, how long those transfers took, far less.
+No rank can leave a collective of a `FULL` kind before every rank has entered it. So each collective
+of two ranks bounds the offset between their clocks: `start - other end <= offset <= end - other
+start`. The estimate is the median difference of ends over the collectives with shorter transfers,
+clipped to the intersection of these intervals; the error is the distance to its further end. The
+likely error is the median transfer, far less where one rank always waits for the other.
 
-Recordings of one machine share a clock, unless their collectives deny it. From the lowest rank on,
-clocks are linked over the groups with the least error; errors add up.
+Traces of one machine share a clock, unless their collectives contradict it. From the lowest rank
+on, clocks are linked over the pairs with the least error; errors add up.
 """
 
 import heapq
@@ -30,41 +28,40 @@ from stepscope.analyses.core import group_statistics as statistics
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 SHARED_WITHIN_NS = 50_000
-"""Clocks of devices of one machine may differ by so much: CUPTI and the host calibrate them."""
-
+"""Clocks of one machine's devices may differ by this much after calibration by CUPTI."""
 MOST_DRIFT = 1e-3
-"""No clock runs so wrong: what seems to is no drift."""
+"""Larger estimates are not clock drift."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alignment:
-    """One entry a recording: what its times need to be its reference's."""
+    """Offset of each trace's clock from its reference's; arrays have an entry per trace."""
 
     reference: Ints
-    """Place of the recording whose clock it is aligned with; -1: with none."""
+    """Index of the trace whose clock it is aligned with; -1: none."""
     offset_ns: Floats
-    """To be added to its times, at `middle_ns`; NaN: not aligned."""
+    """Added to its times, at `middle_ns`; NaN: not aligned."""
     drift: Floats
-    """How much more is to be added with each nanosecond after `middle_ns`."""
+    """Change of the offset per nanosecond after `middle_ns`."""
     error_ns: Floats
-    """The true offset is no further away; NaN: not known."""
+    """Bound of the offset's error; NaN: unknown."""
     likely_error_ns: Floats
-    """Ranks mostly leave within this of each other; NaN: not known."""
+    """Time within which ranks mostly leave a collective; NaN: unknown."""
     middle_ns: int
     link: NDArray[np.object_]
     """`reference`, `same machine`, `collectives`; None: not aligned."""
     link_count: Ints
-    """Collectives that the last link rests on."""
+    """Collectives behind the last link."""
 
     def added_ns(self, recording: Ints, at_ns: Ints) -> Floats:
-        """Return what is to be added to times of recordings; NaN for those not aligned."""
+        """Return the offsets to add to times of traces; NaN for traces that are not aligned."""
         later = (at_ns - self.middle_ns).astype(np.float64)
         return self.offset_ns[recording] + self.drift[recording] * later
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClockLinks:
-    """Pairs of clocks that have collectives together: the offset takes `other` to `anchor`."""
+    """Pairs of clocks with common collectives; the offset takes `other` to `anchor`."""
 
     anchor: Ints
     other: Ints
@@ -77,7 +74,7 @@ class ClockLinks:
 
 
 class _Reached(NamedTuple):
-    """A clock at the end of links; the surest first."""
+    """A clock at the end of links, ordered by error."""
 
     error_ns: float
     clock: int
@@ -94,7 +91,7 @@ Near = dict[int, list[_Reached]]
 def align_clocks(
     parts: Sequence[RankSummary], ranks: Sequence[RecordedRank], matches: Matches
 ) -> Alignment:
-    """Align the clocks of a run's recordings."""
+    """Align the clocks of a run's traces."""
     pairs = _pairs(matches)
     clock = _clocks(parts, pairs)
     middle_ns = int(np.median(matches.start_ns)) if len(matches.start_ns) else 0
@@ -108,7 +105,7 @@ def _precedence(rank: RecordedRank, at: int) -> tuple[int, int]:
 
 
 def _pairs(matches: Matches) -> pd.DataFrame:
-    """Return each member of a full match beside the first member of that match."""
+    """Return each member of a full match, paired with the match's first member."""
     row = np.flatnonzero(matches.is_full)
     anchor = matches.first[matches.match[row]]
     row, anchor = row[row != anchor], anchor[row != anchor]
@@ -127,7 +124,7 @@ def _pairs(matches: Matches) -> pd.DataFrame:
 
 
 def _clocks(parts: Sequence[RankSummary], pairs: pd.DataFrame) -> Ints:
-    """Return each recording's clock: its machine's, or its own."""
+    """Return each trace's clock: its machine's, or a separate one."""
     hosts = [part.host for part in parts]
     numbers = {host: at for at, host in reversed(list(enumerate(hosts))) if host is not None}
     clocks = (at if host is None else numbers[host] for at, host in enumerate(hosts))
@@ -164,7 +161,7 @@ def _links(pairs: pd.DataFrame, clock: Ints, middle_ns: int) -> ClockLinks:
 
 
 def _estimates(pairs: pd.DataFrame, link: Ints, count: int) -> tuple[Floats, Floats]:
-    """Return each link's offset and its error, NaN where no offset is possible."""
+    """Return each link's offset and its error; NaN: the collectives contradict each other."""
     bound = np.iinfo(np.int64)
     least, most = np.full(count, bound.min), np.full(count, bound.max)
     np.maximum.at(least, link, pairs["least_ns"].to_numpy())
@@ -184,7 +181,7 @@ def _usual_transfer(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
 
 
 def _drift(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
-    """Return by how much the ends of each link move apart with time: first to last third."""
+    """Return each link's drift between the first and the last third of its collectives."""
     at = pairs["at_ns"].to_numpy()
     bounds = [statistics.quantile(at, link, count, share)[link] for share in (1 / 3, 2 / 3)]
     means = []
@@ -199,14 +196,14 @@ def _drift(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
 
 
 def _without(pairs: pd.DataFrame, drift: Floats, middle_ns: int) -> pd.DataFrame:
-    """Return the pairs with the drift taken out."""
+    """Return the pairs with the drift subtracted."""
     moved = np.round(drift * (pairs["at_ns"].to_numpy() - middle_ns)).astype(np.int64)
     columns = ("apart_ns", "least_ns", "most_ns")
     return pairs.assign(**{name: pairs[name].to_numpy() - moved for name in columns})
 
 
 def _spread(clock: Ints, order: Sequence[int], links: ClockLinks, middle_ns: int) -> Alignment:
-    """Go from each reference over the surest links (Dijkstra's shortest paths)."""
+    """Align clocks from each reference on, over the links of least error (Dijkstra)."""
     near, reached = _neighbours(links), dict[int, _Reached]()
     holders = np.bincount(clock, minlength=len(clock))
     for start in order:
@@ -234,7 +231,7 @@ def _spread(clock: Ints, order: Sequence[int], links: ClockLinks, middle_ns: int
 def _reached_from(
     start: _Reached, near: Near, previous: Mapping[int, _Reached]
 ) -> dict[int, _Reached]:
-    """Return every clock that links lead to, each over the links whose errors add up to least."""
+    """Return every clock that links lead to, by the path with the least sum of errors."""
     reached: dict[int, _Reached] = {}
     waiting = [start]
     while waiting:
@@ -258,7 +255,7 @@ def _reached_from(
 
 
 def _neighbours(links: ClockLinks) -> Near:
-    """Return, for each clock, the links that lead on from it."""
+    """Return the links from each clock."""
     near: Near = {}
     columns = (links.anchor, links.other, links.offset_ns, links.drift, links.error_ns)
     more = (links.likely_error_ns, links.count)

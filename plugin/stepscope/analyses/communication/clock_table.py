@@ -1,4 +1,4 @@
-"""By how much the ranks' clocks differ, and how sure that is."""
+"""Table of the offsets between the ranks' clocks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,30 +14,29 @@ from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
     Column("rank", "float64", "id", "The rank; NaN: unknown."),
-    Column("worker", "object", "text", "The worker whose recording it is."),
-    Column("span", "object", "text", "Which recording of it."),
+    Column("worker", "object", "text", "The trace's worker."),
+    Column("span", "object", "text", "The trace's span."),
     Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
     Column("reference_rank", "float64", "id", "The rank whose clock it is compared with."),
-    Column("reference_worker", "object", "text", "That one's worker; None: not aligned."),
-    Column("offset_ns", "float64", "ns", "To be added to its times to have the reference's; NaN:"
-           " it shares no collectives with any, or they contradict each other."),
-    Column("error_ns", "float64", "ns", "The true offset is no further away: from all collectives"
-           " together, none of which a rank can leave before all have come. A machine has one"
-           " clock."),
-    Column("likely_error_ns", "float64", "ns", "Ranks mostly leave a collective within this of each"
-           " other: the median transfer of the links' collectives."),
-    Column("drift_ppm", "float64", "ppm", "By how much its clock runs slower than the reference's;"
-           " 0 unless no constant offset is possible."),
+    Column("reference_worker", "object", "text", "The reference's worker; None: not aligned."),
+    Column("offset_ns", "float64", "ns", "Added to its times gives the reference's; NaN: it shares"
+           " no collectives with another rank, or they contradict each other."),
+    Column("error_ns", "float64", "ns", "Bound of the offset's error, from collectives that no rank"
+           " can leave before all have entered. A machine has one clock."),
+    Column("likely_error_ns", "float64", "ns", "Time within which ranks mostly leave a collective:"
+           " the median transfer of the links' collectives."),
+    Column("drift_ppm", "float64", "ppm", "Rate by which its clock runs slower than the"
+           " reference's; 0 unless no constant offset is possible."),
     Column("link", "object", "text", "`reference`, `same machine`, `collectives`; None: none."),
-    Column("collective_count", "int64", "count", "Collectives on which the last link rests."),
+    Column("collective_count", "int64", "count", "Collectives behind the last link."),
 )  # fmt: skip
 
 
 def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    """Return one row a recording, in `SCHEMA` columns, by rank.
+    """Return one row per trace, in `SCHEMA` columns, by rank.
 
     Raises:
-        MissingDataError: the recordings are of one rank.
+        MissingDataError: the traces are of one rank.
     """
     run = several_ranks(parts)
     clocks = run.alignment
@@ -58,8 +57,8 @@ def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
 TABLES = {
     "clock-alignment": RunTable(
         title="Clock alignment",
-        meaning="One row per recording: what is to be added to its times to compare them with "
-        "another rank's, and by how much that may be wrong.",
+        meaning="One row per trace: the offset to add to its times to compare them with another "
+        "rank's, and the offset's error.",
         schema=SCHEMA,
         part=rank_summary,
         build=clock_table,

@@ -1,4 +1,4 @@
-"""Each collective with what is reckoned of it: bandwidth, how much was hidden, and its step."""
+"""Collectives with bandwidth, exposed time and step, and masks of collectives by request time."""
 
 import re
 
@@ -21,41 +21,41 @@ NO_STEP = -1
 SCHEMA: Schema = (
     Column("event", "int64", "id", "Its first kernel; on the host its annotation or call."),
     Column("name", "object", "text", "That event's name as the profiler wrote it."),
-    Column("kind", "object", "text", "`all_reduce`, `all_gather`, `send`, …; `other`: not told."),
+    Column("kind", "object", "text", "`all_reduce`, `all_gather`, `send`, …; `other`: unknown."),
     Column("backend", "object", "text", "The library: `nccl`, `rccl`, `gloo`, `symm_mem`, …."),
-    Column("step", "int64", "id", "Number of the `ProfilerStep` that asked for it; -1: none."),
-    Column("start_ns", "int64", "ns", "When it began: on the device, or for gloo on the host."),
+    Column("step", "int64", "id", "Number of the `ProfilerStep` that requested it; -1: none."),
+    Column("start_ns", "int64", "ns", "Its start: on the device, or for gloo on the host."),
     Column("duration_ns", "float64", "ns", "From its first kernel's start to its last one's end;"
            " NaN where only the host's call into a device's library was recorded."),
-    Column("overlap_ns", "float64", "ns", "How long its device computed meanwhile."),
-    Column("exposed_ns", "float64", "ns", "Its time minus that in which its device computed."),
+    Column("overlap_ns", "float64", "ns", "The part in which its device also computes."),
+    Column("exposed_ns", "float64", "ns", "The part in which its device does not compute."),
     Column("launch_to_start_ns", "float64", "ns", "From the host's call to the first kernel; NaN"
            " where the call is unknown, and on the host."),
-    Column("dtype", "object", "text", "Type of an element, in torch's words; None: unknown."),
-    Column("in_bytes", "float64", "bytes", "What the rank puts in; NaN: not recorded."),
-    Column("out_bytes", "float64", "bytes", "What the rank gets out; NaN: not recorded."),
+    Column("dtype", "object", "text", "torch's type of an element; None: unknown."),
+    Column("in_bytes", "float64", "bytes", "The rank's input; NaN: not recorded."),
+    Column("out_bytes", "float64", "bytes", "The rank's output; NaN: not recorded."),
     Column("message_bytes", "float64", "bytes", "The larger of the two: nccl-tests' size."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over duration, waiting for"
-           " other ranks included (nccl-tests' algbw)."),
-    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor for"
-           " kind and number of ranks (busbw); NaN where those are unknown."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over duration, including"
+           " waiting for other ranks (nccl-tests' algbw)."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor for kind"
+           " and number of ranks (busbw); NaN where those are unknown."),
     Column("group", "object", "text", "The process group's name; None: not recorded."),
     Column("group_description", "object", "text", "Its description, such as `default_pg`."),
-    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
-    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
+    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
     Column("sequence", "int64", "id", "Its number within the group (torch's `Seq`); -1: none."),
-    Column("source_rank", "int64", "id", "Who sends, in point-to-point transfers; -1: not told."),
-    Column("destination_rank", "int64", "id", "Who receives; -1: not told."),
+    Column("source_rank", "int64", "id", "Sender of a point-to-point transfer; -1: unknown."),
+    Column("destination_rank", "int64", "id", "Receiver; -1: unknown."),
     Column("is_async", "object", "", "Whether the host did not wait for it; None: not recorded."),
     Column("device", "int64", "id", "The device of its first kernel; -1: the host, or unknown."),
     Column("stream", "int64", "id", "The stream of its first kernel; -1: none."),
-    Column("kernel_count", "int64", "count", "Kernels of it; 0 on the host."),
+    Column("kernel_count", "int64", "count", "Its kernels; 0 on the host."),
 )  # fmt: skip
 
 
 @computed
 def collective_events(trace: Trace) -> pd.DataFrame:
-    """Return one row a collective, in `SCHEMA` columns, in the order they began."""
+    """Return one row per collective, in `SCHEMA` columns, in the order they began."""
     frame = trace.collectives
     is_timed = frame["is_timed"].to_numpy()
     duration = np.where(is_timed, frame["duration_ns"].to_numpy(), np.nan)
@@ -77,7 +77,7 @@ def collective_events(trace: Trace) -> pd.DataFrame:
 
 
 def step_numbers(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each row of `collectives`, the number of the step in which it was asked for."""
+    """Return, for each row of `collectives`, the number of the step that requested it, or -1."""
     steps, moment_ns = trace.steps, requested_ns(trace)
     index = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
     ends, numbers = steps["end_ns"].to_numpy(), np.append(steps["number"].to_numpy(), NO_STEP)
@@ -86,14 +86,14 @@ def step_numbers(trace: Trace) -> NDArray[np.int64]:
 
 
 def requested_ns(trace: Trace) -> NDArray[np.float64]:
-    """Return, for each row of `collectives`, when the host asked for it, as far as is known."""
+    """Return, for each row of `collectives`, the host's call time, else its start."""
     frame = trace.collectives
     has_call = frame["call"].to_numpy() >= 0
     return np.where(has_call, frame["call_start_ns"].to_numpy(), frame["start_ns"].to_numpy())
 
 
 def requested_during(trace: Trace, times: Intervals) -> NDArray[np.bool_]:
-    """Tell which rows of `collectives` were asked for at any of these times of the host."""
+    """Return which rows of `collectives` the host requested at any of these times."""
     moment_ns = requested_ns(trace)
     if not len(times):
         return np.zeros(len(moment_ns), dtype=bool)
@@ -102,16 +102,16 @@ def requested_during(trace: Trace, times: Intervals) -> NDArray[np.bool_]:
 
 
 def requested_in_calls(trace: Trace, name: re.Pattern[str]) -> NDArray[np.bool_]:
-    """Tell which rows of `collectives` were asked for while a call so named went on."""
+    """Return which rows of `collectives` the host requested during calls that match a name."""
     calls = trace.host_calls
     return requested_during(trace, frame_times.times(calls, name_mask(calls["name"], name.search)))
 
 
 @computed
 def is_in_forward(trace: Trace) -> NDArray[np.float64]:
-    """Return, for each row of `collectives`, 1 where its step's backward pass had not begun.
+    """Return, for each row of `collectives`, 1 before its step's backward pass begins, else 0.
 
-    0 where it had; NaN where the step has none, or there is no step.
+    Collectives of the forward pass are of activations. NaN without a step or a backward pass.
     """
     calls, steps, moment_ns = trace.host_calls, trace.steps, requested_ns(trace)
     backward = np.sort(calls["start_ns"].to_numpy()[name_mask(calls["name"], BACKWARD.search)])
@@ -129,8 +129,8 @@ def is_in_forward(trace: Trace) -> NDArray[np.float64]:
 TABLES = {
     "collective-events": Table(
         title="Collective events",
-        meaning="One row per collective: when it ran, among whom, what it sent, how fast, and how "
-        "much of it was not hidden behind computing.",
+        meaning="One row per collective: its time, process group, message, bandwidth, and exposed "
+        "time.",
         schema=SCHEMA,
         build=collective_events,
     ),

@@ -1,9 +1,9 @@
-"""Which collectives of several ranks are one and the same.
+"""Matches of the collectives of several ranks.
 
-By process group (name and ranks), kind and torch's sequence number where that was recorded. Else by
-their order: within each step where the ranks have as many of a group, kind and size in each step;
-within the recording where they have as many in all; and else only among the ranks of a step that
-have as many as most. What does not fit is left alone, and counted.
+By process group (name and ranks), kind and torch's sequence number where recorded. Else by order:
+in each step where the ranks have equally many of a group, kind and size in every step; in the trace
+where they have equally many in total; else only among a step's ranks with the most common number.
+Other collectives stay unmatched.
 """
 
 from collections.abc import Sequence
@@ -20,18 +20,18 @@ from stepscope.analyses.core.group_statistics import quantile
 Ints = NDArray[np.int64]
 ALONE = -1
 FULL = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
-"""Kinds that no rank can leave before all have come: each needs something of every other."""
+"""Kinds that no rank can leave before all have entered: each needs data of every other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Matches:
-    """Rows are members: one collective on one rank, ordered by match; `match` numbers from 0."""
+    """Members (a collective on one rank), ordered by match; matches are numbered from 0."""
 
     keys: tuple[Key, ...]
     trace_index: Ints
-    """Place in the parts."""
+    """Index of the run's trace."""
     row: Ints
-    """Place in that part's collectives."""
+    """Row of that trace's collectives."""
     match: Ints
     key: Ints
     sequence: Ints
@@ -44,7 +44,7 @@ class Matches:
 
     @cached_property
     def end_ns(self) -> Ints:
-        """When each ended, on its own rank's clock."""
+        """End of each member, on its rank's clock."""
         return self.start_ns + self.duration_ns
 
     @cached_property
@@ -54,12 +54,12 @@ class Matches:
 
     @cached_property
     def size(self) -> Ints:
-        """How many ranks each match has."""
+        """Number of ranks of each match."""
         return np.bincount(self.match, minlength=len(self.first))
 
     @cached_property
     def transfer_ns(self) -> Ints:
-        """Each match's shortest duration: of the rank that came last and waited for none."""
+        """Each match's shortest duration: of the last rank, which waits for no other."""
         return np.minimum.reduceat(self.duration_ns, self.first) if len(self.match) else self.match
 
     @cached_property
@@ -88,18 +88,18 @@ class Matches:
 
     @cached_property
     def wait_ns(self) -> Ints:
-        """How long each member waited: its duration beyond the transfer."""
+        """Waiting of each member: its duration less the transfer."""
         return self.duration_ns - self.transfer_ns[self.match]
 
     @cached_property
     def is_full(self) -> NDArray[np.bool_]:
-        """Which members are of a match of several ranks that none can leave before all came."""
+        """Mask of the members of `FULL` kinds in matches of several ranks."""
         of_key = np.array([key.kind in FULL for key in self.keys], dtype=bool)
         return of_key[self.key] & self.is_matched
 
 
 def match_collectives(parts: Sequence[RankSummary]) -> Matches:
-    """Match the collectives of a run's recordings; spans are never matched with each other."""
+    """Match the collectives of a run's traces; different spans never match."""
     members = _members(parts)
     keys = _shared_keys(parts, members)
     members["key"] = keys.code
@@ -156,7 +156,7 @@ class _Keys:
 
 
 def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
-    """Return the keys of all recordings, and for each member which it has, in its span."""
+    """Return the keys of all traces by span, and each member's."""
     number: dict[Key, int] = {}
     codes = [np.empty(0, dtype=np.int64)]
     for part in parts:
@@ -170,7 +170,7 @@ def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
 
 
 def _units_by_sequence(members: pd.DataFrame) -> Ints:
-    """Return the unit of each member: equal ones on several ranks are one collective."""
+    """Return each member's unit; equal units on several ranks are one collective."""
     number = combined(members["key"].to_numpy(), members["sequence"].to_numpy())
     again = _position_in_unit(members, number)
     return combined(number, again)
@@ -198,7 +198,7 @@ def combined(first: Ints, second: Ints) -> Ints:
 
 
 def _position_in_unit(members: pd.DataFrame, unit: Ints) -> Ints:
-    """Return each member's place among those of its rank and unit, by time."""
+    """Return each member's position among those of its rank and unit, by time."""
     pair = combined(unit, members["recording"].to_numpy())
     order = np.lexsort((members["start_ns"].to_numpy(), pair))
     ordered = pair[order]
@@ -210,7 +210,7 @@ def _position_in_unit(members: pd.DataFrame, unit: Ints) -> Ints:
 
 
 def _counts(members: pd.DataFrame, unit: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return each pair of unit and rank as its unit and count, and each member's pair."""
+    """Return unit and count of each pair of unit and rank, and each member's pair."""
     pair = combined(unit, members["recording"].to_numpy())
     count = np.bincount(pair) if len(pair) else pair
     unit_of = np.empty(len(count), dtype=np.int64)
@@ -219,7 +219,7 @@ def _counts(members: pd.DataFrame, unit: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _agree(members: pd.DataFrame, key: Ints, unit: Ints) -> NDArray[np.bool_]:
-    """Tell which members' keys have, in each of their units, as many on every rank that has any."""
+    """Return which members' keys have equal counts on all ranks, in each of their units."""
     unit_of, count, _ = _counts(members, unit)
     least = np.full(_beyond(unit), np.iinfo(np.int64).max)
     most = np.zeros(_beyond(unit), dtype=np.int64)
@@ -231,7 +231,7 @@ def _agree(members: pd.DataFrame, key: Ints, unit: Ints) -> NDArray[np.bool_]:
 
 
 def _as_most(members: pd.DataFrame, unit: Ints) -> NDArray[np.bool_]:
-    """Tell which members are of a rank that has as many in their unit as more than half have."""
+    """Return which members are of a rank whose count in their unit is that of most ranks."""
     unit_of, count, pair = _counts(members, unit)
     alike = combined(unit_of, count)
     ranks_alike = np.bincount(alike)[alike] if len(alike) else alike
@@ -240,7 +240,7 @@ def _as_most(members: pd.DataFrame, unit: Ints) -> NDArray[np.bool_]:
 
 
 def _numbered(unit: Ints, members: pd.DataFrame) -> Ints:
-    """Return matches numbered by time; members that fit no other are alone."""
+    """Return matches numbered by time; unmatched members have separate numbers."""
     by_sequence = members["by_sequence"].to_numpy()
     number = np.where(unit == ALONE, -2 - np.arange(len(unit)), 2 * unit + by_sequence)
     order = np.argsort(members["start_ns"].to_numpy(), kind="stable")

@@ -1,4 +1,4 @@
-"""What collectives cost, by kind, group, type and message size."""
+"""Cost of collectives by kind, group, type and message size."""
 
 from typing import Any
 
@@ -19,40 +19,40 @@ from stepscope.model.trace import Trace, computed
 KEY = ("kind", "backend", "group", "group_description", "group_ranks", "group_size", "dtype",
        "message_bytes")  # fmt: skip
 SCHEMA: Schema = (
-    Column("kind", "object", "text", "`all_reduce`, `all_gather`, `send`, …; `other`: not told."),
+    Column("kind", "object", "text", "`all_reduce`, `all_gather`, `send`, …; `other`: unknown."),
     Column("backend", "object", "text", "The library: `nccl`, `rccl`, `gloo`, `symm_mem`, …."),
     Column("group", "object", "text", "The process group's name; None: not recorded."),
     Column("group_description", "object", "text", "Its description, such as `default_pg`."),
-    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
-    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
-    Column("dtype", "object", "text", "Type of an element, in torch's words; None: unknown."),
-    Column("message_bytes", "float64", "bytes", "The larger of what goes in and comes out."),
-    Column("call_count", "int64", "count", "How many there were."),
-    Column("timed_count", "int64", "count", "Of how many the time is known: the figures below are"
-           " of these."),
-    Column("total_ns", "int64", "ns", "Sum of their durations, concurrent ones counted each."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
+    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
+    Column("dtype", "object", "text", "torch's type of an element; None: unknown."),
+    Column("message_bytes", "float64", "bytes", "The larger of input and output."),
+    Column("call_count", "int64", "count", "Number of collectives."),
+    Column("timed_count", "int64", "count", "Collectives with known times, of which the columns"
+           " below are."),
+    Column("total_ns", "int64", "ns", "Sum of their durations; concurrent ones all count."),
     Column("mean_ns", "float64", "ns", "Mean duration."),
-    Column("min_ns", "float64", "ns", "Shortest duration: the nearest to pure transfer."),
+    Column("min_ns", "float64", "ns", "Shortest duration: closest to pure transfer."),
     Column("p95_ns", "float64", "ns", "95th percentile of durations."),
     Column("max_ns", "float64", "ns", "Longest duration."),
     Column("total_bytes", "float64", "bytes", "Sum of their messages; NaN: not recorded."),
     Column("algorithm_bytes_per_second", "float64", "bytes/s", "Their messages over their time,"
-           " waiting for other ranks included (nccl-tests' algbw)."),
-    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor for"
-           " kind and number of ranks (busbw); NaN where those are unknown."),
+           " including waiting for other ranks (nccl-tests' algbw)."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor for kind"
+           " and number of ranks (busbw); NaN where those are unknown."),
     Column("best_bus_bytes_per_second", "float64", "bytes/s", "Bus bandwidth of the shortest."),
-    Column("overlap_ns", "int64", "ns", "How long their device computed meanwhile."),
-    Column("exposed_ns", "int64", "ns", "Their time minus that in which their device computed."),
-    Column("overlap_share", "float64", "share", "Of their time; NaN where there was none."),
+    Column("overlap_ns", "int64", "ns", "The part in which their device also computes."),
+    Column("exposed_ns", "int64", "ns", "The part in which their device does not compute."),
+    Column("overlap_share", "float64", "share", "Overlap over total; NaN: no time."),
     Column("launch_to_start_ns", "float64", "ns", "Mean time from the host's call to the kernel."),
-    Column("window_share", "float64", "share", "Their time within the window over the window; more"
-           " than 1 where several ran at once."),
+    Column("window_share", "float64", "share", "Their time in the window over the window; above 1"
+           " where several run at once."),
 )  # fmt: skip
 
 
 @computed
 def collective_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a kind, group, type and size, longest total first."""
+    """Return one row per kind, group, type and size, longest total first."""
     events = collective_events(trace)
     group, first = _groups(events)
     count = len(first)

@@ -1,10 +1,8 @@
-"""What each rank does by itself, beside those that do the same: who holds the others up.
+"""Compute time of each rank, compared with its peers: the ranks that delay the others.
 
-A rank's own work is its step less the time in which it communicates and computes nothing. All ranks
-of a job have steps of one length, since they wait for each other; their own work differs. It needs
-no match: a rank whose neighbours were not recorded has its own work all the same.
-Stages of a pipeline hold different layers, so a rank is compared with those of its stage, where
-these are enough to be compared with.
+A rank's compute time is its step less exposed communication. All ranks of a job have steps of equal
+length, since they wait for each other; their compute times differ. A rank is compared with those of
+its pipeline stage (stages hold different layers) where that has `ENOUGH_PEERS` ranks.
 """
 
 from collections import Counter
@@ -25,29 +23,29 @@ Floats = NDArray[np.float64]
 ENOUGH_PEERS = 8
 """With fewer in a stage, all ranks are compared."""
 LEAST_SCALE_SHARE = 0.01
-"""Of a step: ranks of the same work differ by so much for reasons that nobody looks for."""
+"""Usual difference between ranks of the same work, as a fraction of a step."""
 STAGES = "PP"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComputeTime:
-    """One entry a recording."""
+    """Compute time of each trace; arrays have an entry per trace."""
 
     peers: Ints
-    """The group of recordings that it is compared with, from 0."""
+    """Group of traces that it is compared with, from 0."""
     work_ns: Floats
-    """Mean step less communication that nothing hides; NaN: no collective is on another rank."""
+    """Mean step less exposed communication; NaN: no collective matches another rank's."""
     excess_ns: Floats
-    """Mean over its steps of what is beyond the median of its peers in the same step."""
+    """Mean over its steps of the time beyond the median of its peers in the same step."""
     score: Floats
-    """Modified z-score of that among its peers, of a scale of 1 % of a step at least; NaN: few."""
+    """Modified z-score of the excess, with a scale of at least 1 % of a step; NaN: few peers."""
     is_short: NDArray[np.bool_]
-    """Whether it has less than half as many steps as most peers have: cut off, it says less."""
+    """Whether it has less than half as many steps as its peers' median: cut off."""
 
 
 @computed_per_run
 def compute_time(run: RankRun) -> ComputeTime:
-    """Compare what each rank does by itself with the other ranks'."""
+    """Compare the compute times of a run's ranks."""
     steps, count = run_steps(run), len(run.parts)
     excess = statistics.nan_mean(step_excess_ns(run), steps.trace_index, count)
     step = statistics.mean(steps.duration_ns, steps.trace_index, count)
@@ -73,14 +71,14 @@ def _is_short(run: RankRun, peers: Ints) -> NDArray[np.bool_]:
 
 
 def compute_of_steps(steps: RunSteps) -> Floats:
-    """Return the own work in each row of `run_steps`; NaN where nothing is on another rank."""
+    """Return the compute time in each row of `run_steps`; NaN for traces without a match."""
     sent = steps.of("transfer") + steps.of("waiting")
     return np.where(steps.is_matched, steps.duration_ns - sent, np.nan)
 
 
 @computed_per_run
 def step_excess_ns(run: RankRun) -> Floats:
-    """Return, for each row of `run_steps`, how much longer its own work is than its peers' then."""
+    """Return, for each row of `run_steps`, the compute time beyond its peers' median."""
     steps, peers = run_steps(run), peer_groups(run)
     computing = compute_of_steps(steps)
     excess, is_valid = np.full(len(computing), np.nan), ~np.isnan(computing)
@@ -93,7 +91,7 @@ def step_excess_ns(run: RankRun) -> Floats:
 
 @computed_per_run
 def peer_groups(run: RankRun) -> Ints:
-    """Return the group of each recording: its span, and its stage if that has enough ranks."""
+    """Return each trace's peer group: its span, and its stage if that has enough ranks."""
     spans = [part.evidence.span for part in run.parts]
     stages = [
         _stage(part, of.rank) if of.rank is not None else -1
@@ -107,7 +105,7 @@ def peer_groups(run: RankRun) -> Ints:
 
 
 def _stage(part: RankSummary, rank: int) -> int:
-    """Return a rank's place in its pipeline; -1 where there is none."""
+    """Return a rank's position in its pipeline; -1: none."""
     for group in part.groups:
         if group.role == STAGES and group.ranks:
             text = f",{group.ranks.strip('[]')},"

@@ -1,7 +1,4 @@
-"""When some collectives kept a device waiting: they ran, and it computed nothing.
-
-`exposure.py` has the same of all collectives, as sums; here it is of chosen ones, as a time set.
-"""
+"""Running and exposed times of selected collectives, as time sets."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +13,15 @@ from stepscope.model.trace import Trace
 
 
 def running_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
-    """Return when any of the chosen rows of `collectives` ran, within the window.
+    """Return the times at which the selected `collectives` rows run, in the window.
 
-    It is of the main device, and of the host for gloo and the like.
+    These are of the main device, and of the host for collectives such as gloo's.
     """
     return _clipped(trace, intervals.merged(*_running(trace, selected)))
 
 
 def exposed_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
-    """Return that part of `running_times` in which nothing computed."""
+    """Return the part of `running_times` without computing."""
     host, device = _running(trace, selected)
     exposed = intervals.difference(host, computing_times(trace)[HOST])
     main = main_device(trace)
@@ -34,14 +31,14 @@ def exposed_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
 
 
 def _running(trace: Trace, selected: NDArray[np.bool_]) -> tuple[Intervals, Intervals]:
-    """Return when the chosen collectives ran on the host and on the main device."""
+    """Return the times of the selected collectives on the host and on the main device."""
     frame, main = trace.collectives, main_device(trace)
     kernels = frame["kernel_count"].to_numpy()
     host = frame_times.times(frame, selected & (kernels == 0))
     if main is None:
         return host, intervals.EMPTY
     on_main = selected & (kernels > 0) & (frame["device"].to_numpy() == main.device)
-    # from the first to the last kernel of a collective there may be gaps
+    # between a collective's first and last kernel there may be gaps
     return host, intervals.intersection(frame_times.times(frame, on_main), main.communication)
 
 

@@ -1,9 +1,9 @@
-"""What a process group is for: data, tensor, pipeline, expert or context parallelism.
+"""Role of a process group: data, tensor, pipeline, expert or context parallelism.
 
-Nothing in a trace says so outright. In order of trust: words in the group's description (torch's
-`mesh_tp`, Megatron's `TENSOR_MODEL_PARALLEL_GROUP`), what it sends, and how its ranks lie: by
-default Megatron and torch's device meshes number ranks with tensor parallelism fastest and pipeline
-stages slowest (Narayanan et al. 2021, "Efficient large-scale language model training", §3).
+Traces do not record roles. In order of confidence: the group's description (torch's `mesh_tp`,
+Megatron's `TENSOR_MODEL_PARALLEL_GROUP`), its collectives, and the stride of its ranks: by default
+Megatron and torch's device meshes number ranks with tensor parallelism fastest and pipeline stages
+slowest (Narayanan et al. 2021, "Efficient large-scale language model training", §3).
 """
 
 import re
@@ -23,22 +23,22 @@ WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 NODE = 8
-"""Devices of a usual machine: tensor parallelism seldom goes beyond one."""
+"""Devices of a usual machine, which tensor parallelism seldom exceeds."""
 PEER_TO_PEER = frozenset({"send", "recv", "send_recv"})
 SHARDING = frozenset({"all_gather", "reduce_scatter"})
 EXCHANGE = frozenset({"all_to_all", "all_to_allv"})
 ASIDE = frozenset({"barrier", "broadcast", "coalesced", "other"})
 """Kinds that groups of any role have."""
 OF_ACTIVATIONS = 0.2
-"""Of large reductions, those in the forward pass. Tensor parallelism has a half of its own there, a
-third where activations are computed again; buffers and losses are reduced there once a step."""
+"""Least fraction of large reductions in the forward pass. Tensor parallelism has half of them
+there, a third with recomputed activations; buffers and losses are reduced there once per step."""
 LARGE_BYTES = 65_536
 """Losses and metrics are smaller."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """What a group is for, how sure that is, and why. `name` is None where nothing tells."""
+    """Role of a group, with confidence and reason; `name` is None where it is unknown."""
 
     name: str | None
     confidence: str | None
@@ -48,7 +48,7 @@ class Role:
 
 @dataclass(frozen=True, kw_only=True)
 class Signs:
-    """What is known of a group."""
+    """Evidence on a group's role."""
 
     description: str
     ranks: tuple[int, ...]
@@ -61,24 +61,28 @@ class Signs:
     has_data_parallel: bool
     """Whether the trace holds `DistributedDataParallel.forward`."""
     forward_share: float | None = None
-    """Of its large reductions, those asked for before the step's backward pass; None: not told."""
+    """Fraction of its large reductions requested in the forward pass; None: unknown."""
 
 
 def role(signs: Signs) -> Role:
-    """Return what a group is for."""
+    """Return a group's role."""
     if signs.size == 1:
-        return Role(name="single", confidence="high", reason="It has one rank: nothing is sent.")
+        return Role(
+            name="single", confidence="high", reason="The group has one rank and sends nothing."
+        )
     for judge in (_by_words, _by_wrapper, _by_exchange, _by_pass, _by_kinds, _by_ranks):
         if (result := judge(signs)) is not None:
             return result
-    return Role(name=None, confidence=None, reason="Neither words, kinds nor ranks tell.")
+    return Role(
+        name=None, confidence=None, reason="Description, collectives and ranks give no role."
+    )
 
 
 def _by_words(signs: Signs) -> Role | None:
     text = re.sub(r"[^a-z0-9]+", "_", signs.description.lower())
     names = [name for pattern, name in WORDS if pattern.search(text)]
     if "FSDP" in names and "DP" in names:
-        names.remove("DP")  # `dp_shard` is one thing
+        names.remove("DP")  # `dp_shard` is FSDP alone
     if not names:
         return None
     reason = f"Its description is {signs.description!r}."
@@ -88,29 +92,29 @@ def _by_words(signs: Signs) -> Role | None:
 def _by_wrapper(signs: Signs) -> Role | None:
     if not signs.has_data_parallel or not _is_world(signs) or "all_reduce" not in signs.kinds:
         return None
-    reason = "DistributedDataParallel runs, and all ranks reduce in it."
+    reason = "DistributedDataParallel runs, and all ranks reduce in this group."
     return Role(name="DP", confidence="high", reason=reason)
 
 
 def _by_exchange(signs: Signs) -> Role | None:
     kinds = signs.kinds - ASIDE
     if kinds and kinds <= PEER_TO_PEER:
-        return Role(name="PP", confidence="medium", reason="Ranks only send to each other in it.")
+        return Role(name="PP", confidence="medium", reason="Its ranks only send to each other.")
     if kinds & EXCHANGE:
-        return Role(name="EP", confidence="medium", reason="All exchange with all in it.")
+        return Role(name="EP", confidence="medium", reason="Its ranks exchange data all to all.")
     return None
 
 
 def _by_pass(signs: Signs) -> Role | None:
-    """Judge by what is reduced: activations in the forward pass, gradients in the backward pass."""
+    """Judge by reductions: of activations in the forward pass, of gradients in the backward."""
     if signs.forward_share is None or "all_reduce" not in signs.kinds:
         return None
     if signs.forward_share >= OF_ACTIVATIONS and not _is_world(signs):
         share = f"{signs.forward_share:.0%} of its large reductions"
-        reason = f"{share} are asked for in the forward pass: of activations."
+        reason = f"{share} run in the forward pass, so they are of activations."
         return Role(name="TP", confidence="medium", reason=reason)
     if not signs.forward_share:
-        reason = "All its large reductions follow the forward pass: of gradients."
+        reason = "All its large reductions follow the forward pass, so they are of gradients."
         return Role(name="DP", confidence="medium", reason=reason)
     return None
 
@@ -120,7 +124,7 @@ def _by_kinds(signs: Signs) -> Role | None:
 
 
 def _by_shards(signs: Signs) -> Role:
-    reason = "Ranks gather shards and scatter what they reduced in it."
+    reason = "Its ranks gather shards and scatter reduced ones."
     if _stride(signs.ranks) == 1 and signs.size <= NODE and not _is_world(signs):
         return Role(name="TP", confidence="low", reason=f"{reason} Its ranks are neighbours.")
     return Role(name="FSDP", confidence="medium", reason=reason)
@@ -142,6 +146,6 @@ def _is_world(signs: Signs) -> bool:
 
 
 def _stride(ranks: tuple[int, ...]) -> int:
-    """Return how far the ranks lie apart, 0 where that differs or is unknown."""
+    """Return the distance between consecutive ranks, 0 where it differs or is unknown."""
     steps = {after - before for before, after in pairwise(ranks)}
     return steps.pop() if len(steps) == 1 else 0

@@ -1,9 +1,8 @@
-"""Collectives over all their ranks: what was transfer, what was waiting, and who came last.
+"""Collectives over all their ranks: transfer, waiting, and the last rank to enter.
 
-Transfer is the shortest duration over the ranks, wait a rank's duration beyond it, as
-torch-tb-profiler (`loader.py`) and TraceLens (`NcclAnalyser`) define them: both need no common
-clock. Whoever came last has the shortest duration; starts and ends are compared after the clocks
-were aligned.
+Transfer is the shortest duration over the ranks, wait a rank's duration less that, as defined by
+torch-tb-profiler (`loader.py`) and TraceLens (`NcclAnalyser`); neither needs a common clock. The
+last rank has the shortest duration. Starts and ends are compared on aligned clocks.
 """
 
 import json
@@ -28,50 +27,50 @@ from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
-    Column("span", "object", "text", "Which recording of the workers; spans never match."),
+    Column("span", "object", "text", "The traces' span; different spans never match."),
     Column("kind", "object", "text", "`all_reduce`, `all_gather`, …; `send` for both its ends."),
     Column("group", "object", "text", "The process group's name; None: not recorded, so that all"
-           " ranks were taken for one group."),
-    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
+           " ranks count as one group."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
     Column("sequence", "int64", "id", "torch's `Seq`; -1: not recorded."),
-    Column("matched_by", "object", "text", "`sequence` (torch's numbers), `order` (within group,"
-           " kind and size), or None where no other rank has it."),
-    Column("step", "int64", "id", "Number of the `ProfilerStep` that asked for it; -1: none."),
-    Column("rank_count", "int64", "count", "Ranks on which it was found."),
+    Column("matched_by", "object", "text", "`sequence` (torch's numbers), `order` (in group, kind"
+           " and size), or None where no other rank has it."),
+    Column("step", "int64", "id", "Number of the `ProfilerStep` that requested it; -1: none."),
+    Column("rank_count", "int64", "count", "Ranks with this collective."),
     Column("expected_count", "float64", "count", "Ranks of its group; NaN: not recorded."),
-    Column("missing_ranks", "object", "text", "Ranks of the group on which it was not found, such"
-           " as `3, 8-15`; None where the group is not known."),
+    Column("missing_ranks", "object", "text", "Ranks of the group without it, such as `3, 8-15`;"
+           " None: unknown group."),
     Column("message_bytes", "float64", "bytes", "The largest over the ranks; NaN: unknown."),
-    Column("transfer_ns", "float64", "ns", "Its shortest duration over the ranks; NaN: one only."),
+    Column("transfer_ns", "float64", "ns", "Shortest duration over the ranks; NaN: one rank."),
     Column("mean_ns", "float64", "ns", "Mean duration over the ranks."),
     Column("longest_ns", "int64", "ns", "Longest duration over the ranks."),
-    Column("wait_ns", "float64", "ns", "Sum over the ranks of what is beyond the transfer."),
+    Column("wait_ns", "float64", "ns", "Sum over the ranks of their duration less the transfer."),
     Column("last_rank", "float64", "id", "The rank of the shortest duration, for which the others"
-           " waited; NaN for kinds that ranks may leave before all came, and without a rank."),
-    Column("margin_ns", "float64", "ns", "How much shorter it was than the next."),
-    Column("start_skew_ns", "float64", "ns", "First to last start on one clock; NaN: the clocks"
-           " could not be aligned."),
+           " wait; NaN for kinds that ranks may leave before all enter, and for unknown ranks."),
+    Column("margin_ns", "float64", "ns", "Difference to the next shortest duration."),
+    Column("start_skew_ns", "float64", "ns", "First to last start on one clock; NaN: clocks are"
+           " not aligned."),
     Column("end_skew_ns", "float64", "ns", "First to last end on one clock."),
-    Column("clock_error_ns", "float64", "ns", "Both may be wrong by twice this: the largest error"
-           " of the ranks' clocks."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over transfer: without the"
+    Column("clock_error_ns", "float64", "ns", "Largest error of the ranks' clocks; the skews' error"
+           " is at most twice that."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over transfer, without"
            " waiting (nccl-tests' algbw)."),
-    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor."),
 )  # fmt: skip
 
 
 def matched_collectives(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    """Return one row a collective of a run, in `SCHEMA` columns, in the order they were first seen.
+    """Return one row per collective of a run, in `SCHEMA` columns, by first start.
 
     Raises:
-        MissingDataError: the recordings are of one rank.
+        MissingDataError: the traces are of one rank.
     """
     return matched_of(several_ranks(parts)).copy()
 
 
 @computed_per_run
 def matched_of(run: RankRun) -> pd.DataFrame:
-    """Return the same of recordings that are put together already, of one rank or several."""
+    """Return the same table for a run of one or more ranks."""
     matches = run.matches
     columns = _identity(run) | _durations(matches) | _last(run) | _skew(run)
     kind, size = columns["kind"], columns["expected_count"]
@@ -112,7 +111,7 @@ def _size(ranks: str) -> float:
 
 
 def _missing(run: RankRun) -> NDArray[np.object_]:
-    """Return the ranks of each match's group that it lacks, reckoned once a set of members."""
+    """Return the missing ranks of each match, computed once per set of present ranks."""
     matches = run.matches
     marks = np.random.default_rng(0).integers(2**62, size=len(run.parts))
     key = matches.key[matches.first]
@@ -133,7 +132,7 @@ def _missing(run: RankRun) -> NDArray[np.object_]:
 
 
 def _reduced(how: np.ufunc, values: NDArray[Any], matches: Matches) -> NDArray[Any]:
-    """Return one value a match."""
+    """Return one value per match."""
     return np.asarray(how.reduceat(values, matches.first)) if len(values) else values
 
 
@@ -159,7 +158,7 @@ def _last(run: RankRun) -> dict[str, Any]:
 
 
 def last_arrivals(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each match, the member that came last, and by how much; -1: none, or a tie."""
+    """Return each match's last member to enter (-1: none, or a tie), and its margin."""
     order = np.lexsort((matches.duration_ns, matches.match))
     first = matches.first
     second = np.minimum(first + 1, np.maximum(len(order) - 1, 0))
@@ -186,7 +185,7 @@ def _skew(run: RankRun) -> dict[str, Any]:
 def _spread(
     times: NDArray[np.int64], added: NDArray[np.float64], matches: Matches
 ) -> NDArray[np.float64]:
-    """Return how far times of a match lie apart; as they are, they exceed what a float holds."""
+    """Return the range of each match's times, relative to its first (floats lose precision)."""
     base = times[matches.first][matches.match] if len(times) else times
     aligned = (times - base) + added
     latest, first = (_reduced(how, aligned, matches) for how in (np.maximum, np.minimum))

@@ -1,4 +1,4 @@
-"""Which ranks of a job have no recording: none was found, or its file could not be read."""
+"""Ranks of a job without a trace: no file exists, or it could not be read."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,35 +8,35 @@ from stepscope.analyses.communication.rank_assignment import rank_named_like
 from stepscope.analyses.communication.ranked_run import RankRun
 
 MOST_RANKS = 1_000_000
-"""Of a job that says it is larger none are named."""
+"""Missing ranks of larger jobs are not listed."""
 Source = Literal["header", "process groups", "ranks"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MissingRanks:
-    """A job's size, and its ranks that say nothing."""
+    """A job's size, and its ranks without a trace."""
 
     world_size: int | None
-    """None: nothing tells."""
+    """None: unknown."""
     source: Source
     """`header` (distributedInfo.world_size), `process groups`, or the highest of the `ranks`."""
     missing: tuple[int, ...]
-    """Of which no file was found; ascending."""
+    """Ranks without a file; ascending."""
     unreadable: tuple[int, ...]
-    """Whose file could not be read."""
+    """Ranks with an unreadable file."""
     nameless: tuple[str, ...]
-    """Files that could not be read, and whose rank nothing tells."""
+    """Unreadable files of unknown rank."""
 
     @property
     def absent(self) -> frozenset[int]:
-        """Both."""
+        """Missing and unreadable ranks."""
         return frozenset(self.missing) | frozenset(self.unreadable)
 
 
 def missing_ranks(run: RankRun, unreadable: Sequence[str] = ()) -> MissingRanks:
-    """Return the ranks without a recording; `unreadable` are names of files that gave none.
+    """Return the ranks without a trace; `unreadable` are names of unreadable files.
 
-    None is named where a recording's own rank is not known: it may be any of them.
+    None are listed where a trace's rank is unknown: it may be any of them.
     """
     here = {of.rank for of in run.ranks if of.rank is not None}
     size, source = _world(run, here)

@@ -1,4 +1,4 @@
-"""Ranks and machines whose figures lie far from what is usual, each with its evidence."""
+"""Ranks and machines with outlying figures."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -23,38 +23,38 @@ from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
 
 ENOUGH_RANKS = 8
-"""Among fewer, what is usual is not well known."""
+"""Outliers among fewer have low confidence."""
 MOST_TIMES = 10.0
-"""Where a figure is so many times what is usual, both are told, and no share."""
+"""Larger ratios are shown as two figures, not as a percentage."""
 SCHEMA: Schema = (
     Column("rank", "float64", "id", "The rank; NaN: a machine, or unknown."),
-    Column("worker", "object", "text", "The worker whose recording it is; None: a machine."),
-    Column("span", "object", "text", "Which recording of it; None: a machine."),
+    Column("worker", "object", "text", "The trace's worker; None: a machine."),
+    Column("span", "object", "text", "The trace's span; None: a machine."),
     Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
     Column("is_machine", "bool", "", "Whether it is of a whole machine: the median of its ranks."),
-    Column("figure", "object", "text", "Which figure: `own_work`, `step`, `computing`,"
-           " `transfer`, `waiting`, `loading`, `copies`, `idle` (times a step), `kernels`"
-           " (a step), `memory` (peak)."),
-    Column("value", "float64", "", "What it is: nanoseconds, a number, or bytes."),
-    Column("usual", "float64", "", "The median of the ranks that it is compared with: all, or those"
-           " of its pipeline stage; of times, in the same steps."),
-    Column("apart_share", "float64", "share", "How far it is from that, of that; negative: less;"
-           " NaN: that is 0."),
+    Column("figure", "object", "text", "`own_work` (compute time), `step`, `computing`,"
+           " `transfer`, `waiting`, `loading`, `copies`, `idle` (times per step), `kernels`"
+           " (per step), or `memory` (peak)."),
+    Column("value", "float64", "", "Its value: nanoseconds, a number, or bytes."),
+    Column("usual", "float64", "", "The median of its peers: of all ranks, or of those of its"
+           " pipeline stage; for times, in the same steps."),
+    Column("apart_share", "float64", "share", "Difference to the median, of the median; NaN: that"
+           " is 0."),
     Column("score", "float64", "", "Modified z-score (Iglewicz and Hoaglin), its scale at least 1 %"
-           " of a step or of the median. Outliers lie beyond 3.5, and beyond what one of so many"
-           " reaches by chance in 1 case of 20."),
-    Column("peer_count", "int64", "count", "With how many it is compared, itself among them."),
-    Column("confidence", "object", "text", "`high`; `low`: among fewer than 8, or it has less than"
-           " half as many steps as most."),
-    Column("reason", "object", "text", "The same in words."),
+           " of a step or of the median. Outliers are beyond 3.5, and beyond the score that chance"
+           " gives among as many peers in 1 case of 20."),
+    Column("peer_count", "int64", "count", "Number of peers, including itself."),
+    Column("confidence", "object", "text", "`high`; `low`: among fewer than 8, or less than half as"
+           " many steps as the median."),
+    Column("reason", "object", "text", "The comparison as a sentence."),
 )  # fmt: skip
 
 
 class _Outlier(NamedTuple):
-    """Something that lies apart: a recording, or a machine."""
+    """A trace or a machine with an outlying figure."""
 
     position: int
-    """-1: a machine."""
+    """Index of the run's trace; -1: a machine."""
     host: str | None
     figure: str
     value: float
@@ -65,17 +65,17 @@ class _Outlier(NamedTuple):
 
 
 def outlier_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    """Return one row a rank or machine and figure that lies apart, the farthest first.
+    """Return one row per outlying figure of a rank or machine, the farthest first.
 
     Raises:
-        MissingDataError: the recordings are of one rank.
+        MissingDataError: the traces are of one rank.
     """
     return outlier_ranks_of(several_ranks(parts)).copy()
 
 
 @computed_per_run
 def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
-    """Return the same of recordings that are put together already."""
+    """Return the same table for a run."""
     figures = rank_figures(run)
     outliers = sorted((*_ranks(run, figures), *_hosts(run, figures)), key=lambda of: -abs(of.score))
     position = np.array([of.position for of in outliers], dtype=np.int64)
@@ -119,7 +119,7 @@ def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Outlier]:
 
 
 def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Outlier]:
-    """Yield machines of several ranks whose median rank lies apart from the other machines'."""
+    """Yield machines of several ranks whose median rank is an outlier among machines."""
     code, hosts = pd.factorize(run.identity["host"])
     sizes = np.bincount(code[code >= 0], minlength=len(hosts))
     if len(hosts) < FEW or (sizes < 2).all():
@@ -162,7 +162,7 @@ def _reason(of: _Outlier) -> str:
 
 
 def comparison_text(figure: str, value: float, usual: float, peers: str) -> str:
-    """Return a figure beside what is usual: `own work a step is 13 ms: 30 % more than …`."""
+    """Return a comparison with the median: `compute time per step is 13 ms: 30 % more than …`."""
     text = f"{FIGURES[figure].label} is {value_text(figure, value)}"
     middle = f"the median of {peers} ({value_text(figure, usual)})"
     if value_text(figure, value) == value_text(figure, usual):

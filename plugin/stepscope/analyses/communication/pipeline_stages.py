@@ -1,7 +1,7 @@
-"""A pipeline's stages as one of them sees them: how many there are, and in how many parts a batch.
+"""Pipeline parallelism, from one stage's trace: number of stages and of micro-batches.
 
-A stage gets each part of the batch (micro-batch) from a neighbour: activations from the one before,
-gradients from the one behind. So the parts are as many as what it gets from one of them in a step.
+A stage receives each micro-batch from a neighbour: activations from the stage before, gradients
+from the stage after. So their number is that of the receives from one of them per step.
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ RECEIVE, SEND = "recv", "send"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pipeline:
-    """What one stage sees."""
+    """A pipeline, from the trace of one stage."""
 
     stage_count: int
     part_count: float
-    """Micro-batches a step."""
+    """Micro-batches per step."""
     waiting: Intervals
-    """When it waits for a neighbour and computes nothing."""
+    """Times of waiting for a neighbour without computing."""
     bubble_share: float
-    """What of a step is idle in a schedule of `stage_count` and `part_count` at best:
-    (p - 1) / (m + p - 1), GPipe (Huang et al. 2019); 1F1B has the same (PipeDream-Flush)."""
+    """Least idle fraction of a step with p stages and m micro-batches: (p - 1) / (m + p - 1), for
+    GPipe (Huang et al. 2019) and 1F1B (PipeDream-Flush)."""
 
 
 @computed
 def pipeline(trace: Trace) -> Pipeline | None:
-    """Return the pipeline that this process is a stage of; None: it is none that can be told."""
+    """Return the pipeline that this process is a stage of; None: no pipeline is recorded."""
     frame = trace.collectives
     kind = frame["kind"].astype(object).to_numpy()
     received = (kind == RECEIVE) & (frame["source_rank"].to_numpy() >= 0)

@@ -1,4 +1,4 @@
-"""The process groups of a recording: who is in each, what it is for, and what it cost."""
+"""Process groups of a trace: ranks, role and cost."""
 
 import json
 from collections.abc import Mapping
@@ -21,17 +21,17 @@ SCHEMA: Schema = (
     Column("group", "object", "text", "The name that torch gave it (`pg_name`): mostly a number."),
     Column("description", "object", "text", "Its description (`pg_desc`); None: not recorded."),
     Column("backend", "object", "text", "Its libraries (`backend_config`), or those seen in use."),
-    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
-    Column("ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
+    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
+    Column("ranks", "object", "text", "Its ranks (JSON); None: unknown."),
     Column("source", "object", "text", "`header` (distributedInfo.pg_config), `events`, or both."),
-    Column("role", "object", "text", "What it seems to be for: `DP`, `FSDP`, `TP`, `PP`, `EP`,"
-           " `CP`, several joined by +, or `single`; None where nothing tells."),
+    Column("role", "object", "text", "Its likely role: `DP`, `FSDP`, `TP`, `PP`, `EP`, `CP`,"
+           " several joined by +, or `single`; None: unknown."),
     Column("role_confidence", "object", "text", "`high`, `medium` or `low`; None without a role."),
-    Column("role_reason", "object", "text", "Why that role."),
+    Column("role_reason", "object", "text", "The evidence for the role."),
     Column("kinds", "object", "text", "Kinds of collectives seen in it, comma separated."),
     Column("call_count", "int64", "count", "Collectives in it."),
     Column("total_ns", "int64", "ns", "Sum of their durations, where known."),
-    Column("exposed_ns", "int64", "ns", "Sum of what of them computing did not hide."),
+    Column("exposed_ns", "int64", "ns", "Sum of their exposed time."),
     Column("total_bytes", "float64", "bytes", "Sum of their messages, where known."),
 )  # fmt: skip
 UNUSED: dict[str, Any] = {
@@ -47,7 +47,7 @@ REMEDY = "torch.distributed.init_process_group(...)  # before profiling, with to
 
 @computed
 def process_groups(trace: Trace) -> pd.DataFrame:
-    """Return one row a process group, most time first.
+    """Return one row per process group, most time first.
 
     Raises:
         MissingDataError: neither header nor events name one.

@@ -1,4 +1,9 @@
-"""Which rank each recording of a run is: by its header, else its file's name, else its content."""
+"""Rank of each trace of a run: by its header, else its file's name, else its content.
+
+Names give ranks only where all files of a run follow one pattern: `rank-34.Jul_15.pt.trace.json`,
+`worker0.….pt.trace.json`, `trace_r3.json`, and the coordinates that Megatron, vLLM and SGLang
+write: `tp0_pp1`, `TP-3`.
+"""
 
 import json
 import re
@@ -12,29 +17,29 @@ from stepscope.base import urls
 from stepscope.model.trace import Trace
 
 TELLING_KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all"})
-"""Kinds whose `Rank` is the caller's own: of a broadcast it is the root's."""
+"""Kinds whose `Rank` is the caller's; a broadcast's is the root's."""
 MOST_MEMBERS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankEvidence:
-    """What one recording says of its rank."""
+    """Evidence of one trace's rank."""
 
     worker: str
     span: str
     name: str
-    """The file's, or where there is none the worker's."""
+    """The file's name, else the worker's."""
     header: int | None
     """`distributedInfo.rank`."""
     content: int | None
-    """The only rank that is in every group it took part in, or that a collective names."""
+    """The only rank that is common to all its groups and collectives."""
     device: int | None
-    """The number of the device that it used, where that was one."""
+    """The number of its device, if it used only one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRank:
-    """The rank of a recording; `rank` is None where nothing tells."""
+    """The rank of a trace; `rank` is None where it is unknown."""
 
     rank: int | None
     source: str | None
@@ -47,7 +52,7 @@ UNKNOWN = RecordedRank(rank=None, source=None, confidence=None)
 
 
 def rank_evidence(trace: Trace) -> RankEvidence:
-    """Return what a recording says of its rank."""
+    """Return the evidence of a trace's rank."""
     devices = np.unique(trace.device_events["device"].to_numpy())
     rank = trace.rank
     return RankEvidence(
@@ -76,16 +81,15 @@ def _by_content(trace: Trace) -> int | None:
 
 
 def recorded_ranks(evidence: Sequence[RankEvidence]) -> tuple[RecordedRank, ...]:
-    """Return the rank of each recording of a run.
+    """Return the rank of each trace of a run.
 
-    A rank is one worker's: where the header gives several workers the same, all files having been
-    written by processes that did not know theirs, the names decide if they can.
+    A rank belongs to one worker: where headers give several workers the same rank, names decide.
     """
     names = _by_name(evidence)
     headers = _unless_shared(evidence, [item.header for item in evidence])
     contents = _unless_shared(evidence, [item.content for item in evidence])
     devices = [item.device for item in evidence]
-    is_alone = len({item.worker for item in evidence}) < 2  # nothing confirms what its name says
+    is_alone = len({item.worker for item in evidence}) < 2  # no other trace confirms its name
     by_name = "low" if is_alone else "medium"
     if is_alone or None in _unless_shared(evidence, devices):
         devices = [None] * len(evidence)
@@ -108,7 +112,7 @@ def _first(*answers: tuple[int | None, str, str]) -> RecordedRank:
 
 
 def _by_name(evidence: Sequence[RankEvidence]) -> list[int | None]:
-    """Return the ranks that names tell, unless a header says otherwise; a worker has one."""
+    """Return the ranks by workers' names, unless a header contradicts them."""
     workers = list(dict.fromkeys(item.worker for item in evidence))
     name_of = {item.worker: item.name for item in reversed(evidence)}
     ranks = ranks_of_names([name_of[worker] for worker in workers])
@@ -124,7 +128,7 @@ def _by_name(evidence: Sequence[RankEvidence]) -> list[int | None]:
 def _unless_shared(
     evidence: Sequence[RankEvidence], ranks: Sequence[int | None]
 ) -> list[int | None]:
-    """Return the ranks that are one worker's alone; None for those of several."""
+    """Return the ranks, None for those that several workers share."""
     pairs = {(item.worker, rank) for item, rank in zip(evidence, ranks, strict=True)}
     holders = Counter(rank for _, rank in pairs)
     return [rank if rank is not None and holders[rank] == 1 else None for rank in ranks]
@@ -142,11 +146,11 @@ PATTERNS: tuple[re.Pattern[str], ...] = tuple(
         r"(?:gpu|device|cuda|card)[-_.= ]?",
     )
 )
-"""The first that fits all names counts."""
+"""The first pattern that matches all names counts."""
 
 
 def ranks_of_names(names: Sequence[str]) -> tuple[int, ...] | None:
-    """Return the rank that each name tells; None where not all do, or several tell the same."""
+    """Return the rank in each name; None where one has no rank, or two have the same."""
     readings: list[Callable[[Sequence[str]], list[int] | None]] = [
         *(lambda of, pattern=pattern: _by_pattern(of, pattern) for pattern in PATTERNS),
         _by_coordinates,
@@ -159,7 +163,7 @@ def ranks_of_names(names: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def rank_named_like(others: Mapping[str, int], name: str) -> int | None:
-    """Return the rank that a name tells in the way in which those of other ranks do."""
+    """Return the rank in a name, by the pattern of the other ranks' names."""
     for pattern in PATTERNS if others else ():
         if _by_pattern(list(others), pattern) == list(others.values()):
             ranks = _by_pattern([name], pattern)
@@ -174,7 +178,7 @@ def _by_pattern(names: Sequence[str], pattern: re.Pattern[str]) -> list[int] | N
 
 
 def _by_coordinates(names: Sequence[str]) -> list[int] | None:
-    """Return the ranks of a grid of which every place has a name."""
+    """Return the ranks of names that fill a grid of coordinates."""
     grid = [_coordinates(name) for name in names]
     axes = [axis for axis in ORDER if grid and axis in grid[0]]
     if not axes or any(set(coordinates) != set(axes) for coordinates in grid):

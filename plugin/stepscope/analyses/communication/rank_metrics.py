@@ -1,7 +1,4 @@
-"""Each rank's figures beside those of its peers in the same steps: what is usual, and how far off.
-
-Recordings may hold other steps of one job; a step is compared with the same step of the others.
-"""
+"""Figures of each rank, compared with the medians of its peers in the same steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,46 +25,46 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """What a column of figures is."""
+    """Label and unit of a figure."""
 
     label: str
-    """As a sentence goes on with it after `its`."""
+    """As it follows `its` in a sentence."""
     unit: Unit
 
 
 FIGURES: Mapping[str, Figure] = {
-    "own_work": Figure(label="own work a step", unit="ns"),
+    "own_work": Figure(label="compute time per step", unit="ns"),
     "step": Figure(label="step", unit="ns"),
-    "computing": Figure(label="computing a step", unit="ns"),
-    "transfer": Figure(label="exposed transfer a step", unit="ns"),
-    "waiting": Figure(label="waiting for other ranks a step", unit="ns"),
-    "loading": Figure(label="data loading a step", unit="ns"),
-    "copies": Figure(label="copying a step", unit="ns"),
-    "idle": Figure(label="device's idle time a step", unit="ns"),
-    "kernels": Figure(label="number of kernels a step", unit="count"),
+    "computing": Figure(label="computing per step", unit="ns"),
+    "transfer": Figure(label="exposed transfer per step", unit="ns"),
+    "waiting": Figure(label="waiting for other ranks per step", unit="ns"),
+    "loading": Figure(label="data loading per step", unit="ns"),
+    "copies": Figure(label="copying per step", unit="ns"),
+    "idle": Figure(label="device's idle time per step", unit="ns"),
+    "kernels": Figure(label="number of kernels per step", unit="count"),
     "memory": Figure(label="memory peak", unit="bytes"),
 }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankFigures:
-    """A row a recording, a column each of `FIGURES`."""
+    """Figures with a row per trace and a column per entry of `FIGURES`."""
 
     value: Floats
-    """NaN: not known."""
+    """NaN: unknown."""
     usual: Floats
     """The median of its peers, in the same steps."""
     score: Floats
     """Modified z-score among the peers; NaN with fewer than three."""
     peer_count: Ints
-    """Recordings that it is compared with, itself among them."""
+    """Number of its peers, including itself."""
     is_short: NDArray[np.bool_]
-    """Whether it has less than half as many steps as most have: cut off, it says less."""
+    """Whether it has less than half as many steps as its peers' median: cut off."""
 
 
 @computed_per_run
 def rank_figures(run: RankRun) -> RankFigures:
-    """Put a run's figures beside each other."""
+    """Return the figures of a run's ranks."""
     steps, peers = run_steps(run), peer_groups(run)
     step_ns = statistics.mean(steps.duration_ns, steps.trace_index, len(run.parts))
     is_whole = _unmatched_ns(run) <= LEAST_SCALE_SHARE * step_ns
@@ -95,10 +92,7 @@ def rank_figures(run: RankRun) -> RankFigures:
 
 
 def _unmatched_ns(run: RankRun) -> Floats:
-    """Return how long a step each recording was in collectives that are on no other rank.
-
-    What of them is waiting is not known: a neighbour was not recorded, or not as long.
-    """
+    """Return each trace's time per step in unmatched collectives, whose waiting is unknown."""
     matches = run.matches
     is_alone = ~matches.is_matched
     recording = matches.trace_index[is_alone]
@@ -131,7 +125,7 @@ def _of_rank(run: RankRun) -> dict[str, Floats]:
 
 
 def _means_in_steps(steps: RunSteps, peers: Ints, values: Floats) -> tuple[Floats, Floats]:
-    """Return each recording's mean over its steps, and that of the medians in those steps."""
+    """Return each trace's mean over its steps, and the mean of its peers' medians in them."""
     step, _ = pd.factorize(steps.number)
     together = peers[steps.trace_index] * (int(step.max(initial=0)) + 1) + step
     middle = group_median(values, together)

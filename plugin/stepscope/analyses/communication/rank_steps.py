@@ -1,8 +1,7 @@
-"""Where each step of one recording goes, so kept that waiting for other ranks can be told later.
+"""Breakdown of one trace's steps, from which waiting for other ranks can be computed later.
 
-Which part of the communication that nothing hides was waiting follows from other ranks alone. So a
-recording says, as a curve over time, how much of it there was until then; what of it lay within any
-time is then known without the events.
+The waiting part of exposed communication follows from other ranks' traces. So a trace's summary
+holds cumulative exposed communication over time: its amount in any span needs no events.
 """
 
 from collections.abc import Sequence
@@ -20,32 +19,32 @@ from stepscope.model.trace import Trace, computed
 
 Ints = NDArray[np.int64]
 MOST_EDGES = 8192
-"""Of times when something was exposed: of more, every n-th is kept, and what lies between is taken
-to be spread evenly. Sums between steps, and over whole collectives, stay exact."""
+"""Most edges of exposed times in a curve. Longer ones are sampled and interpolated; sums over steps
+and whole collectives stay exact."""
 COPYING = ("memcpy", "memset")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curve:
-    """How much exposed communication there was until each moment, ascending."""
+    """Cumulative exposed communication at ascending moments."""
 
     at_ns: Ints
     until_ns: Ints
 
     def until(self, moments_ns: Ints) -> Ints:
-        """Return how much there was until these moments."""
+        """Return the cumulative amounts at these moments."""
         if not len(self.at_ns):
             return np.zeros(len(moments_ns), dtype=np.int64)
-        base = self.at_ns[0]  # absolute times are more than a float holds
+        base = self.at_ns[0]  # floats cannot hold absolute times exactly
         amounts = np.interp(moments_ns - base, self.at_ns - base, self.until_ns)
         return np.asarray(np.round(amounts).astype(np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankSteps:
-    """One entry a step; where no step is marked, the whole recording is one.
+    """Breakdown of steps, one entry per step; without steps, the whole trace is one.
 
-    Computing, exposed communication, copies, data loading and what is left sum to the step.
+    Computing, exposed communication, copies, data loading and the rest sum to the step.
     """
 
     number: Ints
@@ -53,28 +52,28 @@ class RankSteps:
     """On this rank's clock, as its collectives' starts."""
     duration_ns: Ints
     computing_ns: Ints
-    """A device computes; without a device, operators do."""
+    """A device computes; without a device, operators run."""
     overlapped_ns: Ints
-    """What of that is also communication."""
+    """Communication during computing."""
     exposed_ns: Ints
-    """What of the communication is not."""
+    """Communication without computing."""
     copies_ns: Ints
-    """A device copies or sets memory, and does nothing else."""
+    """A device only copies or sets memory."""
     loading_ns: Ints
     """The host waits for the next batch, and no device works."""
     idle_ns: NDArray[np.float64]
-    """The busiest device does nothing; NaN without a device."""
+    """The busiest device is idle; NaN without a device."""
     exposed: Curve
     has_steps: bool
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of entries."""
         return len(self.number)
 
 
 @computed
 def rank_steps(trace: Trace) -> RankSteps:
-    """Return where each step of a recording goes, on the trace's own clock."""
+    """Return the breakdown of a trace's steps, on the trace's clock."""
     steps, times = step_breakdown(trace), exclusive_times(trace)
     of = {name: steps.parts_ns[:, at] for at, name in enumerate(steps.categories)}
     category = "kernel" if whole_activity(trace) else "cpu"

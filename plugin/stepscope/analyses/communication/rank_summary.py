@@ -1,4 +1,4 @@
-"""What one recording has to say beside the others of its run: small, and free of its events."""
+"""Summary of one trace for comparisons across ranks: small, and without the trace's events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,16 +24,16 @@ from stepscope.model.table_columns import plain_values
 from stepscope.model.trace import Trace, computed, whole_number
 
 UNEVEN = frozenset({"all_to_all", "all_to_allv", "gather", "scatter", "other"})
-"""Kinds in which each rank may send another amount."""
+"""Kinds in which ranks may send different amounts."""
 POINT_TO_POINT = frozenset({"send", "recv"})
 NO_HOSTS = frozenset({"", "localhost", "localhost.localdomain"})
-"""What machines are called that were given no name."""
+"""Names of machines without a configured name."""
 MOST_UNUSED = 64
-"""Of groups in which nothing was sent no more are told: a header may list every one of the job."""
+"""Most unused groups in a summary: a header may list all groups of the job."""
 
 
 class Key(NamedTuple):
-    """What collectives have in common that may be one and the same on several ranks."""
+    """Properties that a collective has in common on all its ranks."""
 
     group: str
     ranks: str
@@ -47,31 +47,31 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankCollectives:
-    """The collectives whose time is known, of groups of more than one rank, in order."""
+    """Collectives with known times, of groups of more than one rank, in order."""
 
     keys: tuple[Key, ...]
     key: NDArray[np.int32]
-    """Which of `keys` each has."""
+    """Index in `keys`."""
     sequence: NDArray[np.int64]
     """torch's `Seq`; -1: not recorded."""
     start_ns: NDArray[np.int64]
-    """On this rank's clock, from Unix time 0 where the file says so."""
+    """On this rank's clock, as Unix time where the file has it."""
     duration_ns: NDArray[np.int64]
     message_bytes: NDArray[np.float64]
     step: NDArray[np.int64]
     hidden_ns: NDArray[np.int64]
-    """How long something computed meanwhile."""
+    """Time in which its device also computes."""
     event: NDArray[np.int64]
-    """The place in the file of its first kernel, or on the host of its annotation."""
+    """Index in the file of its first kernel; on the host, of its annotation."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of collectives."""
         return len(self.key)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankTotals:
-    """Where a mean step goes, without regard to other ranks."""
+    """Breakdown of the mean step, without regard to other ranks."""
 
     step_count: int
     step_ns: float
@@ -83,14 +83,14 @@ class RankTotals:
     parts_ns: Mapping[str, int]
     """The mean step's categories: `step_breakdown`."""
     kernel_count: float
-    """Kernels a step; NaN without a device."""
+    """Kernels per step; NaN without a device."""
     memory_peak_bytes: float
-    """The most that it held of one device; NaN: not recorded."""
+    """Highest peak of a device; NaN: not recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankDevice:
-    """One device; None where the file does not tell."""
+    """One device; None: not recorded."""
 
     number: int
     name: str | None
@@ -99,12 +99,12 @@ class RankDevice:
     processor_count: int | None
     """Streaming multiprocessors, or compute units."""
     busy_share: float | None
-    """Of the window; None where it was not used."""
+    """Of the window; None: unused device."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankGroup:
-    """One process group, by what this rank did in it; see `process_groups`."""
+    """One process group with this rank's cost; see `process_groups`."""
 
     name: str
     ranks: str
@@ -114,7 +114,7 @@ class RankGroup:
     size: int
     """0: unknown."""
     role: str
-    """Empty where nothing tells."""
+    """Empty: unknown."""
     role_confidence: str
     role_reason: str
     kinds: tuple[str, ...]
@@ -127,7 +127,7 @@ class RankGroup:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankSummary:
-    """One recording of a run."""
+    """Summary of one trace of a run."""
 
     evidence: RankEvidence
     host: str | None
@@ -138,7 +138,7 @@ class RankSummary:
     totals: RankTotals
     collectives: RankCollectives
     steps: RankSteps
-    """With times on this rank's clock, from Unix time 0 where the file says so."""
+    """Times are on this rank's clock, as Unix time where the file has it."""
     devices: tuple[RankDevice, ...]
     groups: tuple[RankGroup, ...]
     process_id: int | None
@@ -146,7 +146,7 @@ class RankSummary:
 
 @computed
 def rank_summary(trace: Trace) -> RankSummary:
-    """Return what a recording has to say beside others."""
+    """Return the summary of a trace."""
     main = main_device(trace)
     return RankSummary(
         evidence=rank_evidence(trace),
@@ -204,7 +204,7 @@ def _totals(trace: Trace) -> RankTotals:
 
 
 def _kernel_count(trace: Trace) -> int:
-    """Return how many began in the window: a last step that was cut is not in it."""
+    """Return the number of kernels that begin in the window (without an incomplete last step)."""
     span, start_ns = window(trace), trace.kernels["start_ns"].to_numpy()
     return int(((start_ns >= span.start_ns) & (start_ns < span.device_end_ns)).sum())
 
@@ -230,7 +230,7 @@ def _collectives(trace: Trace) -> RankCollectives:
         {
             "group": _texts(frame["group"]),
             "ranks": _texts(frame["group_ranks"]),
-            "kind": np.where(has_peers, "send", kind),  # of both, so that the two ends are one
+            "kind": np.where(has_peers, "send", kind),  # so that both ends match
             "dtype": _texts(frame["dtype"]),
             "bytes": even,
             "source": np.where(has_peers, frame["source_rank"], -1),
@@ -241,7 +241,7 @@ def _collectives(trace: Trace) -> RankCollectives:
     return RankCollectives(
         keys=tuple(Key(*row) for row in keyed.drop_duplicates().itertuples(index=False)),
         key=code.astype(np.int32),
-        # torch counts a group's point-to-point transfers on each rank by itself
+        # torch's sequence numbers of point-to-point transfers differ between ranks
         sequence=np.where(is_direct, -1, frame["sequence"].to_numpy()),
         start_ns=frame["start_ns"].to_numpy() + _origin_ns(trace),
         duration_ns=frame["duration_ns"].to_numpy(),
@@ -264,13 +264,13 @@ def _steps(trace: Trace) -> RankSteps:
 
 
 def _origin_ns(trace: Trace) -> int:
-    """Return when a recording began, 0 where adding its length might leave 64 bits."""
+    """Return the trace's start, 0 where later times might exceed 64 bits."""
     stamp_ns = trace.columns.origin_ns + trace.columns.base_time_ns
     return stamp_ns if abs(stamp_ns) < 2**62 else 0
 
 
 def rank_devices(trace: Trace) -> tuple[RankDevice, ...]:
-    """Return the devices that a recording used; where it used none, those that its file lists."""
+    """Return the devices that a trace used, else those that its file lists."""
     properties = device_properties(trace)
     whole_ns = window(trace).device_duration_ns
     busy = {
@@ -298,13 +298,13 @@ def _device(
 
 
 def process_id(trace: Trace) -> int | None:
-    """Return the number of the process that most of the recording's host calls are of."""
+    """Return the id of the process with most host calls."""
     usual = trace.host_calls["thread"].mode()
     return whole_number(str(usual.iloc[0]).partition("/")[0]) if len(usual) else None
 
 
 def rank_groups(trace: Trace) -> tuple[RankGroup, ...]:
-    """Return a recording's process groups, most time first; none where none was recorded."""
+    """Return a trace's process groups, most time first."""
     try:
         table = process_groups(trace)
     except MissingDataError:

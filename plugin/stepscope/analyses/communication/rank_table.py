@@ -1,4 +1,4 @@
-"""The ranks of a run side by side: where a mean step goes on each."""
+"""Table of a run's ranks with the breakdown of each one's mean step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,41 +20,42 @@ from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
-    Column("rank", "float64", "id", "The rank; NaN: nothing tells it."),
+    Column("rank", "float64", "id", "The rank; NaN: unknown."),
     Column("rank_source", "object", "text", "`header` (distributedInfo.rank), `file name`,"
            " `content` (its process groups) or `device` (its number)."),
     Column("rank_confidence", "object", "text", "`high`, `medium` or `low`."),
-    Column("worker", "object", "text", "The worker whose recording it is."),
-    Column("span", "object", "text", "Which recording of it."),
+    Column("worker", "object", "text", "The trace's worker."),
+    Column("span", "object", "text", "The trace's span."),
     Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
-    Column("device_name", "object", "text", "The device's name; None: no device, or not told."),
-    Column("step_count", "int64", "count", "Steps recorded whole; 0: the recording is one."),
-    Column("step_ns", "float64", "ns", "Mean step, the device's last work included."),
-    Column("computing_ns", "float64", "ns", "Time a step in which its device computes: kernels that"
-           " are no collectives; without a device, operators of the host."),
-    Column("communication_ns", "float64", "ns", "Time a step in collectives, concurrent ones"
-           " counted once."),
-    Column("exposed_ns", "float64", "ns", "What of that is not also computing."),
-    Column("overlap_share", "float64", "share", "What of it is (HTA's overlap); NaN: none."),
-    Column("idle_ns", "float64", "ns", "Time a step in which its device does nothing; NaN: no"
+    Column("device_name", "object", "text", "The device's name; None: no device, or unknown."),
+    Column("step_count", "int64", "count", "Complete steps; 0: the whole trace counts as one."),
+    Column("step_ns", "float64", "ns", "Mean step, including the device's last work."),
+    Column("computing_ns", "float64", "ns", "Time per step in which its device computes: kernels"
+           " other than collectives'; without a device, operators of the host."),
+    Column("communication_ns", "float64", "ns", "Time per step in collectives; concurrent ones"
+           " count once."),
+    Column("exposed_ns", "float64", "ns", "The part of that without computing."),
+    Column("overlap_share", "float64", "share", "The part with computing (HTA's overlap); NaN: no"
+           " communication."),
+    Column("idle_ns", "float64", "ns", "Time per step in which its device is idle; NaN: no"
            " device."),
-    Column("transfer_ns", "float64", "ns", "Sum a step of its matched collectives' shortest"
-           " durations over the ranks; NaN: none was matched."),
-    Column("wait_ns", "float64", "ns", "Time a step in matched collectives beyond that,"
-           " concurrent ones counted once."),
+    Column("transfer_ns", "float64", "ns", "Sum per step of its matched collectives' shortest"
+           " durations over the ranks; NaN: no match."),
+    Column("wait_ns", "float64", "ns", "Time per step in matched collectives beyond that;"
+           " concurrent ones count once."),
     Column("collective_count", "int64", "count", "Collectives of more than one rank."),
-    Column("matched_count", "int64", "count", "Of those, how many were found on another rank."),
+    Column("matched_count", "int64", "count", "Collectives that match another rank's."),
 )  # fmt: skip
 
 
 def rank_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    """Return one row a recording, in `SCHEMA` columns, by rank."""
+    """Return one row per trace, in `SCHEMA` columns, by rank."""
     return rank_table_of(rank_run(parts)).copy()
 
 
 @computed_per_run
 def rank_table_of(run: RankRun) -> pd.DataFrame:
-    """Return the same of recordings that are put together already."""
+    """Return the same table for a run."""
     totals = [part.totals for part in run.parts]
     communication = np.array([of.communication_ns for of in totals], dtype=float)
     exposed = np.array([of.exposed_ns for of in totals], dtype=float)
@@ -97,8 +98,8 @@ def _matched(run: RankRun) -> dict[str, Any]:
 TABLES = {
     "ranks": RunTable(
         title="Ranks",
-        meaning="One row per recording: whose rank it is and how that is known, and where its "
-        "mean step goes, waiting for other ranks told from transfer.",
+        meaning="One row per trace: its rank with the source, and the breakdown of its mean step, "
+        "with waiting for other ranks separate from transfer.",
         schema=SCHEMA,
         part=rank_summary,
         build=rank_table,

@@ -1,4 +1,4 @@
-"""A run's recordings together: whose rank each is, what matches, and how their clocks lie."""
+"""The traces of a run together: their ranks, matched collectives and aligned clocks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,22 +23,22 @@ REMEDY = (
     "  # on every rank, into one folder"
 )
 KEPT_RUNS = 2
-"""Several rules, tables and answers are asked of the same recordings one after the other."""
+"""Number of most recent runs whose results stay cached."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankRun:
-    """Recordings by rank, then span; what is reckoned of them is reckoned when asked for."""
+    """Summaries of a run's traces by rank, then span; results are computed on request."""
 
     parts: tuple[RankSummary, ...]
     ranks: tuple[RecordedRank, ...]
     results: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What analyses found already: `once`."""
+    """Cached results of analyses: `computed_per_run`."""
 
     @cached_property
     def matches(self) -> Matches:
-        """Which collectives of several ranks are one."""
+        """Matched collectives of the ranks."""
         return match_collectives(self.parts)
 
     @cached_property
@@ -54,14 +54,14 @@ class RankRun:
 
     @cached_property
     def alignment(self) -> Alignment:
-        """How the ranks' clocks lie."""
+        """Alignment of the ranks' clocks."""
         return align_clocks(self.parts, self.ranks, self.matches)
 
     @cached_property
     def waits(self) -> tuple[Intervals, ...]:
-        """When each recording waited: from its collectives' starts until only transfer was left.
+        """Waiting times of each trace in matched collectives, on its clock.
 
-        It is by its own clock, and of matched collectives only.
+        Waiting lasts from a collective's start until only the transfer is left.
         """
         matches = self.matches
         order = np.flatnonzero(matches.is_matched)
@@ -78,7 +78,7 @@ def text_column(texts: Iterable[str | None]) -> NDArray[np.object_]:
 
 
 def computed_per_run(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]:
-    """Let an analysis of a run be called anywhere, and run once for as long as the run is kept."""
+    """Cache the result of an analysis with its run."""
     key = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
@@ -93,7 +93,7 @@ def computed_per_run(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]
 
 
 def rank_run(parts: Sequence[RankSummary]) -> RankRun:
-    """Put a run's recordings together, whatever order they were read in."""
+    """Return the run of some traces, in any order."""
     return _rank_run(tuple(parts))
 
 
@@ -105,7 +105,7 @@ def _rank_run(parts: tuple[RankSummary, ...]) -> RankRun:
 
 
 def several_ranks(parts: Sequence[RankSummary]) -> RankRun:
-    """Put a run's recordings together.
+    """Return the run of some traces.
 
     Raises:
         MissingDataError: they are of one rank.

@@ -1,7 +1,7 @@
-"""Which few of many ranks to look at: the fastest, the slowest, the usual one, and odd ones.
+"""Representative ranks of a large run: the fastest, the slowest, the median, and odd ranks.
 
-Nobody reads a thousand ranks one by one. Fastest and slowest are by own work beside their peers
-(`own_work`): all ranks' steps last as long as each other's, since they wait for each other.
+Fastest and slowest are by compute time compared with their peers (`compute_time`): steps of all
+ranks are equally long, since they wait for each other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,28 +30,28 @@ from stepscope.model.table_columns import to_frame
 Kind = Literal["fastest", "slowest", "median", "odd"]
 MOST_ODD = 5
 SCHEMA: Schema = (
-    Column("kind", "object", "text", "`fastest` and `slowest` (by own work, beside the ranks of the"
+    Column("kind", "object", "text", "`fastest` and `slowest` (by compute time, compared with the"
            " same pipeline stage), `median` (nearest to the median in all figures together), or"
-           " `odd` (another figure lies far from the others')."),
+           " `odd` (an outlier in another figure)."),
     Column("rank", "float64", "id", "The rank; NaN: unknown."),
-    Column("worker", "object", "text", "The worker whose recording it is."),
-    Column("span", "object", "text", "Which recording of it."),
+    Column("worker", "object", "text", "The trace's worker."),
+    Column("span", "object", "text", "The trace's span."),
     Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
-    Column("figure", "object", "text", "The figure by which it was chosen: see `outlier-ranks`."),
-    Column("value", "float64", "", "What that is: nanoseconds, a number, or bytes."),
-    Column("usual", "float64", "", "The median of the ranks that it is compared with."),
+    Column("figure", "object", "text", "The figure of the selection: see `outlier-ranks`."),
+    Column("value", "float64", "", "Its value: nanoseconds, a number, or bytes."),
+    Column("usual", "float64", "", "The median of its peers."),
     Column("score", "float64", "", "Modified z-score among them; NaN: fewer than three."),
-    Column("reason", "object", "text", "Why this one, in words."),
+    Column("reason", "object", "text", "The reason as a sentence."),
 )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Representative:
-    """A rank that stands for others, or for itself."""
+    """A rank that represents others, or is odd."""
 
     kind: Kind
     index: int
-    """In the run's recordings."""
+    """Index of the run's trace."""
     figure: str
     """One of `FIGURES`."""
     value: float
@@ -61,10 +61,10 @@ class Representative:
 
 
 def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    """Return one row a chosen rank, in `SCHEMA` columns.
+    """Return one row per representative rank, in `SCHEMA` columns.
 
     Raises:
-        MissingDataError: the recordings are of one rank.
+        MissingDataError: the traces are of one rank.
     """
     run = several_ranks(parts)
     selection = representatives(run)
@@ -83,7 +83,7 @@ def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
 
 @computed_per_run
 def representatives(run: RankRun) -> tuple[Representative, ...]:
-    """Return the ranks to look at; none where fewer than three could be compared."""
+    """Return the representative ranks; none where fewer than three can be compared."""
     figures = rank_figures(run)
     names = list(FIGURES)
     has_work = ~np.isnan(figures.score[:, names.index("own_work")])
@@ -98,7 +98,7 @@ def representatives(run: RankRun) -> tuple[Representative, ...]:
         ("fastest", int(candidates[np.argmin(apart[candidates])])),
     )
     if ends[0][1] == ends[1][1]:
-        ends = ()  # all are the same
+        ends = ()  # all are equal
     extremes = [_of(figures, kind, at, figure, _reason(figures, at, figure)) for kind, at in ends]
     left = np.array([at for at in candidates if at not in {of.index for of in extremes}], dtype=int)
     usual = [_usual(figures, left, figure)] if len(left) else []
@@ -126,7 +126,7 @@ def _reason(figures: RankFigures, at: int, figure: str) -> str:
 
 
 def _usual(figures: RankFigures, left: NDArray[np.int64], figure: str) -> Representative:
-    """Return the rank whose figures together are nearest to the medians."""
+    """Return the rank with the figures nearest to the medians."""
     far = np.nansum(np.abs(figures.score[left]), axis=1)
     at = int(left[np.argmin(far)])
     figure_count = int((~np.isnan(figures.score[at])).sum())
@@ -139,7 +139,7 @@ def _usual(figures: RankFigures, left: NDArray[np.int64], figure: str) -> Repres
 def _odd(
     run: RankRun, figures: RankFigures, named: Sequence[Representative]
 ) -> Iterator[Representative]:
-    """Yield one of each other late machine, group or rank, then ranks odd in another way."""
+    """Yield one rank of each other straggler group, then ranks with other outlying figures."""
     index_of = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
     late = straggler_groups(run)
     taken = {of.index for of in named}

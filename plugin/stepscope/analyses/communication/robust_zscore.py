@@ -1,7 +1,6 @@
-"""How far values lie from what is usual among many, whatever a few of them are.
+"""Modified z-scores: distance from the median over the median distance, scaled as a deviation.
 
-By the modified z-score: the distance from the median over the median distance, scaled as a standard
-deviation (Iglewicz and Hoaglin 1993, "How to detect and handle outliers").
+Iglewicz and Hoaglin 1993, "How to detect and handle outliers".
 """
 
 import math
@@ -12,19 +11,19 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 OUTLIER = 3.5
-"""Scores beyond it are outliers (Iglewicz and Hoaglin)."""
+"""Higher scores are outliers (Iglewicz and Hoaglin)."""
 NORMAL_QUARTILE, NORMAL_DEVIATION = 0.6745, 0.7979
 """Median and mean of a standard normal's absolute values: they scale the deviations."""
 FEW = 3
-"""Among fewer values none is an outlier."""
+"""Fewer values have no outlier."""
 CHANCE = 0.05
-"""How often one of many values may lie beyond `outlier_score` by chance."""
+"""Probability that chance puts one of many values beyond `outlier_score`."""
 
 
 def modified_zscores(values: Floats, least_scale: float = 0.0) -> Floats:
-    """Return modified z-scores; NaN for fewer than three values, and for what is NaN.
+    """Return modified z-scores, with a scale of at least `least_scale`.
 
-    Values that are nearly all the same have nearly no scale: it is never below `least_scale`.
+    NaN for fewer than three values, and for NaN.
     """
     numbers = values[~np.isnan(values)]
     if len(numbers) < FEW:
@@ -37,9 +36,9 @@ def modified_zscores(values: Floats, least_scale: float = 0.0) -> Floats:
 
 
 def outlier_score(count: int) -> float:
-    """Return the score that one of so many normal values reaches by chance in 1 case of 20.
+    """Return the score that one of `count` normal values exceeds by chance in 1 case of 20.
 
-    Beyond z lies less than exp(-z²/2) of a normal distribution, on both sides together.
+    Less than exp(-z²/2) of a normal distribution is beyond ±z.
     """
     return max(OUTLIER, math.sqrt(2 * math.log(max(count, 1) / CHANCE)))
 

@@ -1,4 +1,4 @@
-"""What collectives of a run cost: by kind, group, type and size, and one of them rank by rank."""
+"""Cost of a run's collectives by kind, group, type and size, and one collective by rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,31 +18,31 @@ from stepscope.model.table_columns import to_frame
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 SCHEMA: Schema = (
-    Column("kind", "object", "text", "What it does: `all_reduce`, `all_gather`, …."),
+    Column("kind", "object", "text", "`all_reduce`, `all_gather`, …."),
     Column("group", "object", "text", "The process group's name; None: not recorded."),
-    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
-    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
+    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
     Column("dtype", "object", "text", "Type of an element; None: not recorded."),
-    Column("message_bytes", "float64", "bytes", "The larger of what goes in and comes out, on the"
-           " rank with most; NaN: not recorded."),
-    Column("call_count", "int64", "count", "How many there were."),
-    Column("rank_count", "int64", "count", "Ranks of the run on which they were found."),
+    Column("message_bytes", "float64", "bytes", "The larger of input and output, on the rank with"
+           " most; NaN: not recorded."),
+    Column("call_count", "int64", "count", "Number of collectives."),
+    Column("rank_count", "int64", "count", "Ranks of the run that have them."),
     Column("total_bytes", "float64", "bytes", "Sum of their messages."),
     Column("mean_ns", "float64", "ns", "Mean duration, over collectives and ranks."),
     Column("transfer_ns", "float64", "ns", "Mean over the collectives of the shortest duration over"
-           " the ranks; NaN: found on one rank only."),
+           " the ranks; NaN: on one rank only."),
     Column("wait_ns", "float64", "ns", "Mean duration beyond that."),
     Column("total_ns", "float64", "ns", "Sum of durations on a rank: the mean over the ranks."),
-    Column("total_transfer_ns", "float64", "ns", "What of that is transfer; NaN: not told."),
-    Column("total_wait_ns", "float64", "ns", "What of it is waiting for other ranks."),
-    Column("exposed_ns", "float64", "ns", "What of it no computing hides."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Messages over transfer, without the"
-           " waiting (nccl-tests' algbw); NaN: not told."),
-    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor for"
-           " kind and number of ranks (busbw)."),
-    Column("start_skew_ns", "float64", "ns", "Mean time from the first rank's start to the last"
-           " one's, on one clock; NaN: the clocks could not be aligned."),
-    Column("worst", "int64", "id", "Of those, the match in which most time was waited."),
+    Column("total_transfer_ns", "float64", "ns", "Transfer in that sum; NaN: unknown."),
+    Column("total_wait_ns", "float64", "ns", "Waiting for other ranks in that sum."),
+    Column("exposed_ns", "float64", "ns", "Exposed time in that sum."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Messages over transfer, without"
+           " waiting (nccl-tests' algbw); NaN: unknown."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor for kind"
+           " and number of ranks (busbw)."),
+    Column("start_skew_ns", "float64", "ns", "Mean time from the first to the last rank's start, on"
+           " one clock; NaN: clocks are not aligned."),
+    Column("worst", "int64", "id", "The match with most waiting."),
 )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ KEY = ("kind", "group", "group_ranks", "group_size", "dtype", "message_bytes")
 
 
 def member_values(run: RankRun, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return one value a member of a match, from a column that each recording has."""
+    """Return one value per member of a match, from a column of each trace."""
     counts = np.array([0, *(len(column) for column in values)])
     first = np.cumsum(counts)[:-1]
     align_collective = np.concatenate([np.empty(0, dtype=np.int64), *values])
@@ -59,23 +59,23 @@ def member_values(run: RankRun, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 @computed_per_run
 def exposed_ns(run: RankRun) -> Ints:
-    """Return how much of each member no computing hid."""
+    """Return the exposed time of each member."""
     hidden = member_values(run, [part.collectives.hidden_ns for part in run.parts])
     return np.asarray(run.matches.duration_ns - hidden)
 
 
 @computed_per_run
 def member_events(run: RankRun) -> Ints:
-    """Return each member's place in its file."""
+    """Return each member's event: its index in the file."""
     return member_values(run, [part.collectives.event for part in run.parts])
 
 
 def collective_kinds(
     run: RankRun, matched: pd.DataFrame, selected: NDArray[np.bool_]
 ) -> pd.DataFrame:
-    """Return one row a kind, group, type and size of the chosen members, in `SCHEMA` columns.
+    """Return one row per kind, group, type and size of the selected members, costliest first.
 
-    `matched` is the run's `matched_collectives`. Those that cost a rank most come first.
+    `matched` is the run's `matched_collectives`; columns are those of `SCHEMA`.
     """
     matches = run.matches
     member = np.flatnonzero(selected)
@@ -114,7 +114,7 @@ def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
 
 
 def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]:
-    """Return what the members of each kind took, on a rank."""
+    """Return the cost of each kind's members, per rank."""
     matches = run.matches
     recording = matches.trace_index[member]
     pairs = np.unique(kind * max(1, len(run.parts)) + recording)
@@ -139,7 +139,7 @@ def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]
 
 
 def _calls(rows: pd.DataFrame, kind: Ints, count: int, match: Ints) -> dict[str, Any]:
-    """Return what the collectives of each kind were, each counted once."""
+    """Return the figures of each kind's collectives, each counted once."""
     size, transfer = rows["message_bytes"].to_numpy(), rows["transfer_ns"].to_numpy()
     calls = np.bincount(kind, minlength=count)
     order = np.lexsort((-np.nan_to_num(rows["wait_ns"].to_numpy()), kind))
@@ -158,7 +158,7 @@ def _calls(rows: pd.DataFrame, kind: Ints, count: int, match: Ints) -> dict[str,
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AlignedCollective:
-    """One collective on all its ranks, on one clock; a row a rank, by recording."""
+    """One collective on one clock, with an entry per rank."""
 
     trace_index: Ints
     member: Ints
@@ -166,13 +166,13 @@ class AlignedCollective:
     start_ns: Ints
     """From the first rank's start."""
     aligned_by: str
-    """`clocks`; or `ends`, where those could not be aligned: none leaves before all came."""
+    """`clocks`, or `ends` where clocks are not aligned: ranks leave together."""
     error_ns: float
-    """The rows may be wrong by it, one against another; NaN: not known."""
+    """Bound of the error between two entries; NaN: unknown."""
 
 
 def align_collective(run: RankRun, match: int) -> AlignedCollective:
-    """Put one collective's ranks on one clock."""
+    """Return one collective of all its ranks on one clock."""
     matches, clocks = run.matches, run.alignment
     low = int(matches.first[match])
     member = np.arange(low, low + int(matches.size[match]))

@@ -1,4 +1,4 @@
-"""The process groups of a run, put together from what each rank says of them."""
+"""Process groups of a run, merged over its ranks."""
 
 import json
 from collections.abc import Sequence
@@ -13,39 +13,39 @@ from stepscope.analyses.communication.ranked_run import RankRun, computed_per_ru
 SURENESS = ("", "low", "medium", "high")
 TELLING = SURENESS.index("medium")
 Kin = tuple[int, int, tuple[str, ...]]
-"""A group's size, how far its ranks lie apart, and its kinds of collectives."""
+"""A group's size, the stride of its ranks, and its kinds of collectives."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunGroup:
-    """One process group; its figures are means over the recordings that took part in it."""
+    """One process group; its figures are means over the traces that took part in it."""
 
     name: str
     description: str
     role: str
-    """Empty where nothing tells."""
+    """Empty: unknown."""
     role_confidence: str
     role_reason: str
     backend: str
     size: int
     """0: unknown."""
     ranks: tuple[int, ...]
-    """Empty where unknown."""
+    """Empty: unknown."""
     recorded_count: int
-    """Recordings that know it."""
+    """Traces that contain it."""
     kinds: tuple[str, ...]
     call_count: float
     total_ns: float
     exposed_ns: float
     wait_ns: float
-    """NaN where none of its collectives was found on two ranks."""
+    """NaN where none of its collectives has a match."""
     total_bytes: float
     """NaN: not recorded."""
 
 
 @computed_per_run
 def run_groups(run: RankRun) -> tuple[RunGroup, ...]:
-    """Return a run's process groups, those with most time first."""
+    """Return a run's process groups, most time first."""
     together: dict[tuple[str, str], list[RankGroup]] = {}
     for part in run.parts:
         for group in part.groups:
@@ -60,10 +60,9 @@ def run_groups(run: RankRun) -> tuple[RunGroup, ...]:
 
 
 def _as_their_kin(groups: Sequence[RunGroup]) -> list[RunGroup]:
-    """Give groups that do not tell what they are for the role of those that lie and act alike.
+    """Give groups without a certain role that of groups with equal stride, size and collectives.
 
-    A mesh has many groups along each axis; what one of them did not record another did. Where
-    those that tell disagree, none is taken.
+    A mesh has many such groups along each axis. Where their roles differ, none is copied.
     """
     kin: dict[Kin, list[RunGroup]] = {}
     for group in groups:
@@ -85,13 +84,13 @@ def _with_role(group: RunGroup, kin: Sequence[RunGroup]) -> RunGroup:
         group,
         role=surest.role,
         role_confidence=SURENESS[SURENESS.index(surest.role_confidence) - 1],
-        role_reason=f"Its ranks lie, and it is used, as those of {surest.name!r}."
+        role_reason=f"It has the layout and the collectives of group {surest.name!r}:"
         f" {surest.role_reason}",
     )
 
 
 def _kin(group: RunGroup) -> Kin | None:
-    """Return what groups along one axis of a mesh have in common; None: nothing that tells."""
+    """Return the common properties of groups along one axis of a mesh; None: no stride."""
     apart = {after - before for before, after in pairwise(group.ranks)}
     return (group.size, apart.pop(), group.kinds) if len(apart) == 1 and group.kinds else None
 
@@ -120,7 +119,7 @@ def _merged(members: Sequence[RankGroup], wait_ns: float) -> RunGroup:
 
 
 def _waits(run: RankRun) -> dict[tuple[str, str], float]:
-    """Return how long all ranks together waited in each group, by its name and ranks."""
+    """Return the waiting of all ranks in each group, by its name and ranks."""
     matches = run.matches
     is_matched = matches.is_matched
     total = np.bincount(

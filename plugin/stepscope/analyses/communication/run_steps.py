@@ -1,4 +1,4 @@
-"""Where each step of each rank goes, waiting for other ranks told from transfer."""
+"""Breakdown of each rank's steps, with waiting for other ranks separate from transfer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,49 +16,47 @@ from stepscope.model.intervals import Intervals
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 WHOLE = 0
-"""The number of a recording without steps, which is its own only one."""
+"""Step number of a trace without steps."""
 CATEGORIES: dict[str, tuple[str, str]] = {
     "computing": (
         "Computing",
-        "A device computes and nothing is sent; without a device, operators run.",
+        "A device computes without communication; without a device, operators run.",
     ),
-    "overlapped": ("Computing and communicating", "A collective runs behind computing."),
+    "overlapped": ("Computing and communicating", "A collective runs during computing."),
     "transfer": (
         "Exposed transfer",
-        "A collective runs, nothing computes, and no other rank is waited for; also all exposed"
-        " time of collectives that were found on this rank alone.",
+        "A collective transfers data and nothing computes; also all exposed time of collectives"
+        " that match no other rank's.",
     ),
     "waiting": (
         "Waiting for other ranks",
-        "A collective runs, nothing computes, and it is not yet as long from its end as the"
-        " shortest of its ranks was long.",
+        "A collective runs and nothing computes, before the transfer: the shortest duration over"
+        " its ranks, up to its end.",
     ),
-    "copies": ("Copies", "A device copies or sets memory, and does nothing else."),
+    "copies": ("Copies", "A device only copies or sets memory."),
     "loading": ("Data loading", "The host waits for the next batch, and no device works."),
-    "other": ("Idle and other", "None of these: the host is late, or the device stands still."),
+    "other": ("Idle and other", "None of these: the host is late, or the device is idle."),
 }
 """Category id to label and meaning: they sum to the step."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunSteps:
-    """One row a recording and step, by recording, then time."""
+    """Steps of all traces, by trace, then time."""
 
     trace_index: Ints
     number: Ints
     duration_ns: Ints
     parts_ns: Ints
-    """A column each of `CATEGORIES`."""
+    """A column per entry of `CATEGORIES`."""
     idle_ns: Floats
     """NaN: no device."""
     wait_ns: Ints
-    """Waiting, hidden behind computing or not; concurrent collectives counted once."""
+    """Waiting, exposed or not; concurrent collectives count once."""
     late_ns: Floats
-    """Mean lateness in the group in which the rank is least late in this step; NaN: none.
-
-    Lateness in a collective is by how much shorter it was than for the median rank."""
+    """Mean lateness (`Matches.late_ns`) in the group in which it is least; NaN: none."""
     is_matched: NDArray[np.bool_]
-    """Whether any collective of the recording was found on another rank."""
+    """Whether any collective of the trace matches another rank's."""
 
     def of(self, category: str) -> Ints:
         """Return one category's column."""
@@ -66,13 +64,13 @@ class RunSteps:
 
     @property
     def communication_ns(self) -> Ints:
-        """Collectives, hidden or not, concurrent ones counted once."""
+        """Collectives, exposed or not; concurrent ones count once."""
         return self.of("overlapped") + self.of("transfer") + self.of("waiting")
 
 
 @computed_per_run
 def run_steps(run: RankRun) -> RunSteps:
-    """Break down every step of every recording."""
+    """Break down every step of every trace."""
     steps = [part.steps for part in run.parts]
     counts = [len(item) for item in steps]
     parts = [_parts(*item) for item in zip(steps, run.waits, strict=True)]
@@ -104,7 +102,7 @@ def _covered(steps: RankSteps, waits: Intervals) -> Ints:
 
 
 def _parts(steps: RankSteps, waits: Intervals) -> Ints:
-    """Return one recording's categories, a row a step."""
+    """Return one trace's categories, a row per step."""
     waiting = np.minimum(exposed_during(steps, waits), steps.exposed_ns)
     parts_ns = (
         steps.computing_ns - steps.overlapped_ns,
@@ -118,7 +116,7 @@ def _parts(steps: RankSteps, waits: Intervals) -> Ints:
 
 
 def exposed_during(steps: RankSteps, times: Intervals) -> Ints:
-    """Return, for each step, how much of its exposed communication lies within some times."""
+    """Return, for each step, the amount of its exposed communication in some times."""
     curve = steps.exposed
     if not len(times):
         return np.zeros(len(steps), dtype=np.int64)
@@ -135,7 +133,7 @@ def exposed_during(steps: RankSteps, times: Intervals) -> Ints:
 
 
 def _lateness(run: RankRun, recording: Ints, number: Ints) -> Floats:
-    """Return the mean lateness of each recording and step in its best group."""
+    """Return the mean lateness of each trace and step in its best group."""
     matches = run.matches
     late, group = matches.late_ns, matches.group
     has_steps = np.array([*(part.steps.has_steps for part in run.parts), True], dtype=bool)
@@ -152,7 +150,7 @@ def _lateness(run: RankRun, recording: Ints, number: Ints) -> Floats:
 
 
 def _row_of(recording: Ints, number: Ints, members: tuple[Ints, Ints]) -> Ints:
-    """Return each member's row among recordings and steps; -1 for a step that has none."""
+    """Return each member's row among traces and steps, or -1."""
     who, step = members
     numbers = np.unique(np.concatenate((number, step)))
     keys = recording * len(numbers) + np.searchsorted(numbers, number)

@@ -1,8 +1,7 @@
-"""Stragglers that are one thing: all of a machine, all of a process group, or a rank by itself.
+"""Stragglers grouped by cause: a whole machine, a whole process group, or single ranks.
 
-A slow machine makes each of its ranks a straggler, and a slow rank each of its recordings; nobody
-wants to read that eight times. What mending one wins depends on the others: a step ends when the
-slowest has done its work.
+A slow machine makes each of its ranks a straggler, and a slow rank each of its traces. The saving
+of a fix depends on the other ranks: a step ends with the slowest of them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,10 +18,10 @@ from stepscope.analyses.communication.stragglers import stragglers_of
 
 Kind = Literal["rank", "ranks", "host", "group"]
 MOST_ALONE = 3
-"""More late ranks that nothing joins are told together."""
+"""More late ranks without a common machine or group are reported together."""
 MOST_SHARE = 0.5
-"""Of the recorded ranks of a machine or group: where more are late, it is the machine or group. Of
-all ranks: a group of more tells nothing."""
+"""A machine or group is the cause where a larger fraction of its ranks is late. Groups of more than
+this fraction of all ranks do not count."""
 
 
 class _Set(NamedTuple):
@@ -33,24 +32,23 @@ class _Set(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StragglerGroup:
-    """Recordings that are late for one reason."""
+    """Traces that are late for one reason."""
 
     kind: Kind
     name: str
     """The machine's or the group's; empty of ranks."""
     indexes: tuple[int, ...]
-    """In the run's recordings, the costliest first."""
+    """Indices of the run's traces, the costliest first."""
     recorded_count: int
     """Recorded ranks of that machine or group, late or not."""
     gain_ns: float
-    """How much sooner a step would end if no straggler did more than the slowest of the others: the
-    part of it that these have in the stragglers' excess; 0: their own work is not what tells them.
-    """
+    """This group's part of the saving per step if no straggler took longer than the slowest other
+    rank, by its part of the stragglers' excess; 0: they are not late by compute time."""
 
 
 @computed_per_run
 def straggler_groups(run: RankRun) -> tuple[StragglerGroup, ...]:
-    """Return a run's stragglers, the costliest first, each in one of the answers."""
+    """Return the groups of a run's stragglers, the costliest first; each is in one group."""
     table = stragglers_of(run)
     late = table[table["is_straggler"]]
     index_of = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
@@ -70,7 +68,7 @@ def straggler_groups(run: RankRun) -> tuple[StragglerGroup, ...]:
 
 
 def _workers(run: RankRun, indexes: Iterable[int]) -> dict[str, tuple[int, ...]]:
-    """Return the recordings of each worker among some, in their order: a rank may have several."""
+    """Return the traces of each worker among some, in order: a rank may have several."""
     workers: dict[str, tuple[int, ...]] = {}
     for at in indexes:
         worker = run.parts[at].evidence.worker
@@ -79,7 +77,7 @@ def _workers(run: RankRun, indexes: Iterable[int]) -> dict[str, tuple[int, ...]]
 
 
 def _largest(run: RankRun, sets: Sequence[_Set], left: Sequence[int]) -> _Set | None:
-    """Return the machine or group that explains most of what is left; None: none explains two."""
+    """Return the machine or group of most remaining stragglers; None: none of two or more."""
     counts = [
         (len(_workers(run, candidate.members.intersection(left))), candidate) for candidate in sets
     ]

@@ -1,12 +1,11 @@
-"""Which ranks come late to collectives, since when, what that costs the others, and why.
+"""Ranks that are late to collectives: since which step, at which cost to the others, and the cause.
 
-A rank's lateness in a collective is by how much shorter it was for that rank than for the median
-rank: all leave together, so who stays shortly came late. This needs no common clock. A slow rank
-makes the others of one of its groups late in their other groups; so a rank counts as late only by
-its lateness in the group where it is least late.
+A rank's lateness in a collective is the median rank's duration less its duration: ranks leave
+together, so a short stay is a late arrival. This needs no common clock. A slow rank makes the other
+ranks of a group late in their other groups, so the group counts in which a rank is least late.
 
-Where all ranks of a group are slow, a machine's say, none is late in it. So a rank is a straggler
-as well by its own work (`compute_time`): its step less the communication that nothing hides.
+Where all ranks of a group are slow (those of a machine), none is late in it. So a rank is also a
+straggler by its compute time (`compute_time`): its step less exposed communication.
 """
 
 from collections.abc import Sequence
@@ -28,62 +27,62 @@ from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
 
 LEAST_SHARE = 0.01
-"""Of a step: lateness below it is not worth a word, nor more work of its own."""
+"""Lateness and excess compute time below this fraction of a step are not worth reporting."""
 MOSTLY, COSTLY = 0.6, 0.05
-"""Of two ranks none is an outlier: one must be last mostly, cost enough, and be late steadily."""
+"""Two ranks have no outlier: a straggler must be last mostly, costly enough, and late steadily."""
 STEADY = 1.96
-"""Of lateness over the steps, its sum by the root of its sum of squares. Were early and late mere
-chance, it would have mean 0 and deviation 1, whatever the sizes: 1.96 is rarer than 1 in 20."""
+"""Least steadiness: the sum of lateness over the steps by the root of its sum of squares. By chance
+it has mean 0 and deviation 1; it exceeds 1.96 in less than 1 case of 20."""
 CAUSE_SHARE = 0.3
-"""What a cause must explain of a rank's lateness."""
+"""Fraction of a rank's lateness that a cause must explain."""
 CAUSES: dict[str, tuple[str, ...]] = {
     "copies": ("memcpy", "memset"),
     "data loading": ("dataloader",),
     "host": ("runtime", "cpu", "other"),
 }
-"""Causes beside computing, and the categories of `step_breakdown` that grow with them."""
+"""Causes other than computing, and the categories of `step_breakdown` that grow with them."""
 SCHEMA: Schema = (
     Column("rank", "float64", "id", "The rank; NaN: unknown."),
-    Column("worker", "object", "text", "The worker whose recording it is."),
-    Column("span", "object", "text", "Which recording of it."),
-    Column("is_straggler", "bool", "", "Whether it comes late beyond what is usual among the"
-           " ranks, and by 1 % of a step or more."),
+    Column("worker", "object", "text", "The trace's worker."),
+    Column("span", "object", "text", "The trace's span."),
+    Column("is_straggler", "bool", "", "Whether it is an outlier among the ranks, and late by 1 %"
+           " of a step or more."),
     Column("score", "float64", "", "Modified z-score over the ranks (Iglewicz and Hoaglin) of its"
-           " lateness or of its own work, whichever is larger: beyond 3.5 is an outlier; NaN with"
-           " fewer than 3 ranks."),
-    Column("works_longer", "bool", "", "Whether it is a straggler by its own work."),
-    Column("own_excess_ns", "float64", "ns", "How much longer it works by itself in a step"
-           " (less communication that nothing hides) than the median rank (in a pipeline: of its"
-           " stage); NaN: no collective is on another rank."),
-    Column("lateness_ns", "float64", "ns", "Mean over the collectives of the group in which it is"
-           " least late: how much shorter they were for it than for the median rank."),
-    Column("collective_count", "int64", "count", "Collectives with others that none can leave"
-           " before all came."),
-    Column("last_count", "int64", "count", "Of how many it was the last to come."),
-    Column("last_share", "float64", "share", "The same as a share."),
+           " lateness or of its compute time, the larger: beyond 3.5 is an outlier; NaN with fewer"
+           " than 3 ranks."),
+    Column("works_longer", "bool", "", "Whether it is a straggler by its compute time."),
+    Column("own_excess_ns", "float64", "ns", "Its compute time (the step less exposed"
+           " communication) beyond the median rank's (in a pipeline: of its stage); NaN: no"
+           " collective matches another rank's."),
+    Column("lateness_ns", "float64", "ns", "The median rank's duration less its own: the mean over"
+           " the collectives of the group in which it is least late."),
+    Column("collective_count", "int64", "count", "Matched collectives that no rank can leave before"
+           " all enter."),
+    Column("last_count", "int64", "count", "Collectives that it was the last to enter."),
+    Column("last_share", "float64", "share", "Their fraction."),
     Column("wait_caused_ns", "int64", "ns", "Sum of the others' waiting in those."),
     Column("wait_caused_share", "float64", "share", "Of all waiting in its span."),
-    Column("wait_ns", "int64", "ns", "Sum of its own waiting for others."),
-    Column("since_step", "int64", "id", "First step from which on it was late in each; -1: not a"
-           " straggler, or there are no steps."),
-    Column("cause", "object", "text", "What takes longer on it than on the median rank:"
-           " `computing`, `copies`, `data loading` or `host`; None: nothing that explains it."),
-    Column("cause_ns", "float64", "ns", "How much longer, a step."),
+    Column("wait_ns", "int64", "ns", "Sum of its waiting for others."),
+    Column("since_step", "int64", "id", "First step since which it is late in every step; -1: not a"
+           " straggler, or no steps."),
+    Column("cause", "object", "text", "The part of the step that is longer than the median rank's:"
+           " `computing`, `copies`, `data loading` or `host`; None: none explains the lateness."),
+    Column("cause_ns", "float64", "ns", "Its excess per step."),
 )  # fmt: skip
 
 
 def stragglers(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    """Return one row a recording that shares collectives with others, the costliest rank first.
+    """Return one row per trace with matched collectives, the costliest rank first.
 
     Raises:
-        MissingDataError: the recordings are of one rank.
+        MissingDataError: the traces are of one rank.
     """
     return stragglers_of(several_ranks(parts)).copy()
 
 
 @computed_per_run
 def stragglers_of(run: RankRun) -> pd.DataFrame:
-    """Return the same of recordings that are put together already; empty for those of one rank."""
+    """Return the same table for a run; empty for one rank."""
     members = _full(run)
     rows = np.flatnonzero(np.bincount(members["trace_index"], minlength=len(run.parts)))
     work = compute_time(run)
@@ -141,7 +140,7 @@ def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
 
 
 def _lateness(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
-    """Return each recording's mean lateness in the group in which that is least."""
+    """Return each trace's mean lateness in the group in which it is least late."""
     count = len(run.parts)
     keyed = members["trace_index"] * (int(members["group"].max()) + 1 if len(members) else 1)
     pair, distinct = pd.factorize((keyed + members["group"]).to_numpy())
@@ -154,7 +153,7 @@ def _lateness(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
 
 
 def _steadiness(members: pd.DataFrame, count: int) -> NDArray[np.float64]:
-    """Return how steadily each recording is late over the steps, or over collectives without."""
+    """Return the steadiness of each trace's lateness over steps; without steps, collectives."""
     step = members["step"].to_numpy()
     unit = np.where(step >= 0, step, -1 - np.arange(len(step)))
     late = members["late_ns"].groupby([members["trace_index"].to_numpy(), unit]).sum()
@@ -190,9 +189,9 @@ def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dic
 
 
 def _since(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> NDArray[np.int64]:
-    """Return the first step of the last unbroken row of steps in which a straggler was late.
+    """Return the first of the last consecutive steps in which each straggler was late.
 
-    Or did more than its peers, where that is what it is one by.
+    For stragglers by compute time, the first in which that exceeded its peers'.
     """
     since = np.full(len(run.parts), -1, dtype=np.int64)
     members = members[(members["step"] >= 0) & columns["is_straggler"][members["trace_index"]]]
@@ -214,7 +213,7 @@ def _since(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> NDAr
 
 
 def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return what grows most on each straggler beside its median peer, if that explains it."""
+    """Return the largest excess of each straggler over its median peer, if that explains it."""
     count = len(run.parts)
     cause, cause_ns = np.full(count, None, dtype=object), np.full(count, np.nan)
     if count:
@@ -232,9 +231,9 @@ def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spent(run: RankRun, categories: Sequence[str]) -> NDArray[np.float64]:
-    """Return how much of a mean step each recording spends in some categories.
+    """Return the time of each trace's mean step in some categories.
 
-    Where there is no device, it is the host's operators that compute.
+    Without a device, operators compute and do not count as `cpu`.
     """
     spent = []
     for part in run.parts:
@@ -247,8 +246,8 @@ def _spent(run: RankRun, categories: Sequence[str]) -> NDArray[np.float64]:
 TABLES = {
     "stragglers": RunTable(
         title="Stragglers",
-        meaning="One row per recording: how late it comes to collectives beside the other ranks, "
-        "since when, what that costs the others, and what takes longer on it.",
+        meaning="One row per trace: its lateness to collectives compared with the other ranks, "
+        "since which step, the cost to the others, and the cause.",
         schema=SCHEMA,
         part=rank_summary,
         build=stragglers,

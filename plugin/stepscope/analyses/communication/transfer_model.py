@@ -1,21 +1,21 @@
-"""How much of collectives' time grows with what they send, by the model of Hockney.
+"""Part of collectives' time that grows with their size, by Hockney's model.
 
-A message takes a latency and its size over the bandwidth (Hockney 1994, "The communication
-challenge for MPP"). Both are reckoned from the shortest of the largest and of the smallest messages
-of a kind: the others may have waited for ranks that came late.
+A message takes a latency plus its size over the bandwidth (Hockney 1994, "The communication
+challenge for MPP"). Both are estimated from the shortest of the largest and of the smallest
+messages of a kind: the others may include waiting for late ranks.
 """
 
 import numpy as np
 import pandas as pd
 
 LEAST_RANGE = 2.0
-"""Times the smallest message that the largest must be: from equal ones no bandwidth follows."""
+"""Least ratio of the largest to the smallest message, for an estimate of the bandwidth."""
 
 
 def transfer_share(events: pd.DataFrame) -> float:
-    """Return which share of the time of `collective_events` rows is transfer, not latency.
+    """Return the fraction of the time of `collective_events` rows that is transfer, not latency.
 
-    NaN where messages are unknown, or those of a kind are of about the same size.
+    NaN where message sizes are unknown, or nearly equal in a kind.
     """
     sized = events[events["message_bytes"].notna() & events["duration_ns"].notna()]
     if len(sized) < len(events):
