@@ -188,4 +188,4 @@ def test_a_group_that_does_not_tell_is_taken_for_what_those_that_lie_alike_are()
     found = {group.name: group for group in run_groups(rank_run(mixed))}
     assert (found["tp0"].role, found["tp0"].role_confidence) == ("TP", "medium")
     assert (found["tp5"].role, found["tp5"].role_confidence) == ("TP", "low")
-    assert "as those of 'tp0'" in found["tp5"].role_reason
+    assert "of group 'tp0'" in found["tp5"].role_reason

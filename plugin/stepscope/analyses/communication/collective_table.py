@@ -124,8 +124,8 @@ def _window_share(
 TABLES = {
     "collectives": Table(
         title="Collectives",
-        meaning="One row per kind of collective, process group, type and message size: how often, "
-        "how long, how fast, and how much of it was not hidden behind computing.",
+        meaning="One row per kind of collective, process group, type and message size: calls, "
+        "time, bandwidth, and exposed time.",
         schema=SCHEMA,
         build=collective_table,
     ),

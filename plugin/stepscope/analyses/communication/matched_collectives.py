@@ -195,8 +195,8 @@ def _spread(
 TABLES = {
     "matched-collectives": RunTable(
         title="Matched collectives",
-        meaning="One row per collective of the run, put together from its ranks: transfer and "
-        "waiting, who came last, how far starts and ends lie apart, and which ranks it lacks.",
+        meaning="One row per collective of the run over all its ranks: transfer and waiting, the "
+        "last rank to enter, the skew of starts and ends, and missing ranks.",
         schema=SCHEMA,
         part=rank_summary,
         build=matched_collectives,

@@ -184,8 +184,8 @@ def value_text(figure: str, value: float) -> str:
 TABLES = {
     "outlier-ranks": RunTable(
         title="Outlier ranks",
-        meaning="One row per rank or machine and figure that lies far from what is usual among the"
-        " ranks, by modified z-scores, the farthest first.",
+        meaning="One row per outlying figure of a rank or machine, by modified z-scores among its "
+        "peers, the farthest first.",
         schema=SCHEMA,
         part=rank_summary,
         build=outlier_ranks,

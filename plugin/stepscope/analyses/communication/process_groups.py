@@ -143,8 +143,8 @@ def _first(values: "pd.Series[Any]") -> Any:  # noqa: ANN401
 TABLES = {
     "process-groups": Table(
         title="Process groups",
-        meaning="One row per process group: its ranks, what it seems to be for and why, and what "
-        "its collectives cost on this rank.",
+        meaning="One row per process group: its ranks, its likely role with the reason, and the "
+        "cost of its collectives on this rank.",
         schema=SCHEMA,
         build=process_groups,
     ),

@@ -162,8 +162,8 @@ def _odd(
 TABLES = {
     "representative-ranks": RunTable(
         title="Representative ranks",
-        meaning="One row per chosen rank: which of many to look at. The slowest and the fastest, "
-        "the usual one, and those that are odd in another way, each with the reason.",
+        meaning="One row per representative rank: the slowest, the fastest, the median one, and "
+        "those with other outlying figures, each with the reason.",
         schema=SCHEMA,
         part=rank_summary,
         build=representative_ranks,

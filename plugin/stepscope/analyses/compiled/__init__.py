@@ -1,1 +1,1 @@
-"""torch.compile's regions and Triton kernels, and recorded graphs."""
+"""Regions and Triton kernels of torch.compile, and recorded (CUDA, HIP) graphs."""

@@ -1,7 +1,7 @@
-"""Which inputs of compiled frames change their shape from call to call.
+"""Inputs of compiled frames that change their shape from call to call.
 
-Where gradients are wanted, a compiled frame's graph is called as `CompiledFunction`, whose inputs'
-shapes are recorded with record_shapes. Guards themselves are not in a trace.
+With gradients, a compiled frame's graph is called as `CompiledFunction`, with input shapes if
+record_shapes is on. Traces do not contain guards.
 """
 
 import json
@@ -20,24 +20,24 @@ from stepscope.model.trace import Trace
 NONE = -1
 CALL = "CompiledFunction"
 MOST_SHAPES = 64
-"""Distinct lists of shapes that are looked at: more say no more."""
+"""Most distinct lists of shapes to compare."""
 Change = Literal["sizes", "dimensions", "none", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangingInputs:
-    """How the inputs of some frames change between their calls."""
+    """Change of the inputs of some frames between calls."""
 
     change: Change
     """`sizes` of dimensions, the number of `dimensions`, `none` of both, or `unknown`."""
     dimension: int = -1
     """Of `sizes`: the first dimension that changes."""
     sizes: tuple[int, ...] = ()
-    """Of `sizes`: what it was, in rising order."""
+    """Of `sizes`: its sizes, ascending."""
 
 
 def changing_inputs(trace: Trace, frames: Iterable[int]) -> ChangingInputs:
-    """Return how the inputs of these frames (by dynamo's number) change."""
+    """Return the change of the inputs of these frames (by dynamo's number)."""
     calls = trace.host_calls
     rows = np.flatnonzero(name_mask(calls["name"], CALL.__eq__))
     ids = name_parts(trace, compile_events(trace).region[rows], REGION, "id")
@@ -51,7 +51,7 @@ UNKNOWN = ChangingInputs(change="unknown")
 
 
 def _frames(ids: NDArray[np.object_]) -> NDArray[np.int64]:
-    """Return the number of each id's frame, -1 where there is none."""
+    """Return the number of each id's frame, or -1."""
     codes, distinct = pd.factorize(ids)
     matches = [COMPILE_ID.fullmatch(str(text)) for text in distinct]
     numbers = [int(match["frame"] or NONE) if match else NONE for match in matches]

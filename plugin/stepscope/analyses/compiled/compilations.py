@@ -1,7 +1,7 @@
-"""What was compiled while the profiler ran: every frame, first time or again, and what it cost.
+"""Compilations and recompilations during the trace, with their cost.
 
-A compilation is an outermost phase that dynamo times. Its parts are the phases within it of the
-names in `PARTS`; a part that this version of torch does not time is not known.
+A compilation is an outermost phase that dynamo times; its parts are the phases inside of the names
+in `PARTS`.
 """
 
 import re
@@ -40,27 +40,27 @@ PARTS = {
 }
 """Column to dynamo's name of the phase."""
 SCHEMA: Schema = (
-    Column("event", "int64", "id", "The phase's place in the file."),
+    Column("event", "int64", "id", "The phase's index in the file."),
     Column("phase", "object", "text", "Dynamo's name of it; `_compile.compile_inner`: a frame."),
-    Column("compile_id", "object", "text", "`frame/compilation`; None: not told before 2.12."),
-    Column("is_recompilation", "object", "", "Of a frame compiled before; None: not told."),
-    Column("step", "object", "text", "The step in which it began; None: in none."),
+    Column("compile_id", "object", "text", "`frame/compilation`; None: torch before 2.12."),
+    Column("is_recompilation", "object", "", "Of a frame compiled before; None: unknown."),
+    Column("step", "object", "text", "The step in which it began; None: no step."),
     Column("thread", "object", "text", "The host thread, as `pid/tid`."),
-    Column("start_ns", "int64", "ns", "When it began, from the trace's first event."),
-    Column("duration_ns", "int64", "ns", "How long it took."),
-    Column("tracing_ns", "float64", "ns", "Part in which bytecode was traced; NaN: not timed."),
-    Column("backend_ns", "float64", "ns", "Part in the backend (Inductor); NaN: not timed."),
-    Column("guards_ns", "float64", "ns", "Part in which guards were built; NaN: not timed."),
+    Column("start_ns", "int64", "ns", "Its start, from the trace's first event."),
+    Column("duration_ns", "int64", "ns", "Its duration."),
+    Column("tracing_ns", "float64", "ns", "Part of bytecode tracing; NaN: not timed."),
+    Column("backend_ns", "float64", "ns", "Part of the backend (Inductor); NaN: not timed."),
+    Column("guards_ns", "float64", "ns", "Part of building guards; NaN: not timed."),
     Column(
         "code_generation_ns", "float64", "ns", "Part of Inductor's code generation; NaN: not timed."
     ),
-    Column("source_line", "object", "text", "The user's function that ran; None: no stacks."),
+    Column("source_line", "object", "text", "The user's running function; None: no stacks."),
 )
 
 
 @computed
 def compilation_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a compilation, in the order they began."""
+    """Return one row per compilation, in the order they began."""
     calls, phase = trace.host_calls, compile_events(trace).phase
     rows = np.flatnonzero(phase == np.arange(len(phase)))
     selected = calls.iloc[rows]
@@ -82,7 +82,7 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
 
 
 def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the first id told within each compilation, else None."""
+    """Return the first id in each compilation, else None."""
     phase = compile_events(trace).phase
     inside = np.flatnonzero(phase >= 0)
     ids = name_parts(trace, inside, ID_ARGUMENT, "id")
@@ -99,10 +99,7 @@ def _is_again(compile_id: str | None) -> bool | None:
 
 
 def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float64]:
-    """Return how long the phases of a name took within each compilation; NaN where there is none.
-
-    A phase within one of the same name is a part of it.
-    """
+    """Return the time of the outermost phases of a name in each compilation; NaN: none."""
     if not len(rows):
         return np.zeros(0)
     calls, phase = trace.host_calls, compile_events(trace).phase
@@ -136,9 +133,11 @@ AROUND = re.compile(r"^dynamo$|CompiledFunctionBackward$")
 
 
 def compiling_calls(trace: Trace, rows: NDArray[np.int64], ids: set[str]) -> Intervals:
-    """Return when the calls ran that made some compilations, and when their code ran first.
+    """Return the times of calls that had to compile, and of the first runs of the compiled code.
 
-    `rows` are the compilations' rows of `host_calls`, `ids` what is told of them.
+    The former include guard checks, dynamo's calls and autograd's call of a backward pass that is
+    compiled on first use; newly compiled code runs slowly at first. `rows` are the compilations'
+    rows of `host_calls`, `ids` their compile ids.
     """
     outer = outermost_named(trace, AROUND)[rows]
     around = np.where(outer == NONE, rows, outer)
@@ -149,7 +148,7 @@ def compiling_calls(trace: Trace, rows: NDArray[np.int64], ids: set[str]) -> Int
 
 
 def _first_runs(trace: Trace, ids: set[str]) -> NDArray[np.int64]:
-    """Return the rows of the first calls of what was compiled under some ids."""
+    """Return the rows of the first calls of the code with some compile ids."""
     regions = np.flatnonzero(name_mask(trace.host_calls["name"], REGION.search))
     called = pd.Series(name_parts(trace, regions, REGION, "id"))
     return regions[(called.isin(ids) & ~called.duplicated()).to_numpy()]
@@ -158,8 +157,8 @@ def _first_runs(trace: Trace, ids: set[str]) -> NDArray[np.int64]:
 TABLES = {
     "compilations": Table(
         title="Compilations",
-        meaning="One row per compilation of torch.compile while the profiler ran: which frame, "
-        "whether again, and how long it took.",
+        meaning="One row per compilation of torch.compile in the trace: its frame, whether it is a "
+        "recompilation, and its duration.",
         schema=SCHEMA,
         build=compilation_table,
     ),

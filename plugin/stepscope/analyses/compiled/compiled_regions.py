@@ -1,8 +1,8 @@
-"""Calls of compiled code: which regions, compiled how often, broken where, at what cost.
+"""Regions of compiled code: calls, compilations, graph breaks and cost.
 
-Where a graph breaks, the compiled code of a frame ends with a call of the rest of the frame, which
-is a compiled region of its own: a region called from within a region is such a break (or a compiled
-function called by name, which dynamo could not take into the graph either).
+At a graph break, the compiled code of a frame calls the rest of the frame, which is another
+compiled region. So a region called from a region is a break (or a compiled function that dynamo
+could not inline).
 """
 
 from typing import Any
@@ -34,21 +34,23 @@ NONE = -1
 SCHEMA: Schema = (
     Column("region", "object", "text", "Dynamo's compile id, `frame/compilation`: `0/1`."),
     Column("frame", "int64", "id", "Number of the compiled frame; -1: compiled autograd's."),
-    Column("compilation", "int64", "id", "Which compilation of it: above 0 it is a recompilation."),
+    Column(
+        "compilation", "int64", "id", "Number of the frame's compilation; above 0: a recompilation."
+    ),
     Column("call_count", "int64", "count", "Calls of the region."),
-    Column("continued_count", "int64", "count", "Calls from within a region: behind a break."),
+    Column("continued_count", "int64", "count", "Calls from another region: after a break."),
     Column("host_ns", "int64", "ns", "Sum of their durations, nested regions included."),
-    Column("python_ns", "int64", "ns", "Part in which nothing recorded ran: Python of the frame."),
-    Column("inner_compile_ns", "int64", "ns", "Part in which something was compiled."),
+    Column("python_ns", "int64", "ns", "Part without recorded calls: Python of the frame."),
+    Column("inner_compile_ns", "int64", "ns", "Part of compilations."),
     Column("kernel_count", "int64", "count", "Kernels launched in it, nested regions left out."),
-    Column("device_ns", "int64", "ns", "Device time of what it launched itself."),
+    Column("device_ns", "int64", "ns", "Device time of its direct launches."),
     Column("compile_count", "int64", "count", "Recorded compilations with this id (torch 2.12+)."),
-    Column("compile_ns", "int64", "ns", "How long they took."),
+    Column("compile_ns", "int64", "ns", "Their duration."),
 )
 BREAK_SCHEMA: Schema = (
     Column("region", "object", "text", "The region that was left: dynamo's compile id."),
     Column("next_region", "object", "text", "The region that was called from it."),
-    Column("count", "int64", "count", "How often."),
+    Column("count", "int64", "count", "Number of such calls."),
     Column("next_ns", "int64", "ns", "Time in the region that was called."),
     Column("lookup_ns", "int64", "ns", "Time to check its guards (`TorchDynamo Cache Lookup`)."),
     Column("python_ns", "int64", "ns", "Python between graphs in the calls that were left."),
@@ -60,13 +62,13 @@ GRAPH_SCHEMA: Schema = (
     Column("call_count", "int64", "count", "Calls of the graph."),
     Column("host_ns", "int64", "ns", "Sum of their durations."),
     Column("kernel_count", "int64", "count", "Kernels launched in it."),
-    Column("device_ns", "int64", "ns", "Device time of what it launched."),
+    Column("device_ns", "int64", "ns", "Device time of its launches."),
 )
 
 
 @computed
 def compiled_region_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a region, the longest first; compiled ones without a call come last."""
+    """Return one row per region, the longest first; compiled ones without a call come last."""
     calls, events = trace.host_calls, compile_events(trace)
     rows = _self_nearest(events.region)
     compiled = compilation_table(trace)
@@ -97,7 +99,7 @@ def compiled_region_table(trace: Trace) -> pd.DataFrame:
 def _sum_inside(
     trace: Trace, nearest_row: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> dict[str, NDArray[np.int64]]:
-    """Return, for each of `rows`, sums over the calls of which it is the nearest."""
+    """Return, for each of `rows`, sums over the calls for which it is `nearest_row`."""
     calls, phase, work = trace.host_calls, compile_events(trace).phase, device_work(trace)
     index = np.full(len(calls) + 1, NONE, dtype=np.int64)
     index[rows] = np.arange(len(rows))
@@ -114,7 +116,7 @@ def _sum_inside(
 
 @computed
 def graph_break_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a pair of regions of which one was called from the other, most time first."""
+    """Return one row per pair of a region and a region called from it, most time first."""
     calls, events = trace.host_calls, compile_events(trace)
     inner = _self_nearest(events.region)
     outer = np.append(events.region, NONE)[calls["parent"].to_numpy()[inner]]
@@ -139,7 +141,7 @@ def graph_break_table(trace: Trace) -> pd.DataFrame:
 
 
 def _lookup_before(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how long the cache lookup took that the same caller made just before each call."""
+    """Return the duration of the cache lookup by the same caller right before each call."""
     calls = trace.host_calls
     lookups = np.flatnonzero(name_mask(calls["name"], LOOKUP.__eq__))
     parent, duration = calls["parent"].to_numpy(), calls["duration_ns"].to_numpy()
@@ -152,7 +154,7 @@ def _lookup_before(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @computed
 def compiled_graph_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a graph that Inductor compiled, and region, the longest first."""
+    """Return one row per region and graph that Inductor compiled, the longest first."""
     calls, events = trace.host_calls, compile_events(trace)
     rows = _self_nearest(events.graph)
     hashes, of_hash = _coded(name_parts(trace, rows, GRAPH, "hash"))
@@ -178,12 +180,12 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
 
 
 def _self_nearest(nearest_row: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows that are their own nearest."""
+    """Return the rows that are equal to their nearest row."""
     return np.flatnonzero(nearest_row == np.arange(len(nearest_row)))
 
 
 def _coded(texts: NDArray[np.object_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct texts, and each one's place among them; -1 for None."""
+    """Return the distinct texts, and the index of each text among them; -1 for None."""
     codes, distinct = pd.factorize(texts)
     return np.array(distinct, dtype=object), codes.astype(np.int64)
 
@@ -196,15 +198,15 @@ def _number(compile_id: str, part: str) -> int:
 TABLES = {
     "compiled-graphs": Table(
         title="Compiled graphs",
-        meaning="One row per graph that Inductor compiled, and region that called it: calls, host "
+        meaning="One row per graph that Inductor compiled and region that calls it: calls, host "
         "and device time.",
         schema=GRAPH_SCHEMA,
         build=compiled_graph_table,
     ),
     "compiled-regions": Table(
         title="Compiled regions",
-        meaning="One row per region that torch.compile made: its calls, compilations, graph "
-        "breaks, and what they cost.",
+        meaning="One row per region of torch.compile: its calls, compilations and graph breaks, "
+        "and their cost.",
         schema=SCHEMA,
         build=compiled_region_table,
     ),

@@ -1,8 +1,7 @@
-"""Where compiled code is left and entered again: each call of a region from within a region.
+"""Graph breaks of compiled code: calls of a region from another region.
 
-Between the two, Python runs: what the compiler could not take into the graph, and the guards of
-what comes next. With stacks the lines are known as well: dynamo calls the rest of a frame
-`torch_dynamo_resume_in_forward_at_13`.
+Between the two regions Python runs: code outside the graph, and the next region's guards. Stacks
+give the source lines: dynamo names the rest of a frame `torch_dynamo_resume_in_forward_at_13`.
 """
 
 import re
@@ -24,7 +23,7 @@ RESUMED = re.compile(
     r"^(?P<path>.+?)\(\d{1,9}\): torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{1,9})$"
 )
 OWN = re.compile(
-    # what dynamo and its backends record of themselves around a graph
+    # recorded by dynamo and its backends around a graph
     r"^(?:CompiledFunction|## Call CompiledFxGraph|Pregraph bytecode|AOTDispatcher|TorchDynamo"
     r"|Torch-Compiled Region)|dynamo_timed|^dynamo"
 )
@@ -32,21 +31,21 @@ OWN = re.compile(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphBreaks:
-    """Breaks within the window; the arrays are parallel, rows are of `host_calls`."""
+    """Breaks in the window; the arrays are parallel, rows are of `host_calls`."""
 
     left: NDArray[np.int64]
     """The region that was left."""
     entered: NDArray[np.int64]
     """The region that was called from it."""
     start_ns: NDArray[np.int64]
-    """When the last call that the region made before had ended: from then on Python ran."""
+    """End of the last call of the region before the break: the start of Python."""
     between: tuple[str, ...]
     """Operators that ran between graphs, the most frequent first."""
     lines: tuple[SourceLine, ...]
-    """The lines at which the compiler gave up; empty where no stacks were recorded."""
+    """Source lines of the breaks; empty without stacks."""
 
     def times(self, trace: Trace) -> Intervals:
-        """Return when Python ran between two regions."""
+        """Return the times of Python between two regions."""
         entered_ns = trace.host_calls["start_ns"].to_numpy()[self.entered]
         return intervals.union(self.start_ns, entered_ns)
 
@@ -71,7 +70,7 @@ def graph_breaks(trace: Trace) -> GraphBreaks:
 
 
 def _left_ns(trace: Trace, inner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return when the last call beside and before each ended; guards' lookups do not count."""
+    """Return the end of the previous call of each call's parent, without guard lookups."""
     calls = trace.host_calls
     parent, end = calls["parent"].to_numpy(), calls["end_ns"].to_numpy()
     around = parent[inner]

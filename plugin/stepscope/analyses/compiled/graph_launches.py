@@ -1,8 +1,7 @@
-"""Launches of recorded graphs (CUDA graphs, HIP graphs) and what each replay did on the device.
+"""Launches of recorded graphs (CUDA graphs, HIP graphs), and the device events of each replay.
 
-A replay's device events share the correlation of the call that launched it. Graphs are told apart
-by `graph id` where the profiler writes one (CUPTI), else by which events followed each other in the
-replay: replays of one graph do the same each time.
+A replay's device events share the correlation of the call that launched it. Graphs are identified
+by `graph id` (CUPTI), else by the replay's sequence of events, which all replays of a graph share.
 """
 
 from dataclasses import dataclass
@@ -23,24 +22,24 @@ from stepscope.model.trace import Trace, computed
 
 NONE = -1
 GRAPH = Column("graph", "int64", "id", "Number of the graph, from 0 in order of first launch.")
-GRAPH_ID = Column("graph_id", "int64", "id", "CUPTI's `graph id`; -1: not told.")
+GRAPH_ID = Column("graph_id", "int64", "id", "CUPTI's `graph id`; -1: not recorded.")
 HOST = Column("host_ns", "int64", "ns", "Time of the host in launch calls.")
 SPAN = Column("device_span_ns", "int64", "ns", "First event's start to last event's end.")
-BUSY = Column("device_busy_ns", "int64", "ns", "Time in which any of a replay's events ran.")
-GAP = Column("gap_ns", "int64", "ns", "Time within the span in which none of them ran.")
+BUSY = Column("device_busy_ns", "int64", "ns", "Time in which any of a replay's events runs.")
+GAP = Column("gap_ns", "int64", "ns", "Time in the span in which none of them runs.")
 SCHEMA: Schema = (
-    Column("event", "int64", "id", "The launch call's place in the file."),
+    Column("event", "int64", "id", "The launch call's index in the file."),
     Column("name", "object", "text", "The launch call's name."),
     Column("thread", "object", "text", "The host thread, as `pid/tid`."),
-    Column("start_ns", "int64", "ns", "When the call began, from the trace's first event."),
-    Column("host_ns", "int64", "ns", "How long the host was in the call."),
+    Column("start_ns", "int64", "ns", "Start of the call, from the trace's first event."),
+    Column("host_ns", "int64", "ns", "Duration of the call."),
     GRAPH,
     GRAPH_ID,
-    Column("device", "int64", "id", "The device that replayed it; -1: no event was recorded."),
+    Column("device", "int64", "id", "The device of the replay; -1: no recorded event."),
     Column("kernel_count", "int64", "count", "Kernels of the replay."),
     Column("event_count", "int64", "count", "Kernels, copies and memory sets of the replay."),
-    Column("missing_count", "int64", "count", "Events fewer than the graph's fullest replay has."),
-    Column("launch_delay_ns", "float64", "ns", "From the call's beginning to the first event."),
+    Column("missing_count", "int64", "count", "Events fewer than in the graph's fullest replay."),
+    Column("launch_delay_ns", "float64", "ns", "From the call's start to the first event."),
     SPAN,
     BUSY,
     GAP,
@@ -62,10 +61,10 @@ GRAPH_SCHEMA: Schema = (
 NODE_SCHEMA: Schema = (
     GRAPH,
     GRAPH_ID,
-    Column("position", "int64", "count", "Place in the replay, from 0, by when it began."),
-    Column("node_id", "int64", "id", "CUPTI's `graph node id`; -1: not told."),
+    Column("position", "int64", "count", "Position in the replay by start, from 0."),
+    Column("node_id", "int64", "id", "CUPTI's `graph node id`; -1: not recorded."),
     Column("name", "object", "text", "The device event's name."),
-    Column("replay_count", "int64", "count", "Replays that recorded it at this place."),
+    Column("replay_count", "int64", "count", "Replays with this event at this position."),
     Column("total_ns", "int64", "ns", "Sum of its durations."),
     Column("mean_ns", "float64", "ns", "Mean duration."),
     Column("min_ns", "int64", "ns", "Shortest duration."),
@@ -75,7 +74,7 @@ NODE_SCHEMA: Schema = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphLaunches:
-    """Launches of graphs in the order they began, and the device events that they brought."""
+    """Launches of graphs in the order they began, and the device events of their replays."""
 
     calls: NDArray[np.int64]
     """Rows of `runtime_calls`."""
@@ -84,11 +83,11 @@ class GraphLaunches:
     graph_id: NDArray[np.int64]
     """Each launch's `graph id`, or -1."""
     launch: NDArray[np.int64]
-    """For each device event, a place in `calls`; ascending."""
+    """For each device event, an index in `calls`; ascending."""
     rows: NDArray[np.int64]
     """The device events (`device_events` rows), in the order they began in each launch."""
     position: NDArray[np.int64]
-    """Each event's place in its launch, from 0."""
+    """Each event's position in its launch, from 0."""
 
 
 @computed
@@ -129,7 +128,7 @@ def _contents(
     position: NDArray[np.int64],
     count: int,
 ) -> NDArray[np.uint64]:
-    """Return a number for each launch that is equal where the same events follow each other."""
+    """Return a hash of each launch's sequence of events."""
     code = trace.device_events["name"].cat.codes.to_numpy()[rows]
     mixed = _scattered(_scattered(position.astype(np.uint64)) ^ code.astype(np.int64).view("u8"))
     hashes = np.zeros(count, dtype=np.uint64)
@@ -138,7 +137,7 @@ def _contents(
 
 
 def _scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return 64 bits that look random for each number (the finaliser of splitmix64)."""
+    """Return 64 hash bits of each number (the finaliser of splitmix64)."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -147,7 +146,7 @@ def _scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @computed
 def graph_launch_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a launch, in the order they began."""
+    """Return one row per launch, in the order they began."""
     launches = graph_launches(trace)
     calls = trace.runtime_calls.iloc[launches.calls]
     events = trace.device_events.iloc[launches.rows]
@@ -185,7 +184,7 @@ def graph_launch_table(trace: Trace) -> pd.DataFrame:
 def _busy(
     start: NDArray[np.int64], end: NDArray[np.int64], launch: NDArray[np.int64], count: int
 ) -> NDArray[np.int64]:
-    """Return how long any event of each launch ran; events are by launch, then start."""
+    """Return the busy time of each launch's events; events are by launch, then start."""
     until = pd.Series(end).groupby(launch).cummax().to_numpy()
     before = np.append(until[:1], until[:-1])
     is_first = np.append(True, launch[1:] != launch[:-1])[: len(launch)]
@@ -195,7 +194,7 @@ def _busy(
 
 @computed
 def graph_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a graph, in the order of their first launches."""
+    """Return one row per graph, in the order of their first launches."""
     launches = graph_launch_table(trace)
     graph = launches["graph"].to_numpy()
     count = int(graph.max(initial=-1)) + 1
@@ -225,7 +224,7 @@ def graph_table(trace: Trace) -> pd.DataFrame:
 
 @computed
 def graph_node_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a graph and node: by node id where told, else by place in the replay."""
+    """Return one row per graph and node: by node id, else by position in the replay."""
     launches = graph_launches(trace)
     events = trace.device_events.iloc[launches.rows]
     written = trace.source.whole("graph node id", events["event"].to_numpy())
@@ -260,15 +259,15 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
 TABLES = {
     "graph-launches": Table(
         title="Graph launches",
-        meaning="One row per launch of a recorded graph (CUDA or HIP): the host's call, and what "
-        "the replay did on the device.",
+        meaning="One row per launch of a recorded graph (CUDA or HIP): the host's call, and the "
+        "replay on the device.",
         schema=SCHEMA,
         build=graph_launch_table,
     ),
     "graph-nodes": Table(
         title="Graph nodes",
-        meaning="One row per node of a recorded graph: the kernel, copy or memory set, and how "
-        "long it took in the replays.",
+        meaning="One row per node of a recorded graph: the kernel, copy or memory set, and its "
+        "duration in the replays.",
         schema=NODE_SCHEMA,
         build=graph_node_table,
     ),

@@ -1,9 +1,9 @@
-"""Triton kernels with how they were compiled and what they were called with.
+"""Triton kernels with their configuration and arguments.
 
 Inductor records a range around each launch of its kernels, with the kernel's configuration as
-arguments (`torch/_inductor/runtime/triton_heuristics.py`, `get_profiler_kwargs`). What such a range
-launched is the kernel. Kernels named as Inductor names them that no such range launched (replays of
-graphs, other launchers) have a row by their name alone.
+arguments (`torch/_inductor/runtime/triton_heuristics.py`, `get_profiler_kwargs`). Kernels with
+Inductor's names that no such range launched (graph replays, other launchers) have a row by name
+alone.
 """
 
 import re
@@ -27,12 +27,12 @@ NAMED_BY_INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|split|spl|unk|mi
 """Its kinds of kernels: pointwise, reduction, persistent reduction, template, foreach, …"""
 SCHEMA: Schema = (
     Column("name", "object", "text", "The kernel's name."),
-    Column("backend", "object", "text", "What compiled it (`kernel_backend`); None: not told."),
+    Column("backend", "object", "text", "Its compiler (`kernel_backend`); None: not recorded."),
     Column("kernel_file", "object", "text", "Its source, on the machine that ran it."),
     Column("kernel_hash", "object", "text", "Inductor's hash of the source."),
-    Column("configuration", "object", "text", "The chosen constants: `XBLOCK=2,R0_BLOCK=2048`."),
-    Column("num_warps", "float64", "count", "Warps a program; NaN: not told."),
-    Column("num_stages", "float64", "count", "Stages of software pipelining; NaN: not told."),
+    Column("configuration", "object", "text", "Its constants: `XBLOCK=2,R0_BLOCK=2048`."),
+    Column("num_warps", "float64", "count", "Warps per program; NaN: not recorded."),
+    Column("num_stages", "float64", "count", "Stages of software pipelining; NaN: not recorded."),
     Column("grid", "object", "text", "Programs in x, y, z (JSON); before torch 2.7 Inductor's."),
     Column("input_dims", "object", "text", "Shapes of the arguments (JSON), with record_shapes."),
     Column("input_types", "object", "text", "Types of the arguments (JSON), with record_shapes."),
@@ -41,20 +41,20 @@ SCHEMA: Schema = (
     Column("kernel_count", "int64", "count", "Kernels on the device."),
     Column("host_ns", "int64", "ns", "Time of the host in those ranges."),
     Column("device_ns", "int64", "ns", "Sum of the kernels' durations."),
-    Column("mean_ns", "float64", "ns", "Mean duration on the device; NaN: none ran."),
+    Column("mean_ns", "float64", "ns", "Mean duration on the device; NaN: no kernel."),
     Column("kernel_share", "float64", "share", "Of all kernels' durations."),
     Column("estimated_bytes", "float64", "bytes", "A launch's, by Inductor (`kernel_num_gb`)."),
     Column("estimated_bytes_per_second", "float64", "bytes/s", "Those over the mean duration."),
 )
 TOLD_BY_RANGE = ("kernel_backend", "kernel_file", "kernel_hash", "kernel_kwargs")
 MOST_GIGABYTES = 1e9
-"""More than any kernel moves: what is written then is no such number."""
+"""Larger figures are damage."""
 OF_CALL = ("input_dims", "input_types", "concrete_inputs")
 
 
 @computed
 def triton_kernel_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a kernel, configuration and arguments, the longest on the device first."""
+    """Return one row per kernel, configuration and arguments, longest on the device first."""
     table = pd.concat([_by_range(trace), _by_name(trace)], ignore_index=True)
     columns: dict[str, NDArray[Any]] = {
         column.name: table[column.name].to_numpy() for column in SCHEMA if column.name in table
@@ -114,7 +114,7 @@ def _by_range(trace: Trace) -> pd.DataFrame:
 
 
 def _grids(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
-    """Return each range's grid: its kernel's on the device, else what the range says."""
+    """Return each range's grid: of its kernel on the device, else of the range."""
     kernels, events = trace.kernels, trace.device_events
     index = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())
     owner = links(trace).owner_of_device_event[index]
@@ -158,8 +158,8 @@ def _by_name(trace: Trace) -> pd.DataFrame:
 TABLES = {
     "triton-kernels": Table(
         title="Triton kernels",
-        meaning="One row per Triton kernel, configuration and arguments: its source, how it was "
-        "launched, and its time.",
+        meaning="One row per Triton kernel, configuration and arguments: its source, its launches "
+        "and its time.",
         schema=SCHEMA,
         build=triton_kernel_table,
     ),

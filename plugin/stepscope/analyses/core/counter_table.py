@@ -95,8 +95,8 @@ def _figures(
 TABLES = {
     "counters": Table(
         title="Counters",
-        meaning="One row per series of a counter that was recorded beside the events (power, RDMA,"
-        " hardware, the user's own): its samples, extremes and mean over time.",
+        meaning="One row per series of a counter in the trace (power, RDMA, hardware, the user's):"
+        " its samples, extremes and mean over time.",
         schema=SCHEMA,
         build=counter_table,
     ),

@@ -1,1 +1,1 @@
-"""Why devices stood still, and what each step waited for."""
+"""Causes of idle devices, and the critical path of each step."""

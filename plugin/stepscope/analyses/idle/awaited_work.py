@@ -1,8 +1,8 @@
-"""Which device work a blocking call of the host waited for: the last of it to end.
+"""Device work that each blocking host call waited for: the last of it to end.
 
-What a call waits for is told by its synchronization record where there is one: a stream's work, a
-device's, or all before an event was recorded. A copy that blocks waits for itself. Else it is taken
-to be what ended last, on any device, before the call returned.
+A blocking copy waits for itself. Synchronization records name the work of other calls: that of a
+stream, of a device, or all before an event was recorded. Without a record it is the work that ended
+last, on any device, before the call returned.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ Rows = NDArray[np.int64]
 
 @computed
 def awaited_work(trace: Trace) -> Rows:
-    """Return, for each row of `synchronizations`, the `device_events` row it waited for, or -1.
+    """Return, for each row of `synchronizations`, the `device_events` row that it waited for.
 
-    -1 where that had ended when the call began: then it did not wait.
+    -1 where that had ended before the call began.
     """
     syncs, events = synchronizations(trace), trace.device_events
     if not len(syncs.calls) or not len(events):
@@ -40,7 +40,7 @@ def awaited_work(trace: Trace) -> Rows:
 
 
 def _launched_work(trace: Trace, calls: Rows) -> Rows:
-    """Return the device work that each call launched itself, the last of it."""
+    """Return the last device work that each call launched."""
     call = links(trace).call_of_device_event
     launched = np.flatnonzero(call >= 0)
     launched_by = np.full(len(trace.runtime_calls), NONE, dtype=np.int64)
@@ -49,7 +49,7 @@ def _launched_work(trace: Trace, calls: Rows) -> Rows:
 
 
 def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
-    """Return what each call's record says that it waited for, -1 if for nothing; else `UNTOLD`."""
+    """Return the awaited work by each call's record, -1: none; `UNTOLD` without a record."""
     records = trace.synchronization_events
     result = np.full(len(calls), UNTOLD, dtype=np.int64)
     if not len(records):
@@ -77,7 +77,7 @@ def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
 
 
 def _ended_last(trace: Trace, end_ns: Rows) -> Rows:
-    """Return the work that ended last when each call returned, give or take the clocks."""
+    """Return the work that ended last when each call returned, up to clock differences."""
     end = trace.device_events["end_ns"].to_numpy()
     by_end = np.argsort(end, kind="stable")
     index = np.searchsorted(end[by_end], end_ns + SYNC_SLACK_NS, side="right") - 1

@@ -1,6 +1,6 @@
-"""Whether launches wait for what they launched, as in debugging modes of the runtime.
+"""Kernel launches that block the host, as in the runtime's debugging modes.
 
-Either the launching call returns only when its kernel has ended, or a wait follows each launch.
+Either the launching call returns only after its kernel's end, or a wait follows each launch.
 """
 
 import re
@@ -20,28 +20,28 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 SLACK_NS = 1_000
-"""By so much a call may seem to return before its kernel ended: two clocks."""
+"""Difference of the clocks, by which a blocking call may end before its kernel."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockingLaunches:
-    """Launches of kernels in the window, graphs apart."""
+    """Launches of kernels in the window, without graph launches."""
 
     rows: NDArray[np.int64]
     """The kernels, as rows of `device_events`."""
     calls: NDArray[np.int64]
     """Their launches, as rows of `runtime_calls`."""
     blocks: NDArray[np.bool_]
-    """Whether the call returned only when its kernel had ended."""
+    """Whether the call returned only after its kernel's end."""
     is_waited_for: NDArray[np.bool_]
     """Whether the thread's next call waits for the device."""
     blocked_ns: int
-    """How long the host was in launches, or in waits right behind them, while a device worked."""
+    """Time of the host in launches, and in waits right after them, while a device worked."""
 
 
 @computed
 def blocking_launches(trace: Trace) -> BlockingLaunches:
-    """Return which launches of kernels the host waited for."""
+    """Return the kernel launches, with those that block the host."""
     launched, calls, events = launches(trace), trace.runtime_calls, trace.device_events
     span = window(trace)
     start = calls["start_ns"].to_numpy()[launched.call]
@@ -63,7 +63,7 @@ def blocking_launches(trace: Trace) -> BlockingLaunches:
 
 
 def _waits(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which runtime calls wait, of those in the window; copies that block are none of them."""
+    """Return which runtime calls in the window wait for the device, without blocking copies."""
     is_wait = name_mask(trace.runtime_calls["name"], re.compile(SYNCHRONIZE_NAME).search)
     is_inside = np.zeros(len(is_wait), dtype=bool)
     is_inside[synchronizations(trace).calls] = True

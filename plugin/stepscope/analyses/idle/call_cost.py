@@ -1,6 +1,6 @@
-"""What some host calls cost: the idle time of the device meanwhile, and the work they gave it.
+"""Cost of host calls: idle time of the device during them, and the work that they launched.
 
-On a machine without a device it is the host's own time.
+Without a device, the cost is the host's time.
 """
 
 from dataclasses import dataclass
@@ -19,34 +19,34 @@ from stepscope.model.trace import Trace
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CallCost:
-    """Times within the window; `idle` and `work` are disjoint."""
+    """Times in the window; `idle` and `work` are disjoint."""
 
     host: Intervals
-    """When the host was in the calls, as given."""
+    """Times of the calls."""
     idle: Intervals
-    """When the main device stood still meanwhile, since the host was late with its next work.
+    """Times of the calls in which the main device is idle because the host is late.
     Without a device: `host`."""
     work: Intervals
-    """When the main device did nothing but what the calls had launched."""
+    """Times in which the main device runs only work that the calls launched."""
 
     @property
     def host_ns(self) -> int:
-        """How long the host was in the calls."""
+        """Duration of `host`."""
         return intervals.duration_ns(self.host)
 
     @property
     def idle_ns(self) -> int:
-        """How long the device stood still meanwhile."""
+        """Duration of `idle`."""
         return intervals.duration_ns(self.idle)
 
     @property
     def work_ns(self) -> int:
-        """How long the device did nothing but their work."""
+        """Duration of `work`."""
         return intervals.duration_ns(self.work)
 
 
 def call_cost(trace: Trace, host: Intervals, events: NDArray[np.int64]) -> CallCost:
-    """Return what calls cost in which the host was at these times; they launched these events."""
+    """Return the cost of calls at some times of the host that launched some device events."""
     span = window(trace)
     host = intervals.clip(host, span.start_ns, span.end_ns)
     device = main_device(trace)

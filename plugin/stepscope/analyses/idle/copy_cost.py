@@ -1,4 +1,4 @@
-"""What copies to a device cost: the times in which nothing else runs, and in which nothing does."""
+"""Cost of copies to a device: exposed copying and idle time; and the code that requests copies."""
 
 from dataclasses import dataclass
 
@@ -19,23 +19,23 @@ from stepscope.model.trace import Trace
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CopyCost:
-    """Times of one device; `exposed` is of its busy time, the others are disjoint and idle."""
+    """Times of one device; `exposed` is busy time, the others are disjoint idle time."""
 
     exposed: Intervals
     """Some of the copies run, and no kernel."""
     late: Intervals
-    """The device stands still since the host is late, and the host is in the copies' calls."""
+    """The device is idle because the host is late, in the copies' calls."""
     behind: Intervals
-    """The device stands still right behind the host's waits for these copies."""
+    """The device is idle right after the host's waits for these copies."""
 
     @property
     def idle(self) -> Intervals:
-        """The device stands still for the copies."""
+        """Idle time due to the copies."""
         return intervals.merged(self.late, self.behind)
 
 
 def copy_cost(trace: Trace, device: DeviceActivity, copies: HostCopies) -> CopyCost:
-    """Return what some copies to a device cost."""
+    """Return the cost of some copies to a device."""
     times = idle_ledger(trace)[device.device].times
     late = intervals.merged(times["dispatch"], times["host-stall"])
     return CopyCost(
@@ -46,7 +46,7 @@ def copy_cost(trace: Trace, device: DeviceActivity, copies: HostCopies) -> CopyC
 
 
 def _waits_for(trace: Trace, copies: HostCopies) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Tell which of `synchronizations` were asked for by what asked for one of the copies."""
+    """Return which `synchronizations` come from operators that requested one of the copies."""
     asker = links(trace).owner_of_call[synchronizations(trace).calls]
     return np.asarray(np.isin(asker, copies.owner[copies.owner >= 0]))
 
@@ -56,22 +56,22 @@ OUTSIDE = "outside any operator"
 
 @dataclass(frozen=True, kw_only=True)
 class CopySite:
-    """Copies of one size that one operator asked for."""
+    """Copies of one size that one operator requested."""
 
     operator: str
     line: str
-    """The user's source line of the first of them, or "" where it is not known."""
+    """The user's source line of the first copy, or ""."""
     bytes: float
-    """Of each of them."""
+    """Size of each copy."""
     count: int
     device_ns: int
-    """How long they ran in all."""
+    """Total time of the copies."""
     host_ns: int
-    """How long the host was in the calls in all."""
+    """Total time of the host's calls."""
 
 
 def copy_sites(trace: Trace, copies: HostCopies, most: int = 10) -> tuple[CopySite, ...]:
-    """Return what asked for copies, by host and device time, the costliest first."""
+    """Return the operators that requested copies, the costliest in host and device time first."""
     owner = outermost_operator(trace, copies.owner)
     names = trace.host_calls["name"].cat
     keys = np.stack((np.append(names.codes.to_numpy(), -1)[owner], copies.bytes), axis=1)

@@ -1,8 +1,8 @@
-"""Tensors that the program makes on the CPU, and copies to the device right away.
+"""Tensors that the program creates on the CPU and copies to the device right away.
 
-A copy counts where an `aten::to` asks for it, and what its thread did last before that, within
-200 µs, is to make a tensor of the same shape. torch's own ExtraCUDACopyPattern goes by
-neighbourhood alone, and takes a loader's batches for such tensors.
+A copy counts if an `aten::to` requests it, and the last operator on its thread in the 200 µs before
+created a tensor of the same shape. torch's ExtraCUDACopyPattern goes by order alone, and mistakes a
+loader's batches for such tensors.
 """
 
 import json
@@ -24,42 +24,42 @@ Flags = NDArray[np.bool_]
 NONE = -1
 MOVE = "aten::to"
 FROM_LIST = "aten::lift_fresh"
-"""The last but one that `torch.tensor([...])` calls; `torch.from_numpy` calls it too."""
+"""The last but one operator in `torch.tensor([...])`; also in `torch.from_numpy`."""
 FROM_LIST_END = "aten::detach_"
-"""The last that `torch.tensor([...])` calls, and `torch.from_numpy` does not."""
+"""The last operator in `torch.tensor([...])`, but not in `torch.from_numpy`."""
 MAKERS = frozenset(
     f"aten::{name}{like}"
     for name in ("zeros", "ones", "full", "rand", "randn", "randint")
     for like in ("", "_like")
 ) | {"aten::arange", "aten::linspace", "aten::eye", "aten::randperm", FROM_LIST}
 UNTOLD_SHAPE = frozenset({"aten::arange"})
-"""No operator within these is given the tensor in its shape."""
+"""No operator inside these has an input of the tensor's shape."""
 PASSED_OVER = frozenset(
     {"aten::detach", FROM_LIST_END, "aten::view", "aten::reshape", "aten::unsqueeze", "aten::empty"}
 )
-"""What may lie between making a tensor and moving it, without work of its own."""
+"""Operators without work that may lie between creation and copy."""
 MOST_BETWEEN_NS = 200_000
 MOST_ROWS_BACK = 48
-"""Host calls looked back at: what makes a tensor, and what is within it, are some ten."""
+"""Number of preceding host calls to search: creating a tensor takes some ten calls."""
 MOST_LIST_BYTES = 64_000
-"""A larger tensor is no list that the program wrote down: it is data."""
+"""Larger tensors are data, not literal lists."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CreatedCopies:
-    """Copies of tensors just made; `maker`, `move` and `is_sure` are parallel to them."""
+    """Copies of newly created tensors; `maker`, `move` and `is_sure` are parallel to them."""
 
     copies: HostCopies
     maker: Rows
-    """The operator that made the tensor (`host_calls` row)."""
+    """The operator that created the tensor (`host_calls` row)."""
     move: Rows
     """The `aten::to` (`host_calls` row)."""
     is_sure: Flags
-    """The shapes were recorded, and agree."""
+    """Whether shapes were recorded and are equal."""
 
 
 def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
-    """Return which of these copies are of tensors that were made right before."""
+    """Return the copies of tensors that were created right before."""
     calls = trace.host_calls
     move = outermost_operator(trace, copies.owner)
     is_move = np.append(name_mask(calls["name"], MOVE.__eq__), False)[move]
@@ -79,7 +79,7 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
 
 
 def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
-    """Return the operator before each move that makes a tensor, or -1, and if its shape agrees."""
+    """Return the operator that created each move's tensor, or -1, and whether shapes agree."""
     calls = trace.host_calls
     thread = calls["thread"].cat.codes.to_numpy()
     name = calls["name"]
@@ -109,7 +109,7 @@ def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
 
 
 def _is_made_here(trace: Trace, copies: HostCopies, maker: Rows, move: Rows) -> Flags:
-    """Tell which were made right before the move, by the loop itself, and are no data."""
+    """Return which tensors were created right before the move, not by data loading, not data."""
     calls = trace.host_calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     between = start[move] - end[maker]
@@ -120,7 +120,7 @@ def _is_made_here(trace: Trace, copies: HostCopies, maker: Rows, move: Rows) -> 
 
 
 def _first_shapes(dims: "pd.Series[str]") -> Rows:
-    """Return a number for each row's first input's shape, -1 where none was recorded; one more."""
+    """Return a number per shape of each row's first input, -1: not recorded; and a last -1."""
     texts = [first_shape(str(text)) for text in dims.cat.categories]
     numbers, _ = pd.factorize(np.array(texts, dtype=object))
     codes = np.append(dims.cat.codes.to_numpy(), NONE)

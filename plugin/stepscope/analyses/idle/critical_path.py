@@ -1,14 +1,14 @@
-"""The critical path of each step: what it was waiting for, from its end back to its beginning.
+"""Critical path of each step, from its end back to its start.
 
 The backward walk of Schulz ("Extracting critical path graphs from MPI applications", Cluster 2005)
-and Böhme et al. ("Scalable critical-path based performance analysis", IPDPS 2012): at the step's
-end stands the activity that ended last; before each activity stands what it waited
-for, the last of its predecessors to be done (`device_waits`, `host_waits`). Times are as recorded:
-the path leaves no moment of the step out, so its segments sum to the step exactly.
+and Böhme et al. ("Scalable critical-path based performance analysis", IPDPS 2012): it starts at the
+activity that ends last, and goes from each activity to the last of its predecessors to end
+(`device_waits`, `host_waits`). The path covers every moment of the step, so its segments sum to the
+step exactly.
 
-HTA (`critical_path_analysis.py`) seeks the longest path through a graph of the same edges, in which
-waits for another thread, for Python between operators and for a synchronization weigh nothing, so
-that its path is shorter than the step and may lead where nobody waited.
+HTA (`critical_path_analysis.py`) searches the longest path in a graph of the same edges. There
+waits for another thread, for Python and for a synchronization weigh nothing: its path is shorter
+than the step, and may contain work that nothing waited for.
 """
 
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ from stepscope.model.trace import Trace, computed
 BOUNDS: dict[str, tuple[str, str]] = {
     "cpu": ("CPU", "The host runs operators, runtime calls, or Python between them."),
     "data_loading": ("Data loading", "The host waits for the next batch."),
-    "compute": ("Compute", "A kernel runs that is no collective."),
+    "compute": ("Compute", "A kernel other than a collective's runs."),
     "communication": ("Communication", "A collective's kernel runs."),
     "copy": ("Copy", "The device copies."),
     "memory_set": ("Memory set", "The device sets memory."),
-    "launch": ("Launch overhead", "From the launching call's beginning to the work's."),
-    "kernel_gap": ("Kernel-kernel overhead", "From one piece of device work to the next."),
-    "sync_wait": ("Sync wait", "From the end of device work to the return of who waited for it."),
+    "launch": ("Launch overhead", "From the launching call's start to the work's start."),
+    "kernel_gap": ("Kernel-kernel overhead", "From one device activity to the next."),
+    "sync_wait": ("Sync wait", "From the end of device work to the return of the waiting call."),
 }
-"""What a part of the path is bound by, to label and meaning."""
+"""Resource that bounds a part of the path, to label and meaning."""
 NAMES = tuple(BOUNDS)
 CPU, DATA_LOADING, COMPUTE, COMMUNICATION, COPY, MEMORY_SET, LAUNCH, KERNEL_GAP, SYNC_WAIT = range(
     len(NAMES)
@@ -47,13 +47,13 @@ NONE = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CriticalPath:
-    """Segments of all steps, in time's order, none empty; all arrays are parallel.
+    """Segments of all steps, by time, none empty; all arrays are parallel.
 
-    A step's segments follow one another without a gap, from its beginning to its end.
+    A step's segments cover it from start to end without a gap.
     """
 
     step: NDArray[np.int64]
-    """The step's place in `step_breakdown`."""
+    """The step's index in `step_breakdown`."""
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     bound: NDArray[np.int8]
@@ -65,17 +65,17 @@ class CriticalPath:
     is_running: NDArray[np.bool_]
     """False where it waited to run: overhead, or Python between operators."""
     is_inferred: NDArray[np.bool_]
-    """Whether the wait between streams was not recorded, but taken from the times."""
+    """Whether a wait between streams is inferred from times, not recorded."""
 
     @property
     def duration_ns(self) -> NDArray[np.int64]:
-        """How long each segment is."""
+        """Duration of each segment."""
         return self.end_ns - self.start_ns
 
 
 @computed
 def critical_path(trace: Trace) -> CriticalPath:
-    """Walk back through each step, from its end."""
+    """Return the critical path of each step."""
     device, host = device_waits.device_waits(trace), host_waits.host_waits(trace)
     graph = _graph(trace, device, host)
     steps = step_breakdown(trace)
@@ -87,19 +87,19 @@ def critical_path(trace: Trace) -> CriticalPath:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Graph:
-    """Device events, then stretches of the host; each has at most one predecessor."""
+    """Nodes: device events, then stretches of the host; each has at most one predecessor."""
 
     device_count: int
     start_ns: NDArray[np.int64]
     before: NDArray[np.int64]
-    """What it waited for, or -1."""
+    """The awaited node, or -1."""
     left_ns: NDArray[np.int64]
-    """When that let it go: no later than it began."""
+    """End of the wait for it: no later than the node's start."""
     end_ns: NDArray[np.int64]
     runs: NDArray[np.int8]
-    """What the path is bound by while it runs."""
+    """The path's bound while the node runs."""
     waits: NDArray[np.int8]
-    """What the path is bound by between what it waited for and its beginning."""
+    """The path's bound between the awaited node and the node's start."""
 
 
 def _graph(trace: Trace, device: DeviceWaits, host: HostWaits) -> _Graph:
@@ -114,16 +114,15 @@ def _graph(trace: Trace, device: DeviceWaits, host: HostWaits) -> _Graph:
     synced = host.edge == host_waits.SYNC
     follows = host.edge == host_waits.BETWEEN
     host_before = np.where(follows, host.awaited + count, host.awaited)
-    # a thread's first stretch began after all that is known of
-    let_go = np.where(follows | synced, host.start_ns, np.iinfo(np.int64).min)
-    let_go[synced] = np.minimum(end[host.awaited[synced]], let_go[synced])
-    let_go[follows] = host.end_ns[host.awaited[follows]]
+    released_ns = np.where(follows | synced, host.start_ns, np.iinfo(np.int64).min)
+    released_ns[synced] = np.minimum(end[host.awaited[synced]], released_ns[synced])
+    released_ns[follows] = host.end_ns[host.awaited[follows]]
     on_host = np.full(len(host.edge), CPU, dtype=np.int8)
     return _Graph(
         device_count=count,
         start_ns=np.concatenate((trace.device_events["start_ns"].to_numpy(), host.start_ns)),
         before=np.concatenate((before, host_before)),
-        left_ns=np.concatenate((device.ready_ns, let_go)),
+        left_ns=np.concatenate((device.ready_ns, released_ns)),
         end_ns=np.concatenate((end, host.end_ns)),
         runs=np.concatenate((_device_bounds(trace), on_host)),
         waits=np.concatenate(
@@ -141,7 +140,7 @@ def _device_bounds(trace: Trace) -> NDArray[np.int8]:
 
 
 def _ends(trace: Trace, host: HostWaits, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what stands at each step's end: device work that ends with it, else the host."""
+    """Return the last node of each step: device work that ends with it, else the host."""
     events = trace.device_events
     end = events["end_ns"].to_numpy()
     by_end = np.argsort(end, kind="stable")
@@ -156,13 +155,13 @@ def _ends(trace: Trace, host: HostWaits, end_ns: NDArray[np.int64]) -> NDArray[n
 
 
 Hops = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-"""Parallel arrays, backwards: the step, the node that the path comes to, and when."""
+"""Parallel arrays, backwards: the step, the path's next node, and the time of the hop."""
 
 
 def _walk(
     graph: _Graph, ends: NDArray[np.int64], steps: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> Hops:
-    """Follow what was waited for, until the step's beginning, or where nothing is known."""
+    """Follow the awaited nodes back to the step's start, or to a node without predecessor."""
     before, left = graph.before.tolist(), graph.left_ns.tolist()
     seen = bytearray(len(before))
     path: list[int] = []
@@ -171,13 +170,13 @@ def _walk(
         count, node, at = len(path), last, end
         first.append(count)
         while node >= 0 and at > begin and not seen[node]:
-            seen[node] = 1  # what takes no time may wait for itself in a circle
+            seen[node] = 1  # nodes without duration may form a circle
             path.append(node)
             at = left[node]
             node = before[node]
         for visited in path[count:]:
             seen[visited] = 0
-        if at > begin or len(path) == count:  # the step's beginning, as far as it is not known
+        if at > begin or len(path) == count:  # the step's start has no node
             path.append(NONE)
     nodes = np.array(path, dtype=np.int64)
     until = np.append(graph.left_ns, 0)[np.append(NONE, nodes[:-1])[: len(nodes)]]
@@ -188,7 +187,7 @@ def _walk(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Parts:
-    """Times on the path, in order; all arrays are parallel."""
+    """Parts of the path, in order; all arrays are parallel."""
 
     step: NDArray[np.int64]
     start_ns: NDArray[np.int64]
@@ -199,7 +198,7 @@ class _Parts:
 
 
 def _parts(graph: _Graph, hops: Hops, begin_ns: NDArray[np.int64]) -> _Parts:
-    """Return what each hop adds: while it ran, until the next one went on, and what it waited."""
+    """Return each hop's parts: its run, the time until the next node, and its wait."""
     step, node, until = hops
     has_node = node >= 0
     at = np.where(has_node, node, 0)
@@ -250,7 +249,7 @@ def _path(graph: _Graph, device: DeviceWaits, parts: _Parts) -> CriticalPath:
 
 
 def _split_by_loading(trace: Trace, path: CriticalPath) -> CriticalPath:
-    """Cut the host's segments where it waits for data, and say so."""
+    """Split the host's segments at data loading."""
     on_host = path.bound == CPU
     times = np.stack((path.start_ns, path.end_ns), axis=1)[on_host]
     loading = intervals.intersection(times, data_loading(trace).times)

@@ -1,4 +1,4 @@
-"""The critical path as tables: segment by segment, summed by step, and by what stands on it."""
+"""Tables of the critical path: its segments, sums per step, and its hotspots."""
 
 from typing import Any
 
@@ -32,22 +32,22 @@ BOUND_BY = Column(
     "object",
     "",
     "`cpu`, `data_loading`, `compute`, `communication`, `copy`, `memory_set`; `launch`: from the "
-    "launching call's beginning to the work's; `kernel_gap`: from one piece of device work to the "
-    "next; `sync_wait`: from its end to the return of who waited. HTA's `bound_by`, and ours.",
+    "launching call's start to the work's; `kernel_gap`: from one device activity to the next; "
+    "`sync_wait`: from its end to the waiting call's return. Includes HTA's `bound_by`.",
 )
 SEGMENT_SCHEMA: Schema = (
     Column("step", "object", "text", "The step's name, or `whole recording`."),
-    Column("start_ns", "int64", "ns", "When the segment began, from the trace's first event."),
-    Column("duration_ns", "int64", "ns", "How long it is: they sum to the step's duration."),
+    Column("start_ns", "int64", "ns", "Start of the segment, from the trace's first event."),
+    Column("duration_ns", "int64", "ns", "Its duration; segments sum to the step's duration."),
     BOUND_BY,
-    Column("is_running", "bool", "", "False where what follows waited to begin."),
-    Column("event", "int64", "id", "The event that ran, or waited to begin; -1: not recorded."),
-    Column("name", "object", "text", "Its name; of the host, the outermost call's."),
+    Column("is_running", "bool", "", "False where the next activity waits to begin."),
+    Column("event", "int64", "id", "The event that runs, or waits to begin; -1: not recorded."),
+    Column("name", "object", "text", "Its name; on the host, the outermost call's."),
     Column("operator", "object", "text", "The innermost operator that launched it; None: unknown."),
     Column("thread", "object", "text", "The host thread, as `pid/tid`; None on a device."),
     Column("device", "int64", "id", "The device's number; -1 on the host."),
     Column("stream", "int64", "id", "The stream on that device; -1 on the host."),
-    Column("is_inferred", "bool", "", "A wait between streams, by its times: none is recorded."),
+    Column("is_inferred", "bool", "", "A wait between streams that is inferred from times."),
 )
 SUMMARY_SCHEMA: Schema = (
     Column("step", "object", "text", "The step's name; None: all steps together."),
@@ -59,18 +59,18 @@ SUMMARY_SCHEMA: Schema = (
 HOTSPOT_SCHEMA: Schema = (
     Column("name", "object", "text", "Operator, runtime call or device work; None: between calls."),
     BOUND_BY,
-    Column("count", "int64", "count", "How many of them stand on the path."),
-    Column("path_ns", "int64", "ns", "Time on the path; of the host's calls, without callees'."),
+    Column("count", "int64", "count", "Number of them on the path."),
+    Column("path_ns", "int64", "ns", "Time on the path; for host calls, without callees'."),
     Column("path_share", "float64", "share", "Of the paths of all steps."),
 )
 
 
 @computed
 def critical_path_segments(trace: Trace) -> pd.DataFrame:
-    """Return one row a segment, in time's order.
+    """Return one row per segment, by time.
 
     Raises:
-        MissingDataError: nothing was recorded that a path could be made of.
+        MissingDataError: the trace has no activity for a path.
     """
     path = _path(trace)
     host, device = host_waits(trace), trace.device_events
@@ -103,10 +103,10 @@ def critical_path_segments(trace: Trace) -> pd.DataFrame:
 
 @computed
 def critical_path_summary(trace: Trace) -> pd.DataFrame:
-    """Return one row a step and bound, and the same for all steps together, in `NAMES`' order.
+    """Return one row per step and bound, and the same for all steps together, in `NAMES`' order.
 
     Raises:
-        MissingDataError: nothing was recorded that a path could be made of.
+        MissingDataError: the trace has no activity for a path.
     """
     path, steps = _path(trace), step_breakdown(trace)
     count, kinds = len(steps.names), len(NAMES)
@@ -131,10 +131,10 @@ def critical_path_summary(trace: Trace) -> pd.DataFrame:
 
 @computed
 def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
-    """Return what stands on the path, by name and bound, the longest first.
+    """Return the activities on the path by name and bound, the longest first.
 
     Raises:
-        MissingDataError: nothing was recorded that a path could be made of.
+        MissingDataError: the trace has no activity for a path.
     """
     path = _path(trace)
     contributions = [_device_parts(trace, path), _waiting_calls(trace, path)]
@@ -179,12 +179,12 @@ def _waiting_calls(trace: Trace, path: CriticalPath) -> Parts:
 
 
 def _host_parts(trace: Trace, path: CriticalPath, bound: int) -> Parts:
-    """Return the host's time on the path by innermost call; the rest has no name."""
+    """Return the host's time on the path by innermost call; the rest is unnamed."""
     tree, host = operator_tree(trace), host_waits(trace)
     selected = np.flatnonzero(path.bound == bound)
     if not len(selected):
         return selected, selected, selected
-    # what waits to begin takes no call's time: with it, fewer and longer times are to be looked at
+    # waits to begin take no call's time, and make fewer and longer spans to search
     located = selected[path.stretch[selected] >= 0]
     thread = host.thread[path.stretch[located]]
     covered = np.zeros(len(tree.event), dtype=np.int64)
@@ -212,7 +212,7 @@ def _host_parts(trace: Trace, path: CriticalPath, bound: int) -> Parts:
 def _path(trace: Trace) -> CriticalPath:
     path = critical_path(trace)
     if not len(path.step):
-        msg = "no time was recorded that a path could lead through"
+        msg = "the trace has no activity for a critical path"
         raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU], ...)")
     return path
 
@@ -238,15 +238,15 @@ def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
 TABLES = {
     "critical-path": Table(
         title="Critical path",
-        meaning="One row per segment of the path that each step took: what it was waiting for at "
-        "every moment, from its beginning to its end.",
+        meaning="One row per segment of each step's critical path: the activity that the step "
+        "waits for at every moment, from its start to its end.",
         schema=SEGMENT_SCHEMA,
         build=critical_path_segments,
     ),
     "critical-path-hotspots": Table(
         title="Critical path hot spots",
-        meaning="One row per name and kind of bound: the operators, calls and device work that the "
-        "critical paths of all steps lead through, the longest first.",
+        meaning="One row per name and bound: the operators, calls and device work on the critical "
+        "paths of all steps, the longest first.",
         schema=HOTSPOT_SCHEMA,
         build=critical_path_hotspots,
     ),

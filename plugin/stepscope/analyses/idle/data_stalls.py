@@ -1,4 +1,4 @@
-"""What fetching batches costs: the time in which nothing else goes on."""
+"""Exposed cost of fetching batches, and the code that takes the time."""
 
 import re
 from collections import Counter
@@ -25,54 +25,53 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
 WORTH_NAMING = 0.05
-"""What took less of a call explains nothing."""
+"""Least fraction of a call for its costliest part to be named."""
 TORCH_ITERATOR = "enumerate("
-"""How torch names its own calls; a framework around it names the same fetch once more."""
+"""Prefix of torch's calls; a framework names the same fetch once more."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataStalls:
-    """The calls for the next batch, and the part of them that no device hides."""
+    """The calls for the next batch, and their exposed time."""
 
     rows: NDArray[np.int64]
-    """The calls within the window, as `host_calls` rows; of calls within each other the outer."""
+    """The outermost calls in the window, as `host_calls` rows."""
     total_ns: int
     median_ns: float
-    """Of a call, as a whole; NaN where there is none."""
+    """Of a whole call; NaN without calls."""
     exposed: Intervals
-    """While no device was busy; without a device, all of it."""
+    """Times without a busy device; without a device, all times."""
     iterators: tuple[str, ...]
     """The iterator classes, most calls first."""
     has_device: bool
-    """Whether a device did the computing. Without one, loading and computing share the cores."""
+    """Whether a device computes. Without one, loading and computing share the cores."""
     is_device_missing: bool
-    """True where the machine has a device, but nothing that it did was recorded: it may have worked
-    meanwhile."""
+    """Whether the machine has a device whose work was not recorded."""
 
     @property
     def exposed_ns(self) -> int:
-        """How long nothing but loading went on."""
+        """Duration of `exposed`."""
         return intervals.duration_ns(self.exposed)
 
     @property
     def batch_ns(self) -> float:
-        """How long a call takes on average; NaN where there is none."""
+        """Mean duration of a call; NaN without calls."""
         return self.total_ns / len(self.rows) if len(self.rows) else float("nan")
 
 
 def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
-    """Return what the calls cost whose name holds `containing`.
+    """Return the cost of the calls whose name contains a text.
 
     Raises:
-        MissingDataError: nothing of the host was recorded.
-        NotApplicableError: no call for a batch was.
+        MissingDataError: the trace has no host activity.
+        NotApplicableError: it has no call for a batch.
     """
     loading = data_loading(trace)
     if not len(trace.host_calls):
-        msg = "nothing that the host did was recorded"
+        msg = "no host activity was recorded"
         raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU, ...])")
     if not loading.call_count:
-        msg = "no batch was fetched from a DataLoader while it was recorded"
+        msg = "no batch was fetched from a DataLoader"
         raise NotApplicableError(msg)
     span = window(trace)
     calls = trace.host_calls.iloc[loading.rows]
@@ -96,7 +95,7 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
 
 
 def _is_device_used(trace: Trace) -> bool:
-    """Tell whether a device computed, or may have: where the model is was recorded, or unknown."""
+    """Return whether a device computes, or may compute where the model's device is unknown."""
     is_on_host = recorded_settings(trace).model.is_on_host
     return bool(trace.metadata.get("deviceProperties")) if is_on_host is None else not is_on_host
 
@@ -104,7 +103,7 @@ def _is_device_used(trace: Trace) -> bool:
 def _outermost(
     trace: Trace, loading: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the calls around the chosen ones: a framework's and torch's fetch the same batch."""
+    """Return the outermost calls around some: a framework's call contains torch's."""
     parent = trace.host_calls["parent"].to_numpy()
     is_loading = np.zeros(len(parent), dtype=bool)
     is_loading[loading] = True
@@ -124,7 +123,7 @@ def _iterator(name: str) -> str:
 
 
 def slowest_calls(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventReference, ...]:
-    """Return the slowest calls, with the operator that cost most in each."""
+    """Return the slowest calls, each with its costliest operator or function."""
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[stalls.rows]
     rows = stalls.rows[np.argsort(-duration_ns, kind="stable")[:count]]
     return tuple(
@@ -134,7 +133,7 @@ def slowest_calls(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[Ev
 
 
 def _heaviest_inside(trace: Trace, row: int) -> str:
-    """Name what took most of one call: a function of the user's, or an operator directly inside."""
+    """Describe the costliest part of a call: a user function, or an operator directly inside."""
     call = trace.host_calls.iloc[row]
     name, spent_ns = event_references.costliest_frame_during(
         trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
@@ -153,11 +152,11 @@ def _heaviest_inside(trace: Trace, row: int) -> str:
 WAITING = re.compile(
     r"^<built-in (?:method (?:poll of select|acquire of _thread)|function (?:select|Wait\w+)>)"
 )
-"""Python waits for a pipe (Unix, Windows) or, behind the thread that pins memory, for a lock."""
+"""Python's waits for a pipe (Unix, Windows) or, with pinned memory, for a lock."""
 
 
 def worker_wait_share(trace: Trace, rows: NDArray[np.int64]) -> float | None:
-    """Return the share of some calls (`host_calls` rows) in a wait; None: stacks do not tell."""
+    """Return the fraction of some calls (`host_calls` rows) in waits; None without stacks."""
     loading = spans(trace.host_calls.iloc[rows])
     calls = trace.python_calls
     is_inside = call_tree.enclosing(loading, spans(calls)) >= 0
@@ -174,15 +173,15 @@ class LoadingCost:
     name: str
     """As the profiler wrote it: `data.py(8): __getitem__`, `aten::stack`."""
     time_ns: int
-    """With what it calls, within the calls for a batch."""
+    """Inside the calls for a batch, including callees."""
     is_function: bool
-    """The user's own Python function; else an operator, whoever called it."""
+    """Whether it is a Python function of the user; else an operator."""
 
 
 def loading_costs(trace: Trace, rows: NDArray[np.int64], most: int = 10) -> tuple[LoadingCost, ...]:
-    """Return what cost most within some calls (`host_calls` rows, none within another).
+    """Return the costliest user functions and direct operators in some disjoint `host_calls` rows.
 
-    Functions count with what they call, operators where they stand directly in the call.
+    Times include callees.
     """
     calls = trace.host_calls
     loading = spans(calls.iloc[rows])

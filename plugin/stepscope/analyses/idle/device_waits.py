@@ -1,14 +1,14 @@
-"""What each piece of device work waited for before it began.
+"""Predecessors of device events.
 
-Of what had to be done first, the last to be done is what it waited for:
+Of these, each event waits for the last one to finish:
 
 - the work before it on its stream (`STREAM`),
-- work of another stream, by an event (`EVENT`): told by synchronization records,
-- the call that launched it (`LAUNCH`), from that call's beginning, as HTA has it.
+- work of another stream, by an event (`EVENT`) in the synchronization records,
+- the call that launched it (`LAUNCH`), from that call's start, as in HTA.
 
-Without such records a wait between streams cannot be seen. Work that began more than
-`LAUNCH_OUTLIER_NS` after all that is known of is then taken to have waited for what ended last
-on another stream of its device (`INFERRED`).
+Without such records, waits between streams are inferred: work that begins more than
+`LAUNCH_OUTLIER_NS` after all predecessors is assumed to have waited for the work that ended last on
+another stream of its device (`INFERRED`).
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from stepscope.model.trace import Trace, computed
 
 NOTHING, STREAM, EVENT, INFERRED, LAUNCH = range(5)
 LAUNCH_OUTLIER_NS = 100_000
-"""HTA's `get_cuda_kernel_launch_stats`: what begins later than this was held up by something."""
+"""HTA's `get_cuda_kernel_launch_stats`: work that begins later was delayed."""
 NONE = -1
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -38,12 +38,12 @@ class DeviceWaits:
     awaited: NDArray[np.int64]
     """The `device_events` row waited for; for `LAUNCH`, the `runtime_calls` row; else -1."""
     ready_ns: NDArray[np.int64]
-    """When that was done: no later than the work began. The work's beginning for `NOTHING`."""
+    """Its end: no later than the work's start. For `NOTHING`, the work's start."""
 
 
 @computed
 def device_waits(trace: Trace) -> DeviceWaits:
-    """Return what each piece of device work waited for."""
+    """Return the predecessor that each device event waited for."""
     start = trace.device_events["start_ns"].to_numpy()
     end = trace.device_events["end_ns"].to_numpy()
     call = links(trace).call_of_device_event
@@ -62,7 +62,7 @@ def device_waits(trace: Trace) -> DeviceWaits:
 
 
 Candidate = tuple[int, NDArray[np.int64], NDArray[np.int64]]
-"""An edge, and for each device event what it leads from and when that was done."""
+"""An edge, and for each device event its predecessor and that one's end."""
 
 
 def _prefer(
@@ -71,7 +71,7 @@ def _prefer(
     ready: NDArray[np.int64],
     candidate: Candidate,
 ) -> None:
-    """Put the candidate where it was done last; of equal ones, the candidate."""
+    """Replace predecessors that ended before the candidate, or with it."""
     kind, rows, done = candidate
     better = (rows >= 0) & (done >= ready)
     edge[better], awaited[better], ready[better] = kind, rows[better], done[better]
@@ -80,18 +80,18 @@ def _prefer(
 def _done(
     end: NDArray[np.int64], rows: NDArray[np.int64], start: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return when the awaited work ended, at the latest when the waiting began to run."""
+    """Return the end of the awaited work, at most the start of the waiting work."""
     return np.asarray(np.minimum(np.append(end, EARLIEST)[rows], start))
 
 
 def _valid(rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the awaited work where it began before the one that waits, else -1."""
+    """Return the awaited work if it began before the waiting work, else -1."""
     is_earlier = np.append(start, LATEST)[rows] < start
     return np.where(is_earlier, rows, NONE)
 
 
 def _before_on_stream(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each device event, which of those before it on its stream ended last, or -1."""
+    """Return, for each device event, the event before it on its stream that ended last, or -1."""
     events = trace.device_events
     stream, _ = stream_numbers(events)
     end = events["end_ns"]
@@ -106,10 +106,10 @@ def _before_on_stream(trace: Trace) -> NDArray[np.int64]:
 
 
 def _event_waits(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each device event, the work of another stream that it was told to wait for.
+    """Return, for each device event, the work of another stream that it waits for by an event.
 
-    A stream waits from the call on: the first work launched into it behind that call waits. What it
-    waits for is the last work launched into the other stream before the event was recorded.
+    The first work launched into a stream after the wait call waits for the last work launched into
+    the other stream before the event was recorded.
     """
     waits = trace.synchronization_events
     waits = waits[(waits["name"] == STREAM_WAIT).to_numpy()]
@@ -134,7 +134,7 @@ def _event_waits(trace: Trace) -> NDArray[np.int64]:
 
 
 def _call_ns(trace: Trace, correlation: NDArray[np.int64], *, unknown_ns: int) -> NDArray[np.int64]:
-    """Return when each of these calls began."""
+    """Return the start of each of these calls."""
     calls = trace.runtime_calls
     row = rows_of_keys(correlation, calls["correlation"].to_numpy())
     return np.append(calls["start_ns"].to_numpy(), unknown_ns)[row]
@@ -143,7 +143,7 @@ def _call_ns(trace: Trace, correlation: NDArray[np.int64], *, unknown_ns: int) -
 def _last_elsewhere(
     trace: Trace, rows: NDArray[np.int64], ready: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return, for some device events, what ended last on their device before they began, or -1."""
+    """Return, for some device events, the work that ended last on their device before them."""
     events = trace.device_events
     start, end = events["start_ns"].to_numpy(), events["end_ns"].to_numpy()
     device, _ = pd.factorize(events["device"].to_numpy())

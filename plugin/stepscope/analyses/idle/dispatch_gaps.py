@@ -1,4 +1,4 @@
-"""Idle time of the device in gaps of under 1 ms, and where the host spent it."""
+"""Idle time of the device in gaps of under 1 ms, by the host's activity."""
 
 from dataclasses import dataclass
 
@@ -16,35 +16,35 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 GRAPHS_DOMINATE = 0.5
-"""Share of kernels that graph launches brought from which advising graphs is idle talk."""
+"""Least fraction of kernels from graph launches for which graphs are already in use."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DispatchGaps:
-    """One device's dispatch gaps; the three shares sum to 1 where there is any idle time."""
+    """One device's dispatch gaps; the three shares sum to 1, or are 0 without idle time."""
 
     idle: Intervals
     kernel_count: int
     median_kernel_ns: int
     inside_share: float
-    """Of the idle time, while the host was in an operator but in no launch call."""
+    """Of the idle time: the host is in an operator, but not in a launch call."""
     launch_share: float
-    """Of the idle time, while the host was in a launch call."""
+    """Of the idle time: the host is in a launch call."""
     between_share: float
-    """Of the idle time, while the host was in no operator: Python."""
+    """Of the idle time: the host is in Python, outside operators."""
     has_operators: bool
-    """Whether operators were recorded, so that the shares mean what they say."""
+    """Whether operators were recorded, which the shares need."""
     has_graphs: bool
-    """Whether most kernels come with a graph's launch already."""
+    """Whether most kernels come from graph launches."""
 
     @property
     def idle_ns(self) -> int:
-        """How long the gaps are in all."""
+        """Total duration of the gaps."""
         return intervals.duration_ns(self.idle)
 
 
 def dispatch_gaps(trace: Trace, device: DeviceActivity) -> DispatchGaps:
-    """Return a device's dispatch gaps and what the host did in them."""
+    """Return a device's dispatch gaps and the host's activity in them."""
     idle = idle_ledger(trace)[device.device].times["dispatch"]
     total_ns = max(1, intervals.duration_ns(idle))
     launching = intervals.intersection(idle, _launch_times(trace))
@@ -79,12 +79,12 @@ def _launch_times(trace: Trace) -> Intervals:
 def _operator_times(trace: Trace) -> Intervals:
     calls = trace.host_calls
     is_operator = calls["is_operator"].to_numpy()
-    # the backward pass runs on threads of its own: any operator counts
+    # operators of all threads: the backward pass runs on separate threads
     return frame_times.times(calls, is_operator)
 
 
 def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:
-    """Return the share of kernels (`device_events` rows) that came with a graph's launch."""
+    """Return the fraction of kernels (`device_events` rows) from graph launches."""
     by_graph = np.append(name_mask(trace.runtime_calls["name"], GRAPH_LAUNCH_NAME.search), False)
     call = links(trace).call_of_device_event[rows]
     return float(by_graph[call].mean()) if len(call) else 0.0

@@ -1,14 +1,13 @@
-"""What the host waited for: its calls as stretches, and what each stretch began after.
+"""Host activity in stretches, with the predecessor of each stretch.
 
-A thread's *activity* is the time of an outermost operator or runtime call. An activity is cut into
-*stretches* where a call in it returned that had waited for a device. A stretch begins
+A thread's *activity* is the time of an outermost operator or runtime call; annotations do not
+count. A return of a call that waited for a device splits an activity into *stretches*. A stretch
+begins
 
-- after device work, where such a call returned (`SYNC`),
+- after device work, where such a call returns (`SYNC`),
 - else after the activity that ended last before it (`BETWEEN`): the one before it on its thread, or
-  one of another thread that ran while this one did nothing. So the backward pass, which runs on a
-  thread of its own, follows the forward pass, and the optimizer follows the backward pass.
-
-Annotations are no activity: `ProfilerStep#N` is always there.
+  one of another thread that ran while this thread was idle. So the backward pass, which runs on a
+  separate thread, follows the forward pass, and the optimizer follows the backward pass.
 """
 
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ class Activities:
     event: NDArray[np.int64]
     """The event that began it."""
     on_operator_thread: NDArray[np.bool_]
-    """Whether its thread runs operators: others, watchdogs, hand nothing over."""
+    """Whether its thread runs operators; others (watchdogs) are no predecessors."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +45,7 @@ class HostWaits:
 
     activities: Activities
     activity: NDArray[np.int64]
-    """Which activity it is a part of."""
+    """Index in `activities`."""
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     edge: NDArray[np.int8]
@@ -62,13 +61,13 @@ class HostWaits:
         return self.activities.thread[self.activity]
 
     def at(self, moments: Grouped) -> NDArray[np.int64]:
-        """Return, for each thread and moment, the last stretch that had begun, or -1."""
+        """Return, for each thread and moment, the last stretch begun, or -1."""
         return last_not_after((self.thread, self.start_ns), moments)
 
 
 @computed
 def host_waits(trace: Trace) -> HostWaits:
-    """Return the host's stretches, and what each began after."""
+    """Return the host's stretches with their predecessors."""
     active = _activities(trace)
     count = len(active.start_ns)
     waits, device = _returns(trace)
@@ -100,14 +99,14 @@ def host_waits(trace: Trace) -> HostWaits:
 
 
 def _returns(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the calls that waited for device work (`runtime_calls` rows), and that work."""
+    """Return the `runtime_calls` rows that waited for device work, and that work."""
     awaited = awaited_work(trace)
     waited = np.flatnonzero(awaited >= 0)
     return synchronizations(trace).calls[waited], awaited[waited]
 
 
 def _activities(trace: Trace) -> Activities:
-    """Unite what overlaps on a thread; what only touches stays apart."""
+    """Merge operators and runtime calls that overlap on a thread, but not those that touch."""
     operators, calls = trace.host_calls["is_operator"].to_numpy(), trace.runtime_calls
     on_thread = trace.host_calls["thread"].cat.codes.to_numpy()[operators]
     thread = np.concatenate((on_thread, calls["thread"].cat.codes.to_numpy()))
@@ -133,9 +132,9 @@ def _activities(trace: Trace) -> Activities:
 
 
 def _activity_before(active: Activities) -> NDArray[np.int64]:
-    """Return, for each activity, the one that it began after, or -1.
+    """Return, for each activity, its predecessor, or -1.
 
-    That is the one that ended last, if it ran while this thread did nothing; else this thread's.
+    That is the one that ended last, if it ran while this thread was idle; else this thread's last.
     """
     count = len(active.start_ns)
     previous = np.arange(-1, count - 1, dtype=np.int64)

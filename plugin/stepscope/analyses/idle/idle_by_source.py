@@ -1,8 +1,7 @@
-"""Idle time of each device by what the program was at: operator, annotation, source line.
+"""Idle time of each device by operator, annotation and source line.
 
-For idle time after a wait, that is where the host waited; for work that was queued, where it was
-launched; else where the main thread was at the time. Times are cut where it went on, so that each
-nanosecond of the ledger has one place.
+For idle time after a wait, those of the wait; for queued work, those of its launch; else those of
+the main thread at the time. Each nanosecond of the ledger has one location.
 """
 
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
 NONE = -1
 NAMES = tuple(CAUSES)
 MOVING = frozenset({"dataloader", "alloc", "dispatch", "host-stall"})
-"""Causes for which it matters where the host was meanwhile."""
+"""Causes that are located by the main thread at the time."""
 SCHEMA: Schema = (
     DEVICE,
     CAUSE,
@@ -37,12 +36,12 @@ SCHEMA: Schema = (
         "operator",
         "object",
         "text",
-        "The outermost operator that waited, or that launched what ended the gap; None: none did.",
+        "The outermost operator that waited, or that launched the next work; None: no operator.",
     ),
     Column("annotation", "object", "text", "The main thread's innermost `record_function` range."),
     Column("source_line", "object", "text", "The user's innermost function; None: see `remedy`."),
     Column("remedy", "object", "text", "The line of code that records the source line."),
-    Column("gap_count", "int64", "count", "Gaps that hold such time."),
+    Column("gap_count", "int64", "count", "Gaps with such time."),
     IDLE,
     Column("idle_share", "float64", "share", "Of the device's idle time."),
     WINDOW_SHARE,
@@ -51,7 +50,7 @@ SCHEMA: Schema = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pieces:
-    """Idle time in one place each; all arrays are parallel."""
+    """Idle time in pieces with one location each; all arrays are parallel."""
 
     cause: NDArray[np.int64]
     gap: NDArray[np.int64]
@@ -64,7 +63,7 @@ class _Pieces:
 
 @computed
 def idle_by_source_line(trace: Trace) -> pd.DataFrame:
-    """Return one row a device, cause, operator, annotation and source line, the longest first.
+    """Return one row per device, cause, operator, annotation and source line, longest first.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -105,7 +104,7 @@ def _rows(trace: Trace, device: int, ledger: Ledger) -> pd.DataFrame:
 
 
 def _remedy(trace: Trace) -> str | None:
-    """Return how to record source lines; None where they were recorded."""
+    """Return the argument that records source lines; None where they were recorded."""
     has_stacks = len(trace.python_calls) or (trace.host_calls["call_stack"].cat.codes >= 0).any()
     return None if has_stacks else RECORD_STACKS
 
@@ -147,7 +146,7 @@ def _pieces(trace: Trace, ledger: Ledger) -> _Pieces:
 
 
 def _requests(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each gap, when the host asked for what ended it, or waited, and the operator."""
+    """Return, for each gap, the time and the operator of the host's wait or next launch."""
     syncs, linked = synchronizations(trace), links(trace)
     following = np.append(linked.owner_of_device_event, NONE)[ledger.next_event]
     call = np.append(linked.call_of_device_event, NONE)[ledger.next_event]
@@ -162,7 +161,7 @@ def _requests(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[
 def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]:
     """Return each piece's source line as an index, or -1, and the lines.
 
-    From Python functions; where there are none, from the operator's `Call stack`.
+    From Python calls, else from the operator's `Call stack`.
     """
     functions = user_calls(trace)["name"].cat.categories
     function = np.append(main_thread_stacks(trace).function, NONE)[pieces.stretch]
@@ -178,9 +177,8 @@ def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]
 TABLES = {
     "idle-by-source-line": Table(
         title="Idle time by source line",
-        meaning="One row per device, cause and place in the program: why the device stood still, "
-        "and which operator and line of code had it wait. The rows of a device sum to its idle "
-        "time.",
+        meaning="One row per device, cause and code location: the operator and the line of code "
+        "that leave the device idle. The rows of a device sum to its idle time.",
         schema=SCHEMA,
         build=idle_by_source_line,
     ),

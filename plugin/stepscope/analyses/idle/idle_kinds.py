@@ -1,18 +1,17 @@
-"""Why each stream stood still, in HTA's three kinds.
+"""Idle time of each stream in HTA's three kinds.
 
-A gap lies between two pieces of work on one stream (`breakdown_analysis.py`,
-`get_idle_time_breakdown`). It is a *host wait* where the second was launched after the first had
-ended, a *kernel wait* where it was not and the gap is short, and *other* where it is long.
+A gap lies between two events of a stream (`breakdown_analysis.py`, `get_idle_time_breakdown`). It
+is a *host wait* where the second was launched after the first had ended, else a *kernel wait* where
+the gap is short, else *other*.
 
-How that relates to our own ledger (`ledger.py`): the ledger is of a device, so a gap of one
-stream counts there only while all other streams stand still too (`device_idle_ns`), and it goes on
-to the borders of the window, before the first and behind the last work. Of that time, a host wait
-is what the ledger calls data loading, allocator, after a sync, dispatch or host stall; a kernel
-wait or other is what it calls queued, or not recorded where no launch is known.
+Unlike these gaps, the ledger of a device (`ledger.py`) covers only times in which all streams are
+idle (`device_idle_ns`), and extends to the borders of the window. A host wait corresponds to its
+causes data loading, allocator, after a sync, dispatch and host stall; a kernel wait or other to
+queued, or to not recorded where the launch is unknown.
 
-HTA's documentation calls the limit of a kernel wait 30 ns; its code compares with microseconds.
-Its gaps begin at the end of the work before, ours at the end of all work before: where kernels of
-a stream overlap, HTA's gaps count time in which the stream works.
+HTA's documentation gives the limit of a kernel wait as 30 ns; its code compares microseconds. Its
+gaps begin at the end of the previous event, ours at the end of all previous events: where kernels
+of a stream overlap, HTA's gaps include busy time.
 """
 
 import numpy as np
@@ -35,21 +34,21 @@ KINDS = ("host_wait", "kernel_wait", "other")
 SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),
     Column("stream", "int64", "id", "The stream's number on it."),
-    Column("kind", "object", "text", "`host_wait`, `kernel_wait` or `other`, as HTA has them."),
-    Column("gap_count", "int64", "count", "How many gaps between work of this stream are it."),
-    Column("idle_ns", "int64", "ns", "How long they are together."),
+    Column("kind", "object", "text", "`host_wait`, `kernel_wait` or `other`, as in HTA."),
+    Column("gap_count", "int64", "count", "Gaps of this kind between events of the stream."),
+    Column("idle_ns", "int64", "ns", "Their total duration."),
     Column("stream_idle_share", "float64", "share", "Of all gaps of the stream; NaN: none."),
-    Column("mean_ns", "float64", "ns", "The mean gap; NaN where there is none."),
+    Column("mean_ns", "float64", "ns", "The mean gap; NaN: none."),
     Column("max_ns", "int64", "ns", "The longest gap."),
     Column(
-        "device_idle_ns", "int64", "ns", "The part in which no other stream of the device worked."
+        "device_idle_ns", "int64", "ns", "The part in which all streams of the device are idle."
     ),
 )
 
 
 @computed
 def idle_kinds(trace: Trace) -> pd.DataFrame:
-    """Return three rows a stream, one a kind, of the whole recording."""
+    """Return three rows per stream, one per kind, of the whole trace."""
     stream, names = stream_numbers(trace.device_events)
     row, gap_start, gap_end = _gaps(trace, stream)
     gap_ns, group = gap_end - gap_start, stream[row] * len(KINDS) + _kinds(trace, row, gap_start)
@@ -76,7 +75,7 @@ Times = NDArray[np.int64]
 
 
 def _gaps(trace: Trace, stream: Times) -> tuple[Times, Times, Times]:
-    """Return what ended each gap (`device_events` row), and where the gap begins and ends."""
+    """Return the `device_events` row that ended each gap, and the gap's start and end."""
     events = trace.device_events  # in the order they began
     order = np.argsort(stream, kind="stable")
     begin, stream_of = events["start_ns"].to_numpy()[order], stream[order]
@@ -86,12 +85,12 @@ def _gaps(trace: Trace, stream: Times) -> tuple[Times, Times, Times]:
 
 
 def _latest_end(end_ns: Times, stream: Times) -> Times:
-    """Return, for each row, the latest end of those up to it on its stream."""
+    """Return, for each row, the latest end up to it on its stream."""
     return np.asarray(pd.Series(end_ns).groupby(stream).cummax().to_numpy())
 
 
 def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
-    """Return each gap's place in `KINDS`; an unknown launch is no host wait."""
+    """Return each gap's index in `KINDS`; an unknown launch is not a host wait."""
     call = links(trace).call_of_device_event[row]
     launch_ns = trace.runtime_calls["start_ns"].to_numpy()
     is_late = np.append(launch_ns, np.iinfo(np.int64).min)[call] > gap_start
@@ -100,7 +99,7 @@ def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
 
 
 def _busy_ns(trace: Trace, row: Times, gap_start: Times, gap_end: Times) -> Times:
-    """Return for how long of each gap another stream of its device worked."""
+    """Return the time of each gap in which another stream of its device works."""
     device = trace.device_events["device"].to_numpy()[row]
     busy = np.zeros(len(row), dtype=np.int64)
     for activity in whole_activity(trace):
@@ -114,8 +113,8 @@ def _busy_ns(trace: Trace, row: Times, gap_start: Times, gap_end: Times) -> Time
 TABLES = {
     "idle-kinds": Table(
         title="Idle time by kind",
-        meaning="Three rows a stream: how long it stood still between its work because the host was"
-        " late (host wait), because a kernel takes time to begin (kernel wait), and otherwise.",
+        meaning="Three rows per stream: its idle time because the host is late (host wait), because"
+        " a kernel takes time to begin (kernel wait), and for other reasons.",
         schema=SCHEMA,
         build=idle_kinds,
     ),

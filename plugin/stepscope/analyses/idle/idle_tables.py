@@ -1,7 +1,6 @@
-"""The ledger of idle time as tables: by device, by step, and by stream.
+"""Tables of idle time by device, by step, and by stream, from `analyses/idle/ledger.py`.
 
-All rest on `analyses/idle/ledger.py`: each table's rows of a device, or of a stream, sum to its
-idle time within the window.
+The rows of a device, or of a stream, sum to its idle time in the window.
 """
 
 from collections.abc import Iterator
@@ -25,9 +24,9 @@ from stepscope.model.trace import Trace, computed
 
 _MEANINGS = " ".join(f"`{cause}`: {meaning}" for cause, (_, meaning) in CAUSES.items())
 DEVICE = Column("device", "int64", "id", "The device's number.")
-CAUSE = Column("cause", "object", "", f"Why it stood still. {_MEANINGS}")
-COUNT = Column("count", "int64", "count", "Idle times of this cause.")
-IDLE = Column("idle_ns", "int64", "ns", "How long they are together.")
+CAUSE = Column("cause", "object", "", f"The cause of the idle time. {_MEANINGS}")
+COUNT = Column("count", "int64", "count", "Idle intervals of this cause.")
+IDLE = Column("idle_ns", "int64", "ns", "Their total duration.")
 LONGEST = Column("longest_ns", "int64", "ns", "The longest of them.")
 WINDOW_SHARE = Column("window_share", "float64", "share", "Of the window, the device's part.")
 SCHEMA: Schema = (
@@ -42,10 +41,10 @@ SCHEMA: Schema = (
 MOST_STREAMS = 256
 STEP_SCHEMA: Schema = (
     DEVICE,
-    Column("step", "object", "text", "The step's name; None: between steps, and behind the last."),
+    Column("step", "object", "text", "The step's name; None: between steps, and after the last."),
     CAUSE,
     IDLE,
-    Column("step_share", "float64", "share", "Of the step's duration; NaN: of no step."),
+    Column("step_share", "float64", "share", "Of the step's duration; NaN: outside steps."),
 )
 STREAM_SCHEMA: Schema = (
     DEVICE,
@@ -54,14 +53,14 @@ STREAM_SCHEMA: Schema = (
     COUNT,
     IDLE,
     LONGEST,
-    Column("device_idle_ns", "int64", "ns", "The part in which the whole device stood still."),
+    Column("device_idle_ns", "int64", "ns", "The part in which the whole device is idle."),
     WINDOW_SHARE,
 )
 
 
 @computed
 def idle_by_cause(trace: Trace) -> pd.DataFrame:
-    """Return one row a device and cause, the longest first on each device.
+    """Return one row per device and cause, the longest first on each device.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -80,7 +79,7 @@ def idle_by_cause(trace: Trace) -> pd.DataFrame:
 
 @computed
 def idle_by_step(trace: Trace) -> pd.DataFrame:
-    """Return one row a device, step and cause of any time, in time's order.
+    """Return one row per device, step and cause with idle time, by time.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -110,11 +109,10 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
 
 @computed
 def idle_by_stream(trace: Trace) -> pd.DataFrame:
-    """Return one row a stream and cause of any time, the longest first on each stream.
+    """Return one row per stream and cause with idle time, the longest first on each stream.
 
-    A stream stands still between its own events: while others of its device work, it may be
-    `queued` behind them. What ended its gap tells the cause, as it does for a device. Of a device
-    with more than `MOST_STREAMS`, those of fewest events are left out.
+    A stream is idle between its events; while other streams work, it may be `queued` behind them.
+    Of a device with more than `MOST_STREAMS`, those with fewest events are left out.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -136,7 +134,7 @@ def idle_by_stream(trace: Trace) -> pd.DataFrame:
 def _streams(
     trace: Trace, activity: DeviceActivity
 ) -> Iterator[tuple[int, NDArray[np.int64], intervals.Intervals]]:
-    """Yield each stream of a device, its `device_events` rows, and when it worked."""
+    """Yield each stream of a device, its `device_events` rows, and its busy times."""
     events, span = trace.device_events, window(trace)
     stream = events["stream"].to_numpy()[activity.rows]
     order = np.argsort(stream, kind="stable")
@@ -153,7 +151,7 @@ def _streams(
 
 
 def _rows(trace: Trace, ledger: Ledger) -> Iterator[dict[str, Any]]:
-    """Yield what each cause comes to, those of no time left out."""
+    """Yield the figures of each cause with idle time."""
     window_ns = max(1, window(trace).device_duration_ns)
     for cause, times in ledger.times.items():
         idle_ns = intervals.duration_ns(times)
@@ -177,8 +175,8 @@ def _framed(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
 TABLES = {
     "idle": Table(
         title="Idle time",
-        meaning="One row per device and cause: how long it stood still within the window, and why. "
-        "The rows of a device sum to its idle time.",
+        meaning="One row per device and cause: its idle time in the window. The rows of a device "
+        "sum to its idle time.",
         schema=SCHEMA,
         build=idle_by_cause,
     ),
@@ -190,8 +188,8 @@ TABLES = {
     ),
     "idle-by-stream": Table(
         title="Idle time by stream",
-        meaning="One row per stream and cause. The rows of a stream sum to the time of the window "
-        "in which nothing ran on it.",
+        meaning="One row per stream and cause. The rows of a stream sum to its idle time in the "
+        "window.",
         schema=STREAM_SCHEMA,
         build=idle_by_stream,
     ),

@@ -1,7 +1,7 @@
-"""Calls in which the host loaded code: a kernel's first launch, a module, a first stream.
+"""Host calls that load code: a kernel's first launch, a module, a first stream.
 
-The runtime loads a kernel's code when it is first launched, and the call lasts as long. It happens
-once in a process, so a recording that begins behind the warm-up has none.
+The runtime loads a kernel's code in its first launch, once per process: traces that begin after the
+warm-up have no such calls.
 """
 
 import numpy as np
@@ -15,14 +15,14 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 LOADING_NS = 1_000_000
-"""A launch takes some µs; loading code takes milliseconds (a public recording has 332 ms)."""
+"""A launch takes some µs; loading code takes milliseconds (332 ms in a public trace)."""
 
 
 @computed
 def first_use_times(trace: Trace) -> Intervals:
-    """Return when the host was in calls of 1 ms or more that load code.
+    """Return the times of host calls of 1 ms or more that load code.
 
-    A launch counts where what it launched had not run before in the recording.
+    A launch counts if its kernel had not run before in the trace.
     """
     calls = trace.runtime_calls
     is_long = calls["duration_ns"].to_numpy() >= LOADING_NS

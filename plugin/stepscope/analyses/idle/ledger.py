@@ -1,8 +1,7 @@
-"""Why each device stood still: every idle nanosecond has exactly one cause.
+"""Idle time of each device by cause: every idle nanosecond has exactly one cause.
 
-For each gap between a device's events, in this order: the part in which the host waited for data;
-the part in which it was in the allocator; then the rest, by what the host was doing before the
-event that ended the gap was launched.
+In each gap between a device's events, data loading has precedence, then the allocator. The rest of
+the gap has one cause, by the launch of the event that ended it.
 """
 
 from dataclasses import dataclass
@@ -22,34 +21,34 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 CAUSES: dict[str, tuple[str, str]] = {
-    "dataloader": ("Data loading", "The host was waiting for the next batch."),
-    "alloc": ("Allocator", "The host was in a device allocation or release."),
-    "post-sync": ("After a sync", "The host had waited for the device, so nothing was queued."),
-    "dispatch": ("Dispatch", "The host was late by less than 1 ms: Python, operators, launches."),
-    "host-stall": ("Host stall", "The host was late by 1 ms or more: it did something else."),
-    "queued": ("Queued", "The work was launched, but the device did not start it."),
-    "no-record": ("Launch not recorded", "What ended the gap has no recorded launch."),
+    "dataloader": ("Data loading", "The host waits for the next batch."),
+    "alloc": ("Allocator", "The host allocates or releases device memory."),
+    "post-sync": ("After a sync", "The host has waited for the device, so no work is queued."),
+    "dispatch": ("Dispatch", "The host is late by less than 1 ms: Python, operators, launches."),
+    "host-stall": ("Host stall", "The host is late by 1 ms or more: it does other work."),
+    "queued": ("Queued", "The next work is launched, but the device has not started it."),
+    "no-record": ("Launch not recorded", "The next work has no recorded launch."),
     "tail": ("Tail", "After the device's last event."),
 }
 """Cause id to label and meaning."""
 STALL_NS = 1_000_000
-"""Dispatch of one operator takes some 10 µs; CUDA graphs and compile help below, not above."""
+"""Dispatch of one operator takes some 10 µs; CUDA graphs and torch.compile help below 1 ms."""
 SYNC_SLACK_NS = 5_000
-"""A wait may end this long before the gap begins, by the two clocks' difference."""
+"""A wait may end this long before its gap begins, by the clocks' difference."""
 _LATE, _QUEUED, _MISSING, _TAIL = range(4)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ledger:
-    """One device's idle time within the window."""
+    """One device's idle time in the window."""
 
     device: int
     gaps: Intervals
-    """The gaps, in order."""
+    """In order."""
     next_event: NDArray[np.int64]
-    """For each gap, the `device_events` row that ended it; -1 for the tail."""
+    """For each gap, the `device_events` row that ended it; -1: the tail."""
     sync: NDArray[np.int64]
-    """For each gap, the `synchronizations` row that emptied the queue; -1 where none."""
+    """For each gap, the `synchronizations` row that emptied the queue; -1: none."""
     times: dict[str, Intervals]
     """Cause to its idle times; together they are the gaps."""
 
@@ -69,9 +68,9 @@ def idle_ledger(trace: Trace) -> dict[int, Ledger]:
 
 
 def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Intervals) -> Ledger:
-    """Return the ledger of some events of a device: of all, or of a stream's.
+    """Return the ledger of some of a device's events: all, or a stream's.
 
-    `rows` are of `device_events`, in the order they began; `busy` is when any of them ran.
+    `rows` are of `device_events`, in the order they began; `busy` are their times.
     """
     span = window(trace)
     gaps = intervals.complement(busy, span.start_ns, span.device_end_ns)
@@ -101,7 +100,7 @@ def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Interval
 
 
 def _next_events(trace: Trace, rows: NDArray[np.int64], gaps: Intervals) -> NDArray[np.int64]:
-    """Return the event that begins where each gap ends, or -1."""
+    """Return the event that begins at each gap's end, or -1."""
     start = trace.device_events["start_ns"].to_numpy()[rows]
     index = np.searchsorted(start, gaps[:, 1], side="left")
     return np.append(rows, -1)[np.minimum(index, len(rows))]
@@ -109,7 +108,7 @@ def _next_events(trace: Trace, rows: NDArray[np.int64], gaps: Intervals) -> NDAr
 
 @computed
 def allocator_times(trace: Trace) -> Intervals:
-    """Return when the host was in a device allocation or release."""
+    """Return the times of device allocations and releases on the host."""
     calls = trace.runtime_calls
     is_allocation = name_mask(calls["name"], trace.dialect.allocator_call.search)
     return frame_times.times(calls, is_allocation)
@@ -131,10 +130,10 @@ def _emptying_syncs(trace: Trace, gaps: Intervals) -> NDArray[np.int64]:
 
 
 def _emptied_times(trace: Trace, gaps: Intervals, sync: NDArray[np.int64]) -> Intervals:
-    """Return the part of the gaps that a wait is to blame for.
+    """Return the part of the gaps that waits caused.
 
-    Without it the host would have been earlier by the time that it waited, and no more. In a gap of
-    less than `STALL_NS` all is charged to the wait; in a longer one the rest is the host's own.
+    A wait delays the host by its duration at most: in gaps of `STALL_NS` or more, only that much is
+    the wait's; in shorter gaps, all of it.
     """
     syncs = synchronizations(trace)
     emptied = np.flatnonzero(sync >= 0)
@@ -146,11 +145,11 @@ def _emptied_times(trace: Trace, gaps: Intervals, sync: NDArray[np.int64]) -> In
 
 
 def _gap_states(trace: Trace, gaps: Intervals, next_event: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what kept each gap from ending, waits apart."""
+    """Return each gap's cause, other than waits."""
     calls = trace.runtime_calls
     call = np.append(links(trace).call_of_device_event, -1)[next_event]
     launch_end_ns = np.append(calls["end_ns"].to_numpy(), 0)[call]
-    # launched, or still being launched, after the gap began: the host was late
+    # launched after the gap began: the host was late
     state = np.where(launch_end_ns > gaps[:, 0], _LATE, _QUEUED)
     state[call < 0] = _MISSING
     state[next_event < 0] = _TAIL
@@ -159,27 +158,24 @@ def _gap_states(trace: Trace, gaps: Intervals, next_event: NDArray[np.int64]) ->
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LongGaps:
-    """Gaps that hold much stalled time."""
+    """Gaps with much idle time of some causes."""
 
     times: Intervals
-    """All stalled time in them."""
+    """That idle time."""
     longest: Intervals
-    """The longest of it in each gap, the longest gap's first."""
+    """The longest interval of it in each gap, the longest first."""
     idle_ns: NDArray[np.int64]
-    """How much stalled time each gap holds."""
+    """Duration of that idle time in each gap."""
 
 
 def late_times(trace: Trace, device: DeviceActivity) -> Intervals:
-    """Return when the host was late by 1 ms or more, and the time behind the last work.
-
-    What data loading, the allocator or a wait for the device took is none of it.
-    """
+    """Return the idle times of causes `host-stall` and `tail`."""
     ledger = idle_ledger(trace)[device.device]
     return intervals.merged(ledger.times["host-stall"], ledger.times["tail"])
 
 
 def long_gaps(trace: Trace, device: DeviceActivity, late: Intervals, least_ns: int) -> LongGaps:
-    """Return the gaps that hold at least so much of some of the device's idle time."""
+    """Return the gaps with at least `least_ns` of some idle time."""
     ledger = idle_ledger(trace)[device.device]
     idle_ns = intervals.covered_ns(late, ledger.gaps[:, 0], ledger.gaps[:, 1])
     is_long = idle_ns >= least_ns

@@ -1,9 +1,9 @@
-"""When the DataLoader's workers were shut down and started anew: at the edges of epochs.
+"""Shutdowns and restarts of the DataLoader's workers at the ends of epochs.
 
-With stacks: `DataLoader.__iter__` (torch/utils/data/dataloader.py) in which processes are started,
-once something was loaded before, and `_shutdown_workers`. Without: the call at an epoch's end takes
-a while (it shuts the workers down, where a call that keeps them only says that there is no more),
-and before the next call nothing happens but that the new iterator draws its seed.
+With stacks: `DataLoader.__iter__` (torch/utils/data/dataloader.py) that starts processes after a
+batch was loaded, and `_shutdown_workers`. Without stacks: a long last call of an epoch (it shuts
+the workers down; with persistent workers it is short), after which only the new iterator's seed is
+drawn before the next call.
 """
 
 import re
@@ -33,33 +33,33 @@ OF_ITERATOR = frozenset(
     {SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::randperm"}
 )
 LEAST_SHUTDOWN_NS = 1_000_000
-"""To let a process end takes longer; to say that there is no more batch takes some 20 µs."""
+"""Ending a process takes longer; a last call without shutdown takes some 20 µs."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoaderRestarts:
-    """Restarts within the window, as times of the host; all but `first_batch` would be saved."""
+    """Restarts in the window, as times of the host; persistent workers save `sure`."""
 
     count: int
     worker_counts: tuple[int, ...]
-    """How many processes were started each time; empty where stacks do not tell."""
+    """Number of processes started in each restart; empty without stacks."""
     shutdown: Intervals
     """Waiting for the old workers to end."""
     start: Intervals
-    """Making the new iterator and starting its workers."""
+    """Creating the new iterator and starting its workers."""
     first_batch: Intervals
-    """What the first call behind a restart took longer than most."""
+    """The first call after a restart, beyond the median call's duration."""
     batch_count: int
-    """Calls for a batch from workers, in all."""
+    """Number of calls for a batch from workers."""
 
     @property
     def sure(self) -> Intervals:
-        """What workers that live on do without."""
+        """Times of shutdown and start."""
         return intervals.merged(self.shutdown, self.start)
 
     @property
     def all(self) -> Intervals:
-        """That, and the wait for the first batch."""
+        """Times of shutdown, start and first batch."""
         return intervals.merged(self.sure, self.first_batch)
 
 
@@ -69,7 +69,7 @@ NO_RESTART = LoaderRestarts(
 
 
 def loader_restarts(trace: Trace) -> LoaderRestarts:
-    """Return the restarts of workers that lie in the window."""
+    """Return the restarts of workers in the window."""
     loading = data_loading(trace)
     calls = trace.host_calls.iloc[loading.rows]
     calls = calls[name_mask(calls["name"], MULTI_PROCESS.search)].sort_values("start_ns")
@@ -94,7 +94,7 @@ def _by_stacks(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
     started = python[name_mask(names, PROCESS_START.search)]
     around = call_tree.enclosing(spans(made), spans(started))
     worker_count = np.bincount(around[around >= 0], minlength=len(made))
-    # what begins before anything was loaded is the first epoch of the program
+    # an iterator before the first batch is that of the first epoch
     again = made["start_ns"].to_numpy() > int(calls["start_ns"].iloc[0])
     again &= (worker_count > 0) & _begins_in_window(trace, made)
     return replace(
@@ -109,7 +109,7 @@ def _by_stacks(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
 
 
 def _by_calls(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
-    """Find a call that shut workers down, behind which only a new iterator was made."""
+    """Return the restarts by calls that shut workers down, before only a new iterator is made."""
     begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     ended, following = end[:-1], begin[1:]
     is_edge = (end - begin)[:-1] >= LEAST_SHUTDOWN_NS
@@ -137,7 +137,7 @@ def _count_between(
     before_ns: NDArray[np.int64],
     is_named: Callable[[str], object],
 ) -> NDArray[np.int64]:
-    """Count operators of some names that begin between times."""
+    """Return the number of operators of some names that begin between times."""
     calls = trace.host_calls
     selected = name_mask(calls["name"], is_named) & calls["is_operator"].to_numpy()
     start = np.sort(calls["start_ns"].to_numpy()[selected], kind="stable")
@@ -146,7 +146,7 @@ def _count_between(
 
 
 def _first_batches(calls: pd.DataFrame, starts: Intervals) -> Intervals:
-    """Return what the first calls behind these times took longer than the median call."""
+    """Return the parts of the first calls after some times beyond the median call's duration."""
     begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     index = np.searchsorted(begin, starts[:, 1])
     index = index[index < len(begin)]

@@ -1,7 +1,6 @@
-"""Short kernels of the main device that could be one: neighbours on a stream, all of them short.
+"""Short kernels that could be fused: consecutive short kernels on a stream.
 
-Kernels that a graph replays are launched together already, and collectives cannot be fused: both
-are left out, and end a stretch.
+Kernels of graph replays (which launch together) and collectives do not count, and end a sequence.
 """
 
 from dataclasses import dataclass
@@ -23,20 +22,20 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShortKernels:
-    """Kernels within the window that graphs did not bring, as rows of `device_events`."""
+    """Kernels in the window, without graph replays, as rows of `device_events`."""
 
     kernels: Rows
-    """All of them, collectives too."""
+    """All of them, with collectives."""
     short: Rows
-    """Those that take less than asked for, no collectives."""
+    """Kernels below the limit, without collectives."""
     fusable: Rows
-    """Of these, those with a short one next to them on their stream."""
+    """Short kernels next to another short one on their stream."""
     saved: Rows
-    """Of these, those whose launch would be saved, were each stretch one kernel."""
+    """Fusable kernels whose launch is saved if each sequence becomes one kernel."""
 
 
 def short_kernels(trace: Trace, device: DeviceActivity, under_ns: float) -> ShortKernels:
-    """Return a device's kernels of less than `under_ns`, and their neighbours."""
+    """Return a device's kernels shorter than `under_ns`, and those that could be fused."""
     events, span = trace.device_events, window(trace)
     start = events["start_ns"].to_numpy()[device.rows]
     rows = device.rows[(start >= span.start_ns) & (start < span.device_end_ns)]
@@ -59,7 +58,7 @@ def short_kernels(trace: Trace, device: DeviceActivity, under_ns: float) -> Shor
 
 
 def idle_before(trace: Trace, device: DeviceActivity, rows: Rows) -> Intervals:
-    """Return the idle time of a device in gaps of under 1 ms that ended with these events."""
+    """Return the dispatch idle time of a device in gaps that end with these events."""
     ledger = idle_ledger(trace)[device.device]
     gaps = ledger.gaps[np.isin(ledger.next_event, rows)]
     return intervals.intersection(ledger.times["dispatch"], gaps)

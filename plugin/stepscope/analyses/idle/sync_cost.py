@@ -1,7 +1,7 @@
-"""What waiting for the device costs: not the time the host is blocked, but the idle time it causes.
+"""Cost of waiting for the device: not the host's blocked time, but the idle time that it causes.
 
-A host that waits while the device works loses nothing. What is lost is the time from the moment at
-which the device runs dry to the moment at which it has work again.
+A host that waits while the device works loses nothing. The loss is the device's idle time between
+the end of its queued work and its next work.
 """
 
 from dataclasses import dataclass
@@ -21,37 +21,37 @@ from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace, computed
 
 REFILL_LAUNCHES = 2
-"""Once this many operations are queued again, the device no longer feels the wait."""
+"""After this many launches the queue counts as filled again."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SyncCost:
-    """The waits of one cause, and the idle time of the busiest device behind them."""
+    """The waits of one cause, and the idle time of the busiest device after them."""
 
     rows: NDArray[np.int64]
     """Rows of `synchronizations`."""
     blocked_ns: int
-    """How long the host waited: this is no loss by itself."""
+    """Duration of the host's waits, which is no loss by itself."""
     working_share: float
-    """Share of that time in which the device worked."""
+    """Fraction of that time in which the device works."""
     idle: Intervals
-    """Idle time right behind these waits."""
+    """Idle time right after these waits."""
     refill: Intervals
-    """Idle time from the waits until the queue is filled again; holds `idle`."""
+    """Idle time from the waits until the queue is filled again; contains `idle`."""
 
     operators: NDArray[np.int64]
-    """What asked for them, each once (`host_calls` rows): one read may copy and then wait."""
+    """The distinct operators of the waits (`host_calls` rows): a read may copy and then wait."""
     unowned_count: int
-    """Waits outside any operator."""
+    """Waits outside operators."""
 
     @property
     def count(self) -> int:
-        """How often the host waited: a copy that blocks and the wait behind it are one."""
+        """Number of waits; a blocking copy and the wait after it count once."""
         return len(self.operators) + self.unowned_count
 
 
 def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None) -> SyncCost:
-    """Return what the waits of one cause (of those `among` the chosen) cost the busiest device."""
+    """Return the cost of the waits of one cause, optionally of those in the mask `among`."""
     syncs = synchronizations(trace)
     has_cause = syncs.of(cause)
     rows = np.flatnonzero(has_cause if among is None else has_cause & among)
@@ -92,7 +92,7 @@ def _late_idle(trace: Trace) -> Intervals:
 
 
 def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each wait's end, when the second launch behind it was made, in the same step."""
+    """Return, for each wait's end, the end of the second launch after it, in the same step."""
     made = _launch_ends(trace)
     location = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
     is_refilled = location < len(made)
@@ -103,7 +103,7 @@ def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @computed
 def _launch_ends(trace: Trace) -> NDArray[np.int64]:
-    """Return when launches had been made, in order."""
+    """Return the ends of all launches, in order."""
     calls = trace.runtime_calls
     return np.sort(calls["end_ns"].to_numpy()[name_mask(calls["name"], LAUNCH_NAME.search)])
 
@@ -116,7 +116,7 @@ def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
 
 
 def location(trace: Trace, owner: int) -> str:
-    """Return where something was asked for: the user's line, else the operator, else say so."""
+    """Return the user's source line of an operator, else its name; -1: outside any operator."""
     if owner < 0:
         return "outside any operator"
     return event_references.line_of_host_call(trace, owner) or str(

@@ -1,6 +1,6 @@
-"""Where the program waits for the device: source lines where stacks were recorded, and operators.
+"""Code locations that wait for the device: a source line (with stacks) and an operator.
 
-A place is a source line and an operator. Where neither is known it is the runtime's call.
+Where neither is known, the location is the runtime call.
 """
 
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class SyncSite:
-    """One place that waits."""
+    """One code location that waits."""
 
     line: str
-    """The user's source line, or "" where it is not known."""
+    """The user's source line, or ""."""
     operator: str
-    """The operator, or the runtime's call where no operator made it."""
+    """The operator, or the runtime call outside operators."""
     count: int
-    """How often: a copy that blocks and the wait behind it are one."""
+    """Number of waits; a blocking copy and the wait after it count once."""
     blocked_ns: int
-    """How long the host waited in all."""
+    """Total duration of the host's waits."""
     idle_ns: int
-    """How long the busiest device stood still right behind these waits."""
+    """Idle time of the busiest device right after these waits."""
 
     @property
     def name(self) -> str:
@@ -48,19 +48,19 @@ class SyncSite:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SyncSites:
-    """The places of some waits."""
+    """The code locations of some waits."""
 
     sites: tuple[SyncSite, ...]
     """The costliest first."""
     site_of: Rows
-    """For each wait, in the order of `SyncCost.rows`: its place in `sites`."""
+    """For each wait, in the order of `SyncCost.rows`: its index in `sites`."""
 
 
 def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> SyncSites:
-    """Return where waits were asked for.
+    """Return the code locations of waits.
 
-    `operators` are the operators to be named (`host_calls` rows, parallel to the waits), by default
-    the outermost ones around them.
+    `operators` are the operators to name (`host_calls` rows, parallel to the waits), by default the
+    outermost ones.
     """
     syncs = synchronizations(trace)
     named_by = syncs.owner[cost.rows] if operators is None else operators
@@ -93,7 +93,7 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
 
 
 def _lines(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
-    """Return the user's line around each runtime call, or in its operator's `Call stack`, or ""."""
+    """Return the user's line of each runtime call, by Python calls or `Call stack`, or ""."""
     functions = user_calls(trace)
     around = call_tree.enclosing(spans(functions), spans(trace.runtime_calls.iloc[calls]))
     lines = _texts(functions["name"], around)
@@ -117,7 +117,7 @@ def _texts(names: "pd.Series[Any]", rows: Rows) -> NDArray[np.object_]:
 
 
 def _idle_behind(trace: Trace, rows: Rows) -> Rows:
-    """Return how long the busiest device stands still right behind each of `synchronizations`."""
+    """Return the busiest device's idle time right after some `synchronizations`."""
     device = main_device(trace)
     if device is None:
         return np.zeros(len(rows), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""What the device does only because the host reads values: the copies, and what made the values.
+"""Device work due only to host reads of values: the copies, and the operators of the values.
 
-What made a value is told by order: the operators right in front of the read on its thread that
-compare or reduce, and that autograd did not record (a backward pass needs those anyway).
+The latter are the operators right before the read on its thread that compare or reduce, and that
+autograd did not record (a backward pass needs those).
 """
 
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ class ValueReads:
     """Rows of `device_events`."""
 
     copies: NDArray[np.int64]
-    """The copies of the values themselves."""
+    """Copies of the values."""
     makers: NDArray[np.int64]
-    """What seems to have made the values for nothing else."""
+    """Work that computed the values, apparently for the reads alone."""
 
 
 def value_reads(trace: Trace, cost: SyncCost) -> ValueReads:
-    """Return the device work behind reads of values (`sync_cost(trace, "item")`)."""
+    """Return the device work of value reads (`sync_cost(trace, "item")`)."""
     owner = links(trace).owner_of_device_event
     is_copy = _marked(trace, cost.operators)[owner]
     makers = _makers(trace, synchronizations(trace).owner[cost.rows])
@@ -50,7 +50,7 @@ def value_reads(trace: Trace, cost: SyncCost) -> ValueReads:
 
 
 def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the outermost operators (`host_calls` rows) that lie right in front of reads."""
+    """Return the outermost operators (`host_calls` rows) right before reads."""
     calls = trace.host_calls
     is_operator = calls["is_operator"].to_numpy()
     is_inner = np.append(is_operator, False)[calls["parent"].to_numpy()]
@@ -70,7 +70,7 @@ def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _marked(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return, for each row of `host_calls` and for -1 behind them, whether it is one of these."""
+    """Return a mask of some `host_calls` rows, with False for row -1."""
     is_marked = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_marked[rows] = True
     is_marked[NONE] = False

@@ -1,4 +1,4 @@
-"""Gradients that are filled with zeros within the optimizer's `zero_grad`, and what that costs."""
+"""Gradients that the optimizer's `zero_grad` fills with zeros, and the cost of the fills."""
 
 from dataclasses import dataclass
 
@@ -21,12 +21,12 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ZeroedGradients:
-    """Rows of `host_calls` within the window, in the order they began."""
+    """Rows of `host_calls` in the window, in the order they began."""
 
     fills: Rows
-    """The operators that fill; a list of tensors is one."""
+    """The fill operators; one may fill a list of tensors."""
     zeroing: Rows
-    """The calls of `zero_grad` that hold them."""
+    """The calls of `zero_grad` around them."""
     is_listwise: bool
     """Whether one of the fills takes a list of tensors."""
     cost: CallCost
@@ -35,7 +35,7 @@ class ZeroedGradients:
 
 @computed
 def zeroed_gradients(trace: Trace) -> ZeroedGradients:
-    """Return the fills within the optimizer's `zero_grad`.
+    """Return the fills in the optimizer's `zero_grad`.
 
     Raises:
         NotApplicableError: no optimizer's `zero_grad` was recorded.

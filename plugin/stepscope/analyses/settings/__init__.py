@@ -1,1 +1,1 @@
-"""Settings of the training run, as stepscope's trace handler recorded them."""
+"""Settings of the training run, as recorded by stepscope's trace handler."""

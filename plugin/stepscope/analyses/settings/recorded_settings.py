@@ -1,10 +1,10 @@
-"""The settings of the run, as stepscope's trace handler wrote them into the trace.
+"""Settings of the run, as stepscope's trace handler wrote them into the trace.
 
     "stepscope_recorder": {"schema": 1, "recorder": "0.2.0", "settings": {"dataloaders": [{…}], …}}
 
-Every setting is optional: what is None, empty or not there is not known, and never "off". A
-recording is untrusted: a value that is not of its kind is dropped and named in `lost`, and the
-rest is read. Of a newer schema all is read that is understood.
+Every setting is optional: None, empty or absent means unknown, never "off". Traces are untrusted:
+values of the wrong kind are dropped and listed in `lost`. Newer schemas are read as far as they are
+understood.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,12 +32,12 @@ from stepscope.model.trace import Trace, computed, whole_number
 
 KEY = "stepscope_recorder"
 SCHEMA = 1
-"""The latest that is understood."""
+"""The latest supported schema."""
 MOST_LOST = 20
 RANKS_ON_THIS_HOST = "LOCAL_WORLD_SIZE"
 """torchrun's variable."""
 RECORDED = "recorded by the trace handler"
-"""How advice says where it has a setting from."""
+"""Advice's phrase for the source of a setting."""
 SubjectT = TypeVar("SubjectT")
 ValueT = TypeVar("ValueT")
 
@@ -64,14 +64,14 @@ class HostSettings:
 
     cpu_count: int | None = number("CPUs", least=1)
     usable_cpu_count: int | None = number("Usable CPUs", least=1)
-    """What the process may use of them: its affinity and its container's limit."""
+    """By the process's affinity and its container's limit."""
     thread_count: int | None = number("Threads within operators", least=1)
     interop_thread_count: int | None = number("Threads between operators", least=1)
     memory_bytes: int | None = number("Host memory", unit="bytes", least=1)
     platform: str | None = text("Platform")
     python: str | None = release("Python")
     cpu_capabilities: tuple[str, ...] | None = names("CPU instructions")
-    """Those of `torch.cpu.get_capabilities()` that there are; None: not known."""
+    """The supported ones of `torch.cpu.get_capabilities()`; None: unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class AutocastSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PrecisionSettings:
-    """In which types it computes."""
+    """Data types of the computation."""
 
     default_dtype: str | None = data_type("Default type")
     autocast: AutocastSettings = AutocastSettings()
@@ -142,7 +142,7 @@ class AllocatorSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CompileSettings:
-    """What torch.compile did."""
+    """Settings and counts of torch.compile."""
 
     is_compiled: bool | None = flag("torch.compile")
     mode: str | None = text("Compile mode")
@@ -154,7 +154,7 @@ class CompileSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DistributedSettings:
-    """How the ranks work together."""
+    """Settings of distributed training."""
 
     backend: str | None = text("Backend")
     world_size: int | None = number("World size", least=1)
@@ -201,7 +201,7 @@ class ModelSettings:
 
     @property
     def is_on_host(self) -> bool | None:
-        """Whether its parameters lie on the CPU; None: not known."""
+        """True if its parameters are on the CPU; None: unknown."""
         return self.device.startswith("cpu") if self.device else None
 
 
@@ -218,7 +218,7 @@ class ScheduleSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfilerSettings:
-    """What the profiler was told."""
+    """Settings of the profiler."""
 
     record_shapes: bool | None = flag("Shapes")
     with_stack: bool | None = flag("Stacks")
@@ -230,7 +230,7 @@ class ProfilerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FrameworkSettings:
-    """What runs the loop, in its own words."""
+    """Settings of the training framework, in its terms."""
 
     name: str | None = text("Framework")
     version: str | None = release("Framework's version")
@@ -250,16 +250,16 @@ class BatchSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedSettings:
-    """What the trace handler wrote of the run."""
+    """Settings that the trace handler wrote."""
 
     schema: int | None = None
-    """None: no trace handler of stepscope's wrote the file."""
+    """None: stepscope's trace handler did not write the file."""
     recorder: str = ""
     """Its version."""
     failed: tuple[str, ...] = ()
-    """Subjects that the trace handler could not look at."""
+    """Subjects that the trace handler could not read."""
     lost: tuple[str, ...] = ()
-    """What was written and is not understood, as `dataloaders[0].batch_size`; at most 20."""
+    """Settings that are not understood, such as `dataloaders[0].batch_size`; at most 20."""
     torch: TorchSettings = TorchSettings()
     host: HostSettings = HostSettings()
     devices: tuple[DeviceSettings, ...] = _subjects(DeviceSettings)
@@ -278,18 +278,18 @@ class RecordedSettings:
 
     @property
     def ranks_on_this_host(self) -> int:
-        """How many ranks share the host's CPUs, as far as a launcher said so: 1 where none did."""
+        """Number of ranks that share the host's CPUs, by the launcher's variable; else 1."""
         return max(1, whole_number(self.environment.get(RANKS_ON_THIS_HOST)) or 1)
 
     @property
     def is_newer(self) -> bool:
-        """Whether a later stepscope wrote it than this one knows of."""
+        """True if a newer schema was written than this version supports."""
         return self.schema is not None and self.schema > SCHEMA
 
 
 @computed
 def recorded_settings(trace: Trace) -> RecordedSettings:
-    """Return the settings that the trace handler wrote; all empty where it did not."""
+    """Return the settings that the trace handler wrote; empty without one."""
     mark = metadata_mapping(trace, KEY)
     if "settings" not in mark:
         return RecordedSettings()
@@ -310,27 +310,27 @@ def recorded_settings(trace: Trace) -> RecordedSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class _Lost:
-    """What is not understood, found on the way."""
+    """Settings that are not understood."""
 
     paths: list[str]
     has_unknown_names: bool
-    """Whether a name that this stepscope does not know counts: of a newer schema it does."""
+    """Whether unknown names count, as for newer schemas."""
 
     def add(self, path: str) -> None:
-        """Note something, as long as there are not too many."""
+        """Add a setting, up to `MOST_LOST`."""
         if len(self.paths) < MOST_LOST:
             self.paths.append(as_text(path) or "settings")
 
 
 def common_value(values: Iterable[ValueT | None]) -> ValueT | None:
-    """Return what all say; None where one does not say, or two differ."""
+    """Return the value that all have in common; None where one is None, or two differ."""
     listed = list(values)
     first = listed[0] if listed else None
     return first if all(value == first for value in listed) else None
 
 
 def used_loaders(settings: RecordedSettings) -> tuple[LoaderSettings, ...]:
-    """Return the loaders that were in use when the settings were recorded; all, if unknown."""
+    """Return the loaders in use when the settings were recorded; all loaders if unknown."""
     in_use = tuple(loader for loader in settings.dataloaders if loader.is_in_use)
     return in_use or settings.dataloaders
 
@@ -343,7 +343,7 @@ def _settings_of(kind: type[Any]) -> Iterable[Any]:
 
 
 def _read(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> SubjectT:
-    """Return a subject's settings; note in `lost` what is there and not understood."""
+    """Return a subject's settings; add those that are not understood to `lost`."""
     if not isinstance(value, Mapping):
         if value is not None:
             lost.add(path)

@@ -1,6 +1,6 @@
-"""What a recorded setting may be: how a value of each kind is read from what a stranger wrote.
+"""Kinds of recorded settings, each with a reader of untrusted values.
 
-A reader returns the value, or None where it is not of that kind; it raises nothing.
+Readers return the value, or None where it is not of their kind; they raise no error.
 """
 
 import re
@@ -11,22 +11,22 @@ from typing import Any
 from stepscope.model.trace import whole_number
 
 MOST_CHARACTERS = 200
-"""Longer texts are cut: they are shown to people."""
+"""Longer texts are cut."""
 MOST_ITEMS = 64
-"""Of a list or of names; a process has fewer loaders, optimizers, devices and variables."""
+"""Most items of a list; a process has fewer loaders, optimizers, devices and variables."""
 MOST_COUNT = 2**62
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
 SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE")
-"""Variables that no recorder should have written, and that nobody should be shown."""
+"""Variables that must not be recorded or shown."""
 TORCH = "torch."
 DATA_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}")
-"""What torch calls a type. Advice writes it into code that people copy: it can be nothing else."""
+"""torch's name of a type. Advice inserts it into code, so other texts are refused."""
 Reader = Callable[[object], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How one setting is read and shown."""
+    """Reader, label and unit of a setting."""
 
     read: Reader
     label: str
@@ -35,7 +35,7 @@ class Setting:
 
 
 def setting_of(declared: "Field[Any]") -> Setting | None:
-    """Return how a field of a class of settings is read; None: it holds other settings."""
+    """Return the `Setting` of a field; None: the field is a subject with settings."""
     setting = declared.metadata.get("setting")
     return setting if isinstance(setting, Setting) else None
 
@@ -61,7 +61,7 @@ def quantity(label: str) -> Any:  # noqa: ANN401 (a field)
 
 
 def text(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that is a text; numbers count as what they are written as."""
+    """Declare a setting that is a text; numbers become texts."""
     return _declared(Setting(read=as_text, label=label, unit="text"))
 
 
@@ -76,7 +76,7 @@ def release(label: str) -> Any:  # noqa: ANN401 (a field)
 
 
 def counts(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that has a count for each of some names."""
+    """Declare a setting that maps names to counts."""
     return _declared(Setting(read=as_counts, label=label, unit="count"), factory=dict)
 
 
@@ -103,7 +103,7 @@ def as_flag(value: object) -> bool | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return a whole number that is not below zero, and that 64 bits hold with room to spare."""
+    """Return a whole number from 0 to `MOST_COUNT`."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     count = whole_number(value)
@@ -118,7 +118,7 @@ def as_quantity(value: object) -> float | None:
 
 
 def as_text(value: object) -> str | None:
-    """Return a text in one line, cut where it is long; None where there is none in it."""
+    """Return a text in one line, cut at `MOST_CHARACTERS`; None if it is empty."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     if isinstance(value, int):
@@ -145,7 +145,7 @@ def as_version(value: object) -> str | None:
 
 
 def as_counts(value: object) -> dict[str, int] | None:
-    """Return a count for each name; names without one are left out."""
+    """Return the count of each name; names without one are left out."""
     if not isinstance(value, Mapping):
         return None
     counts = {
@@ -162,7 +162,7 @@ def as_names(value: object) -> tuple[str, ...] | None:
 
 
 def as_variables(value: object) -> dict[str, str] | None:
-    """Return the variables that have a name as such have, and that hold no secret by that name."""
+    """Return the variables with valid names that do not suggest a secret."""
     if not isinstance(value, Mapping):
         return None
     variables: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The recorded settings of a run as rows: for a table, for the page, and to compare runs."""
+"""Recorded settings as rows, for a table, for the page, and for comparisons of runs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -33,15 +33,15 @@ GROUPS = {
     "profiler": "Profiler",
     "environment": "Environment",
 }
-"""Subjects in the order in which a reader asks for them, and what they are called."""
+"""Subjects and their titles, in the order of the page."""
 NOT_SHOWN = frozenset({"index", "git", "is_in_use"})
-"""What tells equal ones apart, and says nothing of how the run went: it is in the table."""
+"""Settings that identify equal subjects; they are only in the table."""
 UNITS: Mapping[str, Unit] = {"count": "count", "bytes": "bytes", "flag": "text", "text": "text"}
 SETTINGS: Schema = (
-    Column("subject", "object", "text", "What it is a setting of, `dataloaders[0]`."),
-    Column("name", "object", "text", "The setting's name as it was recorded, `worker_count`."),
-    Column("label", "object", "text", "The same as it is shown."),
-    Column("value", "object", "text", "Its value; `true` or `false` of what is on or off."),
+    Column("subject", "object", "text", "The subject, such as `dataloaders[0]`."),
+    Column("name", "object", "text", "The setting's recorded name, such as `worker_count`."),
+    Column("label", "object", "text", "The name as it is shown."),
+    Column("value", "object", "text", "Its value; `true` or `false` for flags."),
     Column("unit", "object", "text", "`count`, `bytes`, `flag` or `text`."),
 )
 
@@ -52,7 +52,7 @@ class SettingRow:
 
     subject: str
     index: int
-    """Which of several, from 0; -1 where there can be but one."""
+    """Index among several of the subject, from 0; -1: there is only one."""
     name: str
     label: str
     value: bool | int | float | str
@@ -60,7 +60,7 @@ class SettingRow:
 
 
 def setting_rows(trace: Trace) -> tuple[SettingRow, ...]:
-    """Return every setting that is known, by subject."""
+    """Return every recorded setting, by subject."""
     return tuple(_rows(recorded_settings(trace)))
 
 
@@ -98,7 +98,7 @@ def _of_subject(recorded: Any, subject: str, index: int, inside: str) -> Iterato
 
 
 def _values(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
-    """Yield a setting's values, with what tells several apart; none where it is not known."""
+    """Yield a setting's values, each with a suffix for its name; none if unknown."""
     if isinstance(value, Mapping):
         yield from value.items()
     elif isinstance(value, tuple):
@@ -108,7 +108,7 @@ def _values(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
 
 
 def settings_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a setting; none where no trace handler wrote them."""
+    """Return one row per setting; none without a trace handler."""
     rows = setting_rows(trace)
     columns = {
         "subject": [_subject(row) for row in rows],
@@ -129,7 +129,7 @@ def _text(row: SettingRow) -> str:
 
 
 def run_settings(trace: Trace) -> tuple[RunSetting, ...]:
-    """Return the settings to be shown, in groups; of equal devices or loaders one, and how many."""
+    """Return the settings to show, in groups; equal devices or loaders share a group."""
     grouped: dict[tuple[str, int], list[SettingRow]] = {}
     for row in setting_rows(trace):
         grouped.setdefault((row.subject, row.index), []).append(row)
@@ -147,7 +147,7 @@ def run_settings(trace: Trace) -> tuple[RunSetting, ...]:
 
 
 def _group(subject: str, kinds: list[str], index: int, count: int) -> str:
-    """Return what a group is called: `DataLoader 2`, or `Device × 8`."""
+    """Return a group's title: `DataLoader 2`, or `Device × 8`."""
     name = GROUPS[subject]
     if kinds.count(subject) > 1:
         name = f"{name} {kinds[:index].count(subject) + 1}"
@@ -171,11 +171,8 @@ def _shown(row: SettingRow, group: str) -> RunSetting:
 TABLES = {
     "recorded-settings": Table(
         title="Recorded settings",
-        meaning=(
-            "One row per setting of the run that `stepscope.trace_handler` recorded: of its "
-            "loaders, precision, optimizers, devices and the like. What is not there is not "
-            "known."
-        ),
+        meaning="One row per setting of the run that `stepscope.trace_handler` recorded: of "
+        "loaders, precision, optimizers, devices and the like. Absent settings are unknown.",
         schema=SETTINGS,
         build=settings_table,
     ),

@@ -1,11 +1,11 @@
-"""What the program said of itself in the recording: `prof.add_metadata_json("stepscope", "{…}")`.
+"""Metadata that the program added to the trace: `prof.add_metadata_json("stepscope", "{…}")`.
 
     prof.add_metadata_json("stepscope", json.dumps({
         "batch_size": 32, "num_workers": 4, "model": "resnet50",
         "ignore": {"item-sync": "The loss is logged every step, and that is accepted."},
     }))
 
-What is not of the kind that is expected is left out: a recording is untrusted.
+Values of the wrong kind are left out: traces are untrusted.
 """
 
 import json
@@ -17,24 +17,24 @@ from stepscope.model.trace import Trace, computed, whole_number
 
 KEY = "stepscope"
 MOST_TEXT = 500
-"""Longer texts are cut: they are shown to people."""
+"""Longer texts are cut."""
 MOST_IGNORED = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hints:
-    """What was said; None where it was not."""
+    """The program's metadata; None: absent."""
 
     batch_size: int | None = None
     num_workers: int | None = None
     model: str = ""
     ignore: Mapping[str, str] = field(default_factory=dict)
-    """Rule id to the reason why its findings are to be put aside."""
+    """Rule id to the reason for suppressing its findings."""
 
 
 @computed
 def hints(trace: Trace) -> Hints:
-    """Return what the program said of itself; torch may have written it as an object or a text."""
+    """Return the program's metadata; torch writes it as an object or as a text."""
     metadata = metadata_mapping(trace)
     ignored = metadata.get("ignore")
     return Hints(
@@ -46,7 +46,7 @@ def hints(trace: Trace) -> Hints:
 
 
 def metadata_mapping(trace: Trace, key: str = KEY) -> Mapping[str, Any]:
-    """Return what stands under a key, be it an object or the text of one; or nothing."""
+    """Return the mapping under a key, as an object or as its JSON text; else an empty one."""
     value = trace.metadata.get(key)
     if isinstance(value, str):
         try:
@@ -66,7 +66,7 @@ def _text(value: object) -> str:
 
 
 def _reasons(ignored: Mapping[Any, Any]) -> dict[str, str]:
-    """Return the rules that are to be ignored with a reason; without one they are not."""
+    """Return the rules to ignore that have a reason."""
     texts = {
         _text(rule): _text(reason).strip() for rule, reason in list(ignored.items())[:MOST_IGNORED]
     }

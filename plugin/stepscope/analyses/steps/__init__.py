@@ -1,1 +1,1 @@
-"""Steps: which are whole, where their time went, how much they vary."""
+"""Steps: the breakdown of their time, and statistics of their durations."""

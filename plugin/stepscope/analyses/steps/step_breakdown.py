@@ -1,8 +1,8 @@
-"""Where the time of each step went: every nanosecond in exactly one category.
+"""Breakdown of each step: every nanosecond is in exactly one category.
 
-Steps reach from the host's `ProfilerStep#N` to the end of the device work launched in it, as
-torch-tb-profiler's do (`event_parser.py`), one after the other; where several categories are
-active at once, the first in `CATEGORIES` has the nanosecond.
+Steps reach from the host's `ProfilerStep#N` to the end of the device work launched in it, as in
+torch-tb-profiler (`event_parser.py`), and follow one another; where several categories are active
+at once, the first in `CATEGORIES` counts.
 """
 
 import re
@@ -30,11 +30,11 @@ CATEGORIES: dict[str, tuple[str, str]] = {
         "A collective runs and no device computes; without one, no operator.",
     ),
     "memcpy": ("Memcpy", "A device copies and nothing computes or communicates."),
-    "memset": ("Memset", "A device sets memory and does nothing else."),
+    "memset": ("Memset", "A device only sets memory."),
     "runtime": ("Runtime", "The host is in a runtime call (launch, wait) and no device works."),
     "dataloader": ("DataLoader", "The host waits for the next batch and no device works."),
     "cpu": ("CPU", "The host runs an operator or a record_function range, and no device works."),
-    "other": ("Other", "None of these: Python, NumPy, or something that was not recorded."),
+    "other": ("Other", "None of these: Python, NumPy, or unrecorded activity."),
 }
 """Category id to label and meaning, in order of precedence."""
 HOST_COLLECTIVE = re.compile(r"^(?:gloo|mpi):")
@@ -42,7 +42,7 @@ HOST_COLLECTIVE = re.compile(r"^(?:gloo|mpi):")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepBreakdown:
-    """One row a step; `parts_ns[i].sum() == duration_ns[i]`."""
+    """One row per step; `parts_ns[i].sum() == duration_ns[i]`."""
 
     categories: tuple[str, ...]
     numbers: tuple[int, ...]
@@ -51,7 +51,7 @@ class StepBreakdown:
     duration_ns: NDArray[np.int64]
     parts_ns: NDArray[np.int64]
     step_count: int
-    """0 where the trace has no steps; the one row is then the whole window."""
+    """0: the trace has no steps, and the only row is the whole window."""
 
     @property
     def mean_ns(self) -> int:
@@ -73,7 +73,7 @@ class StepBreakdown:
 
 
 def whole_parts(weights: NDArray[np.int64], total: int) -> list[int]:
-    """Share a total by weights in whole numbers that sum to it (largest remainders first)."""
+    """Divide a total by weights into whole numbers that sum to it (largest remainders first)."""
     all_weight = int(weights.sum())
     if not all_weight:
         return [0] * len(weights)
@@ -105,7 +105,7 @@ def step_breakdown(trace: Trace) -> StepBreakdown:
 
 @computed
 def exclusive_times(trace: Trace) -> Mapping[str, Intervals]:
-    """Return, for each category, when within the steps it was active and none before it was."""
+    """Return, for each category, the times in the steps in which it is the first active one."""
     starts, ends, _, _ = _steps(trace)
     left = intervals.union(starts, ends)
     active = _category_times(trace)
@@ -138,7 +138,7 @@ def _category_times(trace: Trace) -> dict[str, Intervals]:
 
 
 def _exposed(trace: Trace, on_host: Intervals) -> Intervals:
-    """Return when the host's collectives ran and, where no device was recorded, no operator did."""
+    """Return the host's collectives; in traces without a device, without operators' times."""
     if len(trace.device_events) or not len(on_host):
         return on_host
     return intervals.difference(on_host, host_computing(trace))
@@ -164,7 +164,7 @@ def _steps(trace: Trace) -> Steps:
 def _extended(
     start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Let each step begin when the one before has ended, its device work included."""
+    """Return steps that begin no earlier than the end of the step before with its device work."""
     until = np.maximum.accumulate(end)
     begin = np.maximum(start, np.concatenate(([start[0]], until[:-1])))
     return begin, np.maximum(until, begin)

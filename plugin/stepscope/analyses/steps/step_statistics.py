@@ -1,13 +1,11 @@
-"""How long steps take, how much that varies, and whether it drifts.
+"""Durations of steps: their variation, outliers and drift.
 
-Durations are those of `step_breakdown`: a step goes on to the end of the device work launched in
-it. The steady state leaves out the first and the last step where there are five or more: the first
-warms up, the last may wait for what others leave unfinished.
+Durations are those of `step_breakdown`. The steady state leaves out the first and the last of five
+or more steps: the first warms up, the last may wait for unfinished work.
 
 An outlier is a step whose robust z-score, 0.6745 times its distance from the median over the median
 absolute deviation (MAD), is above 3.5 (Iglewicz and Hoaglin, How to Detect and Handle Outliers,
-1993). The drift is Theil and Sen's slope with the Mann-Kendall test, as for memory that grows
-(`robust_slope.py`): a few odd steps move neither.
+1993). The drift is the Theil-Sen slope with the Mann-Kendall test (`robust_slope.py`).
 """
 
 import math
@@ -31,47 +29,47 @@ from stepscope.model.trace import Trace, computed
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 STEADY_FROM = 5
-"""Of fewer steps none is left out."""
+"""Least number of steps for which the first and last are left out."""
 MOST_Z = 3.5
 NORMAL_MAD = 0.6745
 """The MAD of a normal distribution with standard deviation 1."""
 NORMAL_MEAN_DEVIATION = 0.7979
-"""Its mean absolute deviation: what stands in where more than half of the steps are equal."""
+"""Its mean absolute deviation, used where more than half of the steps are equal."""
 STEPS: Schema = (
     Column("number", "int64", "id", "N in `ProfilerStep#N`."),
     Column("name", "object", "text", "The step's name."),
-    Column("start_ns", "int64", "ns", "When it began, behind the device work of the one before."),
+    Column("start_ns", "int64", "ns", "Its start, after the device work of the step before."),
     Column("duration_ns", "int64", "ns", "To the end of the device work launched in it."),
-    Column("device_busy_ns", "float64", "ns", "Time in it in which any device worked; NaN: none."),
-    Column("device_busy_share", "float64", "share", "Of the step; NaN where there is no device."),
+    Column("device_busy_ns", "float64", "ns", "Time in which any device is busy; NaN: no device."),
+    Column("device_busy_share", "float64", "share", "Of the step; NaN: no device."),
     Column("is_steady", "bool", "", "False for the first and last of five steps or more."),
-    Column("from_median_ns", "float64", "ns", "Its duration less the steady median."),
+    Column("from_median_ns", "float64", "ns", "Its duration less the median of the steady steps."),
     Column("robust_z", "float64", "", "Robust z-score among the steady steps; NaN: one step."),
     Column("is_outlier", "bool", "", "True where that is above 3.5, or below -3.5."),
 )
 STATISTICS: Schema = (
     Column("measure", "object", "text", "`duration`, `device_busy`, or a part of the step."),
     Column("step_count", "int64", "count", "Steps in the steady state."),
-    Column("mean_ns", "float64", "ns", "Mean of the steady steps; so are all others."),
+    Column("mean_ns", "float64", "ns", "Mean of the steady steps, as all columns below."),
     Column("median_ns", "float64", "ns", "Median."),
     Column("p95_ns", "float64", "ns", "95th percentile."),
-    Column("min_ns", "int64", "ns", "Least."),
-    Column("max_ns", "int64", "ns", "Greatest."),
+    Column("min_ns", "int64", "ns", "Minimum."),
+    Column("max_ns", "int64", "ns", "Maximum."),
     Column("standard_deviation_ns", "float64", "ns", "Of a sample; NaN for a single step."),
     Column("variation_share", "float64", "share", "Standard deviation over mean: the jitter."),
     Column("mad_ns", "float64", "ns", "Median absolute deviation from the median."),
     Column("outlier_count", "int64", "count", "Steps whose robust z-score is beyond 3.5."),
     Column("outliers", "object", "text", "Their numbers, comma separated; at most 20."),
     Column("trend_ns_per_step", "float64", "ns", "Theil and Sen's slope; NaN for a single step."),
-    Column("trend_share", "float64", "share", "What it adds from first to last, of the median."),
-    Column("trend_p", "float64", "", "Chance of such a trend where there is none (Mann-Kendall)."),
+    Column("trend_share", "float64", "share", "Its change from first to last step, of the median."),
+    Column("trend_p", "float64", "", "Probability of such a trend by chance (Mann-Kendall)."),
 )
 MOST_NAMED = 20
 
 
 @computed
 def steps_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a step that was recorded to its end."""
+    """Return one row per complete step."""
     steps, steady = step_breakdown(trace), is_steady(trace)
     count = len(steady)
     duration, busy = steps.duration_ns[:count], _device_busy_ns(trace)[:count]
@@ -94,7 +92,7 @@ def steps_table(trace: Trace) -> pd.DataFrame:
 
 @computed
 def step_statistics(trace: Trace) -> pd.DataFrame:
-    """Return one row a measure of the steady steps: their duration, device time and parts."""
+    """Return one row per measure of the steady steps: their duration, device time and parts."""
     steps, steady = step_breakdown(trace), is_steady(trace)
     count = len(steady)
     measures: dict[str, Numbers] = {"duration": steps.duration_ns[:count]}
@@ -113,7 +111,7 @@ def step_statistics(trace: Trace) -> pd.DataFrame:
 
 @computed
 def is_steady(trace: Trace) -> NDArray[np.bool_]:
-    """Return, for each step, whether it belongs to the steady state; nothing without steps."""
+    """Return a mask of the steps that belong to the steady state."""
     steady = np.ones(step_breakdown(trace).step_count, dtype=bool)
     if len(steady) >= STEADY_FROM:
         steady[[0, -1]] = False
@@ -152,10 +150,9 @@ def _row(name: str, values: Numbers, numbers: NDArray[np.int64]) -> dict[str, ob
 
 
 def robust_z(values: Numbers, among: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return each value's distance from the chosen ones' median, in deviations of a normal one.
+    """Return each value's robust z-score, by the median and MAD of the values in `among`.
 
-    Where more than half of them are equal, their mean absolute deviation stands in for the MAD; a
-    value that equals them all is at 0.
+    Where more than half of those are equal, their mean absolute deviation replaces the MAD.
     """
     if among.sum() < 2:
         return np.full(len(values), np.nan)
@@ -169,10 +166,9 @@ def robust_z(values: Numbers, among: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def inputs_differ(trace: Trace, numbers: Collection[int]) -> bool:
-    """Tell whether layers have shapes in these steps (by number) that no other step has.
+    """Return whether layers have input shapes in these steps (by number) that no other step has.
 
-    Layers are those that tell the batch: convolutions, embeddings, linear layers. False where no
-    shapes were recorded.
+    Layers are convolutions, embeddings and linear layers. False without recorded shapes.
     """
     calls, steps = trace.host_calls, trace.steps
     dims = calls["input_dims"].cat.codes.to_numpy()
@@ -190,14 +186,13 @@ TABLES = {
     "step-statistics": Table(
         title="Step statistics",
         meaning="One row per measure of the steady steps (duration, device time, each part of a "
-        "step): its middle, its jitter, its outliers and its drift.",
+        "step): its median, jitter, outliers and drift.",
         schema=STATISTICS,
         build=step_statistics,
     ),
     "steps": Table(
         title="Steps",
-        meaning="One row per step: how long it took, how busy the devices were, and whether it is "
-        "odd.",
+        meaning="One row per step: its duration, device utilization, and whether it is an outlier.",
         schema=STEPS,
         build=steps_table,
     ),
