@@ -40,10 +40,11 @@ def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """
     run = several_ranks(parts)
     clocks = run.alignment
+    reference = run.identity_of(clocks.reference)
     columns: dict[str, Any] = {
         **run.identity,
-        "reference_rank": np.append(run.identity["rank"], np.nan)[clocks.reference],
-        "reference_worker": np.append(run.identity["worker"], None)[clocks.reference],
+        "reference_rank": reference["rank"],
+        "reference_worker": reference["worker"],
         "offset_ns": clocks.offset_ns,
         "error_ns": clocks.error_ns,
         "likely_error_ns": clocks.likely_error_ns,

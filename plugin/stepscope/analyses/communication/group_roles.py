@@ -92,7 +92,7 @@ def _by_words(signs: Signs) -> Role | None:
 def _by_wrapper(signs: Signs) -> Role | None:
     if not signs.has_data_parallel or not _is_world(signs) or "all_reduce" not in signs.kinds:
         return None
-    reason = "DistributedDataParallel runs, and all ranks reduce in this group."
+    reason = "DistributedDataParallel runs, and all ranks reduce in it."
     return Role(name="DP", confidence="high", reason=reason)
 
 

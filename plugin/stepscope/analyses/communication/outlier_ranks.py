@@ -80,9 +80,7 @@ def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
     outliers = sorted((*_ranks(run, figures), *_hosts(run, figures)), key=lambda of: -abs(of.score))
     position = np.array([of.position for of in outliers], dtype=np.int64)
     columns: dict[str, Any] = {
-        "rank": np.append(run.identity["rank"], np.nan)[position],
-        "worker": np.append(run.identity["worker"], None)[position],
-        "span": np.append(run.identity["span"], None)[position],
+        **run.identity_of(position),
         "host": text_column([of.host for of in outliers]),
         "is_machine": np.array([of.position < 0 for of in outliers], dtype=bool),
         "figure": text_column([of.figure for of in outliers]),

@@ -52,6 +52,14 @@ class RankRun:
             "host": text_column([part.host for part in self.parts]),
         }
 
+    def identity_of(self, index: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the `identity` of traces by index; NaN and None for -1."""
+        missing = {"rank": np.nan}
+        return {
+            name: np.array([*values, missing.get(name)], dtype=values.dtype)[index]
+            for name, values in self.identity.items()
+        }
+
     @cached_property
     def alignment(self) -> Alignment:
         """Alignment of the ranks' clocks."""

@@ -70,7 +70,7 @@ def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
     selection = representatives(run)
     index = np.array([rank.index for rank in selection], dtype=np.int64)
     columns: dict[str, Any] = {
-        **{name: values[index] for name, values in run.identity.items()},
+        **run.identity_of(index),
         "kind": text_column([of.kind for of in selection]),
         "figure": text_column([of.figure for of in selection]),
         "value": np.array([of.value for of in selection], dtype=np.float64),
