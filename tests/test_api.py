@@ -28,6 +28,7 @@ from stepscope.base.config import Settings
 from stepscope.base.report import RunReport
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.model.trace import Trace
 from stepscope.readers.pool import InProcessReader
 from stepscope.readers.requests import OnProgress, ReadProgress, ReadRequest, ReadResult, Stop
@@ -58,10 +59,7 @@ def log(tmp_path: Path) -> Path:
 def catalog_of(folder: Path, executor: Any = None, **options: Any) -> Catalog:
     catalog = Catalog(
         [LogDirectory(path=str(folder))],
-        settings=Settings(),
-        executor=executor or AtOnce(),
-        reader=InProcessReader(),
-        **options,
+        CatalogOptions(executor=executor or AtOnce(), reader=InProcessReader(), **options),
     )
     catalog.scan()
     return catalog
@@ -156,10 +154,12 @@ def test_advice_of_a_run_beyond_the_bound_is_of_all_its_files(tmp_path: Path) ->
     write_run(tmp_path / "run", "a", "b", "c")
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))],
-        settings=Settings(memory_bytes=1),
-        reader=InProcessReader(),
-        executor=AtOnce(),
-        prepare=prepare,
+        CatalogOptions(
+            settings=Settings(memory_bytes=1),
+            reader=InProcessReader(),
+            executor=AtOnce(),
+            prepare=prepare,
+        ),
     )
     catalog.scan()
     client = create_app(catalog).test_client()
@@ -540,7 +540,7 @@ def test_progress_is_told_in_bytes_events_phase_and_time(log: Path) -> None:
             return InProcessReader().read(order, tell, stop)
 
     catalog = Catalog(
-        [LogDirectory(path=str(log))], settings=Settings(), executor=AtOnce(), reader=Watching()
+        [LogDirectory(path=str(log))], CatalogOptions(executor=AtOnce(), reader=Watching())
     )
     catalog.scan()
     catalog.file(catalog.entries()[1].file.id)

@@ -19,9 +19,9 @@ from stepscope.api.app import create_app
 from stepscope.api.endpoint import address, all_endpoints
 from stepscope.api.openapi import braced, document
 from stepscope.api.post_actions import CHANGES, Change
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.readers.pool import InProcessReader
 from stepscope.rules import all_rules
 
@@ -46,9 +46,7 @@ class _AtOnce:
 def _app() -> flask.Flask:
     catalog = Catalog(
         [LogDirectory(path=str(SAMPLE_LOGS / name), name=name) for name in SAMPLES],
-        settings=Settings(),
-        executor=_AtOnce(),
-        reader=InProcessReader(),
+        CatalogOptions(executor=_AtOnce(), reader=InProcessReader()),
     )
     catalog.scan()
     catalog.start_reading()

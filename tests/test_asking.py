@@ -5,10 +5,10 @@ from threading import Event, Thread
 
 from logs import write_run
 from stepscope.api.dispatch import PartCache
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.model.trace import Trace
 from stepscope.readers.pool import InProcessReader
 
@@ -25,9 +25,7 @@ class _AtOnce:
 def _entries(log: Path) -> tuple[Entry, ...]:
     catalog = Catalog(
         [LogDirectory(path=str(log))],
-        settings=Settings(),
-        executor=_AtOnce(),
-        reader=InProcessReader(),
+        CatalogOptions(executor=_AtOnce(), reader=InProcessReader()),
     )
     catalog.scan()
     catalog.start_reading()

@@ -24,10 +24,11 @@ from stepscope.catalog.file_state import (
     Unreadable,
 )
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.catalog.trace_cache import RETAINED_FRACTION
 from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
-from stepscope.readers.daemon_threads import DaemonThreads
+from stepscope.readers.batch import DaemonThreads
 from stepscope.readers.pool import InProcessReader
 from stepscope.readers.requests import ReadProgress
 from stepscope.storage import discover
@@ -61,11 +62,13 @@ def catalog_of(
     chosen = Settings(memory_bytes=int(kept_bytes / RETAINED_FRACTION))
     catalog = Catalog(
         directories,
-        settings=chosen,
-        executor=later,
-        reader=InProcessReader(),
-        prepare=prepare,
-        advice=advice,
+        CatalogOptions(
+            settings=chosen,
+            executor=later,
+            reader=InProcessReader(),
+            prepare=prepare,
+            advice=advice,
+        ),
     )
     return catalog, later
 
@@ -284,7 +287,7 @@ def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None
     write_run(tmp_path / "one" / "run")
     write_run(tmp_path / "two" / "run")
     directories = [LogDirectory(path=str(tmp_path / name), name=name) for name in ("one", "two")]
-    catalog = Catalog(directories, settings=Settings(), executor=Later(), reader=InProcessReader())
+    catalog = Catalog(directories, CatalogOptions(executor=Later(), reader=InProcessReader()))
     catalog.scan()
     assert [entry.file.run for entry in catalog.entries()] == ["one/run", "two/run"]
 
@@ -300,7 +303,7 @@ def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None
 def test_a_directory_that_cannot_be_used_is_a_problem(tmp_path: Path, path: str, said: str) -> None:
     (tmp_path / "file").touch()
     full = path if "://" in path else str(tmp_path / path)
-    catalog = Catalog([LogDirectory(path=full)], settings=Settings(), executor=Later())
+    catalog = Catalog([LogDirectory(path=full)], CatalogOptions(executor=Later()))
     catalog.scan()
     [problem] = catalog.problems
     assert (problem.path, problem.message) == (full, said)
@@ -319,9 +322,7 @@ def test_it_watches_and_reads_in_the_background(tmp_path: Path) -> None:
     write_run(tmp_path / "run")
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))],
-        settings=Settings(),
-        executor=DaemonThreads(1),
-        prepare=prepare,
+        CatalogOptions(executor=DaemonThreads(1), prepare=prepare),
     )
     catalog.start_reading()
     catalog.watch()

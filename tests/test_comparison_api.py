@@ -15,9 +15,9 @@ from loading import trace_of
 from logs import write_long_ago, write_trace
 from stepscope.api.app import create_app
 from stepscope.api.comparison import ComparisonAnswer
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.comparison import compare
 from stepscope.comparison.operator_changes import module_rows
 from stepscope.comparison.samples import sample
@@ -81,7 +81,7 @@ def turns() -> InTurn:
 @pytest.fixture
 def client(log: Path, turns: InTurn) -> flask.testing.FlaskClient:
     catalog = Catalog(
-        [LogDirectory(path=str(log))], settings=Settings(), executor=turns, reader=InProcessReader()
+        [LogDirectory(path=str(log))], CatalogOptions(executor=turns, reader=InProcessReader())
     )
     catalog.scan()
     catalog.start_reading()

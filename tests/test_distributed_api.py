@@ -25,10 +25,10 @@ from stepscope.api.app import create_app
 from stepscope.api.distributed_tables import one_collective
 from stepscope.api.prefetch import prepare
 from stepscope.api.run_ranks import SharedRun
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Summarised
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.model.trace import trace_from_columns
 from stepscope.readers.pool import InProcessReader
 
@@ -74,10 +74,11 @@ class Asked:
     def __init__(self, folder: Path, reads: int = 1_000, *, with_advice: bool = False) -> None:
         self.catalog = Catalog(
             [LogDirectory(path=str(folder))],
-            settings=Settings(),
-            executor=FirstOnes(reads),
-            reader=InProcessReader(),
-            prepare=prepare if with_advice else None,
+            CatalogOptions(
+                executor=FirstOnes(reads),
+                reader=InProcessReader(),
+                prepare=prepare if with_advice else None,
+            ),
         )
         self.catalog.scan()
         self.catalog.start_reading()

@@ -12,9 +12,9 @@ import pytest
 from logs import write_long_ago
 from stepscope.api import perfetto
 from stepscope.api.app import create_app
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.model.read import read_trace
 from stepscope.readers.pool import InProcessReader
 from stepscope.storage import discover
@@ -36,9 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def client(folder: Path) -> flask.testing.FlaskClient:
     catalog = Catalog(
         [LogDirectory(path=str(folder))],
-        settings=Settings(),
-        executor=_AtOnce(),
-        reader=InProcessReader(),
+        CatalogOptions(executor=_AtOnce(), reader=InProcessReader()),
     )
     catalog.scan()
     catalog.start_reading()
@@ -84,9 +82,7 @@ def test_what_was_damaged_goes_out_repaired_where_that_is_asked(
     client.get("/api/runs")
     catalog = Catalog(
         [LogDirectory(path=str(folder))],
-        settings=Settings(),
-        executor=_AtOnce(),
-        reader=InProcessReader(),
+        CatalogOptions(executor=_AtOnce(), reader=InProcessReader()),
     )
     catalog.scan()
     catalog.start_reading()

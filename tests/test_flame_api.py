@@ -11,9 +11,9 @@ import pytest
 from logs import write_trace
 from stepscope.api.app import create_app
 from stepscope.api.flame_messages import FlameFunctions, FlameGraph
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.readers.pool import InProcessReader
 from tracebuild import Row
 
@@ -44,7 +44,7 @@ def client(tmp_path: Path) -> flask.testing.FlaskClient:
 
 def client_of(log: Path) -> flask.testing.FlaskClient:
     folder = LogDirectory(path=str(log))
-    catalog = Catalog([folder], settings=Settings(), executor=AtOnce(), reader=InProcessReader())
+    catalog = Catalog([folder], CatalogOptions(executor=AtOnce(), reader=InProcessReader()))
     catalog.scan()
     catalog.start_reading()
     return create_app(catalog).test_client()

@@ -11,11 +11,11 @@ import pytest
 from logs import write_run, write_trace
 from stepscope.api import run_listing
 from stepscope.api.prefetch import prepare
-from stepscope.base.config import Settings
 from stepscope.catalog import write_detection
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Growing, Queued, Ready, Summarised, Unreadable
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.readers.pool import InProcessReader
 from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
 from stepscope.storage import FileStamp
@@ -43,10 +43,7 @@ class Counting:
 def catalog_of(folder: Path, reader: Any = None) -> Catalog:
     catalog = Catalog(
         [LogDirectory(path=str(folder))],
-        settings=Settings(),
-        executor=AtOnce(),
-        reader=reader or InProcessReader(),
-        prepare=prepare,
+        CatalogOptions(executor=AtOnce(), reader=reader or InProcessReader(), prepare=prepare),
     )
     catalog.start_reading()
     return catalog
@@ -128,7 +125,7 @@ def test_a_file_that_stays_without_its_end_is_damaged_in_the_end(tmp_path: Path)
     path.write_bytes(path.read_bytes()[:-700])
     catalog = catalog_of(tmp_path)
     catalog.scan()
-    catalog.look_at_growing()
+    catalog.check_growing()
     assert isinstance(state_of(catalog), Growing), "not due yet"
     os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS))
     catalog.scan()
@@ -166,14 +163,14 @@ def test_what_has_settled_is_not_read_before_anybody_asks(
     write_run(tmp_path / "run")
     reader = Counting()
     catalog = Catalog(
-        [LogDirectory(path=str(tmp_path))], settings=Settings(), executor=AtOnce(), reader=reader
+        [LogDirectory(path=str(tmp_path))], CatalogOptions(executor=AtOnce(), reader=reader)
     )
     monkeypatch.setattr(write_detection, "QUICK_BYTES", 1)
     monkeypatch.setattr(write_detection, "SETTLED_SECONDS", 0.001)
     catalog.scan()
 
     def has_settled() -> bool:
-        catalog.look_at_growing()
+        catalog.check_growing()
         return isinstance(state_of(catalog), Queued)
 
     until(has_settled)

@@ -12,11 +12,11 @@ import pytest
 from logs import write_run, write_trace
 from stepscope import storage
 from stepscope.api.app import create_app
-from stepscope.base.config import Settings
 from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Queued, State
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.readers.pool import InProcessReader
 from stepscope.storage import discover
 from stepscope.storage.discover import Page
@@ -34,9 +34,7 @@ class Never:
 def catalog_of(*folders: Path) -> Catalog:
     return Catalog(
         [LogDirectory(path=str(each)) for each in folders],
-        settings=Settings(),
-        executor=Never(),
-        reader=InProcessReader(),
+        CatalogOptions(executor=Never(), reader=InProcessReader()),
     )
 
 
@@ -184,9 +182,7 @@ def test_a_file_that_goes_between_the_look_and_the_reading_costs_itself(tmp_path
 
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))],
-        settings=Settings(),
-        executor=Later(),
-        reader=InProcessReader(),
+        CatalogOptions(executor=Later(), reader=InProcessReader()),
     )
     catalog.scan()
     assert states(catalog) == [Queued(), Queued()]

@@ -13,9 +13,9 @@ from memorybuild import memory, with_totals
 from snapshotbuild import Allocator
 from stepscope.api import memory_files
 from stepscope.api.app import create_app
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.readers.pool import InProcessReader
 from tracebuild import Row
 
@@ -37,9 +37,7 @@ class Asked:
 
     def __init__(self, folder: Path) -> None:
         directory = LogDirectory(path=str(folder))
-        catalog = Catalog(
-            [directory], settings=Settings(), executor=AtOnce(), reader=InProcessReader()
-        )
+        catalog = Catalog([directory], CatalogOptions(executor=AtOnce(), reader=InProcessReader()))
         catalog.scan()
         catalog.start_reading()
         self.client: flask.testing.FlaskClient = create_app(catalog).test_client()

@@ -8,9 +8,9 @@ import flask.testing
 from logs import write_trace
 from stepscope.api import modules as api_modules
 from stepscope.api.app import create_app
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.readers.pool import InProcessReader
 from tracebuild import Row
 
@@ -29,9 +29,7 @@ class Asked:
     def __init__(self, tmp_path: Path, *rows: Row) -> None:
         write_trace(tmp_path / "log" / "run" / NAME, rows)
         directory = LogDirectory(path=str(tmp_path / "log"))
-        catalog = Catalog(
-            [directory], settings=Settings(), executor=AtOnce(), reader=InProcessReader()
-        )
+        catalog = Catalog([directory], CatalogOptions(executor=AtOnce(), reader=InProcessReader()))
         catalog.scan()
         catalog.start_reading()
         self.client: flask.testing.FlaskClient = create_app(catalog).test_client()

@@ -29,6 +29,7 @@ from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Reading
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.model.trace import Trace
 from stepscope.readers.batch import Outcome, read_all
 from stepscope.readers.memory_budget import MemoryBudget
@@ -493,9 +494,7 @@ def watched(tmp_path: Path, readers: ReaderPool) -> Catalog:
     write_run(tmp_path / "run", *"abc")
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))],
-        settings=Settings(jobs=2),
-        reader=readers,
-        prepare=reader_tasks.endless,
+        CatalogOptions(settings=Settings(jobs=2), reader=readers, prepare=reader_tasks.endless),
     )
     catalog.scan()
     catalog.start_reading()

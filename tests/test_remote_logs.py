@@ -27,7 +27,6 @@ import tracebuild
 from logs import EVENT_COUNT, ROWS
 from s3_environment import environment
 from stepscope import ingest, storage
-from stepscope.base.config import Settings
 from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
 from stepscope.storage import discover
@@ -278,7 +277,7 @@ def test_the_catalog_sees_what_changes_and_keeps_what_it_cannot_see(
 ) -> None:
     s3.pipe(f"logs/run/{NAME}", TRACE)
     directories = log_directories("", "mine:s3://logs,s3://nosuch/log")
-    catalog = Catalog(directories, settings=Settings())
+    catalog = Catalog(directories)
     catalog.scan()
     [entry] = catalog.entries()
     assert (entry.file.run, entry.stamp.size_bytes) == ("mine/run", len(TRACE))

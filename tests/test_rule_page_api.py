@@ -10,9 +10,9 @@ import pytest
 from stepscope.advice import settings as advice_settings
 from stepscope.advice.settings import AdviceSettings
 from stepscope.api.app import create_app
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.render import rule_page
 from stepscope.rules import all_rules
 from test_advice import rule
@@ -22,7 +22,7 @@ OWN = all_rules()
 
 def client_of(folder: Path, **options: Any) -> flask.testing.FlaskClient:
     return create_app(
-        Catalog([LogDirectory(path=str(folder))], settings=Settings(), **options)
+        Catalog([LogDirectory(path=str(folder))], CatalogOptions(**options))
     ).test_client()
 
 

@@ -13,11 +13,12 @@ from stepscope.advice import AdviceSettings
 from stepscope.api.app import create_app
 from stepscope.api.dispatch import PartCache
 from stepscope.api.prefetch import prepare
-from stepscope.base.config import Settings, SummarySettings
+from stepscope.base.config import SummarySettings
 from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Ready, Summarised
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.catalog.trace_cache import FEW_FILES
 from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
@@ -63,12 +64,13 @@ class Served:
         summaries = SummarySettings(location=str(place), least_count=2) if place else None
         self.catalog = Catalog(
             [LogDirectory(path=str(folder))],
-            settings=Settings(),
-            executor=self.executor,
-            reader=self.reader,
-            prepare=prepare,
-            store=(lambda: Store(summaries, AdviceSettings())) if summaries else None,
-            **options,
+            CatalogOptions(
+                executor=self.executor,
+                reader=self.reader,
+                prepare=prepare,
+                store=(lambda: Store(summaries, AdviceSettings())) if summaries else None,
+                **options,
+            ),
         )
         self.catalog.scan()
         self.client: flask.testing.FlaskClient = create_app(self.catalog).test_client()

@@ -22,10 +22,10 @@ import tracebuild
 from logs import EVENT_COUNT, ROWS
 from stepscope import ingest, storage
 from stepscope.base import urls
-from stepscope.base.config import Settings
 from stepscope.base.errors import UnreadableError, as_unreadable, in_one_line
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.model.read import read_trace
 from stepscope.storage import discover, error_messages
 
@@ -259,7 +259,7 @@ def test_the_catalog_reads_what_lies_in_memory_and_sees_it_change(memory: Any) -
     path = "memory://log/run/w.1.pt.trace.json"
     memory.pipe(path, TRACE)
     directories = [LogDirectory(path="memory://log")]
-    catalog = Catalog(directories, settings=Settings(), executor=Later())
+    catalog = Catalog(directories, CatalogOptions(executor=Later()))
     catalog.start_reading()
     for content in (TRACE, TRACE + b"\n"):
         memory.pipe(path, content)
@@ -337,7 +337,7 @@ def test_a_trace_is_read_from_a_web_server(site: str, name: str) -> None:
 
 
 def test_a_web_server_is_no_log_directory(site: str) -> None:
-    catalog = Catalog([LogDirectory(path=f"{site}/t.json")], settings=Settings())
+    catalog = Catalog([LogDirectory(path=f"{site}/t.json")])
     catalog.scan()
     assert [problem.message for problem in catalog.problems] == ["This is a file, not a folder."]
 

@@ -17,10 +17,10 @@ from logs import write_run
 from stepscope.api.app import create_app
 from stepscope.api.messages import Table
 from stepscope.api.public_tables import RowOrder, cells, columns_of, shown_table
-from stepscope.base.config import Settings
 from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.model.frames import Column
 from stepscope.readers.pool import InProcessReader
 from stepscope.tables import RunTable, all_tables
@@ -42,9 +42,7 @@ def client(tmp_path: Path) -> flask.testing.FlaskClient:
     write_run(tmp_path / "log", "a", "b")
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path / "log"))],
-        settings=Settings(),
-        executor=_AtOnce(),
-        reader=InProcessReader(),
+        CatalogOptions(executor=_AtOnce(), reader=InProcessReader()),
     )
     catalog.scan()
     catalog.start_reading()

@@ -13,9 +13,9 @@ import stepscope
 from logs import ROWS, write_long_ago, write_trace
 from stepscope.api.app import create_app
 from stepscope.api.trends import TraceTrend, TrendPoint, Trends, points
-from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 from stepscope.comparison.trends import FIGURES, Trend, trend
 from stepscope.readers.pool import InProcessReader
 
@@ -54,7 +54,7 @@ def turns() -> InTurn:
 @pytest.fixture
 def client(log: Path, turns: InTurn) -> flask.testing.FlaskClient:
     catalog = Catalog(
-        [LogDirectory(path=str(log))], settings=Settings(), executor=turns, reader=InProcessReader()
+        [LogDirectory(path=str(log))], CatalogOptions(executor=turns, reader=InProcessReader())
     )
     catalog.scan()
     catalog.start_reading()

@@ -8,6 +8,7 @@ from stepscope.api.prefetch import prepare
 from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.options import CatalogOptions
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings
@@ -27,12 +28,14 @@ def catalog_for(
     """Return the catalog of some log directories; summaries are read on the cluster, if any."""
     return Catalog(
         directories,
-        settings=settings,
-        prepare=prepare,
-        advice=advice,
-        store=partial(_store, settings, advice),
-        summary_reader=cluster,
-        summary_jobs=CLUSTER_JOBS,
+        CatalogOptions(
+            settings=settings,
+            prepare=prepare,
+            advice=advice,
+            store=partial(_store, settings, advice),
+            summary_reader=cluster,
+            summary_jobs=CLUSTER_JOBS,
+        ),
     )
 
 

@@ -1,43 +1,46 @@
-"""What is known of every file: by its id, by its run, and in the order in which they are read."""
+"""The trace files with their states, by id and by run, and the order in which they are read."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from threading import RLock
 from time import monotonic
 
 from stepscope.base.errors import UnknownNameError
-from stepscope.catalog.file_state import Entry, Queued, State
+from stepscope.catalog import write_detection
+from stepscope.catalog.file_state import Entry, Growing, Queued, Reading, State
+from stepscope.catalog.log_directories import StampedFile
+from stepscope.storage import FileStamp
 
 
 class FileIndex:
-    """A value a file, replaced as a whole; who uses it from several threads holds a lock."""
+    """One `Entry` per file, replaced as a whole; threads hold `lock` around every use."""
 
     def __init__(self) -> None:
+        self.lock = RLock()
         self._entries: dict[str, Entry] = {}
         self._runs: dict[str, tuple[str, ...]] = {}
         self._counts: Counter[type[State]] = Counter()
-        self._asked_for: dict[str, float] = {}
-        self._held: set[str] = set()
-        self._line: list[str] | None = None
-        """Those that wait, the most eager last; None where that has to be found out anew."""
+        self._requested_at: dict[str, float] = {}
+        self._on_hold: set[str] = set()
+        self._order: list[str] | None = None
+        """Ids of queued files, the next one last; None where it must be computed again."""
         self.version = 0
-        """Another number whenever anything has changed."""
-
-    def __contains__(self, identity: str) -> bool:
-        return identity in self._entries
+        """Changes with every change of the index."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
-        """Go through what is known, by run, worker and time."""
+        """Iterate by run, worker and time."""
         return iter(self._entries.values())
 
     def get(self, identity: str) -> Entry | None:
-        """Return what is known of a file; None where there is no such file."""
+        """Return a file's entry; None for an unknown id."""
         return self._entries.get(identity)
 
-    def of(self, identity: str) -> Entry:
-        """Return what is known of a file.
+    def entry(self, identity: str) -> Entry:
+        """Return a file's entry.
 
         Raises:
             UnknownNameError: no file has that id.
@@ -48,8 +51,8 @@ class FileIndex:
             raise UnknownNameError(msg)
         return entry
 
-    def of_run(self, identity: str) -> tuple[Entry, ...]:
-        """Return what is known of a run's files.
+    def run(self, identity: str) -> tuple[Entry, ...]:
+        """Return the entries of a run's files.
 
         Raises:
             UnknownNameError: no run has that id.
@@ -57,91 +60,138 @@ class FileIndex:
         if identity not in self._runs:
             msg = f"no run has the id {identity!r}: it may have been moved or deleted"
             raise UnknownNameError(msg)
-        return tuple(self._entries[each] for each in self._runs[identity])
+        return tuple(self._entries[file] for file in self._runs[identity])
 
     def first_of_run(self, identity: str) -> str:
-        """Return the id of a run's first file: the one that a visitor sees first."""
+        """Return the id of a run's first file, which the page opens first."""
         return self._runs[identity][0]
 
-    def count_of_run(self, identity: str) -> int:
-        """Return how many files a run has."""
+    def run_size(self, identity: str) -> int:
+        """Return the number of files of a run."""
         return len(self._runs.get(identity, ()))
 
     def count(self, *kinds: type[State]) -> int:
-        """Return how many files are in one of these states."""
+        """Return the number of files in one of these states."""
         return sum(self._counts[kind] for kind in kinds)
 
-    def replace_all(self, entries: Mapping[str, Entry]) -> None:
-        """Know these from here on, in their order, and no others."""
-        runs: dict[str, list[str]] = {}
-        for identity, entry in entries.items():
-            runs.setdefault(entry.file.run_id, []).append(identity)
-        self._runs = {run: tuple(own) for run, own in runs.items()}
-        self._entries = dict(entries)
-        self._counts = Counter(type(entry.state) for entry in entries.values())
-        self._held &= entries.keys()
-        self._changed(is_line=True)
-
     def put(self, entry: Entry) -> None:
-        """Replace what is known of a file."""
+        """Replace a file's entry."""
         before = self._entries[entry.file.id]
         self._entries[entry.file.id] = entry
         self._counts[type(before.state)] -= 1
         self._counts[type(entry.state)] += 1
-        self._changed(is_line=isinstance(entry.state, Queued) and before.state != entry.state)
+        self._changed(is_order=isinstance(entry.state, Queued) and before.state != entry.state)
 
-    def ask_for(self, *identities: str) -> None:
-        """Note that files or runs are asked for now: they go before all others."""
+    def adopt(self, files: Sequence[StampedFile]) -> list[Entry]:
+        """Make these the files of the index, in their order; return new and changed ones."""
         now = monotonic()
-        self._asked_for.update(dict.fromkeys(identities, now))
+        entries: dict[str, Entry] = {}
+        fresh: list[Entry] = []
+        for file, stamp in files:
+            entry = self._entries.get(file.id)
+            if entry is None or _is_stale(entry, stamp):
+                entry = _listed((file, stamp), entry, now)
+                fresh.append(entry)
+            elif entry.file != file:
+                entry = replace(entry, file=file)
+            entries[file.id] = entry
+        if fresh or list(entries) != list(self._entries):
+            self._replace_all(entries)
+        return fresh
+
+    def _replace_all(self, entries: Mapping[str, Entry]) -> None:
+        runs: dict[str, list[str]] = {}
+        for identity, entry in entries.items():
+            runs.setdefault(entry.file.run_id, []).append(identity)
+        self._runs = {run: tuple(files) for run, files in runs.items()}
+        self._entries = dict(entries)
+        self._counts = Counter(type(entry.state) for entry in entries.values())
+        self._on_hold &= entries.keys()
+        self._changed(is_order=True)
+
+    def growing(self) -> list[Entry]:
+        """Return the files that are still being written."""
+        if not self._counts[Growing]:
+            return []
+        return [entry for entry in self if isinstance(entry.state, Growing)]
+
+    def has_settled(self, entry: Entry, stamp: FileStamp) -> bool:
+        """Return whether a growing file can be read; note its stamp if it changed."""
+        now = monotonic()
+        if self._entries.get(entry.file.id) is not entry:
+            return False
+        if stamp != entry.stamp:
+            due_at = now + write_detection.waits_s(stamp, now, entry.cut_off_count)
+            self.put(replace(entry, stamp=stamp, seen_at=now, state=Growing(due_at=due_at)))
+            return False
+        return isinstance(entry.state, Growing) and entry.state.due_at <= now
+
+    def request(self, *identities: str) -> None:
+        """Give files or runs precedence over all others."""
+        self._requested_at.update(dict.fromkeys(identities, monotonic()))
         if self._counts[Queued]:
-            self._changed(is_line=True)
+            self._changed(is_order=True)
 
-    def was_asked_for(self, identity: str) -> bool:
-        """Tell whether somebody wanted to see a file or run."""
-        return identity in self._asked_for
+    def is_requested(self, identity: str) -> bool:
+        """Return whether the user opened a file or run."""
+        return identity in self._requested_at
 
-    def last_asked_for(self, entry: Entry) -> tuple[float, float]:
-        """Return when its run was asked for, and when it was itself."""
-        asked_for = self._asked_for.get
-        return asked_for(entry.file.run_id, 0.0), asked_for(entry.file.id, 0.0)
+    def requested_at(self, entry: Entry) -> tuple[float, float]:
+        """Return the times of the last request for a file's run and for the file."""
+        time_of = self._requested_at.get
+        return time_of(entry.file.run_id, 0.0), time_of(entry.file.id, 0.0)
 
-    def hold(self, identities: Iterable[str]) -> None:
-        """Let nobody take these: it is being found out whether they need to be read."""
-        self._held.update(identities)
+    def hold(self, entries: Iterable[Entry]) -> None:
+        """Exclude files from reading while their summaries are looked up."""
+        self._on_hold.update(entry.file.id for entry in entries)
 
-    def release(self, identities: Iterable[str]) -> None:
-        """Let them be taken."""
-        self._held.difference_update(identities)
-        self._line = None
+    def release(self, entries: Iterable[Entry]) -> None:
+        """End `hold`."""
+        self._on_hold.difference_update(entry.file.id for entry in entries)
+        self._order = None
 
-    def waiting(self) -> list[Entry]:
-        """Return what waits: what was asked for first, then what was recorded last."""
-        return [self._entries[each] for each in reversed(self._line_now()) if self._waits(each)]
+    def queued(self) -> list[Entry]:
+        """Return the queued files in reading order: last requested, then last recorded."""
+        return [self._entries[file] for file in reversed(self._read_order()) if self._waits(file)]
 
-    def next_waiting(self, suits: Callable[[Entry], bool]) -> Entry | None:
-        """Return the most eager of those that wait and suit."""
-        line = self._line_now()
-        while line and not self._waits(line[-1]):
-            line.pop()
-        own = (self._entries[each] for each in reversed(line) if self._waits(each))
-        return next((each for each in own if each.file.id not in self._held and suits(each)), None)
+    def next_queued(self, accepts: Callable[[Entry], bool]) -> Entry | None:
+        """Return the first queued file that is not on hold and is accepted."""
+        order = self._read_order()
+        while order and not self._waits(order[-1]):
+            order.pop()
+        ready = (file for file in reversed(order) if file not in self._on_hold)
+        entries = (self._entries[file] for file in ready if self._waits(file))
+        return next(filter(accepts, entries), None)
 
     def _waits(self, identity: str) -> bool:
         entry = self._entries.get(identity)
         return entry is not None and isinstance(entry.state, Queued)
 
-    def _line_now(self) -> list[str]:
-        if self._line is None:
-            waiting = [entry for entry in self if isinstance(entry.state, Queued)]
-            waiting.sort(key=self._eagerness, reverse=True)  # keeps the order of equals
-            self._line = [entry.file.id for entry in reversed(waiting)]
-        return self._line
+    def _read_order(self) -> list[str]:
+        if self._order is None:
+            queued = [entry for entry in self if isinstance(entry.state, Queued)]
+            queued.sort(key=self._precedence, reverse=True)  # keeps the order of equals
+            self._order = [entry.file.id for entry in reversed(queued)]
+        return self._order
 
-    def _eagerness(self, entry: Entry) -> tuple[tuple[float, float], int]:
-        return self.last_asked_for(entry), entry.file.recorded_ns
+    def _precedence(self, entry: Entry) -> tuple[tuple[float, float], int]:
+        return self.requested_at(entry), entry.file.recorded_ns
 
-    def _changed(self, *, is_line: bool) -> None:
+    def _changed(self, *, is_order: bool) -> None:
         self.version += 1
-        if is_line:
-            self._line = None
+        if is_order:
+            self._order = None
+
+
+def _listed(listed: StampedFile, before: Entry | None, now: float) -> Entry:
+    """Return the entry of a new or changed file."""
+    file, stamp = listed
+    count = before.cut_off_count if before is not None else 0
+    left_s = write_detection.waits_s(stamp, now, count)
+    state = Growing(due_at=now + left_s) if left_s else Queued()
+    return Entry(file=file, stamp=stamp, state=state, seen_at=now, cut_off_count=count)
+
+
+def _is_stale(entry: Entry, stamp: FileStamp) -> bool:
+    """Return whether to read a file again; one that changes while it is read waits for its end."""
+    return entry.stamp != stamp and not isinstance(entry.state, Reading)

@@ -1,14 +1,12 @@
-"""Reads one file for the catalog: what is known of it afterwards."""
+"""Reading of one file for the catalog: its entry before and after."""
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from stepscope import storage
-from stepscope.base.config import CacheSettings
 from stepscope.base.errors import UnreadableError, as_unreadable, in_one_line
 from stepscope.base.urls import redacted
 from stepscope.catalog import write_detection
@@ -25,6 +23,7 @@ from stepscope.catalog.file_state import (
     facts_of,
 )
 from stepscope.catalog.log_directories import as_problem
+from stepscope.catalog.options import CatalogOptions
 from stepscope.readers.eta import Clock, EtaEstimator
 from stepscope.readers.pool import Reader
 from stepscope.readers.requests import (
@@ -37,53 +36,45 @@ from stepscope.readers.requests import (
 )
 from stepscope.readers.tasks import analyse, summarise
 
-if TYPE_CHECKING:
-    from stepscope.advice import AdviceSettings
-    from stepscope.summaries.summary import Summary
-
 log = logging.getLogger(__name__)
-TellEntry = Callable[[Entry], None]
-"""Told how far a file's reading is."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class ReadingTask:
     """One file that is being read."""
 
     entry: Entry
     stop: Stop
-    is_whole: bool
-    """Whether its events are wanted, and not its summary alone."""
+    needs_events: bool
+    """Whether its events are needed, and not its summary alone."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileReading:
-    """How files are read."""
+class FileReader:
+    """Reads files, and measures how long that takes."""
 
-    reader: Reader
-    summary_reader: Reader
-    """For files whose summary alone is wanted."""
-    prepare: "Callable[..., Summary] | None"
-    advice: "AdviceSettings | None"
-    cache: CacheSettings
-    pace: EtaEstimator = field(default_factory=EtaEstimator)
+    def __init__(self, reader: Reader, options: CatalogOptions) -> None:
+        self._reader = reader
+        self._options = options
+        self.eta = EtaEstimator()
 
-    def read(self, task: Task, tell: TellEntry) -> Entry:
-        """Return what is known of a file after it was read; whatever is wrong with it, too."""
-        return _unless_growing(self._read(task, tell))
+    def read(self, task: ReadingTask, on_progress: Callable[[Entry], None]) -> Entry:
+        """Return a file's entry after its reading, whatever its outcome."""
+        return _unless_growing(self._read(task, on_progress))
 
-    def _read(self, task: Task, tell: TellEntry) -> Entry:
+    def _read(self, task: ReadingTask, on_progress: Callable[[Entry], None]) -> Entry:
         entry = task.entry
         clock = Clock(began=monotonic())
 
-        def told(now: ReadProgress) -> None:
+        def report(progress: ReadProgress) -> None:
             nonlocal clock
-            clock = clock.at(now.phase, monotonic())
-            tell(replace(entry, state=Reading(progress=now, clock=clock)))
+            clock = clock.at(progress.phase, monotonic())
+            on_progress(replace(entry, state=Reading(progress=progress, clock=clock)))
 
-        reader = self.reader if task.is_whole else self.summary_reader
+        reader = self._reader
+        if not task.needs_events and self._options.summary_reader is not None:
+            reader = self._options.summary_reader
         try:
-            answer = reader.read(self._order(task), told, task.stop)
+            result = reader.read(self._request(task), report, task.stop)
         except CancelledError:
             return replace(entry, state=Cancelled())
         except Exception as error:  # one file must not end the reading of the others
@@ -92,32 +83,32 @@ class FileReading:
                 log.warning("reading %s failed: %s", redacted(path), in_one_line(error, path))
             problem = as_problem(as_unreadable(entry.file.path, error))
             return replace(entry, state=Unreadable(problem=problem))
-        self.pace.finished(clock, monotonic())
-        state, facts = _said(answer)
+        self.eta.finished(clock, monotonic())
+        state, facts = _state_and_facts(result)
         return replace(entry, state=state, facts=facts)
 
-    def _order(self, task: Task) -> ReadRequest:
+    def _request(self, task: ReadingTask) -> ReadRequest:
         entry = task.entry
         return ReadRequest(
             file=entry.file,
             stamp=entry.stamp,
-            steps=self._steps(entry.file.run, is_whole=task.is_whole),
-            returns_trace=task.is_whole,
-            cache=self.cache,
+            steps=self._steps(entry.file.run, needs_events=task.needs_events),
+            returns_trace=task.needs_events,
+            cache=self._options.settings.cache,
         )
 
-    def _steps(self, run: str, *, is_whole: bool) -> tuple[Step, ...]:
-        """Return what is worked out of a run's recordings when they are read."""
-        if self.prepare is None:
+    def _steps(self, run: str, *, needs_events: bool) -> tuple[Step, ...]:
+        options = self._options
+        if options.prepare is None:
             return ()
-        task = self.prepare if is_whole else summarise
-        if self.advice is not None:
-            task = partial(task, settings=self.advice.for_run(run))
-        return (("analysing", analyse), ("advising", task))
+        prepare = options.prepare if needs_events else summarise
+        if options.advice is not None:
+            prepare = partial(prepare, settings=options.advice.for_run(run))
+        return (("analysing", analyse), ("advising", prepare))
 
 
 def _unless_growing(entry: Entry) -> Entry:
-    """Return what is known of a file, or that it is still written, where its end is missing."""
+    """Return an entry as it is, or as growing where the file was read while being written."""
     is_cut_off = _is_cut_off(entry)
     if not is_cut_off and not isinstance(entry.state, Unreadable):
         return entry
@@ -138,7 +129,7 @@ def _unless_growing(entry: Entry) -> Entry:
 
 
 def _is_cut_off(entry: Entry) -> bool:
-    """Tell whether a file that was read ends in the middle; an empty one does."""
+    """Return whether a file lacks its end; an empty one does."""
     # Imported here because it brings pandas, which TensorBoard's start should not wait for.
     from stepscope.ingest.reader import EMPTY, ENDS_AT_ONCE
     from stepscope.model.trace import TRUNCATIONS
@@ -153,14 +144,14 @@ def _is_cut_off(entry: Entry) -> bool:
     return advice is not None and any(item.kind in TRUNCATIONS for item in advice.worker.health)
 
 
-def _said(answer: ReadResult) -> tuple[State, Facts]:
-    trace = answer.trace
+def _state_and_facts(result: ReadResult) -> tuple[State, Facts]:
+    trace = result.trace
     if trace is None:
-        return Summarised(), facts_of(answer.prepared)
+        return Summarised(), facts_of(result.prepared)
     facts = Facts(
         rank=trace.rank,
         is_synthetic=trace.is_synthetic,
         events=len(trace),
-        summary=answer.prepared,
+        summary=result.prepared,
     )
     return Ready(trace=trace), facts

@@ -1,4 +1,4 @@
-"""What is known of one file: a single value, replaced as a whole when more is known."""
+"""State of one trace file: a single value, replaced as a whole on every change."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Queued:
-    """Found, not read yet."""
+    """Listed, not read yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Growing:
-    """Somebody still writes it; it is read when it has not changed for a while."""
+    """Still being written by the profiler; it is read once it stops changing."""
 
     due_at: float = field(default=0.0, compare=False)
-    """When it is read, unless it changes until then; by `monotonic`."""
+    """Time of reading, unless the file changes before; by `monotonic`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,24 +38,24 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """Read."""
+    """Read, with its events in memory."""
 
     trace: "Trace"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summarised:
-    """Its summary is there, its events are not: they are read when they are asked for."""
+    """Read, without its events in memory: they are read again on request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cancelled:
-    """The user has ended its reading; it is read when that is asked for."""
+    """Reading was cancelled by the user; it is read on request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unreadable:
-    """Cannot be used, and why."""
+    """Cannot be read."""
 
     problem: Problem
 
@@ -65,36 +65,35 @@ State = Queued | Growing | Reading | Ready | Summarised | Cancelled | Unreadable
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is remembered of a file once read, whether its trace is kept or not."""
+    """Results of reading a file, which stay when its events are released."""
 
     rank: int | None
     is_synthetic: bool
     events: int
     summary: "Summary | None" = None
-    """What it says for its run: small beside the trace; None where nothing was worked out."""
 
     @property
     def advice(self) -> "TraceAdvice | None":
-        """What was said of it."""
+        """Advice on this file alone."""
         return self.summary.advice if self.summary is not None else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One file and what is known of it."""
+    """One trace file with its state."""
 
     file: TraceFile
     stamp: FileStamp
     state: State
     facts: Facts | None = None
     seen_at: float = field(default=0.0, compare=False)
-    """When it was first seen to be as its stamp says; by `monotonic`."""
+    """Time at which `stamp` was first seen; by `monotonic`."""
     cut_off_count: int = 0
-    """How often it was read while somebody still wrote it."""
+    """Number of readings that met the file while it was being written."""
 
 
 def facts_of(summary: "Summary") -> Facts:
-    """Return what a summary says of its file."""
+    """Return the facts that a summary holds."""
     worker = summary.advice.worker
     return Facts(
         rank=worker.rank,

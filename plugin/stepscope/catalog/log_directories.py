@@ -1,4 +1,4 @@
-"""The folders that traces are looked for in, and what is wrong with those that have none."""
+"""Log directories, and the problems of those without traces."""
 
 import logging
 from collections.abc import Iterable
@@ -13,44 +13,43 @@ from stepscope.storage.discover import TraceFile
 
 log = logging.getLogger(__name__)
 
+StampedFile = tuple[TraceFile, FileStamp]
+
 
 @dataclass(frozen=True, kw_only=True)
 class LogDirectory:
-    """A folder to look through; `name` goes before its runs' names."""
+    """A folder to scan for traces; `name` is the prefix of its runs' names."""
 
     path: str
     name: str = ""
 
 
 def as_problem(error: UnreadableError) -> Problem:
-    """Return an error as it is shown beside what can be used."""
+    """Return an error as the API reports it."""
     return Problem(path=error.path, message=error.message, remedy=error.remedy)
 
 
-def stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
-    """Return files with their sizes and times of change, without those that have gone."""
-    found = []
+def stamped(files: Iterable[TraceFile]) -> list[StampedFile]:
+    """Return the files that still exist, with their stamps."""
+    existing = []
     for file in files:
         try:
-            found.append((file, file.listed or storage.stamp(file.path)))
-        except (OSError, UnreadableError):  # it has gone since it was listed, or is a dead link
-            log.info("%s cannot be looked at", redacted(file.path))
-    return found
+            existing.append((file, file.listed or storage.stamp(file.path)))
+        except (OSError, UnreadableError):  # deleted since it was listed, or a dead link
+            log.info("%s cannot be opened", redacted(file.path))
+    return existing
 
 
 def why_empty(path: str) -> list[Problem]:
-    """Return what is wrong with a folder in which nothing was found; nothing if it is one."""
+    """Return the problem of a path without files; nothing for an empty folder."""
     if storage.is_folder(path):
         return []
-    if _is_there(path):
-        message, remedy = "This is a file, not a folder.", "Give the folder that holds it."
-    else:
-        message, remedy = "There is no such folder.", "Check the path; it is looked for again."
-    return [Problem(path=redacted(path), message=message, remedy=remedy)]
-
-
-def _is_there(path: str) -> bool:
     try:
-        return storage.exists(path)
+        is_file = storage.exists(path)
     except OSError:
-        return False
+        is_file = False
+    if is_file:
+        message, remedy = "This is a file, not a folder.", "Give the folder that contains it."
+    else:
+        message, remedy = "There is no such folder.", "Check the path; it is scanned again."
+    return [Problem(path=redacted(path), message=message, remedy=remedy)]

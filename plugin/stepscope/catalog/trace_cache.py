@@ -1,33 +1,33 @@
-"""The recordings that are kept: how much memory they take, and what is let go of first."""
+"""Traces in memory: their sizes, and the eviction of those requested least recently."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stepscope.base import urls
+from stepscope.catalog.file_index import FileIndex
+from stepscope.catalog.file_state import Ready, Summarised
+from stepscope.catalog.log_directories import StampedFile
 from stepscope.readers import memory_estimate
-from stepscope.storage import FileStamp
-from stepscope.storage.discover import TraceFile
+from stepscope.readers.memory_budget import MemoryBudget
 
 if TYPE_CHECKING:
     from stepscope.model.trace import Trace
 
 RETAINED_FRACTION = 0.5
-"""Of the memory that may be used, what recordings take that nobody looks at just now."""
+"""Fraction of the memory budget for traces that no request uses at the moment."""
 FEW_FILES = 8
-"""A run of more is read for what its recordings say for it; their events wait until asked for."""
+"""Runs of more files are read for their summaries; events are read on request."""
 
 
-def all_fit(files: Sequence[tuple[TraceFile, FileStamp]], bound_bytes: int) -> bool:
-    """Tell whether the events of all these files fit, by the files' sizes."""
+def all_fit(files: Sequence[StampedFile], bound_bytes: int) -> bool:
+    """Return whether the events of all these files fit, by the files' sizes."""
     return sum(_columns_bytes(file.path, stamp.size_bytes) for file, stamp in files) <= bound_bytes
 
 
 def _columns_bytes(path: str, size_bytes: int) -> int:
-    is_packed = urls.name(path).endswith(".gz")
-    return int(
-        size_bytes * (memory_estimate.GZIP_RATIO if is_packed else 1) * memory_estimate.LEAST_SHARE
-    )
+    ratio = memory_estimate.GZIP_RATIO if urls.name(path).endswith(".gz") else 1
+    return int(size_bytes * ratio * memory_estimate.LEAST_SHARE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,62 +35,86 @@ class _Size:
     columns_bytes: int
     results_bytes: int
     results_count: int
-    """What had been computed when it was measured; nothing of it ever changes."""
-
-    @property
-    def all_bytes(self) -> int:
-        return self.columns_bytes + self.results_bytes
+    """Number of results at the time of measuring; results never change."""
 
 
 class TraceCache:
-    """Measures recordings, each again only when more was computed of it."""
+    """Evicts traces of a file index down to a bound; the last requested one always stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: FileIndex, memory_bytes: int) -> None:
+        self._files = files
         self._sizes: dict[tuple[str, int], _Size] = {}
+        self._reserved_bytes = 0
+        self.bound_bytes = int(memory_bytes * RETAINED_FRACTION)
+        self.budget = MemoryBudget(memory_bytes, self.release)
 
-    def bytes_of(self, traces: Sequence["Trace"]) -> int:
-        """Return how much memory some recordings take."""
-        self._sizes = {_key(trace): self._size(trace) for trace in traces}
-        return sum(size.all_bytes for size in self._sizes.values())
+    def release(self, missing_bytes: int) -> None:
+        """Evict traces until a file that lacks so many bytes can be read."""
+        with self._files.lock:
+            traces_bytes = self.budget.retained_bytes - self._reserved_bytes
+            self.shrink(traces_bytes - missing_bytes)
 
-    def beyond(self, traces: Sequence["Trace"], bound_bytes: int) -> tuple[list["Trace"], int]:
-        """Let go of what was computed; return the recordings that must go, too, and what is left.
+    def reserve(self, bytes_: int) -> None:
+        """Set the memory that API caches take from the budget."""
+        with self._files.lock:
+            traces_bytes = self.budget.retained_bytes - self._reserved_bytes
+            self.budget.set_retained(traces_bytes + bytes_)
+            self._reserved_bytes = bytes_
 
-        The recordings come with those first that are wanted least; the last one stays as it is.
+    def shrink(self, bound_bytes: int | None = None) -> None:
+        """Evict results, then whole traces, until the rest fits in the bound.
+
+        Traces of runs requested least recently go first; in the last requested run its traces do.
         """
-        total = self.bytes_of(traces)
-        gone: list[Trace] = []
+        with self._files.lock:
+            ready = [entry for entry in self._files if isinstance(entry.state, Ready)]
+            ready.reverse()  # of traces that were never requested, the last listed goes first
+            ready.sort(key=self._files.requested_at)
+            traces = [entry.state.trace for entry in ready if isinstance(entry.state, Ready)]
+            bound_bytes = self.bound_bytes if bound_bytes is None else bound_bytes
+            evicted, left_bytes = self._evict(traces, bound_bytes)
+            for trace in evicted:
+                self._files.put(replace(self._files.entry(trace.id), state=Summarised()))
+            self.budget.set_retained(left_bytes + self._reserved_bytes)
+
+    def _evict(self, traces: Sequence["Trace"], bound_bytes: int) -> tuple[list["Trace"], int]:
+        """Clear results; return the traces that must go as well, and the bytes left."""
+        self._sizes = {_key(trace): self._size(trace) for trace in traces}
+        total = sum(size.columns_bytes + size.results_bytes for size in self._sizes.values())
+        evicted: list[Trace] = []
         for trace in traces[:-1]:
             if total <= bound_bytes:
-                return gone, total
+                return evicted, total
             total -= self._sizes[_key(trace)].results_bytes
-            _forget_results(trace)
+            _clear_results(trace)
         for trace in traces[:-1]:
             if total <= bound_bytes:
                 break
             total -= self._sizes.pop(_key(trace)).columns_bytes
-            gone.append(trace)
-        return gone, total
+            evicted.append(trace)
+        return evicted, total
 
     def _size(self, trace: "Trace") -> _Size:
         # Imported here because it brings pandas, which TensorBoard's start should not wait for.
         from stepscope.analyses.core.trace_slice import cached_slices
         from stepscope.readers import memory_size
 
-        known = self._sizes.get(_key(trace))
-        parts = cached_slices(trace)
-        count = len(trace.results) + sum(1 + len(part.results) for part in parts)
-        if known is not None and known.results_count == count:
-            return known
-        of_parts = sum(part.source.kinds.nbytes + memory_size.results_bytes(part) for part in parts)
+        before = self._sizes.get(_key(trace))
+        slices = cached_slices(trace)
+        count = len(trace.results) + sum(1 + len(part.results) for part in slices)
+        if before is not None and before.results_count == count:
+            return before
+        slices_bytes = sum(
+            part.source.kinds.nbytes + memory_size.results_bytes(part) for part in slices
+        )
         return _Size(
-            columns_bytes=known.columns_bytes if known else memory_size.columns_bytes(trace),
-            results_bytes=of_parts + (memory_size.results_bytes(trace) if trace.results else 0),
+            columns_bytes=before.columns_bytes if before else memory_size.columns_bytes(trace),
+            results_bytes=slices_bytes + (memory_size.results_bytes(trace) if trace.results else 0),
             results_count=count,
         )
 
 
-def _forget_results(trace: "Trace") -> None:
+def _clear_results(trace: "Trace") -> None:
     from stepscope.analyses.core.trace_slice import drop_slices
 
     trace.results.clear()
@@ -98,5 +122,5 @@ def _forget_results(trace: "Trace") -> None:
 
 
 def _key(trace: "Trace") -> tuple[str, int]:
-    """Tell a file's recording from the one that is there when it was read again."""
+    """Distinguish a trace from the one that was read of the same file before."""
     return trace.id, id(trace)

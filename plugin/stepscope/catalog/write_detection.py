@@ -1,10 +1,9 @@
-"""Which files somebody still writes, told by signs that cost next to nothing.
+"""Detection of trace files that are still being written, by signs that cost almost nothing.
 
-Remote storage that names the states of its objects (S3, Google, Azure) shows an object only when
-it is whole. Elsewhere a file may be seen while it is written: profilers write some tenths of a
-second to some minutes. A small file is read at once, as that costs nothing; a large one that
-changed a moment ago is read when it has not changed for a moment. And a file whose end is missing
-when it is read, and that changed lately, is not damaged: it is read again when it has settled.
+S3, Google and Azure storage lists complete objects only. Elsewhere a file may be seen while the
+profiler writes it, which takes from some tenths of a second to minutes. A small file is read at
+once, since reading it again is cheap; a large, recently changed one once it has settled. A recently
+changed file without an end is not reported as damaged but read again later.
 """
 
 import math
@@ -14,25 +13,25 @@ from stepscope.catalog.file_state import Entry
 from stepscope.storage import FileStamp
 
 SETTLED_SECONDS = 2.0
-"""A file that has not changed for so long is taken to be written."""
+"""Time without a change after which a file counts as complete."""
 MOST_SETTLED_SECONDS = 30.0
-"""The same for one that turned out to grow, again and again: NFS shows what is written in jumps."""
+"""The same for a file that grew again and again: NFS shows writes in jumps."""
 MOST_DOUBLINGS = 8
-"""Of the one to the other: no number is too large for a float."""
+"""Limit of the steps from the one to the other, so that no float overflows."""
 GIVEN_UP_SECONDS = 15.0
-"""After so long without a change, a file whose end is missing is cut off."""
+"""Time without a change after which a file without an end counts as cut off."""
 QUICK_BYTES = 4 * 2**20
-"""A file up to that size is read at once: to read it again costs nothing."""
+"""Size up to which a file is read at once."""
 
 
 def age_s(stamp: FileStamp, seen_at: float) -> float:
-    """Return for how long a file has been as it is; where clocks differ, since it was seen."""
-    of_change = (time.time_ns() - stamp.modified_ns) / 1e9
-    return max(of_change, time.monotonic() - seen_at)
+    """Return the seconds since a file last changed; where clocks differ, since it was seen."""
+    since_change = (time.time_ns() - stamp.modified_ns) / 1e9
+    return max(since_change, time.monotonic() - seen_at)
 
 
 def waits_s(stamp: FileStamp, seen_at: float, cut_off_count: int = 0) -> float:
-    """Return for how long to leave a file alone before it is read; 0: it is read now."""
+    """Return the seconds to wait before reading a file; 0: read it now."""
     if stamp.tag or (stamp.size_bytes <= QUICK_BYTES and not cut_off_count):
         return 0.0
     doublings = min(cut_off_count, MOST_DOUBLINGS)
@@ -41,9 +40,9 @@ def waits_s(stamp: FileStamp, seen_at: float, cut_off_count: int = 0) -> float:
 
 
 def still_s(entry: Entry, now: FileStamp, *, is_cut_off: bool) -> float:
-    """Return for how long to leave a file alone that was read; 0: what was read of it holds.
+    """Return the seconds to wait before reading a file again; 0: the last reading is valid.
 
-    `now` is its stamp after the reading.
+    `now` is its stamp after that reading.
     """
     if entry.stamp.tag:
         return 0.0

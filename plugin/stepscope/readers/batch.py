@@ -1,11 +1,11 @@
-"""Many files for one who waits for all of them: the command line, a script."""
+"""Reading of many files at once, and the threads for it."""
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 
 from stepscope.base.errors import UnreadableError, as_unreadable
-from stepscope.readers.daemon_threads import DaemonThreads
 from stepscope.readers.pool import Reader
 from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
 
@@ -14,6 +14,27 @@ ProgressMonitor = Callable[[ReadRequest], AbstractContextManager[OnProgress]]
 """Entered when the reading of a file begins, told how far that is, and left when it is over."""
 OnResult = Callable[[ReadResult], ReadResult]
 """Given an answer as soon as it is there, on any thread; what it returns goes in its place."""
+
+
+class DaemonThreads:
+    """Runs jobs on threads that never keep the process alive: Ctrl-C ends it at once.
+
+    `concurrent.futures` would finish every queued file first.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        for number in range(count):
+            name = f"stepscope-reader-{number}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def submit(self, job: Callable[[], None], /) -> None:
+        """Run the job on the next free thread."""
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        while True:
+            self._jobs.get()()
 
 
 def no_monitor(_: ReadRequest) -> AbstractContextManager[OnProgress]:

@@ -1,0 +1,177 @@
+"""Queue of files to read: schedules and performs their reading in the background, each once."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+
+from stepscope.catalog.file_index import FileIndex
+from stepscope.catalog.file_reading import FileReader, ReadingTask
+from stepscope.catalog.file_state import Entry, Queued, Reading, Summarised, facts_of
+from stepscope.catalog.log_directories import StampedFile
+from stepscope.catalog.options import CatalogOptions, Executor
+from stepscope.catalog.summary_cache import SummaryCache
+from stepscope.catalog.trace_cache import FEW_FILES, TraceCache, all_fit
+from stepscope.readers.batch import DaemonThreads
+from stepscope.readers.eta import Clock
+from stepscope.readers.pool import ReaderPool
+from stepscope.readers.requests import ReadProgress, Stop
+
+
+class ReadQueue:
+    """Reads the queued files of an index; any number of threads may use it."""
+
+    def __init__(self, files: FileIndex, traces: TraceCache, options: CatalogOptions) -> None:
+        self._files = files
+        self._traces = traces
+        self._options = options
+        self._executor: Executor = options.executor or DaemonThreads(options.settings.jobs)
+        self._has_cluster = options.summary_reader is not None
+        self._summary_executor = (
+            DaemonThreads(options.summary_jobs) if self._has_cluster else self._executor
+        )
+        self._reader = FileReader(options.reader or ReaderPool(traces.budget), options)
+        self._stops: dict[str, Stop] = {}
+        self._is_started = False
+        self.eta = self._reader.eta
+        self.summaries = SummaryCache(options.store, files.run_size)
+
+    def start(self) -> None:
+        """Read the queued files, and from now on new ones."""
+        with self._files.lock:
+            if self._is_started:
+                return
+            self._is_started = True
+            queued = self._files.queued()
+            self._files.hold(queued)
+        self._begin(queued)
+
+    def adopt(self, files: Sequence[StampedFile]) -> None:
+        """Make these the files of the index; queue new ones, end the reading of removed ones."""
+        with self._files.lock:
+            fresh = self._files.adopt(files)
+            is_started = self._is_started
+            if is_started:
+                self._files.hold(fresh)
+            removed = [identity for identity in self._stops if self._files.get(identity) is None]
+        for identity in removed:
+            self.stop(identity)
+        if is_started:
+            self._begin(fresh)
+
+    def request(self, entry: Entry) -> None:
+        """Read a file's events before all other files, if they are not in memory."""
+        self._files.request(entry.file.run_id, entry.file.id)
+        self.start()
+        if isinstance(entry.state, Summarised):
+            self.enqueue(entry)
+        elif isinstance(entry.state, Queued) and self._has_cluster:
+            self._submit(entry)  # to be read here instead of on the cluster
+
+    def enqueue(self, entry: Entry) -> None:
+        """Queue a file."""
+        self._files.put(replace(entry, state=Queued()))
+        if self._is_started:
+            self._submit(entry)
+
+    def stop(self, identity: str) -> None:
+        """End the reading of a file, if it is being read; its later progress is ignored."""
+        with self._files.lock:
+            stop = self._stops.pop(identity, None)
+        if stop is not None:
+            stop.set()
+
+    def store_late(self) -> None:
+        """Store summaries of files that were read before their run had as many files as now."""
+        with self._files.lock:
+            entries = tuple(self._files) if self.summaries.is_open else ()
+        for entry in entries:
+            stored = self.summaries.stored(entry)
+            with self._files.lock:
+                if stored is not entry and self._files.get(entry.file.id) is entry:
+                    self._files.put(stored)
+
+    def _begin(self, entries: Sequence[Entry]) -> None:
+        """Submit files to be read; their summaries are looked up first."""
+        if entries and self.summaries.is_enabled:
+            self._executor.submit(lambda: self._find_summaries(entries))
+        else:
+            self._submit_all(entries)
+
+    def _find_summaries(self, entries: Sequence[Entry]) -> None:
+        summaries = self.summaries.find(entries)
+        with self._files.lock:
+            for entry in entries:
+                summary = summaries.get(entry.file.id)
+                if summary is None or self._files.get(entry.file.id) != entry:
+                    continue
+                state = Queued() if self._files.is_requested(entry.file.id) else Summarised()
+                self._files.put(replace(entry, state=state, facts=facts_of(summary)))
+        self._submit_all(entries)
+
+    def _submit_all(self, entries: Sequence[Entry]) -> None:
+        with self._files.lock:
+            self._files.release(entries)
+            now = [self._files.get(entry.file.id) for entry in entries]
+            queued = [entry for entry in now if entry and isinstance(entry.state, Queued)]
+        for entry in queued:
+            self._submit(entry)
+
+    def _submit(self, entry: Entry) -> None:
+        needs_events = not self._has_cluster or self._needs_events(entry)
+        executor = self._executor if needs_events else self._summary_executor
+        executor.submit(partial(self._read_next, needs_events=needs_events))
+
+    def _needs_events(self, entry: Entry) -> bool:
+        """Return whether a file's events are needed, and not its summary alone.
+
+        They are for files that the user opened; without a cluster also for the first file of a run,
+        and for all files of a small run.
+        """
+        if self._options.prepare is None or self._files.is_requested(entry.file.id):
+            return True
+        if self._has_cluster:
+            return False
+        run = entry.file.run_id
+        is_first = self._files.first_of_run(run) == entry.file.id
+        if is_first or self._files.run_size(run) > FEW_FILES:
+            return is_first
+        files = [(other.file, other.stamp) for other in self._files.run(run)]
+        return all_fit(files, self._traces.bound_bytes)
+
+    def _take_next(self, *, needs_events: bool) -> ReadingTask | None:
+        def is_for_this_executor(entry: Entry) -> bool:
+            return not self._has_cluster or self._needs_events(entry) == needs_events
+
+        with self._files.lock:
+            entry = self._files.next_queued(is_for_this_executor)
+            if entry is None:
+                return None
+            task = ReadingTask(entry=entry, stop=Stop(), needs_events=self._needs_events(entry))
+            progress = ReadProgress(phase="waiting", bytes_total=entry.stamp.size_bytes)
+            reading = Reading(progress=progress, clock=Clock(began=monotonic()))
+            self._files.put(replace(entry, state=reading))
+            self._stops[entry.file.id] = task.stop
+            return task
+
+    def _read_next(self, *, needs_events: bool) -> None:
+        task = self._take_next(needs_events=needs_events)
+        if task is None:
+            return
+        entry = self._reader.read(task, lambda entry: self._put(task, entry))
+        entry = self.summaries.stored(entry)
+        with self._files.lock:
+            self._put(task, entry)
+            if self._stops.get(entry.file.id) is task.stop:
+                del self._stops[entry.file.id]
+            self._traces.shrink()
+            is_idle = not self._files.count(Queued, Reading)
+        if is_idle:
+            self.summaries.flush()
+
+    def _put(self, task: ReadingTask, entry: Entry) -> None:
+        """Replace a file's entry, unless its reading was ended in the meantime."""
+        with self._files.lock:
+            now = self._files.get(entry.file.id)  # it may have been removed
+            if now is not None and self._stops.get(entry.file.id) is task.stop:
+                self._files.put(replace(entry, file=now.file))  # its run may have a new name
