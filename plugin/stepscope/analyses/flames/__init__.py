@@ -1,5 +1,6 @@
-"""Flame graphs: trees of calls merged by name, of any measure, and what can be asked of them.
+"""Flame graphs: trees of calls merged by name, with any measure, and the operations on them.
 
-`tree` is what they have in common; `calls`, `modules` and `memory` make them of a recording;
-`callers`, `drawn`, `functions` and `aligned` are questions, which know no recording.
+`flame_tree` is the common type; `call_flame_graphs`, `module_flame_graph` and `memory_flame_graph`
+make trees of a trace; `inverted_tree`, `pruning`, `function_totals` and `tree_diff` are operations
+on any tree.
 """

@@ -1,4 +1,4 @@
-"""The flame graphs of calls: the host's time by who spent it, the device's by what launched it."""
+"""Flame graphs of calls: the host's time by caller, the device's time by launching call."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ NOT_LAUNCHED = "launched by no recorded call"
 
 @computed
 def host_calls_tree(trace: Trace) -> FlameTree:
-    """Return the host's time: every call with its own."""
+    """Return the flame graph of the host's time."""
     flame = host_flame(trace)
     return FlameTree(
         parent=flame.paths.parent,
@@ -34,9 +34,9 @@ def host_calls_tree(trace: Trace) -> FlameTree:
 
 @computed
 def device_calls_tree(trace: Trace) -> FlameTree:
-    """Return the device's time: kernels, copies and memory sets below the calls they came from.
+    """Return the device's time: kernels, copies and memory sets below their launching calls.
 
-    What no recorded call launched stands at the top, below a node of its own.
+    Work without a recorded launch is at the top, below a node of its own.
     """
     host = host_calls_tree(trace)
     events = trace.device_events
@@ -50,7 +50,7 @@ def device_calls_tree(trace: Trace) -> FlameTree:
     parent -= 1
     lost = len(host)  # the node of what no recorded call launched
     parent[parent == NONE] = lost
-    own = sums(events["duration_ns"].to_numpy(), of_event, len(distinct))
+    self_values = sums(events["duration_ns"].to_numpy(), of_event, len(distinct))
     kinds = np.full(count + 1, CODES["kernel"], dtype=np.int8)
     kinds[-1] = CODES["rest"]
     return FlameTree(
@@ -58,7 +58,7 @@ def device_calls_tree(trace: Trace) -> FlameTree:
         name=np.concatenate((host.name, [len(host.names) + count], name + len(host.names))),
         names=(*host.names, *texts, "", NOT_LAUNCHED),
         kinds=np.concatenate((host.kinds, kinds)),
-        self_values=np.concatenate((np.zeros(lost + 1, dtype=np.int64), own))[None],
+        self_values=np.concatenate((np.zeros(lost + 1, dtype=np.int64), self_values))[None],
         calls=np.concatenate(
             (host.calls[0], [0], np.bincount(of_event, minlength=len(distinct)))
         ).astype(np.int64)[None],
@@ -69,15 +69,15 @@ def device_calls_tree(trace: Trace) -> FlameTree:
 
 def _launching_nodes(trace: Trace) -> Nodes:
     """Return the node of the call that launched each device event, or -1."""
-    tree, linked, node = host_tree(trace), links(trace), host_flame(trace).paths.node
-    call, owner = linked.call_of_device_event, linked.owner_of_device_event
+    tree, of_trace, node = host_tree(trace), links(trace), host_flame(trace).paths.node
+    call, owner = of_trace.call_of_device_event, of_trace.owner_of_device_event
     by_owner = np.where(owner >= 0, owner + tree.host_offset, NONE)
     row = np.where(call >= 0, call + tree.runtime_offset, by_owner)
     return np.append(node, NONE)[row]
 
 
 def _kinds(trace: Trace, names: tuple[str, ...]) -> NDArray[np.int8]:
-    """Return what each name of the host's tree names."""
+    """Return the kind of each name of the host's tree."""
     tree = host_tree(trace)
     kinds = np.array([_python_kind(name) for name in names], dtype=np.int8)
     host = slice(tree.host_offset, tree.runtime_offset)

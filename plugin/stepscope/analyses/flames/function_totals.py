@@ -1,7 +1,6 @@
-"""What a flame graph says of each name: its own value, its total, and where it is called.
+"""Self value, total and callees of each name in a flame graph.
 
-A total counts a value once, also where a function calls itself: it is that of the outermost nodes
-of the name.
+A recursive function's value counts once: its total is that of its outermost nodes.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from stepscope.model.call_tree import depth_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Functions:
-    """One row a name that occurs; values are one line a side."""
+    """One row per name; values are one line per side."""
 
     name: Nodes
     """An index into the tree's names."""
@@ -27,7 +26,7 @@ class Functions:
 
 
 def functions(tree: FlameTree) -> Functions:
-    """Return the names that occur in a tree; not the nodes that stand for smaller frames."""
+    """Return the names in a tree, without the nodes of merged small frames."""
     count = len(tree.names)
     outermost = np.flatnonzero(outermost_nodes(tree))
     rows = np.unique(tree.name[~tree.is_smaller])
@@ -41,18 +40,18 @@ def functions(tree: FlameTree) -> Functions:
 
 
 def outermost_nodes(tree: FlameTree) -> NDArray[np.bool_]:
-    """Tell which nodes have no node of their name above them."""
+    """Return the nodes without an ancestor of the same name."""
     return is_outermost(tree.name, tree.parent, tree.depth())
 
 
 def callees(tree: FlameTree, name: str) -> FlameTree:
-    """Return one tree of all that a function leads to, wherever it is called from."""
-    wanted = np.isin(tree.name, [code for code, text in enumerate(tree.names) if text == name])
-    tops = outermost_nodes(tree) & wanted
+    """Return one tree of all callees of a function, from all its callers."""
+    is_match = np.isin(tree.name, [code for code, text in enumerate(tree.names) if text == name])
+    tops = outermost_nodes(tree) & is_match
     rows = np.flatnonzero(ancestry.nearest(tree.parent, tops) != NONE)
-    place = np.full(len(tree) + 1, NONE, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    parent = place[tree.parent[rows]]
+    index_of = np.full(len(tree) + 1, NONE, dtype=np.int64)
+    index_of[rows] = np.arange(len(rows))
+    parent = index_of[tree.parent[rows]]
     paths = merge_calls(parent, depth_of(parent), tree.name[rows], len(tree.names))
     (merged_count,) = line_sums(tree.merged_count[None, rows], paths.node, len(paths))
     return replace(

@@ -1,7 +1,7 @@
-"""The flame graph of a device's memory when it held most: allocations by the calls they came from.
+"""Flame graph of a device's memory at its peak: allocations by the calls that made them.
 
-Its whole is what was allocated then, as `analyses/memory/at_peak.py` has it: what was allocated
-before the recording, and what no record tells of, have nodes of their own.
+Its total is all memory allocated then, as in `analyses/memory/at_peak.py`: memory allocated before
+the trace, and memory without any record, have nodes of their own.
 """
 
 from dataclasses import replace
@@ -19,34 +19,34 @@ from stepscope.analyses.memory.owners import python_calls_around
 from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.model.trace import Trace, computed
 
-EARLIER = "allocated before the recording, freed in it"
-UNRECORDED = "of no record: allocated before the recording and kept"
+EARLIER = "allocated before the trace, freed in it"
+UNRECORDED = "not recorded: allocated before the trace and never freed"
 OUTSIDE = "in no recorded call"
 REST = (OUTSIDE, EARLIER, UNRECORDED)
 
 
 def peak_of(trace: Trace, label: str | None) -> Peak:
-    """Return the peak of the device of this label; of none, of that which held most.
+    """Return the peak of the device with this label; without one, the highest of all devices.
 
     Raises:
-        MissingDataError: the trace has no memory events, or none that can be told.
+        MissingDataError: the trace has no memory events, or no usable ones.
         UsageError: there is no such device.
     """
     peaks = memory_at_peak(trace)
     if not peaks:
         raise MissingDataError(NOT_TOLD)
     if label is None:
-        return max(peaks, key=lambda peak: (peak.curve.device.number >= 0, _held_bytes(peak)))
+        return max(peaks, key=lambda peak: (peak.curve.device.number >= 0, _total_bytes(peak)))
     for peak in peaks:
         if peak.curve.device.label == label:
             return peak
-    known = ", ".join(peak.curve.device.label for peak in peaks)
-    msg = f"no memory of {label!r} was recorded; there is {known}"
+    labels = ", ".join(peak.curve.device.label for peak in peaks)
+    msg = f"no memory of {label!r} was recorded; there is {labels}"
     raise UsageError(msg)
 
 
 def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
-    """Return what a device held at its peak."""
+    """Return the memory of a device at its peak."""
     host = host_calls_tree(trace)
     at = peak.pairs.allocated_at[peak.held]
     earlier = peak.is_earlier
@@ -54,9 +54,9 @@ def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
     node = np.where(earlier, len(host) + 1, np.where(node == NONE, len(host), node))
     size = peak.pairs.bytes[peak.held]
     count = len(host) + len(REST)
-    own = sums(size, node, count)
+    self_values = sums(size, node, count)
     calls = np.bincount(node, minlength=count).astype(np.int64)
-    own[-1] = unrecorded_bytes(peak)
+    self_values[-1] = unrecorded_bytes(peak)
     kinds = np.full(len(REST), CODES["rest"], dtype=np.int8)
     return replace(
         host,
@@ -64,7 +64,7 @@ def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
         name=np.concatenate((host.name, len(host.names) + np.arange(len(REST)))),
         names=(*host.names, *REST),
         kinds=np.concatenate((host.kinds, kinds)),
-        self_values=own[None],
+        self_values=self_values[None],
         calls=calls[None],
         merged_count=np.zeros(count, dtype=np.int64),
         unit="bytes",
@@ -72,14 +72,14 @@ def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
 
 
 def unrecorded_bytes(peak: Peak) -> int:
-    """Return how much no record tells of; 0 where that is not known, or records are missing."""
-    untold = peak.untold_bytes
-    if np.isnan(untold) and not len(peak.held):  # no totals, and nothing could be paired
-        untold = float(peak.curve.change_bytes[peak.at])
-    return int(untold) if untold > 0 else 0
+    """Return the memory without any record; 0 if unknown, or if records are missing."""
+    unrecorded = peak.untold_bytes
+    if np.isnan(unrecorded) and not len(peak.held):  # no totals, and nothing could be paired
+        unrecorded = float(peak.curve.change_bytes[peak.at])
+    return int(unrecorded) if unrecorded > 0 else 0
 
 
-def _held_bytes(peak: Peak) -> int:
+def _total_bytes(peak: Peak) -> int:
     return int(peak.pairs.bytes[peak.held].sum()) + unrecorded_bytes(peak)
 
 

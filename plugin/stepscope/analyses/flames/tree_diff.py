@@ -1,8 +1,8 @@
 """Two flame graphs as one: nodes by their path of names, with a value on either side.
 
-torch names a Python function by the line where it begins, and what changes a program moves lines.
-So, of two runs of a program, functions of one name in one file that do not stand in the same line
-on both sides are the same in the order of their lines, where there are as many on both sides.
+torch names a Python function by its first line, and changes to a program move lines. So, in two
+runs of a program, functions of one name in one file whose lines differ are matched in the order of
+their lines, if there are as many on both sides.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,9 +19,9 @@ from stepscope.analyses.host.library_detection import FRAME
 def combine(
     first: FlameTree, second: FlameTree, moved: Mapping[str, str] | None = None
 ) -> FlameTree:
-    """Return a tree of two sides; both are of one side, and in the same unit.
+    """Return a tree of two sides from two one-sided trees in the same unit.
 
-    `moved` says how names of the second are called on the first, where that is otherwise.
+    `moved` maps names of the second tree to those of the first, if they differ.
     """
     (first, _), (second, _) = with_smaller(first), with_smaller(second)
     names, kinds, codes = _names(first, second, moved or {})
@@ -40,56 +40,61 @@ def combine(
         names=names,
         kinds=kinds,
         self_values=line_sums(
-            _beside(first.self_values, second.self_values), paths.node, len(paths)
+            _side_by_side(first.self_values, second.self_values), paths.node, len(paths)
         ),
-        calls=line_sums(_beside(first.calls, second.calls), paths.node, len(paths)),
+        calls=line_sums(_side_by_side(first.calls, second.calls), paths.node, len(paths)),
         merged_count=merged_count,
         unit=first.unit,
     )
 
 
-def _beside(first: Nodes, second: Nodes) -> Nodes:
-    """Return two lines, each 0 where the other has its values."""
+def _side_by_side(first: Nodes, second: Nodes) -> Nodes:
+    """Return two lines, each padded with 0 for the other."""
     return np.vstack(
         (np.pad(first[0], (0, second.shape[1])), np.pad(second[0], (first.shape[1], 0)))
     )
 
 
 def moved_names(first: Iterable[str], second: Iterable[str]) -> dict[str, str]:
-    """Return how functions of the second side are called on the first, where lines have moved."""
-    here, there = set(first), set(second)
-    places, others = _by_function(here - there), _by_function(there - here)
+    """Return the names on the first side of functions whose lines moved, by their second."""
+    first_names, second_names = set(first), set(second)
+    lines, others = (
+        _by_function(first_names - second_names),
+        _by_function(second_names - first_names),
+    )
     return {
-        name: own
+        name: first_name
         for function, names in others.items()
-        if len(names) == len(places.get(function, ()))
-        for name, own in zip(names, places[function], strict=True)
+        if len(names) == len(lines.get(function, ()))
+        for name, first_name in zip(names, lines[function], strict=True)
     }
 
 
 def _by_function(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
     """Return the names of each function of a file, in the order of their lines."""
-    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    lines: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for name in names:
         if match := FRAME.match(name):
-            places = found.setdefault((match["file"], match["function"]), [])
-            places.append((int(match["line"]), name))
-    return {function: [name for _, name in sorted(places)] for function, places in found.items()}
+            numbers = lines.setdefault((match["file"], match["function"]), [])
+            numbers.append((int(match["line"]), name))
+    return {function: [name for _, name in sorted(numbers)] for function, numbers in lines.items()}
 
 
 def _names(
     first: FlameTree, second: FlameTree, moved: Mapping[str, str]
 ) -> tuple[tuple[str, ...], NDArray[np.int8], list[Nodes]]:
-    """Return the names of both, what they are, and the nodes' names on each side.
+    """Return the names of both trees, their kinds, and the nodes' names on each side.
 
-    Names are the same where what they name is of the same kind.
+    Names are equal if their kinds are equal too.
     """
-    place: dict[tuple[str, int], int] = {}
+    code_of: dict[tuple[str, int], int] = {}
     codes = []
     for tree in (first, second):
         names = [moved.get(name, name) for name in tree.names] if tree is second else tree.names
         keys = zip(names, tree.kinds.tolist(), strict=True)
-        translated = np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.int64)
+        translated = np.array(
+            [code_of.setdefault(key, len(code_of)) for key in keys], dtype=np.int64
+        )
         codes.append(translated[tree.name])
-    kinds = np.array([kind for _, kind in place], dtype=np.int8)
-    return tuple(name for name, _ in place), kinds, codes
+    kinds = np.array([kind for _, kind in code_of], dtype=np.int8)
+    return tuple(name for name, _ in code_of), kinds, codes
