@@ -15,9 +15,7 @@ Fields that a case leaves out are not compared, but `kind`, `severity` and `coun
 
 import json
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -25,17 +23,13 @@ import pytest
 import tracebuild
 from loading import columns_of, document_at
 from stepscope.analyses import health
-from stepscope.analyses.health import _check, damaged_parts, with_effect
+from stepscope.analyses.health import damaged_parts, with_effect
 from stepscope.base.report import HealthItem
 from stepscope.ingest.incidents import MEANINGS
 from stepscope.model.trace import Trace, trace_from_columns
 
 HERE = Path(__file__).parent
-CHECKS: dict[str, _check.Check] = {
-    module.name: import_module(f"{health.__name__}.{module.name}").CHECK
-    for module in iter_modules(health.__path__)
-    if not module.name.startswith("_")
-}
+CHECKS = dict(health.all_checks())
 NEEDED = {"kind", "severity", "count"}
 FIELDS = NEEDED | {"of", "nature", "effect", "message", "says", "action", "remedy", "examples"}
 Case = Mapping[str, Any]

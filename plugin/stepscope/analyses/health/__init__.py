@@ -1,7 +1,7 @@
-"""What a recording is worth: what was repaired or lost, what was not recorded, one check a file.
+"""Health of a trace: repaired or lost data, and data that was not recorded. One check per file.
 
-`health` runs every check of this folder. What a check yields says by its severity what becomes of
-everything that rests on the damaged parts; `_check.py` has the table.
+`health` runs every check of this folder. The severity of an item sets its effect on everything that
+rests on the damaged parts; `_check.py` has the table.
 """
 
 import logging
@@ -41,7 +41,7 @@ OF_MANY: Mapping[str, Parts] = {
     "duplicate-file": frozenset({"ranks"}),
     "duplicate-rank": frozenset({"ranks"}),
 }
-"""What only a look at all recordings of a run can tell: `advice/duplicate_ranks.py`."""
+"""Kinds that only a comparison of all traces of a run can show: `advice/duplicate_ranks.py`."""
 FAILED = "failed-check"
 RESTS_ON: Mapping[str, Parts] = {
     "verdict": frozenset({"device times", "steps"}),
@@ -53,34 +53,35 @@ RESTS_ON: Mapping[str, Parts] = {
     "memory": frozenset({"memory"}),
     "comparison of ranks": frozenset({"ranks"}),
 }
-"""What is shown beside the advice, and what it rests on."""
+"""Results other than advice, and the parts that they rest on."""
 
 
 @computed
 def health(trace: Trace) -> tuple[HealthItem, ...]:
-    """Return everything a reader of this recording's numbers should know of it, worst first."""
+    """Return everything that affects this trace's numbers, the worst first."""
     items = [
-        with_effect(item) for name, check in all_checks() for item in _found(trace, name, check)
+        with_effect(item) for name, check in all_checks() for item in _items_of(trace, name, check)
     ]
     return tuple(sorted(items, key=severity_order))
 
 
 def severity_order(item: HealthItem) -> tuple[int, int]:
-    """Return an item's place among others: the worst first, damage before gaps before notes."""
+    """Return the sort key of an item: the worst first, damage before gaps before notes."""
     return SEVERITIES.index(item.severity), NATURES.index(item.nature)
 
 
 @cache
 def all_checks() -> tuple[tuple[str, Check], ...]:
-    """Return every check in this folder by its name; `_<name>.py` is what several share."""
+    """Return every check in this folder by its name; `_<name>.py` is shared code."""
     names = sorted(module.name for module in iter_modules(__path__) if module.name[0] != "_")
-    return tuple((name, import_module(f"{__name__}.{name}").CHECK) for name in names)
+    modules = ((name, import_module(f"{__name__}.{name}")) for name in names)
+    return tuple((name, Check(module.DAMAGES, module.check)) for name, module in modules)
 
 
-def _found(trace: Trace, name: str, check: Check) -> Iterator[HealthItem]:
+def _items_of(trace: Trace, name: str, check: Check) -> Iterator[HealthItem]:
     try:
         yield from check.check(trace)
-    except Exception as error:  # what looks for damage must survive all of it
+    except Exception as error:  # a check for damage must survive all of it
         log.warning("health check %s failed on %s: %s", name, trace.path, in_one_line(error))
         yield HealthItem(
             kind=FAILED,
@@ -93,24 +94,25 @@ def _found(trace: Trace, name: str, check: Check) -> Iterator[HealthItem]:
 
 @cache
 def damaged_parts() -> Mapping[str, Parts]:
-    """Return the one table: for each kind of item, the parts of a recording that it damages."""
-    of_checks = {kind: parts for _, check in all_checks() for kind, parts in check.damages.items()}
+    """Return, for each kind of item, the parts of a trace that it damages."""
+    damages = (check.damages for _, check in all_checks())
+    of_checks = {kind: frozenset(parts) for of_check in damages for kind, parts in of_check.items()}
     return {**of_checks, **OF_MANY, FAILED: NOTHING}
 
 
 def _damage(item: HealthItem) -> Parts:
-    """Return the parts that an item damages; all, where its kind is not known."""
+    """Return the parts that an item damages; all for an unknown kind."""
     return damaged_parts().get(item.kind, PARTS)
 
 
 def with_effect(item: HealthItem) -> HealthItem:
-    """Return the item with what becomes of that which rests on what it damages."""
+    """Return the item with its effect on everything that rests on the damaged parts."""
     effect = EFFECTS[item.severity] if _damage(item) else "none"
     shown = [name for name, parts in RESTS_ON.items() if effect != "none" and parts & _damage(item)]
     return msgspec.structs.replace(item, effect=effect, affects=tuple(shown))
 
 
 def doubts(trace: Trace, rests_on: Iterable[Part], effect: Effect) -> tuple[HealthItem, ...]:
-    """Return the items with this effect on what rests on these parts, the worst first."""
-    wanted = frozenset(rests_on)
-    return tuple(item for item in health(trace) if item.effect == effect and wanted & _damage(item))
+    """Return the items with this effect on results that rest on these parts, the worst first."""
+    parts = frozenset(rests_on)
+    return tuple(item for item in health(trace) if item.effect == effect and parts & _damage(item))

@@ -1,14 +1,14 @@
-"""What a check of a recording is, and what checks share: one thing to look for a file.
+"""Shared code of the checks of a trace.
 
-A check is a pure function of a trace. It yields one `HealthItem` a kind, and says beside it on
-which parts of the recording the damage lies. From that and from the item's severity follows what
-becomes of everything that rests on those parts:
+A check is a pure function of a trace, `check`, with one `HealthItem` per kind, and a table
+`DAMAGES` of the parts of the trace that each kind damages. From these and from the item's severity
+follows the effect on everything that rests on those parts:
 
-| severity | what rests on the damaged parts |
+| severity | results that rest on the damaged parts |
 |---|---|
-| info | stands as it is |
-| warning | has low confidence |
-| critical | is withheld |
+| info | unchanged |
+| warning | low confidence |
+| critical | withheld |
 """
 
 import re
@@ -31,14 +31,12 @@ from stepscope.model.trace import Trace
 Part = Literal[
     "host calls", "nesting", "device times", "launches", "clocks", "steps", "memory", "ranks"
 ]
-"""What figures and rules rest on.
+"""Parts of a trace that results and rules rest on.
 
-`host calls`: operators, annotations and runtime calls with their times. `nesting`: which of them
-called which. `device times`: when the device worked, and at what. `launches`: which call and
-operator launched what. `clocks`: that the times of host and device compare. `steps`: that the steps
-are what usually happens. `memory`: the allocator's events. `ranks`: that each recording of a run
-stands for one rank.
-"""
+`host calls`: operators, annotations and runtime calls with their times. `nesting`: the callers of
+calls. `device times`: times and kinds of device work. `launches`: calls and operators of device
+work. `clocks`: times of host and device compare. `steps`: the steps are typical. `memory`: the
+allocator's events. `ranks`: each trace of a run stands for one rank."""
 PARTS: frozenset[Part] = frozenset(get_args(Part))
 Parts = frozenset[Part]
 NOTHING: Parts = frozenset()
@@ -46,36 +44,35 @@ EXAMPLES = 3
 NAME_LENGTH = 60
 CAPTURE_END_NAME = re.compile(r"EndCapture|CaptureEnd")
 UNLIKELY_SHARE = 0.01
-"""Of the events concerned: less than that moves no figure that people read."""
+"""Fraction of the affected events below which no displayed number changes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Check:
-    """Something to look for in a recording."""
+    """A check, with the damaged parts by kind of item."""
 
-    damages: Mapping[str, Parts]
-    """For each kind of item that it may yield, the parts that are damaged then."""
+    damages: Mapping[str, Iterable[Part]]
     check: Callable[[Trace], Iterable[HealthItem]]
 
 
 def by_share(share: float, warning_at: float, critical_at: float = np.inf) -> Severity:
-    """Return how serious it is that a share of something is damaged."""
+    """Return the severity of damage to a fraction of something."""
     if share >= critical_at:
         return "critical"
     return "warning" if share >= warning_at else "info"
 
 
 def examples(
-    trace: Trace, events: NDArray[np.int64], say: Callable[[int], str]
+    trace: Trace, events: NDArray[np.int64], describe: Callable[[int], str]
 ) -> tuple[HealthExample, ...]:
-    """Return the first few of some events; `say` tells of the n-th what is odd about it."""
+    """Return the first few of some events; `describe` gives the oddity of the n-th."""
     return tuple(
         HealthExample(
             offset_bytes=int(trace.columns.offset_bytes[event]),
-            text=f"{event_name(trace, int(event))}: {say(place)}",
+            text=f"{event_name(trace, int(event))}: {describe(number)}",
             start_ns=_start_ns(trace, int(event)),
         )
-        for place, event in enumerate(events[:EXAMPLES])
+        for number, event in enumerate(events[:EXAMPLES])
     )
 
 
@@ -85,19 +82,19 @@ def _start_ns(trace: Trace, event: int) -> int | None:
 
 
 def event_name(trace: Trace, event: int) -> str:
-    """Return an event's name, cut where it is long."""
+    """Return an event's name, shortened if it is long."""
     code = int(trace.columns.name[event])
     name = trace.columns.strings[code] if code >= 0 else "an event without a name"
     return shorten(name)
 
 
 def shorten(name: str) -> str:
-    """Return a name, without its end where it is long."""
+    """Return a name, with an ellipsis if it is long."""
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
 
 
 def on_device(trace: Trace, row: int) -> str:
-    """Say when and where a row of `device_events` ran."""
+    """Return time, duration and track of a row of `device_events` as text."""
     event = event_references.device_event(trace, row)
     lasting = f"{duration(event.duration_ns)} from {duration(event.start_ns)}"
     return f"{lasting} on {event.track}"
@@ -109,9 +106,9 @@ def synchronize(trace: Trace) -> str:
 
 
 def kernel_launches(trace: Trace) -> NDArray[np.int64]:
-    """Return the rows of `runtime_calls` that launch one kernel each and made it run at once.
+    """Return the rows of `runtime_calls` that launch one kernel each, outside of graph captures.
 
-    What is launched while a graph is captured runs when the graph is replayed.
+    Kernels of a captured graph run when the graph is replayed.
     """
     calls = trace.runtime_calls
     names = calls["name"]

@@ -1,4 +1,4 @@
-"""Work that begins before the host launched it: the two clocks disagree."""
+"""Work that begins before its launch: the two clocks disagree."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
-from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, examples, on_device
+from stepscope.analyses.health._check import UNLIKELY_SHARE, examples, on_device
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
@@ -32,7 +32,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         ),
         action="causes of idle time are withheld"
         if is_damage
-        else "left as it is: they are too few to matter",
+        else "unchanged: they are too few to matter",
         remedy="Record it again, with a newer driver and torch." if is_damage else "",
         examples=examples(
             trace,
@@ -45,7 +45,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
 
 
 def _early(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Return the rows that begin too early, by how much, and how many have a launch at all."""
+    """Return the rows that begin too early, by how much, and the number of linked rows."""
     launch = links(trace).call_of_device_event
     linked = np.flatnonzero(launch >= 0)
     begun = trace.device_events["start_ns"].to_numpy()[linked]
@@ -54,4 +54,4 @@ def _early(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     return linked[is_early], early_ns[is_early], len(linked)
 
 
-CHECK = Check(damages={"clocks-disagree": frozenset({"clocks", "launches"})}, check=check)
+DAMAGES = {"clocks-disagree": {"clocks", "launches"}}

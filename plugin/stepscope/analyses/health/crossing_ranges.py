@@ -1,4 +1,4 @@
-"""Host ranges of one thread that cross: each begins inside the other, neither holds the other."""
+"""Host ranges of one thread that cross: each begins inside another and ends after it."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples
+from stepscope.analyses.health._check import UNLIKELY_SHARE, by_share, examples
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
@@ -16,7 +16,7 @@ BLUR_NS = 1_000
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report operators and annotations that end behind the one they began in."""
+    """Report operators and annotations that end after the range that they began in."""
     frame = trace.host_calls
     if len(frame) < 2:
         return
@@ -32,21 +32,21 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         message=(
             f"{count(len(rows), 'host range')} of {len(frame):,} "
             f"{'begins' if len(rows) == 1 else 'begin'} inside another and "
-            f"{'ends' if len(rows) == 1 else 'end'} behind it"
+            f"{'ends' if len(rows) == 1 else 'end'} after it"
         ),
-        action="they are nested as well as can be: beside the one they cross",
+        action="they are nested as siblings of the range that they cross",
         examples=examples(
             trace,
             frame["event"].to_numpy()[rows],
-            lambda n: f"ends {duration(int(beyond_ns[n]))} behind the one that it begins in",
+            lambda n: f"ends {duration(int(beyond_ns[n]))} after the range that it begins in",
         ),
     )
 
 
 def _crossing(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows that begin inside the one before, and by how much they end behind it.
+    """Return the rows that begin inside the one before, and by how much they end after it.
 
-    Of two that cross, the later is nested as the earlier is: in the same one, or in none.
+    Of two that cross, the later has the same parent as the earlier, or none.
     """
     parent, thread = frame["parent"].to_numpy(), frame["thread"].cat.codes.to_numpy()
     family = np.where(parent >= 0, parent, -1 - thread.astype(np.int64)).astype(np.int32)
@@ -54,8 +54,8 @@ def _crossing(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]
     family = family[order]
     start, end = frame["start_ns"].to_numpy()[order], frame["end_ns"].to_numpy()[order]
     beyond_ns = np.where(end[:-1] - start[1:] > BLUR_NS, end[1:] - end[:-1], 0)
-    found = np.flatnonzero((beyond_ns > BLUR_NS) & (family[1:] == family[:-1]))
-    return order[found + 1], beyond_ns[found]
+    rows = np.flatnonzero((beyond_ns > BLUR_NS) & (family[1:] == family[:-1]))
+    return order[rows + 1], beyond_ns[rows]
 
 
-CHECK = Check(damages={"crossing-ranges": frozenset({"nesting"})}, check=check)
+DAMAGES = {"crossing-ranges": {"nesting"}}

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stepscope.analyses.health._check import Check, by_share, examples
+from stepscope.analyses.health._check import by_share, examples
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
 from stepscope.model.frames.source import DEVICE_KINDS
 from stepscope.model.trace import Trace
 
 DOUBTFUL_SHARE = 0.02
-"""Of the device's events: from there on the device looks idler than it was."""
+"""Fraction of the device's events from which it looks noticeably idler than it was."""
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
@@ -39,4 +39,4 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     )
 
 
-CHECK = Check(damages={"empty-records": frozenset({"device times"})}, check=check)
+DAMAGES = {"empty-records": {"device times"}}

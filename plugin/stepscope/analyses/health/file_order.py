@@ -1,10 +1,10 @@
-"""Events that stand in the file in another order than they happened."""
+"""Events whose order in the file differs from their order in time."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from stepscope.analyses.health._check import NOTHING, Check, examples
+from stepscope.analyses.health._check import examples
 from stepscope.base.formatting import duration
 from stepscope.base.report import HealthItem
 from stepscope.dialects import Kind
@@ -12,13 +12,13 @@ from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model.trace import Trace
 
 MANY_SHARE = 0.05
-"""Of neighbours: a few are usual. Traces of torch 1.8 reach 24 %."""
+"""Fraction of neighbours: a few are usual. Traces of torch 1.8 reach 24 %."""
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
     """Report neighbours in the file, of one kind and thread, of which the later began earlier.
 
-    Profilers write one kind or thread behind the other; only what comes from the same is compared.
+    Profilers write one kind or thread after the other; only events of the same are compared.
     """
     columns, kinds = trace.columns, trace.source.kinds
     start = columns.start_ns
@@ -35,8 +35,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         count=len(events),
         of_count=total,
         message=(
-            f"{len(events):,} of {total:,} events stand behind a later one of their thread in the "
-            "file"
+            f"{len(events):,} of {total:,} events follow a later one of their thread in the file"
         ),
         action="events were sorted by time",
         examples=examples(
@@ -50,4 +49,4 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     )
 
 
-CHECK = Check(damages={"out-of-order": NOTHING}, check=check)
+DAMAGES = {"out-of-order": ()}

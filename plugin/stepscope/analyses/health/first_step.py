@@ -1,11 +1,11 @@
-"""A first step that is no step like the others: start-up, or peers that were not there yet."""
+"""A first step that differs from the others: start-up, or peers that were late."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from stepscope.analyses.core.window import window
-from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples, on_device
+from stepscope.analyses.health._check import UNLIKELY_SHARE, by_share, examples, on_device
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import duration, share, significant
 from stepscope.base.report import HealthItem
@@ -13,11 +13,11 @@ from stepscope.model.trace import Trace
 
 LEAST_STEPS = 3
 LONGER = 1.3
-"""Times the median of the others: torch-tb-profiler's samples reach 1.44 and 1.30."""
+"""Ratio to the median of the others: torch-tb-profiler's samples reach 1.44 and 1.30."""
 DOUBTFUL_SHARE = 0.2
-"""Of all that is measured: then it is the start-up that is measured."""
+"""Fraction of the window from which mostly the start-up is measured."""
 FAR_LONGER = 5
-"""Times the longest collective of all later steps: a peer had not begun yet."""
+"""Ratio to the longest collective of all later steps: a peer had not begun yet."""
 WARM_UP = "Warm up for longer: torch.profiler.schedule(wait=1, warmup=2, active=3)."
 
 
@@ -47,21 +47,21 @@ def _slow_step(trace: Trace) -> Iterator[HealthItem]:
             f"the first step lasts {duration(first)}, {significant(first / median)} times the "
             f"median of the others ({duration(median)}): something was still starting up"
         ),
-        action="it counts as a step like the others",
+        action="it counts like the other steps",
         remedy=WARM_UP,
         examples=examples(trace, event, lambda _: f"lasts {duration(first)}"),
     )
 
 
 def _waiting_collective(trace: Trace) -> Iterator[HealthItem]:
-    frame, within = trace.device_events, window(trace)
+    frame, span = trace.device_events, window(trace)
     rows = np.flatnonzero(frame["is_collective"].to_numpy())
     if len(rows) < 2:
         return
     start, length = (frame[name].to_numpy()[rows] for name in ("start_ns", "duration_ns"))
     longest = int(length.argmax())
     others = np.delete(length, longest)
-    lost = int(length[longest]) / max(1, within.reference_ns)
+    lost = int(length[longest]) / max(1, span.reference_ns)
     steps = trace.steps["end_ns"].to_numpy()
     first_end_ns = int(steps[0]) if len(steps) else int(start[0]) + 1
     if (
@@ -78,7 +78,7 @@ def _waiting_collective(trace: Trace) -> Iterator[HealthItem]:
         of_count=len(rows),
         message=(
             f"one collective of the first step lasts {duration(int(length[longest]))}, "
-            f"{share(lost)} of what is measured; no other lasts for more than "
+            f"{share(lost)} of the window; no other lasts longer than "
             f"{duration(int(others.max()))}: another rank had not begun yet"
         ),
         action="it counts as communication",
@@ -87,10 +87,7 @@ def _waiting_collective(trace: Trace) -> Iterator[HealthItem]:
     )
 
 
-CHECK = Check(
-    damages={
-        "first-step-skew": frozenset({"steps"}),
-        "collective-start-skew": frozenset({"steps", "device times"}),
-    },
-    check=check,
-)
+DAMAGES = {
+    "first-step-skew": {"steps"},
+    "collective-start-skew": {"steps", "device times"},
+}

@@ -1,15 +1,14 @@
-"""What the profiler was not told to record."""
+"""Data that the profiler was not configured to record."""
 
 from collections.abc import Iterator
 
 from stepscope.analyses.core.record_next import FLAGS
-from stepscope.analyses.health._check import NOTHING, Check
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report each thing that this recording could have had and has not."""
+    """Report each recordable kind of data that this trace lacks."""
     for flag in FLAGS:
         if flag.message and flag.is_missing(trace):
             yield HealthItem(
@@ -22,4 +21,4 @@ def check(trace: Trace) -> Iterator[HealthItem]:
             )
 
 
-CHECK = Check(damages={f"no-{flag.name}": NOTHING for flag in FLAGS if flag.message}, check=check)
+DAMAGES = {f"no-{flag.name}": () for flag in FLAGS if flag.message}

@@ -1,15 +1,14 @@
-"""A file that torch did not write, or wrote in a way that leaves out what advice needs."""
+"""A file from another program than torch, or without data that advice needs."""
 
 from collections.abc import Iterator
 
 from stepscope.analyses.core.producer import producer
-from stepscope.analyses.health._check import NOTHING, Check
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report who wrote the file, and what such files never hold."""
+    """Report the program that wrote the file, and the data that such files never hold."""
     writer = producer(trace)
     if not writer.missing:
         return
@@ -23,4 +22,4 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     )
 
 
-CHECK = Check(damages={"foreign-producer": NOTHING}, check=check)
+DAMAGES = {"foreign-producer": ()}

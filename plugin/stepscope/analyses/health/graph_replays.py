@@ -1,6 +1,6 @@
-"""Graphs whose replays left fewer records than they should: the device looks idle, but worked.
+"""Graphs whose replays left too few records: the device looks idle, but worked.
 
-AMD-AGI/TraceLens#728: such a recording shows 26 to 99 % idle time on a busy device.
+AMD-AGI/TraceLens#728: such a trace shows 26 to 99 % idle time on a busy device.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
-from stepscope.analyses.health._check import Check, examples
+from stepscope.analyses.health._check import examples
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
@@ -19,7 +19,7 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 DAMAGED_SHARE = 0.2
-"""Of the launches of graphs."""
+"""Fraction of the graph launches."""
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
@@ -42,20 +42,20 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         nature="damage",
         message=(
             f"{count(len(rows), 'replay')} of {len(launches):,} of a graph left fewer device "
-            f"events than {'it' if len(rows) == 1 else 'they'} should: the device worked when it "
-            "seems idle"
+            f"events than {'it' if len(rows) == 1 else 'they'} should: the device worked in "
+            "apparently idle time"
         ),
-        action="what was not recorded counts as idle time",
+        action="missing events count as idle time",
         remedy="Record with a newer driver and torch, or without graphs.",
         examples=examples(
             trace,
             calls["event"].to_numpy()[rows],
-            lambda n: _words(int(recorded[short[n]]), int(full[short[n]])),
+            lambda n: _description(int(recorded[short[n]]), int(full[short[n]])),
         ),
     )
 
 
-def _words(recorded: int, full: int) -> str:
+def _description(recorded: int, full: int) -> str:
     if not recorded:
         return "no device event"
     return f"{recorded:,} device events; other replays have {full:,}"
@@ -63,16 +63,16 @@ def _words(recorded: int, full: int) -> str:
 
 def _severity(short: NDArray[np.int64], launch_count: int) -> Severity:
     if len(short) == 1 and launch_count > 1 and short[0] == launch_count - 1:
-        return "info"  # the recording ended in the middle of it
+        return "info"  # the trace ends in the middle of it
     return "critical" if len(short) >= DAMAGED_SHARE * launch_count else "warning"
 
 
 def _replays(
     trace: Trace, launches: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each launch, how many device events it has, and how many it should have.
+    """Return, for each launch, its number of device events, and the expected number.
 
-    Where the vendor does not number the graphs, it should have one at least.
+    If the vendor does not number the graphs, at least one is expected.
     """
     frame, call = trace.device_events, links(trace).call_of_device_event
     linked = np.flatnonzero(call >= 0)
@@ -84,7 +84,4 @@ def _replays(
     return recorded, np.where(graph >= 0, most, 1)
 
 
-CHECK = Check(
-    damages={"graph-replay-under-recorded": frozenset({"device times", "launches", "clocks"})},
-    check=check,
-)
+DAMAGES = {"graph-replay-under-recorded": {"device times", "launches", "clocks"}}

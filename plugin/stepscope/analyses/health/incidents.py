@@ -1,4 +1,4 @@
-"""What the reader met in the text of the file."""
+"""Damage to the file's text that the reader reported."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -6,7 +6,6 @@ from stepscope.analyses.health._check import (
     NOTHING,
     PARTS,
     UNLIKELY_SHARE,
-    Check,
     Parts,
     by_share,
 )
@@ -16,9 +15,9 @@ from stepscope.ingest import Incident
 from stepscope.model.trace import TRUNCATIONS, Trace
 
 WHOLE = TRUNCATIONS | {"interleaved-documents"}
-"""What puts all of the file in doubt, however often it was met."""
+"""Incidents that put the whole file in doubt, however often they occur."""
 LOSING = frozenset({"skipped-events", "not-an-event", "impossible-times"})
-"""What costs events: one of a million moves nothing."""
+"""Incidents that lose events: one of a million changes nothing."""
 MENDED = frozenset(
     {
         "bare-word",
@@ -31,43 +30,45 @@ MENDED = frozenset(
         "text-times",
     }
 )
-"""What was put right, or counts as not recorded."""
+"""Incidents whose values were repaired, or count as not recorded."""
 DAMAGES: Mapping[str, Parts] = {
     **dict.fromkeys(sorted(WHOLE | LOSING), PARTS),
     **dict.fromkeys(sorted(MENDED), NOTHING),
     "damaged-metadata": frozenset({"memory", "ranks"}),
-    "trailing-data": NOTHING,  # another recording, of which nothing is shown
+    "trailing-data": NOTHING,  # another trace, of which nothing is shown
 }
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Pass on each of the reader's incidents."""
+    """Report each of the reader's incidents."""
     for incident in trace.columns.incidents:
         yield HealthItem(
             kind=incident.kind,
             severity=_severity(trace, incident),
             count=_count(incident),
-            message=_counted(incident),
+            message=_message(incident),
             remedy=incident.remedy,
             nature="damage",
             action=incident.action,
             lost_bytes=incident.lost_bytes,
             examples=tuple(
-                HealthExample(offset_bytes=each.offset_bytes, text=each.text)
-                for each in incident.examples[: _count(incident)]
+                HealthExample(offset_bytes=example.offset_bytes, text=example.text)
+                for example in incident.examples[: _count(incident)]
             ),
         )
 
 
 def losses(trace: Trace) -> tuple[HealthItem, ...]:
-    """Return what reading the file showed that puts all that is told of it in doubt."""
+    """Return the damage to the file that puts all its results in doubt."""
     return losses_among(check(trace))
 
 
 def losses_among(items: Iterable[HealthItem]) -> tuple[HealthItem, ...]:
-    """Return those of a recording's health items that put all that is told of it in doubt."""
-    found = (item for item in items if item.severity != "info" and DAMAGES.get(item.kind, NOTHING))
-    return tuple(sorted(found, key=lambda item: item.severity != "critical"))
+    """Return those of a trace's health items that put all its results in doubt."""
+    serious = (
+        item for item in items if item.severity != "info" and DAMAGES.get(item.kind, NOTHING)
+    )
+    return tuple(sorted(serious, key=lambda item: item.severity != "critical"))
 
 
 def _severity(trace: Trace, incident: Incident) -> Severity:
@@ -81,13 +82,10 @@ def _severity(trace: Trace, incident: Incident) -> Severity:
 
 
 def _count(incident: Incident) -> int:
-    """Return how often it was met; a file ends once, whatever was open then."""
+    """Return the number of occurrences; a file ends only once."""
     return 1 if incident.kind in TRUNCATIONS else incident.count
 
 
-def _counted(incident: Incident) -> str:
+def _message(incident: Incident) -> str:
     count = _count(incident)
     return f"{count:,} {incident.message}" if count > 1 else incident.message
-
-
-CHECK = Check(damages=DAMAGES, check=check)

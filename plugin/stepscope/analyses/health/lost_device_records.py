@@ -1,4 +1,4 @@
-"""Kernels that were launched, but left no record: at the recording's edges, or in its middle."""
+"""Launched kernels without a record: at the trace's edges, or in its middle."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.links import links
 from stepscope.analyses.health._check import (
-    Check,
     by_share,
     examples,
     kernel_launches,
@@ -21,7 +20,7 @@ from stepscope.model.trace import Trace
 
 DOUBTFUL_SHARE = 0.02
 DAMAGED_SHARE = 0.2
-"""Of the launches: each is a kernel that counts as idle time."""
+"""Fraction of the launches: each is a kernel that counts as idle time."""
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
@@ -29,32 +28,32 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     if not len(trace.device_events) or trace.is_truncated:
         return
     launches = kernel_launches(trace)
-    has_event = _left_an_event(trace, launches)
+    has_event = _has_event(trace, launches)
     if has_event.all() or not has_event.any():
         return
-    known = np.flatnonzero(has_event)
+    matched = np.flatnonzero(has_event)
     missing = np.flatnonzero(~has_event)
-    is_edge = (missing < known[0]) | (missing > known[-1])
+    is_edge = (missing < matched[0]) | (missing > matched[-1])
     if is_edge.any():
         yield _edge(trace, launches[missing[is_edge]], len(launches))
     if not is_edge.all():
         yield _middle(trace, launches[missing[~is_edge]], len(launches))
 
 
-def _left_an_event(trace: Trace, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell, for each launch, whether any device event has its number.
+def _has_event(trace: Trace, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return, for each launch, whether any device event has its correlation number.
 
-    Where a call of the runtime and one of the driver share a number, `links` knows the first.
+    If a call of the runtime and one of the driver share a number, `links` has the first.
     """
     call = links(trace).call_of_device_event
     count_of = np.bincount(call[call >= 0], minlength=len(trace.runtime_calls))
-    found: NDArray[np.bool_] = count_of[launches] > 0
-    unsure = np.flatnonzero(~found)
+    has_event: NDArray[np.bool_] = count_of[launches] > 0
+    unsure = np.flatnonzero(~has_event)
     if not len(unsure):
-        return found
+        return has_event
     numbers = trace.runtime_calls["correlation"].to_numpy()[launches[unsure]]
-    found[unsure] = np.isin(numbers, trace.device_events["correlation"].to_numpy())
-    return found
+    has_event[unsure] = np.isin(numbers, trace.device_events["correlation"].to_numpy())
+    return has_event
 
 
 def _edge(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthItem:
@@ -67,13 +66,13 @@ def _edge(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthIte
         launch_count,
         kind="dropped-at-the-edge",
         severity=severity,
-        where="at the edge of the recording ",
+        where="at the edge of the trace ",
         action=(
-            "the last step is left out of all figures"
+            "the last step is left out of all numbers"
             if is_left_out
             else "their time counts as idle time"
         ),
-        remedy=f"Wait for the device before the recording ends: {synchronize(trace)}.",
+        remedy=f"Wait for the device before you stop the profiler: {synchronize(trace)}.",
     )
 
 
@@ -123,10 +122,7 @@ def _item(  # noqa: PLR0913 (one parameter a field)
     )
 
 
-CHECK = Check(
-    damages={
-        "dropped-at-the-edge": frozenset({"device times", "steps"}),
-        "device-records-lost": frozenset({"device times", "launches", "clocks"}),
-    },
-    check=check,
-)
+DAMAGES = {
+    "dropped-at-the-edge": {"device times", "steps"},
+    "device-records-lost": {"device times", "launches", "clocks"},
+}

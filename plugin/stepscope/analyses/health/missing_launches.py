@@ -1,4 +1,4 @@
-"""Work on a device whose launch was not recorded: before the recording began, or lost."""
+"""Device work without a recorded launch: from before the trace, or lost."""
 
 from collections.abc import Iterator
 
@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
-from stepscope.analyses.health._check import Check, by_share, examples, on_device, synchronize
+from stepscope.analyses.health._check import by_share, examples, on_device, synchronize
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import HealthItem
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 
 ORPHAN_SHARE = 0.02
-"""Share of device events without a recorded launch from which attribution suffers."""
+"""Fraction of device events without a recorded launch that harms attribution."""
 STRANGE_SHARE = 0.2
-"""Of the window: from there on the first step's device work is mostly another's."""
+"""Fraction of the window from which the first step's device work is mostly earlier work."""
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report device events that no recorded call launched."""
+    """Report device events without a recorded launch."""
     launch = links(trace).call_of_device_event
     missing = np.flatnonzero(launch < 0)
     if not len(missing) or len(missing) < ORPHAN_SHARE * len(launch):
@@ -37,7 +37,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
 def _launched_before(
     trace: Trace, launch: NDArray[np.int64], missing: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return those ahead of all work with a launch: they were in the queue when recording began."""
+    """Return the events before all linked work: they were queued before recording began."""
     linked = np.flatnonzero(launch >= 0)
     if not len(linked):
         return missing[:0]
@@ -46,10 +46,10 @@ def _launched_before(
 
 
 def _before(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
-    frame, within = trace.device_events, window(trace)
-    inside = intervals.clip(frame_times.times(frame, rows), within.start_ns, within.device_end_ns)
+    frame, span = trace.device_events, window(trace)
+    inside = intervals.clip(frame_times.times(frame, rows), span.start_ns, span.device_end_ns)
     busy_ns = intervals.duration_ns(inside)
-    strange = busy_ns / max(1, within.reference_ns)
+    strange = busy_ns / max(1, span.reference_ns)
     return HealthItem(
         kind="launched-before-recording",
         severity=by_share(strange, STRANGE_SHARE),
@@ -58,7 +58,7 @@ def _before(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
         message=(
             f"{count(len(rows), 'device event')} of {len(frame):,} "
             f"{'was' if len(rows) == 1 else 'were'} launched before the recording began: "
-            f"{duration(busy_ns)} of earlier work, {share(strange)} of what is measured"
+            f"{duration(busy_ns)} of earlier work, {share(strange)} of the window"
         ),
         action="they count as the device's work, without an operator",
         remedy=(
@@ -80,8 +80,8 @@ def _lost(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
         of_count=len(frame),
         nature="damage",
         message=(
-            f"{len(rows):,} of {len(frame):,} device events have no recorded launch: no "
-            "operator can be named for them, and gaps before them have no cause"
+            f"{len(rows):,} of {len(frame):,} device events have no recorded launch: they "
+            "have no operator, and gaps before them have no cause"
         ),
         action="they count as the device's work, without an operator",
         remedy="Record one more warm-up step: schedule(wait=1, warmup=2, active=3).",
@@ -91,10 +91,7 @@ def _lost(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
     )
 
 
-CHECK = Check(
-    damages={
-        "launched-before-recording": frozenset({"launches", "steps"}),
-        "launch-not-recorded": frozenset({"launches"}),
-    },
-    check=check,
-)
+DAMAGES = {
+    "launched-before-recording": {"launches", "steps"},
+    "launch-not-recorded": {"launches"},
+}

@@ -1,4 +1,4 @@
-"""A recording without device events of a job that used one."""
+"""A trace without device events of a job that used a device."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.memory_peak import device_properties
-from stepscope.analyses.health._check import Check, Parts, examples, kernel_launches
+from stepscope.analyses.health._check import Parts, examples, kernel_launches
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
@@ -16,7 +16,7 @@ RECORD_DEVICE = "torch.profiler.profile(activities=[ProfilerActivity.CPU, Profil
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report launches, allocations and devices that left no device event at all."""
+    """Report launches, allocations and devices without any device event."""
     if len(trace.device_events) or trace.is_truncated:
         return
     launches = kernel_launches(trace)
@@ -32,10 +32,10 @@ def check(trace: Trace) -> Iterator[HealthItem]:
                 f"the host launched {count(len(launches), 'kernel')}, but no device event was "
                 "recorded: the profiler could not reach the device"
             ),
-            action="the device is left out; nothing is said of how busy it was",
+            action="the device is left out",
             remedy=(
                 "See the training process's log for errors of CUPTI or roctracer; another profiler "
-                "may hold the device, or the user may lack the right."
+                "may use the device, or you may lack the permission."
             ),
             examples=examples(
                 trace, trace.runtime_calls["event"].to_numpy()[launches], lambda _: "no kernel"
@@ -49,10 +49,9 @@ def check(trace: Trace) -> Iterator[HealthItem]:
             of_count=len(trace.memory),
             nature="gap",
             message=(
-                "memory was allocated on a device, but the profiler was not told to record what "
-                "runs there"
+                "memory was allocated on a device, but the profiler did not record device events"
             ),
-            action="the device is left out; nothing is said of how busy it was",
+            action="the device is left out",
             remedy=RECORD_DEVICE,
             examples=examples(trace, allocated, lambda _: "on a device"),
         )
@@ -64,9 +63,9 @@ def check(trace: Trace) -> Iterator[HealthItem]:
             nature="gap",
             message=(
                 f"this machine has {count(len(devices), 'device')}, and nothing was recorded of "
-                "what ran there"
+                "them"
             ),
-            action="it is read as a recording of the CPU",
+            action="it is read as a trace of the CPU",
             remedy=RECORD_DEVICE,
         )
 
@@ -77,4 +76,4 @@ def _on_device(trace: Trace) -> NDArray[np.int64]:
 
 
 LOST: Parts = frozenset({"device times", "launches", "clocks"})
-CHECK = Check(damages={"no-device-events": LOST, "device-not-recorded": LOST}, check=check)
+DAMAGES = {"no-device-events": LOST, "device-not-recorded": LOST}

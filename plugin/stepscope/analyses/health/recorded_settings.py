@@ -1,8 +1,7 @@
-"""Settings of the run that were written and are not understood."""
+"""Settings of the run that were recorded and are not understood."""
 
 from collections.abc import Iterator
 
-from stepscope.analyses.health._check import NOTHING, Check
 from stepscope.analyses.settings.recorded_settings import SCHEMA, recorded_settings
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
@@ -12,32 +11,30 @@ NAMED = 5
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report settings that were dropped; advice then goes by what the events show."""
-    found = recorded_settings(trace)
-    if found.failed:
+    """Report settings that were dropped; advice then rests on the events."""
+    recorded = recorded_settings(trace)
+    if recorded.failed:
         yield HealthItem(
             kind="settings-not-recorded",
             severity="info",
-            count=len(found.failed),
+            count=len(recorded.failed),
             nature="gap",
-            message=f"the trace handler could not look at {', '.join(found.failed[:NAMED])}",
-            action="advice goes by what the events show instead",
+            message=f"the trace handler could not read {', '.join(recorded.failed[:NAMED])}",
+            action="advice rests on the events instead",
         )
-    if not found.lost:
+    if not recorded.lost:
         return
-    named = ", ".join(found.lost[:NAMED]) + (", …" if len(found.lost) > NAMED else "")
-    settings = count(len(found.lost), "recorded setting is", "recorded settings are")
-    why = f" (schema {found.schema}; known up to {SCHEMA})" if found.is_newer else ""
+    named = ", ".join(recorded.lost[:NAMED]) + (", …" if len(recorded.lost) > NAMED else "")
+    phrase = count(len(recorded.lost), "recorded setting is", "recorded settings are")
+    why = f" (schema {recorded.schema}; supported up to {SCHEMA})" if recorded.is_newer else ""
     yield HealthItem(
         kind="settings-not-understood",
         severity="info",
-        count=len(found.lost),
-        message=f"{settings} not understood{why}: {named}",
-        action="left out: advice goes by what the events show instead",
-        remedy="pip install --upgrade stepscope" if found.is_newer else "",
+        count=len(recorded.lost),
+        message=f"{phrase} not understood{why}: {named}",
+        action="left out: advice rests on the events instead",
+        remedy="pip install --upgrade stepscope" if recorded.is_newer else "",
     )
 
 
-CHECK = Check(
-    damages={"settings-not-understood": NOTHING, "settings-not-recorded": NOTHING}, check=check
-)
+DAMAGES = {"settings-not-understood": (), "settings-not-recorded": ()}

@@ -1,8 +1,8 @@
-"""Work of one stream that runs at the same time, though a stream does one thing after the other.
+"""Work of one stream that overlaps, though a stream runs one thing after the other.
 
 Programmatic dependent launch (Hopper and later) lets a kernel begin while the one before it winds
-down: a few microseconds, on purpose. Anything longer is a wrong duration, which a union of times
-hides and which makes a device look busy (AMD-AGI/TraceLens#669: 7 of 55,423 events made up 62 % of
+down: a few microseconds, on purpose. Longer overlaps are wrong durations, which a union of times
+hides and which make a device look busy (AMD-AGI/TraceLens#669: 7 of 55,423 events made up 62 % of
 the device's time).
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.health._check import Check, by_share, examples, on_device, shorten
+from stepscope.analyses.health._check import by_share, examples, on_device, shorten
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
@@ -23,7 +23,7 @@ SMALL_NS = 20_000
 """On a B200 dependent launches overlap by 3.7 µs at most; microsecond stamps blur 13 µs."""
 DOUBTFUL_SHARE = 0.01
 DAMAGED_SHARE = 0.10
-"""Of the work that could overlap, by events or by time."""
+"""Fraction of the work that could overlap, by events or by time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,67 +31,68 @@ class _Overlaps:
     rows: NDArray[np.int64]
     """Rows of `device_events` that begin before one ahead of them on their stream ends."""
     beneath: NDArray[np.int64]
-    """For each, the row of the one that ends last of those ahead."""
+    """For each, the row of the earlier one that ends last."""
     overlap_ns: NDArray[np.int64]
     total_count: int
     total_ns: int
 
     def longer(self) -> "_Overlaps":
-        """Return those that no launch explains."""
-        kept = self.overlap_ns > SMALL_NS
+        """Return those that no dependent launch explains."""
+        is_long = self.overlap_ns > SMALL_NS
         return replace(
             self,
-            rows=self.rows[kept],
-            beneath=self.beneath[kept],
-            overlap_ns=self.overlap_ns[kept],
+            rows=self.rows[is_long],
+            beneath=self.beneath[is_long],
+            overlap_ns=self.overlap_ns[is_long],
         )
 
     @property
     def share(self) -> float:
-        """The larger of two shares: of the events, and of their time."""
+        """The larger of two fractions: of the events, and of their time."""
         of_time = int(self.overlap_ns.sum()) / max(1, self.total_ns)
         return max(len(self.rows) / self.total_count, of_time)
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report overlaps on a stream: short ones as what they are, long ones as damage."""
-    found = _overlaps(trace)
-    if found is None or not len(found.rows):
+    """Report overlaps on a stream: short ones as a note, long ones as damage."""
+    overlaps = _find_overlaps(trace)
+    if overlaps is None or not len(overlaps.rows):
         return
-    long = found.longer()
-    yield _damage(trace, long) if len(long.rows) else _note(trace, found)
+    long = overlaps.longer()
+    yield _damage(trace, long) if len(long.rows) else _note(trace, overlaps)
 
 
-def _note(trace: Trace, found: _Overlaps) -> HealthItem:
+def _note(trace: Trace, overlaps: _Overlaps) -> HealthItem:
     names = trace.device_events["name"]
     return HealthItem(
         kind="same-stream-overlap",
         severity="info",
-        count=len(found.rows),
-        of_count=found.total_count,
-        message=_words(found),
-        action="left as it is: programmatic dependent launches do this, and whole microseconds",
+        count=len(overlaps.rows),
+        of_count=overlaps.total_count,
+        message=_message(overlaps),
+        action="unchanged: programmatic dependent launches and rounding to microseconds do this",
         examples=examples(
             trace,
-            trace.device_events["event"].to_numpy()[found.rows],
+            trace.device_events["event"].to_numpy()[overlaps.rows],
             lambda n: (
-                f"{on_device(trace, int(found.rows[n]))}, {duration(int(found.overlap_ns[n]))} "
-                f"before the end of {shorten(str(names.iloc[found.beneath[n]]))}"
+                f"{on_device(trace, int(overlaps.rows[n]))}, "
+                f"{duration(int(overlaps.overlap_ns[n]))} before the end of "
+                f"{shorten(str(names.iloc[overlaps.beneath[n]]))}"
             ),
         ),
     )
 
 
-def _damage(trace: Trace, found: _Overlaps) -> HealthItem:
-    stuck, counts = np.unique(found.beneath, return_counts=True)
+def _damage(trace: Trace, overlaps: _Overlaps) -> HealthItem:
+    stuck, counts = np.unique(overlaps.beneath, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return HealthItem(
         kind="same-stream-overlap",
-        severity=by_share(found.share, DOUBTFUL_SHARE, DAMAGED_SHARE),
-        count=len(found.rows),
-        of_count=found.total_count,
+        severity=by_share(overlaps.share, DOUBTFUL_SHARE, DAMAGED_SHARE),
+        count=len(overlaps.rows),
+        of_count=overlaps.total_count,
         nature="damage",
-        message=f"{_words(found)}: durations are wrong",
+        message=f"{_message(overlaps)}: durations are wrong",
         action="busy time counts each nanosecond once; sums of durations count the overlap twice",
         remedy="Record it again, with a newer driver and torch.",
         examples=examples(
@@ -106,19 +107,20 @@ def _damage(trace: Trace, found: _Overlaps) -> HealthItem:
     )
 
 
-def _words(found: _Overlaps) -> str:
-    verb = "begins" if len(found.rows) == 1 else "begin"
+def _message(overlaps: _Overlaps) -> str:
+    verb = "begins" if len(overlaps.rows) == 1 else "begin"
     return (
-        f"{count(len(found.rows), 'device event')} of {found.total_count:,} {verb} before the one "
-        f"ahead on the same stream ends, by up to {duration(int(found.overlap_ns.max()))}"
+        f"{count(len(overlaps.rows), 'device event')} of {overlaps.total_count:,} {verb} before "
+        f"the one ahead on the same stream ends, "
+        f"by up to {duration(int(overlaps.overlap_ns.max()))}"
     )
 
 
-def _overlaps(trace: Trace) -> _Overlaps | None:
+def _find_overlaps(trace: Trace) -> _Overlaps | None:
     frame = trace.device_events
     stream = frame["stream"].to_numpy()
     graph = trace.source.whole("graph id", frame["event"].to_numpy())
-    # a graph's branches run side by side, whatever stream it was launched on
+    # a graph's branches run concurrently, on whatever stream it was launched
     rows = np.flatnonzero((stream >= 0) & (graph < 0))
     if len(rows) < 2:
         return None
@@ -147,4 +149,4 @@ def _lanes(device: NDArray[np.int64], stream: NDArray[np.int64]) -> NDArray[np.i
     return lane.astype(np.int16) if lane.max() < 2**15 else lane
 
 
-CHECK = Check(damages={"same-stream-overlap": frozenset({"device times", "clocks"})}, check=check)
+DAMAGES = {"same-stream-overlap": {"device times", "clocks"}}

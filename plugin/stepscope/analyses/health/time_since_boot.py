@@ -1,17 +1,16 @@
-"""Stamps that count from the machine's start, not from 1970: nothing says when that was."""
+"""Stamps that count from an unknown start of the machine, not from 1970."""
 
 from collections.abc import Iterator, Mapping
 
-from stepscope.analyses.health._check import Check
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace, whole_number
 
 FIRST_DATE_NS = 10**18
-"""September 2001: before it there was no torch. A machine would have to run for 31 years."""
+"""September 2001, before torch existed. A machine would have to run for 31 years."""
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report recordings that cannot be dated; among several ranks that matters."""
+    """Report traces without a date, which matters with several ranks."""
     columns = trace.columns
     if columns.base_time_ns or columns.origin_ns >= FIRST_DATE_NS:
         return
@@ -20,10 +19,10 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         severity="warning" if _has_peers(trace) else "info",
         count=1,
         message=(
-            "times count from the start of the machine or of the recording, and baseTimeNanoseconds"
-            " does not say when that was"
+            "times count from the start of the machine or of the trace, and"
+            " baseTimeNanoseconds does not date it"
         ),
-        action="times are shown from the first event on; recordings of several ranks do not align",
+        action="times are shown from the first event on; traces of several ranks do not align",
         remedy="Record with torch 2.3 or later, which writes the date.",
     )
 
@@ -34,4 +33,4 @@ def _has_peers(trace: Trace) -> bool:
     return size is not None and size > 1
 
 
-CHECK = Check(damages={"time-since-boot": frozenset({"ranks"})}, check=check)
+DAMAGES = {"time-since-boot": {"ranks"}}

@@ -1,14 +1,13 @@
-"""A device whose vendor is not known here."""
+"""A device of an unknown vendor."""
 
 from collections.abc import Iterator
 
-from stepscope.analyses.health._check import NOTHING, Check
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
-    """Report that the words of the device's vendor are not known."""
+    """Report that the device's vendor is unknown."""
     if trace.dialect.vendor or not len(trace.device_events):
         return
     yield HealthItem(
@@ -16,11 +15,11 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         severity="info",
         count=1,
         message=(
-            "the vendor of this device is not known: its matrix units, allocator calls and "
-            "pageable copies cannot be told"
+            "the vendor of this device is unknown, and so are its matrix units, allocator "
+            "calls and pageable copies"
         ),
-        action="it is read with the words that all traces of torch share",
+        action="it is read with the names that all traces of torch share",
     )
 
 
-CHECK = Check(damages={"unknown-device": NOTHING}, check=check)
+DAMAGES = {"unknown-device": ()}
