@@ -48,7 +48,7 @@ def test_dragging_over_the_memory_curve_narrows_every_view_to_that_time(alone: V
     seen.page.reload()
     expect(let_go).to_be_visible(timeout=PATIENCE_MS)
     assert seen.state() == narrowed
-    seen.main.get_by_role("button", name="Whole recording").click()
+    seen.main.get_by_role("button", name="Whole trace").click()
     expect(let_go).to_have_count(0)
     expect(grid).to_have_attribute("aria-rowcount", str(whole))
     seen.page.go_back()

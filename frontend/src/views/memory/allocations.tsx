@@ -13,24 +13,21 @@ import { Segmented } from '../../widgets/segmented';
 import { StackList } from '../../widgets/stack_list';
 import { DataTable, type ShownTable } from '../../widgets/table';
 import { cellOf, type Rows } from '../../widgets/table/rows';
-import { spotsOf } from './looked_at';
-import type { Asked } from './memory';
-import { searchedByServer } from './server_search';
-import { sizeOf } from './sizes';
+import { type MemoryScope, serverSearch, sizeOf, spotsOf, traceNames } from './scope';
 
 const LIMIT = 5000;
 const TYPING_MS = 350;
 const NONE = -1;
-const WHICH = [
-  { id: 'alive', label: 'Alive in it', title: 'Held at any moment of the time chosen' },
-  { id: 'born', label: 'Born in it', title: 'Allocated in the time chosen' },
-  { id: 'freed', label: 'Freed in it', title: 'Given back in the time chosen' },
+const PERIODS = [
+  { id: 'alive', label: 'Live', title: 'Live at any moment of the selected time' },
+  { id: 'born', label: 'Allocated', title: 'Allocated in the selected time' },
+  { id: 'freed', label: 'Freed', title: 'Freed in the selected time' },
 ] as const;
 const STATES = [
   { id: 'all', label: 'All' },
-  { id: 'freed', label: 'Freed', title: 'Allocated and freed while recording' },
-  { id: 'held', label: 'Held to the end', title: 'Allocated and not freed while recording' },
-  { id: 'earlier', label: 'From before', title: 'Allocated before the recording, freed in it' },
+  { id: 'freed', label: 'Freed', title: 'Allocated and freed in the trace' },
+  { id: 'held', label: 'Never freed', title: 'Allocated and not freed in the trace' },
+  { id: 'earlier', label: 'Allocated before', title: 'Allocated before the trace, freed in it' },
 ] as const;
 
 interface SizeProps {
@@ -39,7 +36,7 @@ interface SizeProps {
   readonly placeholder: string;
 }
 
-/** A bound of sizes, as people type it; it goes into the URL once typing rests. */
+/** A bound of sizes; it goes into the URL once typing pauses. */
 function SizeField({ label, option, placeholder }: SizeProps): ReactNode {
   const { location, go } = useNavigation();
   const inUrl = location.options[option] ?? '';
@@ -96,15 +93,7 @@ function Details({ table, at }: LinksProps): ReactNode {
           </Goto>
         )}
         {typeof operator === 'string' && (
-          <Goto
-            to={{
-              view: 'operators',
-              search: operator.split(' (')[0] ?? '',
-              group: null,
-              sort: null,
-              options: {},
-            }}
-          >
+          <Goto to={{ view: 'operators', search: operator.split(' (')[0] ?? '' }}>
             The operator <Icon name="arrow" size={13} />
           </Goto>
         )}
@@ -119,7 +108,7 @@ function Details({ table, at }: LinksProps): ReactNode {
               },
             }}
           >
-            What was held then <Icon name="arrow" size={13} />
+            Memory at that time <Icon name="arrow" size={13} />
           </Goto>
         )}
       </p>
@@ -134,69 +123,68 @@ interface FollowProps {
   readonly onSelected: (at: number | null, rows: Rows) => void;
 }
 
-/** Keeps the page's selected event and the chosen row the same; whichever was chosen last says. */
+/** Keeps the selected event of the page and the selected row in step; the last selection wins. */
 function Follow({ table, shown, onSelected }: FollowProps): ReactNode {
   const { location, go } = useNavigation();
   const { selected, select, rows } = shown;
   const arrived = useRef(location.event);
-  const told = useRef(onSelected);
-  told.current = onSelected;
+  const latest = useRef(onSelected);
+  latest.current = onSelected;
   useEffect(() => {
-    const wanted = arrived.current;
+    const requested = arrived.current;
     arrived.current = null;
-    if (wanted === null || selected !== null) return;
-    const own = table.event.indexOf(wanted);
-    const at = own >= 0 ? own : table.owner_event.indexOf(wanted);
+    if (requested === null || selected !== null) return;
+    const direct = table.event.indexOf(requested);
+    const at = direct >= 0 ? direct : table.owner_event.indexOf(requested);
     if (at >= 0) select(at);
   }, [table, selected, select]);
-  // The page's event is a call, which other views know: the operator that allocated.
+  // The event of the page is the allocating operator, which other views show.
   const event = selected === null ? NONE : (table.owner_event[selected] ?? NONE);
   const page = useRef({ event: location.event, go });
   page.current = { event: location.event, go };
   useEffect(() => {
     if (event !== NONE && event !== page.current.event) page.current.go({ event }, 'replace');
   }, [event]);
-  useEffect(() => told.current(selected, rows), [selected, rows]);
+  useEffect(() => latest.current(selected, rows), [selected, rows]);
   return null;
 }
 
 function counted(table: MemoryAllocations): string {
   const { found_count, found_bytes, row_count, left_out_bytes } = table;
-  const all = `${plural(found_count, 'allocation')} of ${bytes(found_bytes)} in all`;
+  const all = `${plural(found_count, 'allocation')} of ${bytes(found_bytes)} in total`;
   if (row_count >= found_count) return all;
   return `${all}; the first ${count(row_count)} are listed, the other ${count(found_count - row_count)} have ${bytes(left_out_bytes)}`;
 }
 
 interface PartProps {
-  readonly asked: Asked;
-  /** Is told which spots of the curve are looked at. */
+  readonly scope: MemoryScope;
+  /** Receives the points of the curve to highlight. */
   readonly onLook: (spots: readonly Spot[]) => void;
 }
 
-interface FoundProps extends PartProps {
+interface FilledProps extends PartProps {
   readonly table: MemoryAllocations;
   readonly isStale: boolean;
 }
 
-function Found({ table, asked, onLook, isStale }: FoundProps): ReactNode {
-  const chosen = useRef<number | null>(null);
+function Filled({ table, scope, onLook, isStale }: FilledProps): ReactNode {
+  const selectedRow = useRef<number | null>(null);
   const rows = useRef<Rows | null>(null);
   const hovered = useRef<number | null>(null);
   const look = (): void => {
-    const at = hovered.current ?? chosen.current;
+    const at = hovered.current ?? selectedRow.current;
     onLook(at === null || at >= table.row_count ? [] : spotsOf(table, at));
   };
   const latest = useRef(onLook);
   latest.current = onLook;
   useEffect(() => () => latest.current([]), []);
-  const { run, worker, span } = asked.selection;
   return (
     <div
       className="memory-rows"
       onPointerOver={(event) => {
         const row = (event.target as Element).closest('tr[data-at]');
-        const place = row ? Number(row.getAttribute('data-at')) : Number.NaN;
-        const at = rows.current?.[place] ?? null;
+        const index = row ? Number(row.getAttribute('data-at')) : Number.NaN;
+        const at = rows.current?.[index] ?? null;
         if (at === hovered.current) return;
         hovered.current = at;
         look();
@@ -210,7 +198,7 @@ function Found({ table, asked, onLook, isStale }: FoundProps): ReactNode {
         table={table}
         name="memory-allocations"
         label="Allocations"
-        recording={[run.name, worker.name, span.label, table.device]}
+        recording={traceNames(scope)}
         isStale={isStale}
         identity={['allocated_ns', 'freed_ns', 'address']}
         above={(shown) => (
@@ -218,7 +206,7 @@ function Found({ table, asked, onLook, isStale }: FoundProps): ReactNode {
             table={table}
             shown={shown}
             onSelected={(at, shownRows) => {
-              chosen.current = at;
+              selectedRow.current = at;
               rows.current = shownRows;
               look();
             }}
@@ -230,36 +218,36 @@ function Found({ table, asked, onLook, isStale }: FoundProps): ReactNode {
   );
 }
 
-/** Every allocation, the largest first: when it was born and freed, and by whom. */
-export function Allocations({ asked, onLook }: PartProps): ReactNode {
+/** All allocations, the largest first. */
+export function Allocations({ scope, onLook }: PartProps): ReactNode {
   const { location } = useNavigation();
-  const [which, chooseWhich] = useOption(
+  const [period, choosePeriod] = useOption(
     'which',
     'alive',
-    WHICH.map(({ id }) => id),
+    PERIODS.map(({ id }) => id),
   );
   const [state, chooseState] = useOption(
     'state',
     'all',
     STATES.map(({ id }) => id),
   );
-  const { device, narrowing, selection } = asked;
+  const { device, narrowing, selection } = scope;
   const parameters = useMemo(() => {
     const { search, sort, options } = location;
     return {
       device,
-      which: narrowing ? which : null,
+      which: narrowing ? period : null,
       start_ns: narrowing?.start_ns,
       end_ns: narrowing?.end_ns,
       state: state === 'all' ? null : state,
       min_bytes: sizeOf(options.min ?? '') ?? null,
       max_bytes: sizeOf(options.max ?? '') ?? null,
-      search: searchedByServer(search),
+      search: serverSearch(search),
       sort: sort && SORTED.has(sort.key) ? sort.key : null,
       descending: sort && SORTED.has(sort.key) ? sort.descending : null,
       limit: LIMIT,
     };
-  }, [location, device, narrowing, which, state]);
+  }, [location, device, narrowing, period, state]);
   const query = useTraceAnswer<MemoryAllocations>(
     selection.span.trace,
     'memory/allocations',
@@ -271,10 +259,10 @@ export function Allocations({ asked, onLook }: PartProps): ReactNode {
         <Segmented label="State" segments={STATES} value={state} onChoose={chooseState} />
         {narrowing && (
           <Segmented
-            label="In the time chosen"
-            segments={WHICH}
-            value={which}
-            onChoose={chooseWhich}
+            label="In the selected time"
+            segments={PERIODS}
+            value={period}
+            onChoose={choosePeriod}
           />
         )}
         <span className="memory-sizes">
@@ -294,14 +282,14 @@ export function Allocations({ asked, onLook }: PartProps): ReactNode {
       </div>
       <Loaded query={query} what="Allocations">
         {(table) => (
-          <Found table={table} asked={asked} onLook={onLook} isStale={query.isPlaceholderData} />
+          <Filled table={table} scope={scope} onLook={onLook} isStale={query.isPlaceholderData} />
         )}
       </Loaded>
     </div>
   );
 }
 
-/** Columns that the server sorts by, where not all rows are sent. */
+/** Columns that the server can sort by when it does not send all rows. */
 const SORTED: ReadonlySet<string> = new Set([
   'operator',
   'bytes',

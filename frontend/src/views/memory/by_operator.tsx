@@ -6,14 +6,17 @@ import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
 import { DataTable } from '../../widgets/table';
 import { wholeName } from '../../widgets/table/rows';
-import type { Asked } from './memory';
+import { type MemoryScope, traceNames } from './scope';
 
-/** What each operator allocated and freed: torch-tb-profiler's Memory Statistics. */
-export function ByOperator({ asked }: { readonly asked: Asked }): ReactNode {
-  const { device, narrowing, selection } = asked;
-  const { run, worker, span } = selection;
+/** Memory allocated and freed by each operator, as in torch-tb-profiler's Memory Statistics. */
+export function ByOperator({ scope }: { readonly scope: MemoryScope }): ReactNode {
+  const { device, narrowing, selection } = scope;
   const { start_ns, end_ns } = narrowing ?? {};
-  const query = useTraceAnswer<Table>(span.trace, 'memory/operators', { device, start_ns, end_ns });
+  const query = useTraceAnswer<Table>(selection.span.trace, 'memory/operators', {
+    device,
+    start_ns,
+    end_ns,
+  });
   return (
     <div className="memory-part">
       <Loaded query={query} what="Memory by operator">
@@ -22,20 +25,12 @@ export function ByOperator({ asked }: { readonly asked: Asked }): ReactNode {
             table={table}
             name="memory-operators"
             label="By operator"
-            recording={[run.name, worker.name, span.label, device]}
+            recording={traceNames(scope)}
             isStale={query.isPlaceholderData}
             identity={['operator']}
             details={(at) => (
               <p className="memory-links">
-                <Goto
-                  to={{
-                    view: 'operators',
-                    search: wholeName(table, at),
-                    group: null,
-                    sort: null,
-                    options: {},
-                  }}
-                >
+                <Goto to={{ view: 'operators', search: wholeName(table, at) }}>
                   Its time <Icon name="arrow" size={13} />
                 </Goto>
               </p>

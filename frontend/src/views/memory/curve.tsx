@@ -1,24 +1,14 @@
-import { lazy, type ReactNode, Suspense, useMemo, useSyncExternalStore } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { Narrowing } from '../../api/queries';
 import type { MemoryOverTime } from '../../api/types.gen';
-import type { Band, Line, Mark, Range, Spot, TimeSeriesProps } from '../../charts/time_series';
+import type { Band, Line, Mark, Range, Spot } from '../../charts/time_series';
 import { MEMORY_COLOURS } from '../../core/colour';
-import { bytes, duration, instant, plural, tick, tickBytes } from '../../core/format';
-import { themeStore } from '../../host/theme';
+import { bytes, duration, plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
-import '../../charts/charts.css';
+import { ALLOCATED, MemoryChart, RESERVED } from './chart';
 
-const TimeSeries = lazy(() => import('../../charts/time_series'));
-
-export const { allocated: ALLOCATED, reserved: RESERVED } = MEMORY_COLOURS;
 const HEIGHT = 206;
-export const WORDS: TimeSeriesProps['words'] = {
-  tickX: tick,
-  x: instant,
-  tickY: tickBytes,
-  y: bytes,
-};
 
 interface Props {
   readonly curve: MemoryOverTime;
@@ -58,7 +48,7 @@ function marksOf(curve: MemoryOverTime, moment: number | null): Mark[] {
   }));
   return moment === null
     ? ooms
-    : [...ooms, { x: moment, label: 'looked at', colour: MEMORY_COLOURS.moment }];
+    : [...ooms, { x: moment, label: 'selected', colour: MEMORY_COLOURS.moment }];
 }
 
 function peaksOf({ peak }: MemoryOverTime): Spot[] {
@@ -75,19 +65,18 @@ const bandsOf = ({ steps }: MemoryOverTime): Band[] =>
     label: `step ${number}`,
   }));
 
-/** What the curve shows, in a sentence for those who cannot see it. */
-function inWords(curve: MemoryOverTime): string {
+/** The curve as text, for screen readers. */
+function describe(curve: MemoryOverTime): string {
   const { device, start_ns, end_ns, peak, ooms } = curve;
   const time = `from ${duration(start_ns)} to ${duration(end_ns)}`;
   const most = peak ? ` At most ${bytes(peak.bytes)} at ${duration(peak.time_ns)}.` : '';
   const failed = ooms.length > 0 ? ` Out of memory ${plural(ooms.length, 'time')}.` : '';
-  return `Memory of ${device} ${time}.${most}${failed} Arrow keys move along it, with Shift they choose a time.`;
+  return `Memory of ${device} ${time}.${most}${failed} Arrow keys move along it, with Shift they select a time range.`;
 }
 
-/** Memory over time; dragging narrows all views to a time, a press looks at one moment. */
+/** Memory over time; a drag filters all views to a time range, a click selects a moment. */
 export function Curve({ curve, narrowing, moment, spots }: Props): ReactNode {
   const { location, go } = useNavigation();
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const drawn = useMemo(
     () => ({
       lines: linesOf(curve),
@@ -98,7 +87,7 @@ export function Curve({ curve, narrowing, moment, spots }: Props): ReactNode {
     [curve],
   );
   const marks = useMemo(() => marksOf(curve, moment), [curve, moment]);
-  // Zoomed in, all that is seen is the time chosen.
+  // When zoomed in, the selected time is the whole curve.
   const isWhole = narrowing?.start_ns === curve.start_ns && narrowing.end_ns === curve.end_ns;
   const onRange = (range: Range | null): void => {
     const options = withOption(location.options, 'at', null);
@@ -111,20 +100,16 @@ export function Curve({ curve, narrowing, moment, spots }: Props): ReactNode {
   const onPick = (x: number): void =>
     go({ options: { ...location.options, at: String(Math.max(0, Math.round(x))) } }, 'replace');
   return (
-    <Suspense fallback={<div style={{ height: HEIGHT }} />}>
-      <TimeSeries
-        xs={curve.levels.time_ns}
-        {...drawn}
-        words={WORDS}
-        marks={marks}
-        spots={spots}
-        range={isWhole ? null : narrowing && { from: narrowing.start_ns, to: narrowing.end_ns }}
-        onRange={onRange}
-        onPick={onPick}
-        label={inWords(curve)}
-        height={HEIGHT}
-        theme={theme}
-      />
-    </Suspense>
+    <MemoryChart
+      xs={curve.levels.time_ns}
+      {...drawn}
+      marks={marks}
+      spots={spots}
+      range={isWhole ? null : narrowing && { from: narrowing.start_ns, to: narrowing.end_ns }}
+      onRange={onRange}
+      onPick={onPick}
+      label={describe(curve)}
+      height={HEIGHT}
+    />
   );
 }

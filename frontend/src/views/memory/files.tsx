@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense, useMemo, useSyncExternalStore } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { useRunAnswer } from '../../api/queries';
 import type {
   MemoryFile,
@@ -9,7 +9,6 @@ import type {
 import type { Line } from '../../charts/time_series';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, count } from '../../core/format';
-import { themeStore } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
 import type { Selection } from '../../state/selection';
@@ -20,20 +19,21 @@ import { Segmented } from '../../widgets/segmented';
 import { StackList } from '../../widgets/stack_list';
 import { DataTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
-import { WORDS } from './curve';
+import { AXIS_FORMAT, LegendKey, MemoryChart } from './chart';
 
-const TimeSeries = lazy(() => import('../../charts/time_series'));
 const COLOURS: Readonly<Record<string, string>> = {
   ...MEMORY_COLOURS,
   requested: MEMORY_COLOURS.allocated,
 };
 const HEIGHT = 210;
 
+const colourOf = (id: string): string => COLOURS[id] ?? MEMORY_COLOURS.unknown;
+
 function linesOf(curve: MemoryFileCurve): Line[] {
   return curve.lines.map((line) => ({
     id: line.id,
     label: line.label,
-    colour: COLOURS[line.id] ?? MEMORY_COLOURS.unknown,
+    colour: colourOf(line.id),
     values: line.bytes,
     holds: true,
     ...(curve.is_stacked ? { stack: 'all' } : { isFilled: line.id === 'requested' }),
@@ -41,36 +41,24 @@ function linesOf(curve: MemoryFileCurve): Line[] {
 }
 
 function FileChart({ curve }: { readonly curve: MemoryFileCurve }): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const lines = useMemo(() => linesOf(curve), [curve]);
-  const words = useMemo(
+  const axes = useMemo(
     () =>
       curve.is_in_time
-        ? WORDS
-        : { ...WORDS, tickX: count, x: (value: number) => `Entry ${count(value)}` },
+        ? AXIS_FORMAT
+        : { ...AXIS_FORMAT, tickX: count, x: (value: number) => `Entry ${count(value)}` },
     [curve],
   );
   return (
     <figure className="memory-file-chart">
       <figcaption className="memory-legend">
         <strong>{curve.title}</strong>
-        {lines.map(({ id, label, colour }, at) => (
-          <span key={id} className="memory-key" title={curve.lines[at]?.help}>
-            <span className="swatch" style={{ background: colour }} /> {label}
-          </span>
+        {curve.lines.map(({ id, label, help }) => (
+          <LegendKey key={id} label={label} title={help} colour={colourOf(id)} />
         ))}
-        {!curve.is_in_time && <span className="muted">no times were recorded</span>}
+        {!curve.is_in_time && <span className="muted">times not recorded</span>}
       </figcaption>
-      <Suspense fallback={<div style={{ height: HEIGHT }} />}>
-        <TimeSeries
-          xs={curve.at}
-          lines={lines}
-          words={words}
-          label={curve.title}
-          height={HEIGHT}
-          theme={theme}
-        />
-      </Suspense>
+      <MemoryChart xs={curve.at} lines={lines} words={axes} label={curve.title} height={HEIGHT} />
     </figure>
   );
 }
@@ -83,9 +71,9 @@ interface ReportProps {
 
 function Report({ report, selection, isStale }: ReportProps): ReactNode {
   const names = report.tables.map((_, at) => String(at));
-  const [chosen, choose] = useOption('table', '0', names);
+  const [selected, choose] = useOption('table', '0', names);
   const { location, go } = useNavigation();
-  const table = report.tables[Number(chosen)];
+  const table = report.tables[Number(selected)];
   const pick = (at: string): void => {
     choose(at);
     const options = withOption(withOption(location.options, 'row', null), 'table', at);
@@ -105,16 +93,16 @@ function Report({ report, selection, isStale }: ReportProps): ReactNode {
         <Segmented
           label="Table"
           segments={report.tables.map(({ title }, at) => ({ id: String(at), label: title }))}
-          value={chosen}
+          value={selected}
           onChoose={pick}
         />
       </div>
       {table && (
         <div className="memory-leaks">
           <DataTable
-            key={chosen}
+            key={selected}
             table={table}
-            name={`memory-file-${report.what}-${chosen}`}
+            name={`memory-file-${report.what}-${selected}`}
             label={table.title}
             recording={[selection.run.name, report.name]}
             isStale={isStale}
@@ -129,12 +117,12 @@ function Report({ report, selection, isStale }: ReportProps): ReactNode {
   );
 }
 
-interface ChosenProps {
+interface FileProps {
   readonly file: MemoryFile;
   readonly selection: Selection;
 }
 
-function Chosen({ file, selection }: ChosenProps): ReactNode {
+function FileReport({ file, selection }: FileProps): ReactNode {
   const { run } = selection;
   const query = useRunAnswer<MemoryFileReport>(
     run,
@@ -143,7 +131,7 @@ function Chosen({ file, selection }: ChosenProps): ReactNode {
   if (file.problem !== '') {
     return (
       <div className="memory-growth">
-        <Empty icon="warning" title={`${file.name} cannot be read here`}>
+        <Empty icon="warning" title={`${file.name} cannot be read`}>
           <p>{file.problem}</p>
         </Empty>
       </div>
@@ -160,7 +148,7 @@ function Chosen({ file, selection }: ChosenProps): ReactNode {
 
 const KINDS = { snapshot: 'snapshot', timeline: 'timeline' } as const;
 
-/** What the memory snapshots and timelines in the run's folder tell. */
+/** The memory snapshots and timelines in the folder of the run. */
 export function Files({ selection }: { readonly selection: Selection }): ReactNode {
   const { location, go } = useNavigation();
   const { run } = selection;
@@ -198,7 +186,7 @@ export function Files({ selection }: { readonly selection: Selection }): ReactNo
                   , {bytes(file.file_bytes)}
                 </span>
               </div>
-              <Chosen key={file.id} file={file} selection={selection} />
+              <FileReport key={file.id} file={file} selection={selection} />
             </>
           );
         }}

@@ -1,35 +1,34 @@
-import { lazy, type ReactNode, Suspense, useMemo, useSyncExternalStore } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { useTraceAnswer } from '../../api/queries';
 import type { MemoryGrowth, Table } from '../../api/types.gen';
 import type { Line } from '../../charts/time_series';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, count, plural, quantity, quantityExact } from '../../core/format';
-import { themeStore } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
+import { type PlainColumn, PlainTable } from '../../widgets/plain_table';
 import { StackList } from '../../widgets/stack_list';
 import { DataTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
-import { ALLOCATED, WORDS } from './curve';
-import type { Asked } from './memory';
+import { ALLOCATED, AXIS_FORMAT, LegendKey, MemoryChart } from './chart';
+import { type MemoryScope, traceNames } from './scope';
 
-const TimeSeries = lazy(() => import('../../charts/time_series'));
 const LEFT = MEMORY_COLOURS.left;
 
-/** What the slope over the steps says, in a sentence. */
+/** The sentence about the slope over the steps. */
 export function verdictOf(growth: MemoryGrowth): string {
   const { step_count, growth_bytes, least_growth_bytes, most_growth_bytes, confidence } = growth;
   if (growth_bytes === null || step_count < 2) {
-    return `${plural(step_count, 'complete step')}: too few to tell whether memory grows.`;
+    return `Growth is inconclusive: not enough complete steps (needs 2, has ${count(step_count)}).`;
   }
   const ends = growth.total_growth_bytes ?? 0;
   if (confidence === 'none') {
     return ends === 0
-      ? `Over ${plural(step_count, 'step')} memory does not grow: the last ends with as much as the first.`
-      : `Over ${plural(step_count, 'step')} memory does not grow steadily; the last ends with ${bytes(Math.abs(ends))} ${ends > 0 ? 'more' : 'less'} than the first.`;
+      ? `Over ${plural(step_count, 'step')} memory does not grow: the last step ends with as much as the first.`
+      : `Over ${plural(step_count, 'step')} memory does not grow steadily; the last step ends with ${bytes(Math.abs(ends))} ${ends > 0 ? 'more' : 'less'} than the first.`;
   }
   const between =
     least_growth_bytes === null || most_growth_bytes === null
@@ -39,7 +38,7 @@ export function verdictOf(growth: MemoryGrowth): string {
     growth.full_after_step_count === null
       ? ''
       : ` At that rate the device is full after ${count(Math.round(growth.full_after_step_count))} more steps.`;
-  return `Memory grows by ${bytes(growth_bytes)} a step${between}, with ${confidence} confidence.${until}`;
+  return `Memory grows by ${bytes(growth_bytes)} per step${between}, with ${confidence} confidence.${until}`;
 }
 
 const numbers = (table: Table, key: string): (number | null)[] =>
@@ -48,99 +47,74 @@ const numbers = (table: Table, key: string): (number | null)[] =>
     return typeof value === 'number' ? value : null;
   });
 
-/** What the steps end with, more than the first of them, and what each left behind. */
+/** Growth since the first step, and memory that each step leaves allocated. */
 function linesOf(steps: Table): Line[] {
   const ends = numbers(steps, 'end_bytes');
   const first = ends.find((end) => end !== null) ?? 0;
   const more = ends.map((end) => (end === null ? null : end - first));
   return [
     { id: 'end', label: 'Grown since the first step', colour: ALLOCATED, values: more },
-    { id: 'left', label: 'Left by it', colour: LEFT, values: numbers(steps, 'left_bytes') },
+    { id: 'left', label: 'Left allocated', colour: LEFT, values: numbers(steps, 'left_bytes') },
   ];
 }
 
+const STEP_FORMAT = {
+  ...AXIS_FORMAT,
+  tickX: (value: number) => (Number.isInteger(value) ? String(value) : ''),
+  x: (value: number) => `Step ${value}`,
+};
+
 function StepChart({ steps }: { readonly steps: Table }): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const { go } = useNavigation();
-  const drawn = useMemo(
+  const series = useMemo(
     () => ({ xs: numbers(steps, 'step').map((step) => step ?? 0), lines: linesOf(steps) }),
     [steps],
   );
-  const words = useMemo(
-    () => ({
-      ...WORDS,
-      tickX: (value: number) => (Number.isInteger(value) ? String(value) : ''),
-      x: (value: number) => `Step ${value}`,
-    }),
-    [],
-  );
   return (
-    <Suspense fallback={<div style={{ height: 190 }} />}>
-      <TimeSeries
-        {...drawn}
-        words={words}
-        label="Memory by step: how much more there is at its end than at the first step’s, and what it left behind"
-        height={190}
-        theme={theme}
-        onPick={(x) => go({ step: Math.round(x), time: null }, 'replace')}
-      />
-    </Suspense>
+    <MemoryChart
+      {...series}
+      words={STEP_FORMAT}
+      label="Memory by step: growth since the end of the first step, and memory that the step leaves allocated"
+      height={190}
+      onPick={(x) => go({ step: Math.round(x), time: null }, 'replace')}
+    />
   );
 }
 
-/** The same numbers for those who would rather read them. */
 function StepTable({ steps }: { readonly steps: Table }): ReactNode {
-  const columns = steps.columns.filter(({ key }) => key !== 'start_ns' && key !== 'end_ns');
-  const rows = Array.from({ length: steps.row_count }, (_, at) => at);
   return (
     <details className="as-table">
       <summary>As a table</summary>
       <div className="scroll-x">
-        <table className="plain">
-          <thead>
-            <tr>
-              {columns.map((column) => (
-                <th key={column.key} scope="col" title={column.help} className="number">
-                  {column.label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((at) => (
-              <tr key={at}>
-                {columns.map((column) => {
-                  const value = cellOf(steps, column.key, at);
-                  return (
-                    <td
-                      key={column.key}
-                      className="number"
-                      title={quantityExact(value, column.unit)}
-                    >
-                      {quantity(value, column.unit)}
-                    </td>
-                  );
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          rows={Array.from({ length: steps.row_count }, (_, at) => at)}
+          keyOf={(at) => at}
+          columns={steps.columns
+            .filter(({ key }) => key !== 'start_ns' && key !== 'end_ns')
+            .map(
+              ({ key, label, help, unit }): PlainColumn<number> => ({
+                label: <span title={help}>{label}</span>,
+                isNumber: true,
+                title: (at) => quantityExact(cellOf(steps, key, at), unit),
+                cell: (at) => quantity(cellOf(steps, key, at), unit),
+              }),
+            )}
+        />
       </div>
     </details>
   );
 }
 
 const KEYS = [
-  ['At the step’s end, more than at the first’s', ALLOCATED],
-  ['Left by it to the recording’s end', LEFT],
+  ['Growth since the end of the first step', ALLOCATED],
+  ['Allocated in the step and never freed', LEFT],
 ] as const;
 
-/** Whether memory grows from step to step, and whose allocations stay behind. */
-export function Growth({ asked }: { readonly asked: Asked }): ReactNode {
+/** Growth of memory over the steps, and suspected leaks. */
+export function Growth({ scope }: { readonly scope: MemoryScope }): ReactNode {
   const { location } = useNavigation();
-  const { device, selection } = asked;
-  const { run, worker, span } = selection;
-  const query = useTraceAnswer<MemoryGrowth>(span.trace, 'memory/growth', { device });
+  const { device, selection } = scope;
+  const query = useTraceAnswer<MemoryGrowth>(selection.span.trace, 'memory/growth', { device });
   return (
     <div className="memory-part memory-scroll">
       <Loaded query={query} what="Growth">
@@ -153,9 +127,7 @@ export function Growth({ asked }: { readonly asked: Asked }): ReactNode {
               </p>
               <p className="memory-legend">
                 {KEYS.map(([label, colour]) => (
-                  <span key={label} className="memory-key">
-                    <span className="swatch" style={{ background: colour }} /> {label}
-                  </span>
+                  <LegendKey key={label} label={label} colour={colour} />
                 ))}
                 <span className="space" />
                 <Goto
@@ -169,7 +141,7 @@ export function Growth({ asked }: { readonly asked: Asked }): ReactNode {
                     },
                   }}
                 >
-                  All that is held to the end <Icon name="arrow" size={13} />
+                  All allocations never freed <Icon name="arrow" size={13} />
                 </Goto>
               </p>
               <StepChart steps={growth.steps} />
@@ -177,8 +149,8 @@ export function Growth({ asked }: { readonly asked: Asked }): ReactNode {
             </section>
             {growth.leaks.row_count === 0 ? (
               <p className="memory-none">
-                <Icon name="passed" size={15} /> No allocations of one operator, module and stack
-                stay behind in step after step.
+                <Icon name="passed" size={15} /> No operator, module and stack leaves allocations
+                behind in every step.
               </p>
             ) : (
               <div className="memory-leaks">
@@ -186,7 +158,7 @@ export function Growth({ asked }: { readonly asked: Asked }): ReactNode {
                   table={growth.leaks}
                   name="memory-leaks"
                   label="Suspected leaks"
-                  recording={[run.name, worker.name, span.label, device]}
+                  recording={traceNames(scope)}
                   isStale={query.isPlaceholderData}
                   identity={['operator', 'module', 'stack']}
                   details={(at) => {

@@ -15,18 +15,18 @@ import { Segmented } from '../../widgets/segmented';
 import { StackList } from '../../widgets/stack_list';
 import { DataTable, type ShownTable } from '../../widgets/table';
 import { cellOf, wholeName } from '../../widgets/table/rows';
-import type { Asked } from './memory';
+import { type MemoryScope, traceNames } from './scope';
 
 const BY = [
   { id: 'operator', label: 'Operator', title: 'The innermost operator that allocated' },
   { id: 'module', label: 'Module', title: 'The innermost nn.Module that ran' },
   { id: 'stack', label: 'Stack', title: 'Your functions that ran' },
-  { id: 'lifetime', label: 'Lifetime', title: 'When it is given back' },
+  { id: 'lifetime', label: 'Lifetime', title: 'When it is freed' },
   { id: 'category', label: 'Category', title: 'Parameters, activations, gradients…' },
 ] as const;
 type By = (typeof BY)[number]['id'];
-const KNOWN = BY.map(({ id }) => id);
-/** The hue of a tile: that of what allocates, in every view. */
+const IDS = BY.map(({ id }) => id);
+/** The colour category of tiles, as in the other views. */
 const CATEGORY: Readonly<Record<string, string>> = {
   operator: 'cpu',
   module: 'annotation',
@@ -35,7 +35,7 @@ const CATEGORY: Readonly<Record<string, string>> = {
 };
 const MOST_TILES = 80;
 
-/** The part of a name that is read at a glance: of a stack its innermost function. */
+/** A short name; for a stack its innermost function. */
 export function shortHolder(name: string, by: string): string {
   if (by !== 'stack') return name;
   const innermost = framesOf(name).at(-1) ?? name;
@@ -43,15 +43,15 @@ export function shortHolder(name: string, by: string): string {
   return frame ? `${frame.of} ${frame.path.split(/[/\\]/).at(-1)}:${frame.line ?? '?'}` : innermost;
 }
 
-/** A tile a holder, the smallest and those that were not sent together in a last one. */
+/** One tile per holder; the last one sums the smallest and those not sent. */
 export function tilesOf(table: MemoryHolders, by: string, theme: Theme): Tile[] {
   const rows = Array.from({ length: table.row_count }, (_, at) => at).filter(
     (at) => Number(cellOf(table, 'held_bytes', at)) > 0,
   );
   const title = (at: number): string => {
-    const held = Number(cellOf(table, 'held_bytes', at));
+    const size = Number(cellOf(table, 'held_bytes', at));
     const part = Number(cellOf(table, 'peak_share', at) ?? 0);
-    return `${wholeName(table, at).replaceAll(';', ' › ')}: ${bytes(held)}, ${share(part)}`;
+    return `${wholeName(table, at).replaceAll(';', ' › ')}: ${bytes(size)}, ${share(part)}`;
   };
   const tiles = rows.slice(0, MOST_TILES).map((at) => {
     const name = wholeName(table, at);
@@ -87,13 +87,12 @@ export function tilesOf(table: MemoryHolders, by: string, theme: Theme): Tile[] 
   ];
 }
 
-function Facts({
-  table,
-  asked,
-}: {
+interface PartProps {
   readonly table: MemoryHolders;
-  readonly asked: Asked;
-}): ReactNode {
+  readonly scope: MemoryScope;
+}
+
+function Facts({ table, scope }: PartProps): ReactNode {
   const { location, go } = useNavigation();
   const { held_bytes, reserved_bytes, recorded_bytes, earlier_bytes, untold_bytes } = table;
   const before = earlier_bytes + Math.max(0, untold_bytes ?? 0);
@@ -102,15 +101,15 @@ function Facts({
     <p className="memory-facts">
       {held_bytes !== null && (
         <span>
-          At {when}, {table.device} held <strong>{bytes(held_bytes)}</strong>
+          At {when}, {table.device} had <strong>{bytes(held_bytes)}</strong> allocated
           {reserved_bytes !== null && ` of ${bytes(reserved_bytes)} reserved`}:
         </span>
       )}
       {untold_bytes === null && recorded_bytes === 0 ? (
-        'who allocated it was not recorded.'
+        'its allocations were not recorded.'
       ) : (
         <span>
-          <strong>{bytes(recorded_bytes)}</strong> allocated while recording
+          <strong>{bytes(recorded_bytes)}</strong> allocated while profiling
           {before > 0 && `, ${bytes(before)} before`}.
         </span>
       )}
@@ -119,7 +118,7 @@ function Facts({
           As a flame graph <Icon name="arrow" size={13} />
         </Goto>
       )}
-      {asked.moment !== null && (
+      {scope.moment !== null && (
         <button
           type="button"
           className="button small"
@@ -128,34 +127,28 @@ function Facts({
           Back to the peak
         </button>
       )}
-      {asked.moment === null && asked.narrowing && !table.is_peak && (
-        <span className="muted">The most in the time chosen.</span>
+      {scope.moment === null && scope.narrowing && !table.is_peak && (
+        <span className="muted">The peak in the selected time.</span>
       )}
     </p>
   );
 }
 
 function ByChoice(): ReactNode {
-  const [by, choose] = useOption<By>('by', 'operator', KNOWN);
+  const [by, choose] = useOption<By>('by', 'operator', IDS);
   return <Segmented label="By" segments={BY} value={by} onChoose={choose} isLabelled />;
 }
 
-interface TableProps {
-  readonly table: MemoryHolders;
-  readonly asked: Asked;
+interface TableProps extends PartProps {
   readonly by: By;
   readonly isStale: boolean;
 }
 
-function Details({
-  table,
-  at,
-  by,
-}: {
-  readonly table: MemoryHolders;
+interface DetailsProps extends Pick<TableProps, 'table' | 'by'> {
   readonly at: number;
-  readonly by: By;
-}): ReactNode {
+}
+
+function Details({ table, at, by }: DetailsProps): ReactNode {
   const { location } = useNavigation();
   const name = wholeName(table, at);
   if (cellOf(table, 'origin', at) !== 'recorded') return null;
@@ -175,22 +168,12 @@ function Details({
           Its allocations <Icon name="arrow" size={13} />
         </Goto>
         {by === 'operator' && (
-          <Goto
-            to={{ view: 'operators', search: word ?? '', group: null, sort: null, options: {} }}
-          >
+          <Goto to={{ view: 'operators', search: word ?? '' }}>
             The operator <Icon name="arrow" size={13} />
           </Goto>
         )}
         {by === 'module' && (
-          <Goto
-            to={{
-              view: 'modules',
-              search: shortHolder(name, by),
-              group: null,
-              sort: null,
-              options: {},
-            }}
-          >
+          <Goto to={{ view: 'modules', search: shortHolder(name, by) }}>
             The module <Icon name="arrow" size={13} />
           </Goto>
         )}
@@ -199,16 +182,15 @@ function Details({
   );
 }
 
-function Found({ table, asked, by, isStale }: TableProps): ReactNode {
+function Filled({ table, scope, by, isStale }: TableProps): ReactNode {
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const tiles = useMemo(() => tilesOf(table, by, theme), [table, by, theme]);
-  const { run, worker, span } = asked.selection;
   const map = ({ selected, select }: ShownTable): ReactNode => (
     <div className="memory-map">
-      <Facts table={table} asked={asked} />
+      <Facts table={table} scope={scope} />
       <Treemap
         tiles={tiles}
-        label={`Who held the memory, by ${by}`}
+        label={`Memory by ${by}`}
         selected={selected === null ? null : String(selected)}
         onSelect={(id) => {
           if (id !== 'others') select(Number(id) === selected ? null : Number(id));
@@ -220,9 +202,9 @@ function Found({ table, asked, by, isStale }: TableProps): ReactNode {
     <DataTable
       table={table}
       name={`memory-holders-${by}`}
-      label={table.is_peak ? 'Held at the peak' : `Held at ${duration(table.moment_ns)}`}
+      label={table.is_peak ? 'Allocated at the peak' : `Allocated at ${duration(table.moment_ns)}`}
       tools={<ByChoice />}
-      recording={[run.name, worker.name, span.label, table.device]}
+      recording={traceNames(scope)}
       isStale={isStale}
       identity={by === 'stack' ? ['full_name', 'origin'] : ['name', 'origin']}
       above={map}
@@ -231,10 +213,10 @@ function Found({ table, asked, by, isStale }: TableProps): ReactNode {
   );
 }
 
-/** Who held the memory when most was held, or at the moment looked at: as areas and as a table. */
-export function Holders({ asked }: { readonly asked: Asked }): ReactNode {
-  const [by] = useOption<By>('by', 'operator', KNOWN);
-  const { device, moment, narrowing, selection } = asked;
+/** The allocated memory at the peak or at the selected moment, as a treemap and as a table. */
+export function Holders({ scope }: { readonly scope: MemoryScope }): ReactNode {
+  const [by] = useOption<By>('by', 'operator', IDS);
+  const { device, moment, narrowing, selection } = scope;
   const { start_ns, end_ns } = narrowing ?? {};
   const query = useTraceAnswer<MemoryHolders>(selection.span.trace, 'memory/holders', {
     device,
@@ -250,9 +232,9 @@ export function Holders({ asked }: { readonly asked: Asked }): ReactNode {
           <ByChoice />
         </div>
       )}
-      <Loaded query={query} what="Who held the memory">
+      <Loaded query={query} what="The allocated memory">
         {(table) => (
-          <Found table={table} asked={asked} by={by} isStale={query.isPlaceholderData} key={by} />
+          <Filled table={table} scope={scope} by={by} isStale={query.isPlaceholderData} key={by} />
         )}
       </Loaded>
     </div>

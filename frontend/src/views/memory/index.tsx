@@ -12,10 +12,10 @@ export const view: View = {
   narrows: true,
   missing: (_, report) => lacking(report, 'memory'),
   keys: [
-    ['← / →', 'Along the curve'],
-    ['Shift + ← / →', 'Choose a time on the curve'],
-    ['Enter', 'Who held the memory at that moment'],
-    ['Esc', 'The whole recording again'],
+    ['← / →', 'Move along the curve'],
+    ['Shift + ← / →', 'Select a time range on the curve'],
+    ['Enter', 'Show the allocated memory of that moment'],
+    ['Esc', 'Clear the selected time'],
   ],
   Page: lazy(() => import('./page')),
 };

@@ -1,14 +1,12 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import runs from '../../../tests/fixtures/runs.json';
-import { type Rendered, renderInPage } from '../../../tests/render';
-import type { MemoryGrowth, MemoryHolders, MemoryOverTime, Runs } from '../../api/types.gen';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Rendered } from '../../../tests/render';
+import { fakeApi, renderView } from '../../../tests/views';
+import type { MemoryGrowth, MemoryHolders, MemoryOverTime } from '../../api/types.gen';
 import type { TimeSeriesProps } from '../../charts/time_series';
 import { bytes, duration } from '../../core/format';
-import { HOME } from '../../state/location';
 import type { Patch } from '../../state/navigation';
-import { select } from '../../state/selection';
 import { cellOf } from '../../widgets/table/rows';
 import onDevice from './fixture.json';
 import allocations from './fixtures/memory-allocations.json';
@@ -19,8 +17,8 @@ import holders from './fixtures/memory-holders.json';
 import operators from './fixtures/memory-operators.json';
 import { verdictOf } from './growth';
 import { shortHolder, tilesOf } from './holders';
-import { spotsOf } from './looked_at';
 import Page from './page';
+import { spotsOf } from './scope';
 
 // A canvas is drawn in the browser tests; here it is what it is asked to draw.
 let drawn: TimeSeriesProps[] = [];
@@ -40,39 +38,24 @@ const refused = (message: string, hint: string): object => ({
   hint,
 });
 
-let answers: Record<string, unknown> = {};
-let asked: string[] = [];
+const api = fakeApi({
+  'memory/curve': curve,
+  'memory/holders': holders,
+  'memory/allocations': allocations,
+  'memory/operators': operators,
+  'memory/growth': growth,
+  'memory/fragmentation': fragmentation,
+  'memory-files': { schema: 1, files: [] },
+});
+const isRequested = (pattern: RegExp): boolean => api.requests.some((path) => pattern.test(path));
 
 vi.setConfig({ testTimeout: 30_000 });
 
 beforeEach(() => {
   drawn = [];
-  asked = [];
-  answers = {
-    'memory/curve': curve,
-    'memory/holders': holders,
-    'memory/allocations': allocations,
-    'memory/operators': operators,
-    'memory/growth': growth,
-    'memory/fragmentation': fragmentation,
-    'memory-files': { schema: 1, files: [] },
-  };
-  vi.stubGlobal('fetch', (url: URL) => {
-    const path = String(url).replace(/^.*\/api\//, '');
-    asked.push(path);
-    const [place = ''] = path.replace(/^(?:traces|runs)\/[^/]+\//, '').split('?');
-    const body = answers[place] ?? { code: 'not-found', message: `No ${place}.`, hint: '' };
-    const isRefused = typeof body === 'object' && 'code' in body;
-    return Promise.resolve(new Response(JSON.stringify(body), { status: isRefused ? 422 : 200 }));
-  });
 });
-afterEach(() => vi.unstubAllGlobals());
 
-function shown(start: Patch = {}): Rendered {
-  const selected = select(runs as unknown as Runs, HOME);
-  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
-  return renderInPage(<Page selection={selected.selection} />, { view: 'memory', ...start });
-}
+const shown = (start: Patch = {}): Rendered => renderView(Page, 'memory', start);
 
 /** The first of all waits for the view's own modules to load. */
 const LOADING = { timeout: 20_000 };
@@ -114,20 +97,14 @@ describe('the curve', () => {
     shown({ time: { startNs: 2_000_000, endNs: 9_000_000 } });
     expect((await main()).range).toEqual({ from: 2_000_000, to: 9_000_000 });
     await userEvent.click(await screen.findByRole('button', { name: 'Zoom in' }));
-    await waitFor(() =>
-      expect(asked.some((path) => /curve\?.*start_ns=2000000&end_ns=9000000/.test(path))).toBe(
-        true,
-      ),
-    );
+    await waitFor(() => expect(isRequested(/curve\?.*start_ns=2000000&end_ns=9000000/)).toBe(true));
   });
 
   it('says who held the memory at the moment that is pressed', async () => {
     const { store } = shown();
     (await main()).onPick?.(4_200_000.4);
     expect(store.current().options.at).toBe('4200000');
-    await waitFor(() =>
-      expect(asked.some((path) => path.includes('moment_ns=4200000'))).toBe(true),
-    );
+    await waitFor(() => expect(isRequested(/moment_ns=4200000/)).toBe(true));
     expect(screen.getByRole('tab', { name: `At ${duration(4_200_000)}` })).toBeTruthy();
   });
 
@@ -140,32 +117,32 @@ describe('the curve', () => {
       cause: 'fragmented',
       operator: 'aten::mm',
     };
-    answers['memory/curve'] = { ...onDevice, ooms: [oom], oom_count: 1 };
+    api.responses['memory/curve'] = { ...onDevice, ooms: [oom], oom_count: 1 };
     shown();
     const chart = await main();
     expect(chart.lines.map(({ label }) => label)).toEqual(['Allocated', 'Reserved']);
     expect(chart.marks).toMatchObject([{ x: 3000, label: 'no 4.00 GB left' }]);
-    const [why] = screen.getAllByText(/asked for/);
+    const [why] = screen.getAllByText(/which requested/);
     expect(why?.textContent).toContain(
-      'in aten::mm, which asked for 4.00 GB while 5.00 GB lay unused',
+      'in aten::mm, which requested 4.00 GB while 5.00 GB were unused',
     );
   });
 
   it('lets one device of several be chosen', async () => {
     const [first] = CURVE.devices;
     const devices = [{ ...first, id: 'CUDA 0' }, first];
-    answers['memory/curve'] = { ...curve, device: 'CUDA 0', devices };
+    api.responses['memory/curve'] = { ...curve, device: 'CUDA 0', devices };
     const { store } = shown();
     await userEvent.click(await screen.findByRole('radio', { name: 'CPU' }));
     expect(store.current().options.device).toBe('CPU');
-    await waitFor(() => expect(asked.some((path) => path.includes('device=CPU'))).toBe(true));
+    await waitFor(() => expect(isRequested(/device=CPU/)).toBe(true));
   });
 });
 
 describe('who held it', () => {
   it('is a tile and a row each, of the same size', async () => {
     shown();
-    const map = await screen.findByRole('group', { name: 'Who held the memory, by operator' });
+    const map = await screen.findByRole('group', { name: 'Memory by operator' });
     const tiles = within(map).getAllByRole('button');
     expect(tiles).toHaveLength(HELD.row_count);
     const [largest] = tiles;
@@ -179,10 +156,10 @@ describe('who held it', () => {
   it('fills the map: what is beyond the tiles is one of its own', () => {
     const sum = (table: MemoryHolders): number =>
       tilesOf(table, 'operator', 'light').reduce((all, { value }) => all + value, 0);
-    const held = (HELD.values.held_bytes as number[]).reduce((all, value) => all + value, 0);
-    expect(sum(HELD)).toBe(held);
+    const total = (HELD.values.held_bytes as number[]).reduce((all, value) => all + value, 0);
+    expect(sum(HELD)).toBe(total);
     const cut = { ...HELD, left_out_count: 3, left_out_bytes: 1000 };
-    expect(sum(cut)).toBe(held + 1000);
+    expect(sum(cut)).toBe(total + 1000);
     expect(tilesOf(cut, 'operator', 'light').at(-1)).toMatchObject({ label: '3 others' });
   });
 
@@ -200,7 +177,7 @@ describe('who held it', () => {
   });
 
   it('says what to record where nobody can tell, and lets another question be asked', async () => {
-    answers['memory/holders'] = refused(
+    api.responses['memory/holders'] = refused(
       'no Python calls were recorded',
       'profile(with_stack=True)',
     );
@@ -254,10 +231,8 @@ describe('allocations', () => {
       options: { tab: 'allocations', min: '64k', max: '1 MiB', state: 'held', which: 'born' },
     });
     await screen.findAllByTestId('series', {}, LOADING);
-    await waitFor(() =>
-      expect(asked.some((path) => path.includes('memory/allocations'))).toBe(true),
-    );
-    const path = asked.find((each) => each.includes('memory/allocations')) ?? '';
+    await waitFor(() => expect(isRequested(/memory\/allocations/)).toBe(true));
+    const path = api.requests.find((other) => other.includes('memory/allocations')) ?? '';
     expect(Object.fromEntries(new URLSearchParams(path.split('?')[1]))).toMatchObject({
       min_bytes: '64000',
       max_bytes: String(2 ** 20),
@@ -294,16 +269,16 @@ describe('growth', () => {
       full_after_step_count: 41.7,
     };
     expect(grown(patch)).toBe(
-      'Memory grows by 2.00 MB a step (95 %: 1.00 MB to 3.00 MB), with high confidence. At that rate the device is full after 42 more steps.',
+      'Memory grows by 2.00 MB per step (95 %: 1.00 MB to 3.00 MB), with high confidence. At that rate the device is full after 42 more steps.',
     );
   });
 
   it('is denied where there is none, and where it cannot be told', () => {
     expect(
       grown({ step_count: 6, growth_bytes: 0, total_growth_bytes: 0, confidence: 'none' }),
-    ).toBe('Over 6 steps memory does not grow: the last ends with as much as the first.');
+    ).toBe('Over 6 steps memory does not grow: the last step ends with as much as the first.');
     expect(grown({ step_count: 1, growth_bytes: null })).toBe(
-      '1 complete step: too few to tell whether memory grows.',
+      'Growth is inconclusive: not enough complete steps (needs 2, has 1).',
     );
   });
 
@@ -318,12 +293,12 @@ describe('growth', () => {
 describe('what else there is', () => {
   it('shows how much lay unused, in words and over time', async () => {
     shown({ options: { tab: 'fragmentation' } });
-    const fact = (await screen.findByText('Most reserved')).parentElement;
+    const fact = (await screen.findByText('Peak reserved')).parentElement;
     expect(fact?.textContent).toContain(bytes(fragmentation.most_reserved_bytes));
     const chart = await waitFor(() => {
-      const found = drawn.findLast(({ label }) => label.startsWith('Reserved and unused'));
-      expect(found).toBeDefined(); // the chart is a chunk of its own
-      return found;
+      const chart_ = drawn.findLast(({ label }) => label.startsWith('Reserved and unused'));
+      expect(chart_).toBeDefined(); // the chart is a chunk of its own
+      return chart_;
     });
     expect(drawn.some(({ xs }) => xs === undefined)).toBe(false);
     expect(chart?.lines[0]?.values).toEqual(fragmentation.over_time_bytes);
@@ -341,7 +316,7 @@ describe('what else there is', () => {
 
   it('takes along what a link to another tab searches for', async () => {
     const { store } = shown();
-    const map = await screen.findByRole('group', { name: 'Who held the memory, by operator' });
+    const map = await screen.findByRole('group', { name: 'Memory by operator' });
     const recorded = (HELD.values.origin as string[]).indexOf('recorded');
     await userEvent.click(within(map).getAllByRole('button')[recorded] as HTMLElement);
     await userEvent.click(screen.getByRole('link', { name: /Its allocations/ }));
@@ -352,8 +327,11 @@ describe('what else there is', () => {
   });
 
   it('says what to record where there is no memory, and shows what lies beside the recording', async () => {
-    answers['memory/curve'] = refused('no memory was recorded', 'profile(profile_memory=True)');
-    answers['memory-files'] = {
+    api.responses['memory/curve'] = refused(
+      'no memory was recorded',
+      'profile(profile_memory=True)',
+    );
+    api.responses['memory-files'] = {
       schema: 1,
       files: [
         {
@@ -371,11 +349,11 @@ describe('what else there is', () => {
   });
 
   it('has a tab for memory files where a run has some', async () => {
-    answers['memory-files'] = {
+    api.responses['memory-files'] = {
       schema: 1,
       files: [{ id: 'f1', name: 'memory.json.gz', what: 'timeline', file_bytes: 9, problem: '' }],
     };
-    answers['memory-files/f1'] = {
+    api.responses['memory-files/f1'] = {
       schema: 1,
       id: 'f1',
       name: 'memory.json.gz',
