@@ -3,22 +3,60 @@ import { fillOf, INK } from '../../canvas/colours';
 import { type Frame, useSurface } from '../../canvas/surface';
 import { fitterOf } from '../../canvas/text';
 import { share } from '../../core/format';
-import { type Box, boxAt, boxesOf } from './icicle_layout';
 import type { Tree } from './tree';
+
+export interface Box {
+  readonly at: number;
+  readonly left: number;
+  readonly width: number;
+  readonly row: number;
+}
+
+const LEAST_WIDTH = 0.0004;
+
+/** The boxes of the modules, width 1 in total; boxes too narrow to see are left out with their children. */
+export function boxesOf(
+  tree: Tree,
+  roots: readonly number[],
+  value: (at: number) => number,
+): Box[] {
+  const total = roots.reduce((sum, at) => sum + value(at), 0);
+  if (total <= 0) return [];
+  const boxes: Box[] = [];
+  const pending: Box[] = [];
+  const layOut = (rows: readonly number[], left: number, row: number): void => {
+    let from = left;
+    for (const at of rows.toSorted((a, b) => value(b) - value(a) || a - b)) {
+      const width = value(at) / total;
+      if (width >= LEAST_WIDTH) pending.push({ at, left: from, width, row });
+      from += width;
+    }
+  };
+  layOut(roots, 0, 0);
+  for (let box = pending.pop(); box; box = pending.pop()) {
+    boxes.push(box);
+    layOut(tree.children[box.at] ?? [], box.left, box.row + 1);
+  }
+  return boxes;
+}
+
+/** The box at a position from 0 to 1. */
+export const boxAt = (boxes: readonly Box[], x: number, row: number): Box | undefined =>
+  boxes.find((box) => box.row === row && x >= box.left && x < box.left + box.width);
 
 const ROW_PX = 20;
 const MOST_ROWS = 14;
-const LEAST_WORDS_PX = 26;
+const LEAST_LABEL_PX = 26;
 
 interface Props {
   readonly tree: Tree;
-  /** What is as wide as the chart. */
+  /** The modules that fill the width together. */
   readonly roots: readonly number[];
   readonly value: (at: number) => number;
   readonly nameOf: (at: number) => string;
-  /** Modules of one class have one colour. */
+  /** The class, which decides the colour. */
   readonly classOf: (at: number) => string;
-  readonly wordsOf: (at: number) => string;
+  readonly textOf: (at: number) => string;
   readonly selected: number | null;
   readonly hits: ReadonlySet<number> | null;
   readonly onSelect: (at: number) => void;
@@ -45,7 +83,7 @@ function paintBox(frame: Frame, box: Box, props: Props, hovered: number | null):
     context.fillStyle = theme === 'dark' ? 'rgb(255 255 255 / 0.2)' : 'rgb(255 255 255 / 0.16)';
     context.fillRect(left, top, width, ROW_PX - 1);
   }
-  if (width >= LEAST_WORDS_PX) {
+  if (width >= LEAST_LABEL_PX) {
     const font = `12px ${tokens.sans}`;
     context.font = font;
     context.globalAlpha = 1;
@@ -63,9 +101,9 @@ function paintBox(frame: Frame, box: Box, props: Props, hovered: number | null):
   context.strokeRect(left + 1, top + 1, Math.max(1, width - 2), ROW_PX - 3);
 }
 
-/** Modules by what they cost, each below what calls it. The table beside it says the same in words. */
+/** An icicle chart of the modules by cost, callers above. */
 export function Icicle(props: Props): ReactNode {
-  const { tree, roots, value, wordsOf, onSelect, onZoom } = props;
+  const { tree, roots, value, textOf, onSelect, onZoom } = props;
   const boxes = useMemo(() => boxesOf(tree, roots, value), [tree, roots, value]);
   const rowCount = boxes.reduce((most, box) => Math.max(most, box.row + 1), 0);
   const [hover, setHover] = useState<Hover | null>(null);
@@ -73,7 +111,7 @@ export function Icicle(props: Props): ReactNode {
     for (const box of boxes) paintBox(frame, box, props, hover?.box.at ?? null);
     return false;
   });
-  const found = (
+  const hoverAt = (
     event: PointerEvent<HTMLElement> | React.MouseEvent<HTMLElement>,
   ): Hover | null => {
     const { left, top, width } = event.currentTarget.getBoundingClientRect();
@@ -82,7 +120,7 @@ export function Icicle(props: Props): ReactNode {
     return box ? { box, x, y } : null;
   };
   if (boxes.length === 0) {
-    return <p className="icicle-none">None of the modules cost anything by this measure.</p>;
+    return <p className="icicle-none">No module has a cost in this measure.</p>;
   }
   const part = hover ? hover.box.width : 0;
   return (
@@ -92,14 +130,14 @@ export function Icicle(props: Props): ReactNode {
         className="icicle-canvas"
         style={{ height: rowCount * ROW_PX }}
         role="img"
-        aria-label="Modules by what they cost; the table below says the same"
-        onPointerMove={(event) => setHover(found(event))}
+        aria-label="Modules by cost; the table below has the same values"
+        onPointerMove={(event) => setHover(hoverAt(event))}
         onPointerLeave={() => setHover(null)}
         onClick={(event) => {
-          const at = found(event)?.box.at;
+          const at = hoverAt(event)?.box.at;
           if (at !== undefined) onSelect(at);
         }}
-        onDoubleClick={(event) => onZoom(found(event)?.box.at ?? null)}
+        onDoubleClick={(event) => onZoom(hoverAt(event)?.box.at ?? null)}
       />
       {hover && (
         <div
@@ -108,7 +146,7 @@ export function Icicle(props: Props): ReactNode {
         >
           <strong>{props.nameOf(hover.box.at)}</strong>
           <span>
-            {wordsOf(hover.box.at)}, {share(part)} of what is shown
+            {textOf(hover.box.at)}, {share(part)} of the chart
           </span>
         </div>
       )}

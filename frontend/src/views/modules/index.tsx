@@ -14,7 +14,7 @@ export const view: View = {
   keys: [
     ['← / →', 'Close or open a module'],
     ['Shift + → / ←', 'Open or close all below it'],
-    ['Enter', 'What ran for the module'],
+    ['Enter', 'Show the work of the module'],
   ],
   Page: lazy(() => import('./page')),
 };

@@ -1,4 +1,4 @@
-/** What the width of a module in the icicle may stand for. Pure. */
+/** The measures for the width of the icicle. Pure. */
 import type { Modules } from '../../api/types.gen';
 import { bytes, duration } from '../../core/format';
 import { cellOf } from '../../widgets/table/rows';
@@ -20,18 +20,18 @@ const PASSES = [
 const has = (table: Modules, key: string): boolean =>
   table.columns.some((column) => column.key === key);
 
-/** Where memory is counted: on the device, where there is one. */
+/** The memory column: that of the device if there is one. */
 const memoryKey = (table: Modules): string | null =>
   ['device_allocated_bytes', 'host_allocated_bytes'].find((key) => has(table, key)) ?? null;
 
 const sumsToSomething = (table: Modules, key: string): boolean =>
   (table.values[key] ?? []).some((value) => typeof value === 'number' && value > 0);
 
-/** The measures that this recording tells of. */
+/** The measures with data in this trace. */
 export function measuresOf(table: Modules): Measure {
   const kinds: { id: Kind; label: string; title: string }[] = [];
   if (table.device_label !== '') {
-    const title = `Work that they launched on the ${table.device_label}`;
+    const title = `Time of work launched on the ${table.device_label}`;
     kinds.push({ id: 'device', label: table.device_label, title });
   }
   kinds.push({ id: 'host', label: 'Host', title: 'Time of the host' });
@@ -43,7 +43,7 @@ export function measuresOf(table: Modules): Measure {
   return { kinds, passes: hasBackward ? PASSES : [] };
 }
 
-/** The columns whose sum it is. */
+/** The columns to sum. */
 export function keysOf(table: Modules, kind: Kind, pass: Pass): readonly string[] {
   if (kind === 'memory') return [memoryKey(table) ?? ''];
   const both = [`forward_${kind}_total_ns`, `backward_${kind}_total_ns`];
@@ -54,5 +54,5 @@ export function costOf(table: Modules, keys: readonly string[], at: number): num
   return keys.reduce((sum, key) => sum + Math.max(0, Number(cellOf(table, key, at) ?? 0)), 0);
 }
 
-export const inWords = (kind: Kind, value: number): string =>
+export const textOf = (kind: Kind, value: number): string =>
   kind === 'memory' ? bytes(value) : duration(value);

@@ -1,49 +1,27 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import runs from '../../../tests/fixtures/runs.json';
-import { type Rendered, renderInPage } from '../../../tests/render';
-import type { Modules, Runs } from '../../api/types.gen';
+import { describe, expect, it, vi } from 'vitest';
+import type { Rendered } from '../../../tests/render';
+import { fakeApi, renderView } from '../../../tests/views';
+import type { Modules } from '../../api/types.gen';
 import { duration } from '../../core/format';
 import * as files from '../../host/download';
-import { HOME } from '../../state/location';
 import type { Patch } from '../../state/navigation';
-import { select } from '../../state/selection';
 import { cellOf } from '../../widgets/table/rows';
 import fixture from './fixture.json';
 import work from './fixtures/modules-work.json';
 import { costOf, keysOf, measuresOf } from './measures';
-import { usualDepth } from './modules';
 import Page from './page';
-import { treeOf } from './tree';
+import { defaultDepth, treeOf } from './tree';
 import { nextSort } from './tree_grid';
 
 const table = fixture as unknown as Modules;
 const names = table.values.module as string[];
-let answers: Record<string, unknown> = {};
-let asked: string[] = [];
+const api = fakeApi({ modules: fixture, 'modules/work': work });
 
 vi.setConfig({ testTimeout: 30_000 });
 
-beforeEach(() => {
-  asked = [];
-  answers = { modules: fixture, 'modules/work': work };
-  vi.stubGlobal('fetch', (url: URL) => {
-    const path = String(url).replace(/^.*\/api\//, '');
-    asked.push(path);
-    const [place = ''] = path.replace(/^traces\/[^/]+\//, '').split('?');
-    const body = answers[place] ?? { code: 'not-found', message: 'No.', hint: '' };
-    const isRefused = typeof body === 'object' && 'code' in body;
-    return Promise.resolve(new Response(JSON.stringify(body), { status: isRefused ? 422 : 200 }));
-  });
-});
-afterEach(() => vi.unstubAllGlobals());
-
-function shown(start: Patch = {}): Rendered {
-  const selected = select(runs as unknown as Runs, HOME);
-  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
-  return renderInPage(<Page selection={selected.selection} />, { view: 'modules', ...start });
-}
+const shown = (start: Patch = {}): Rendered => renderView(Page, 'modules', start);
 
 const grid = (): Promise<HTMLElement> =>
   screen.findByRole('treegrid', { name: 'Modules' }, { timeout: 20_000 });
@@ -58,7 +36,7 @@ const lineThatRecords = (code: string): Promise<HTMLElement> =>
 describe('the tree of a recorded model', () => {
   it('has every module below what calls it, open as deep as a screen shows', async () => {
     shown();
-    const depth = usualDepth(treeOf(table));
+    const depth = defaultDepth(treeOf(table));
     const tree = treeOf(table);
     const open = names.filter((_, at) => (tree.depth[at] ?? 0) <= depth);
     expect(namesIn(await grid())).toEqual(open);
@@ -88,14 +66,14 @@ describe('the tree of a recorded model', () => {
 
   it('is in order among siblings', async () => {
     shown({ sort: { key: 'forward_host_total_ns', descending: true } });
-    const found = namesIn(await grid());
+    const shownNames = namesIn(await grid());
     const tree = treeOf(table);
     const children = (tree.children[0] ?? []).toSorted(
       (a, b) =>
         Number(cellOf(table, 'forward_host_total_ns', b)) -
         Number(cellOf(table, 'forward_host_total_ns', a)),
     );
-    const order = children.map((at) => found.indexOf(names[at]));
+    const order = children.map((at) => shownNames.indexOf(names[at]));
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
@@ -111,11 +89,11 @@ describe('the tree of a recorded model', () => {
 
   it('shows what a search finds with what leads to it', async () => {
     shown({ search: 'GELU' });
-    const found = namesIn(await grid());
+    const shownNames = namesIn(await grid());
     const hits = names.filter((name) => name.includes('GELU'));
-    for (const hit of hits) expect(found).toContain(hit);
-    expect(found).toContain(names[0]);
-    expect(found.length).toBeLessThan(names.length);
+    for (const hit of hits) expect(shownNames).toContain(hit);
+    expect(shownNames).toContain(names[0]);
+    expect(shownNames.length).toBeLessThan(names.length);
   });
 
   it('says so where no module is called that', async () => {
@@ -141,9 +119,9 @@ describe('a module', () => {
   it('counts the modules within, or its own work alone', async () => {
     shown({ options: { row: '0' } });
     await screen.findByRole('complementary', { name: 'Details' });
-    await userEvent.click(await screen.findByRole('radio', { name: 'Its own alone' }));
+    await userEvent.click(await screen.findByRole('radio', { name: 'Self' }));
     await waitFor(() =>
-      expect(asked.some((path) => /work\?.*row=0.*within=false/.test(path))).toBe(true),
+      expect(api.requests.some((path) => /work\?.*row=0.*within=false/.test(path))).toBe(true),
     );
   });
 });
@@ -177,7 +155,7 @@ describe('the rest of the view', () => {
   });
 
   it('says what to record where there are no modules', async () => {
-    answers.modules = {
+    api.responses.modules = {
       code: 'not-recorded',
       message: 'the recording holds neither calls of modules nor ranges',
       hint: 'profile(with_stack=True, with_modules=True)',
@@ -187,19 +165,25 @@ describe('the rest of the view', () => {
   });
 
   it('says so where none ran in the time that is shown', async () => {
-    answers.modules = { ...fixture, row_count: 0, parent: [], path: [], empty: 'No module ran.' };
+    api.responses.modules = {
+      ...fixture,
+      row_count: 0,
+      parent: [],
+      path: [],
+      empty: 'No module ran.',
+    };
     shown();
     expect(await screen.findByText('No module ran.')).toBeTruthy();
   });
 
   it('asks for classes, and for the part of the recording that is chosen', async () => {
     shown({ time: { startNs: 5, endNs: 9 }, options: { by: 'class' } });
-    await waitFor(() => expect(asked[0]).toContain('modules?by=class&start_ns=5&end_ns=9'));
+    await waitFor(() => expect(api.requests[0]).toContain('modules?by=class&start_ns=5&end_ns=9'));
   });
 });
 
 it('says what it knows modules from where torch recorded none', async () => {
-  answers.modules = {
+  api.responses.modules = {
     ...fixture,
     origin: 'record_function',
     origin_meaning: 'Ranges named with record_function: no call of an nn.Module was recorded.',

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Modules } from '../../api/types.gen';
-import { boxAt, boxesOf } from './icicle_layout';
+import { boxAt, boxesOf } from './icicle';
 import {
   flippedOf,
   flippedText,
-  foundBy,
   isOpen,
   pathTo,
   rowsOf,
+  searchTree,
   siblingsInOrder,
   treeOf,
-  turned,
+  withToggled,
 } from './tree';
 
 /** Net(Linear_0, Block(ReLU, Linear_1)), Loss. */
@@ -43,11 +43,11 @@ describe('rows of the tree', () => {
   });
 
   it('are opened and closed one by one, or with all below', () => {
-    const one = turned(tree, shut, { at: 0, opens: true, deep: false });
+    const one = withToggled(tree, shut, { at: 0, opens: true, deep: false });
     expect(rows({ ...shut, flipped: one })).toEqual([0, 1, 2, 5]);
-    const all = turned(tree, shut, { at: 0, opens: true, deep: true });
+    const all = withToggled(tree, shut, { at: 0, opens: true, deep: true });
     expect(rows({ ...shut, flipped: all })).toEqual([0, 1, 2, 3, 4, 5]);
-    const closed = turned(
+    const closed = withToggled(
       tree,
       { depth: 9, flipped: new Set() },
       { at: 2, opens: false, deep: false },
@@ -57,14 +57,14 @@ describe('rows of the tree', () => {
 
   it('are those that fit a search, with what leads to them, whatever is closed', () => {
     const names = table.values.module as string[];
-    const found = foundBy(tree, (at) => names[at]?.startsWith('Linear') ?? false);
-    expect(found?.hits).toEqual(new Set([1, 4]));
+    const matches = searchTree(tree, (at) => names[at]?.startsWith('Linear') ?? false);
+    expect(matches?.hits).toEqual(new Set([1, 4]));
     const shown = rowsOf({
       tree,
       roots: tree.roots,
       open: () => false,
       inOrder: asCalled,
-      shown: found?.shown ?? null,
+      shown: matches?.shown ?? null,
     });
     expect(shown).toEqual([0, 1, 2, 4]);
   });

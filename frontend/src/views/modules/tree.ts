@@ -1,4 +1,4 @@
-/** The tree of modules as rows: which are open, in which order, and which fit the search. Pure. */
+/** The tree of modules as rows: open modules, order, search. Pure. */
 import type { Modules } from '../../api/types.gen';
 import type { CellValue } from '../../core/format';
 import type { Sort } from '../../state/location';
@@ -16,7 +16,7 @@ export function treeOf(table: Modules): Tree {
   const children: number[][] = parent.map(() => []);
   const depth: number[] = [];
   const roots: number[] = [];
-  // A parent's row is above its children's.
+  // Parents come before their children.
   parent.forEach((above, at) => {
     depth[at] = above < 0 ? 0 : (depth[above] ?? 0) + 1;
     if (above < 0) roots.push(at);
@@ -26,16 +26,16 @@ export function treeOf(table: Modules): Tree {
 }
 
 export interface Openness {
-  /** Modules above this depth are open, ... */
+  /** Modules above this depth are open by default. */
   readonly depth: number;
-  /** ... but for these, which are the other way. */
+  /** Modules in the opposite state. */
   readonly flipped: ReadonlySet<number>;
 }
 
 export const isOpen = (tree: Tree, open: Openness, at: number): boolean =>
   (tree.depth[at] ?? 0) < open.depth !== open.flipped.has(at);
 
-/** `0.12.45`: the rows that were opened or closed by hand. */
+/** Parses `0.12.45`, the rows that the user opened or closed. */
 export const flippedOf = (text: string | undefined): ReadonlySet<number> =>
   new Set(
     (text ?? '')
@@ -47,26 +47,26 @@ export const flippedOf = (text: string | undefined): ReadonlySet<number> =>
 export const flippedText = (flipped: ReadonlySet<number>): string =>
   [...flipped].sort((a, b) => a - b).join('.');
 
-/** The openness with a module, and where wanted all below it, open or closed. */
-export function turned(
+/** The flipped modules once a module is open or closed, if `deep` with all below it. */
+export function withToggled(
   tree: Tree,
   open: Openness,
   { at, opens, deep }: { readonly at: number; readonly opens: boolean; readonly deep: boolean },
 ): ReadonlySet<number> {
   const flipped = new Set(open.flipped);
-  const waiting = [at];
-  while (waiting.length > 0) {
-    const next = waiting.pop() ?? 0;
-    const usual = (tree.depth[next] ?? 0) < open.depth;
-    if (usual === opens) flipped.delete(next);
+  const pending = [at];
+  while (pending.length > 0) {
+    const next = pending.pop() ?? 0;
+    const isDefaultOpen = (tree.depth[next] ?? 0) < open.depth;
+    if (isDefaultOpen === opens) flipped.delete(next);
     else flipped.add(next);
-    if (deep) waiting.push(...(tree.children[next] ?? []));
+    if (deep) pending.push(...(tree.children[next] ?? []));
   }
   return flipped;
 }
 
-/** The modules that fit, and all that lead to them; null: nothing is searched. */
-export function foundBy(
+/** The matching modules, and the shown ones with all callers; null without a search. */
+export function searchTree(
   tree: Tree,
   fits: ((at: number) => boolean) | null,
 ): { readonly hits: ReadonlySet<number>; readonly shown: ReadonlySet<number> } | null {
@@ -93,7 +93,7 @@ function compared(a: CellValue, b: CellValue, descending: boolean): number {
   return descending ? -order : order;
 }
 
-/** Siblings in order; without one, as they were first called. */
+/** Sorts siblings; without a sort they stay in the order of their first calls. */
 export function siblingsInOrder(
   table: Modules,
   sort: Sort | null,
@@ -114,23 +114,38 @@ interface RowsOptions {
   readonly shown: ReadonlySet<number> | null;
 }
 
-/** The rows in sight, each followed by what is open below it. */
+/** The shown rows in order. */
 export function rowsOf({ tree, roots, open, inOrder, shown }: RowsOptions): number[] {
-  const found: number[] = [];
-  const chosen = (rows: readonly number[]): readonly number[] =>
+  const result: number[] = [];
+  const filtered = (rows: readonly number[]): readonly number[] =>
     inOrder(shown ? rows.filter((at) => shown.has(at)) : rows);
-  const waiting = chosen(roots).toReversed();
-  while (waiting.length > 0) {
-    const at = waiting.pop() ?? 0;
-    found.push(at);
-    if (shown || open(at)) waiting.push(...chosen(tree.children[at] ?? []).toReversed());
+  const pending = filtered(roots).toReversed();
+  while (pending.length > 0) {
+    const at = pending.pop() ?? 0;
+    result.push(at);
+    if (shown || open(at)) pending.push(...filtered(tree.children[at] ?? []).toReversed());
   }
-  return found;
+  return result;
 }
 
-/** A module and those that called it, outermost first. */
+/** A module and its callers, the outermost first. */
 export function pathTo(tree: Tree, at: number): number[] {
   const path: number[] = [];
   for (let above = at; above >= 0; above = tree.parent[above] ?? -1) path.push(above);
   return path.reverse();
+}
+
+const ROWS_OF_A_SCREEN = 60;
+
+/** The depth to which all open modules fit about one screen. */
+export function defaultDepth(tree: Tree): number {
+  const counts: number[] = [];
+  for (const depth of tree.depth) counts[depth] = (counts[depth] ?? 0) + 1;
+  let rows = counts[0] ?? 0;
+  let depth = 0;
+  while (depth + 1 < counts.length && rows + (counts[depth + 1] ?? 0) <= ROWS_OF_A_SCREEN) {
+    depth += 1;
+    rows += counts[depth] ?? 0;
+  }
+  return depth;
 }

@@ -16,20 +16,20 @@ const SHARE_PX = 116;
 const INDENT_PX = 16;
 const MOST_INDENT = 16;
 const PAGE = 15;
-/** For the mark beside the label of the column that is sorted by. */
+/** Width of the sort mark. */
 const SORT_PX = 14;
 
 interface Props {
   readonly table: Modules;
   readonly tree: Tree;
-  /** Without the first, which is the module. */
+  /** All but the first, which is the module. */
   readonly columns: readonly Column[];
   readonly rows: readonly number[];
   readonly rowPx: number;
   readonly sort: Sort | null;
   readonly selected: number | null;
   readonly hits: ReadonlySet<number> | null;
-  /** Of what the icicle's width stands for, what a module has; and what that is. */
+  /** The fraction of the measure of the icicle, and its name. */
   readonly shareOf: (at: number) => number;
   readonly shareLabel: string;
   readonly isOpen: (at: number) => boolean;
@@ -38,7 +38,7 @@ interface Props {
   readonly onSelect: (at: number | null) => void;
 }
 
-/** Largest first, least first, then again as they were called. */
+/** Cycles through largest first, smallest first, and the order of calls. */
 export function nextSort(sort: Sort | null, key: string): Sort | null {
   if (sort?.key !== key) return { key, descending: true };
   return sort.descending ? { key, descending: false } : null;
@@ -119,7 +119,7 @@ const MOVES: Readonly<Record<string, number>> = {
   End: Number.POSITIVE_INFINITY,
 };
 
-/** The modules as a tree in a table; only the rows in sight are in the document. */
+/** The modules as a tree in a table of the visible rows. */
 export function TreeGrid(props: Props): ReactNode {
   const { table, tree, columns, rows, rowPx, selected, sort, onSort, onSelect } = props;
   const scroller = useRef<HTMLDivElement>(null);
@@ -135,10 +135,11 @@ export function TreeGrid(props: Props): ReactNode {
   useEffect(() => {
     if (rowPx > 0) virtual.measure();
   }, [rowPx, virtual]);
-  const place = selected === null ? -1 : rows.indexOf(selected);
+  const selectedIndex = selected === null ? -1 : rows.indexOf(selected);
   useEffect(() => {
-    if (place >= 0 && !moved.current) virtual.scrollToIndex(place, { align: 'auto' });
-  }, [place, virtual]);
+    if (selectedIndex >= 0 && !moved.current)
+      virtual.scrollToIndex(selectedIndex, { align: 'auto' });
+  }, [selectedIndex, virtual]);
   const items = virtual.getVirtualItems();
   const current = Math.min(active, Math.max(0, rows.length - 1));
   const isInSight = items.some((item) => item.index === current);
@@ -202,7 +203,7 @@ export function TreeGrid(props: Props): ReactNode {
           <tr aria-rowindex={1}>
             <HeadCell column={table.columns[0] as Column} sort={sort} onSort={onSort} />
             <th scope="col" className="number tree-share" title={props.shareLabel}>
-              Share
+              Fraction
             </th>
             {columns.map((column) => (
               <HeadCell key={column.key} column={column} sort={sort} onSort={onSort} />

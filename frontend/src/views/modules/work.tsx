@@ -11,21 +11,22 @@ import { Segmented } from '../../widgets/segmented';
 import { cellOf } from '../../widgets/table/rows';
 
 const SHOWN = 12;
-const WITHIN = [
-  { id: 'within', label: 'With modules within' },
-  { id: 'own', label: 'Its own alone' },
+const SCOPES = [
+  { id: 'within', label: 'Including submodules' },
+  { id: 'own', label: 'Self' },
 ] as const;
+const SCOPE_IDS = SCOPES.map(({ id }) => id);
 
 interface ListProps {
   readonly title: string;
   readonly table: Table;
   readonly view: 'operators' | 'kernels';
-  /** The column that counts, in ns. */
+  /** The column with the time, ns. */
   readonly time: string;
   readonly none: string;
 }
 
-/** What took longest, and how much else there is. */
+/** The longest operators or kernels. */
 function WorkList({ title, table, view, time, none }: ListProps): ReactNode {
   const id = useId();
   const rows = Array.from({ length: table.row_count }, (_, at) => at)
@@ -44,10 +45,7 @@ function WorkList({ title, table, view, time, none }: ListProps): ReactNode {
           const phase = String(cellOf(table, 'phase', at));
           return (
             <li key={`${name} ${phase}`}>
-              <Goto
-                to={{ view, search: `"${name}"`, group: null, sort: null, options: {} }}
-                title={name}
-              >
+              <Goto to={{ view, search: `"${name}"` }} title={name}>
                 {shortName(name)}
               </Goto>
               <span className="module-work-value" title={quantityExact(ns, 'ns')}>
@@ -75,35 +73,31 @@ interface Props {
   readonly className?: string;
 }
 
-/** The operators and the device work that ran for a module, or for all of a class. */
+/** The operators and the device work of a module, or of a class. */
 export function Work({ trace, narrowing, row, className }: Props): ReactNode {
-  const [within, choose] = useOption(
-    'count',
-    'within',
-    WITHIN.map(({ id }) => id),
-  );
+  const [scope, choose] = useOption('count', 'within', SCOPE_IDS);
   const { start_ns, end_ns } = narrowing ?? {};
   const query = useTraceAnswer<ModuleWork>(trace, 'modules/work', {
     row,
     class_name: className,
-    within: within === 'within',
+    within: scope === 'within',
     start_ns,
     end_ns,
   });
   return (
     <div className={query.isPlaceholderData ? 'module-works stale' : 'module-works'}>
-      <Segmented label="What counts" segments={WITHIN} value={within} onChoose={choose} />
-      <Loaded query={query} what="What ran">
+      <Segmented label="Scope" segments={SCOPES} value={scope} onChoose={choose} />
+      <Loaded query={query} what="The work of the module">
         {({ operators, kernels }) => {
           const hasDevice = kernels.row_count > 0;
           return (
             <>
               <WorkList
-                title={hasDevice ? 'Operators, by the device work they launched' : 'Operators'}
+                title={hasDevice ? 'Operators, by device time' : 'Operators'}
                 table={operators}
                 view="operators"
                 time={hasDevice ? 'device_self_ns' : 'host_self_ns'}
-                none="No operator ran in it."
+                none="No operators."
               />
               {hasDevice && (
                 <WorkList
@@ -111,7 +105,7 @@ export function Work({ trace, narrowing, row, className }: Props): ReactNode {
                   table={kernels}
                   view="kernels"
                   time="total_ns"
-                  none="It launched nothing."
+                  none="No device work."
                 />
               )}
             </>

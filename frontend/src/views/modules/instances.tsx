@@ -1,21 +1,17 @@
 import { type ReactNode, useCallback, useDeferredValue, useMemo, useRef } from 'react';
-import { type Narrowing, useNarrowing, useTraceAnswer } from '../../api/queries';
 import type { Modules } from '../../api/types.gen';
 import { fileName } from '../../core/export';
 import { count, duration, plural, share } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
-import type { Selection } from '../../state/selection';
 import { timelinePlace } from '../../state/timeline_place';
-import { Empty } from '../../widgets/empty';
+import { Button } from '../../widgets/button';
 import { type ExportFormat, ExportMenu } from '../../widgets/export_menu';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
-import { Loaded } from '../../widgets/loaded';
 import { saveTable } from '../../widgets/save_table';
 import { Segmented } from '../../widgets/segmented';
-import { DataTable } from '../../widgets/table';
 import { useColumnsShown } from '../../widgets/table/columns_shown';
 import { ROW_PX, useDensity } from '../../widgets/table/density';
 import { RowDrawer } from '../../widgets/table/details';
@@ -24,58 +20,24 @@ import { cellOf, missesOf } from '../../widgets/table/rows';
 import { ColumnChooser, SearchBox } from '../../widgets/table/toolbar';
 import { ViewHeader } from '../../widgets/view_header';
 import { Icicle } from './icicle';
-import { costOf, inWords, type Kind, keysOf, measuresOf, type Pass } from './measures';
+import { costOf, type Kind, keysOf, measuresOf, type Pass, textOf } from './measures';
+import type { ModulesProps } from './props';
 import {
+  defaultDepth,
   flippedOf,
   flippedText,
-  foundBy,
   isOpen,
   type Openness,
   pathTo,
   rowsOf,
+  searchTree,
   siblingsInOrder,
   type Tree,
   treeOf,
-  turned,
+  withToggled,
 } from './tree';
 import { TreeGrid } from './tree_grid';
 import { Work } from './work';
-import '../../widgets/table/table.css';
-import './modules.css';
-
-const BY = [
-  { id: 'instance', label: 'By instance', title: 'Each module, below what calls it' },
-  { id: 'class', label: 'By class', title: 'All instances of a class together' },
-] as const;
-const USUAL_ROWS = 60;
-
-function ByChoice(): ReactNode {
-  const [by, choose] = useOption(
-    'by',
-    'instance',
-    BY.map(({ id }) => id),
-  );
-  return <Segmented label="Rows" segments={BY} value={by} onChoose={choose} />;
-}
-
-/** So deep that all open modules fit about one screen. */
-export function usualDepth(tree: Tree): number {
-  const counts: number[] = [];
-  for (const depth of tree.depth) counts[depth] = (counts[depth] ?? 0) + 1;
-  let rows = counts[0] ?? 0;
-  let depth = 0;
-  while (depth + 1 < counts.length && rows + (counts[depth + 1] ?? 0) <= USUAL_ROWS) {
-    depth += 1;
-    rows += counts[depth] ?? 0;
-  }
-  return depth;
-}
-
-function noteOf(table: Modules): string {
-  const all = (table.all_row_count ?? table.row_count) || 0;
-  const what = table.by === 'class' ? plural(all, 'class', 'classes') : plural(all, 'module');
-  return table.origin === 'nn.Module' ? what : `${what} from ${table.origin}`;
-}
 
 interface LinksProps {
   readonly table: Modules;
@@ -96,29 +58,14 @@ function Links({ table, at }: LinksProps): ReactNode {
           In the timeline <Icon name="arrow" size={13} />
         </Goto>
       )}
-      <Goto
-        to={{
-          view: 'memory',
-          search: `module:"${name}"`,
-          group: null,
-          sort: null,
-          options: { tab: 'allocations' },
-        }}
-      >
+      <Goto to={{ view: 'memory', search: `module:"${name}"`, options: { tab: 'allocations' } }}>
         Its allocations <Icon name="arrow" size={13} />
       </Goto>
       <Goto to={{ options: withOption(location.options, 'root', String(at)) }}>
-        Alone in the icicle <Icon name="zoom" size={13} />
+        Zoom in <Icon name="zoom" size={13} />
       </Goto>
     </p>
   );
-}
-
-interface FoundProps {
-  readonly table: Modules;
-  readonly selection: Selection;
-  readonly narrowing: Narrowing | null;
-  readonly isStale: boolean;
 }
 
 const rowOf = (text: string | undefined, count_: number): number | null => {
@@ -134,13 +81,19 @@ interface SaveOptions {
   readonly format: ExportFormat;
 }
 
-/** The rows in sight, with their whole paths. */
+/** Exports the shown rows with their paths. */
 function save({ table, rows, names, shown, format }: SaveOptions): void {
   const [first, ...others] = table.columns;
   if (!first) return;
   const columns = [
     first,
-    { ...first, key: 'path', label: 'Path', unit: 'code' as const, help: 'What called it.' },
+    {
+      ...first,
+      key: 'path',
+      label: 'Path',
+      unit: 'code' as const,
+      help: 'The modules that call it.',
+    },
     ...others.filter(({ key }) => shown[key]),
   ];
   const exported = {
@@ -155,20 +108,26 @@ function save({ table, rows, names, shown, format }: SaveOptions): void {
   saveTable({ name: [...names, 'modules'], format, table: exported, about });
 }
 
+function noteOf(table: Modules): string {
+  const all = (table.all_row_count ?? table.row_count) || 0;
+  const what = table.by === 'class' ? plural(all, 'class', 'classes') : plural(all, 'module');
+  return table.origin === 'nn.Module' ? what : `${what} from ${table.origin}`;
+}
+
 interface CrumbsProps {
   readonly table: Modules;
   readonly tree: Tree;
   readonly root: number;
 }
 
-/** The way back from a module that fills the icicle. */
+/** The path to the zoomed module. */
 function Crumbs({ table, tree, root }: CrumbsProps): ReactNode {
   const { location } = useNavigation();
   const to = (at: number | null): Parameters<typeof Goto>[0]['to'] => ({
     options: withOption(location.options, 'root', at === null ? null : String(at)),
   });
   return (
-    <nav className="module-crumbs" aria-label="What the icicle shows">
+    <nav className="module-crumbs" aria-label="Path to the zoomed module">
       <Goto to={to(null)}>All modules</Goto>
       {pathTo(tree, root).map((at) => (
         <span key={at}>
@@ -184,7 +143,7 @@ function Crumbs({ table, tree, root }: CrumbsProps): ReactNode {
   );
 }
 
-/** Where the modules are known from, unless torch itself recorded their calls. */
+/** The origin of the modules, unless torch recorded their calls. */
 function Origin({ table }: { readonly table: Modules }): ReactNode {
   if (table.origin === 'nn.Module') return null;
   return (
@@ -198,39 +157,47 @@ function Origin({ table }: { readonly table: Modules }): ReactNode {
   );
 }
 
-/** What is not of any module, in a line: the figures of the table do not hold it. */
+/** The backward time that belongs to no module. */
 function Unassigned({ table }: { readonly table: Modules }): ReactNode {
   const { unassigned_backward_host_ns: host, unassigned_backward_device_ns: device } = table;
   if (host === 0 && device === 0) return null;
   return (
     <p className="module-note">
       <Icon name="info" size={14} /> Backward calls of {duration(host)} on the host
-      {device > 0 && ` and ${duration(device)} on the ${table.device_label}`} belong to no module
-      that is known.
+      {device > 0 && ` and ${duration(device)} on the ${table.device_label}`} belong to no known
+      module.
     </p>
   );
 }
 
-/** Which modules are open: as deep as fits a screen, and what was opened and closed by hand. */
+/** The open modules: by default as deep as fits a screen. */
 function useOpenness(tree: Tree): readonly [Openness, (flipped: ReadonlySet<number>) => void] {
   const { location, go } = useNavigation();
   const text = location.options.turned;
-  const open = useMemo(() => ({ depth: usualDepth(tree), flipped: flippedOf(text) }), [tree, text]);
+  const open = useMemo(
+    () => ({ depth: defaultDepth(tree), flipped: flippedOf(text) }),
+    [tree, text],
+  );
   const set = (flipped: ReadonlySet<number>): void =>
     go({ options: withOption(location.options, 'turned', flippedText(flipped)) }, 'replace');
   return [open, set];
 }
 
-/** Every module above a chosen one is opened, so that it is in sight. */
-function withWayTo(tree: Tree, open: Openness, at: number): ReadonlySet<number> {
+/** Opens all modules above one, to make it visible. */
+function withOpenPath(tree: Tree, open: Openness, at: number): ReadonlySet<number> {
   let { flipped } = open;
   for (const above of pathTo(tree, at).slice(0, -1)) {
-    flipped = turned(tree, { depth: open.depth, flipped }, { at: above, opens: true, deep: false });
+    flipped = withToggled(
+      tree,
+      { depth: open.depth, flipped },
+      { at: above, opens: true, deep: false },
+    );
   }
   return flipped;
 }
 
-function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactNode {
+export function Instances(props: ModulesProps): ReactNode {
+  const { table, selection, narrowing, isStale } = props;
   const { location, go } = useNavigation();
   const chart = useRef<HTMLDivElement>(null);
   const tree = useMemo(() => treeOf(table), [table]);
@@ -247,9 +214,9 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
   const roots = useMemo(() => (root === null ? tree.roots : [root]), [root, tree]);
   const search = useDeferredValue(location.search);
   const query = useMemo(() => queryOf(table, search), [table, search]);
-  const found = useMemo(() => {
+  const matches = useMemo(() => {
     const misses = missesOf(table, query);
-    return foundBy(tree, misses && ((at) => misses[at] === 0));
+    return searchTree(tree, misses && ((at) => misses[at] === 0));
   }, [tree, table, query]);
   const sort: Sort | null =
     location.sort && table.columns.some(({ key }) => key === location.sort?.key)
@@ -262,16 +229,16 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
         roots: tree.roots,
         open: (at) => isOpen(tree, open, at),
         inOrder: siblingsInOrder(table, sort),
-        shown: found?.shown ?? null,
+        shown: matches?.shown ?? null,
       }),
-    [tree, open, table, sort, found],
+    [tree, open, table, sort, matches],
   );
   const choice = useColumnsShown('modules', table.columns);
   const [density, setDensity] = useDensity();
   const selected = rowOf(location.options.row, table.row_count);
   const select = (at: number | null): void => {
     const options = withOption(location.options, 'row', at === null ? null : String(at));
-    const flipped = at === null ? open.flipped : withWayTo(tree, open, at);
+    const flipped = at === null ? open.flipped : withOpenPath(tree, open, at);
     go({ options: withOption(options, 'turned', flippedText(flipped)) }, 'replace');
   };
   const { run, worker, span } = selection;
@@ -281,7 +248,7 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
   return (
     <div className={isStale ? 'full-view modules stale' : 'full-view modules'} aria-busy={isStale}>
       <ViewHeader title="Modules" note={noteOf(table)}>
-        <ByChoice />
+        {props.grouping}
         <SearchBox
           value={location.search}
           onChange={(text) => go({ search: text }, 'replace')}
@@ -296,7 +263,7 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
           onDensity={setDensity}
         />
         <ExportMenu
-          note="The modules in sight with their paths, in full precision."
+          note="The shown modules with their paths, in full precision."
           onExport={(format) => save({ table, rows, names, shown: choice.shown, format })}
           picture={{
             element: chart,
@@ -319,11 +286,11 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
             <Segmented label="Pass" segments={measures.passes} value={pass} onChoose={choosePass} />
           )}
           <span className="muted">
-            {inWords(kind, total)} in all{narrowing && `, ${narrowing.label}`}
+            {textOf(kind, total)} in total{narrowing && `, ${narrowing.label}`}
           </span>
           <span className="space" />
           {root === null ? (
-            <span className="muted">Double-click a module to see it alone</span>
+            <span className="muted">Double-click a module to zoom in</span>
           ) : (
             <Crumbs table={table} tree={tree} root={root} />
           )}
@@ -335,11 +302,11 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
             value={value}
             nameOf={(at) => String(cellOf(table, 'module', at))}
             classOf={(at) => String(cellOf(table, 'class_name', at))}
-            wordsOf={(at) =>
-              `${inWords(kind, value(at))}, ${share(total > 0 ? value(at) / total : 0)} of all`
+            textOf={(at) =>
+              `${textOf(kind, value(at))}, ${share(total > 0 ? value(at) / total : 0)} of all`
             }
             selected={selected}
-            hits={found?.hits ?? null}
+            hits={matches?.hits ?? null}
             onSelect={(at) => select(at === selected ? null : at)}
             onZoom={(at) =>
               go({ options: withOption(location.options, 'root', at === null ? null : String(at)) })
@@ -350,8 +317,8 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
         <Unassigned table={table} />
         {table.left_out_count > 0 && (
           <p className="module-note">
-            <Icon name="info" size={14} /> {count(table.left_out_count)} further modules are left
-            out; <code>stepscope export --table modules</code> writes them all.
+            <Icon name="info" size={14} /> {count(table.left_out_count)} more modules are not shown;{' '}
+            <code>stepscope export --table modules</code> writes all.
           </p>
         )}
       </section>
@@ -364,20 +331,18 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
           rowPx={ROW_PX[density]}
           sort={sort}
           selected={selected}
-          hits={found?.hits ?? null}
+          hits={matches?.hits ?? null}
           shareOf={(at) => (total > 0 ? value(at) / total : 0)}
           shareLabel={`${measureLabel}, of all modules`}
-          isOpen={(at) => found !== null || isOpen(tree, open, at)}
-          onTurn={(at, opens, deep) => setFlipped(turned(tree, open, { at, opens, deep }))}
+          isOpen={(at) => matches !== null || isOpen(tree, open, at)}
+          onTurn={(at, opens, deep) => setFlipped(withToggled(tree, open, { at, opens, deep }))}
           onSort={(next) => go({ sort: next }, 'replace')}
           onSelect={select}
         />
         {rows.length === 0 && (
           <div className="table-none">
-            <p>No module is called “{search}”.</p>
-            <button type="button" className="button" onClick={() => go({ search: '' }, 'replace')}>
-              Clear the search
-            </button>
+            <p>No module matches “{search}”.</p>
+            <Button onClick={() => go({ search: '' }, 'replace')}>Clear the search</Button>
           </div>
         )}
         {selected !== null && (
@@ -388,80 +353,5 @@ function Instances({ table, selection, narrowing, isStale }: FoundProps): ReactN
         )}
       </div>
     </div>
-  );
-}
-
-function Classes({ table, selection, narrowing, isStale }: FoundProps): ReactNode {
-  const { run, worker, span } = selection;
-  return (
-    <DataTable
-      table={table}
-      name="modules-by-class"
-      label="Modules"
-      recording={[run.name, worker.name, span.label]}
-      isStale={isStale}
-      identity={['class_name']}
-      tools={<ByChoice />}
-      details={(at) => (
-        <Work
-          trace={span.trace}
-          narrowing={narrowing}
-          className={String(cellOf(table, 'class_name', at))}
-        />
-      )}
-    />
-  );
-}
-
-/** The modules of the recording: by what they cost, in a tree and by class. */
-export function ModulesView({ selection }: { readonly selection: Selection }): ReactNode {
-  const { trace } = selection.span;
-  const narrowing = useNarrowing(trace);
-  const [by] = useOption(
-    'by',
-    'instance',
-    BY.map(({ id }) => id),
-  );
-  const { start_ns, end_ns } = narrowing ?? {};
-  const query = useTraceAnswer<Modules>(
-    trace,
-    'modules',
-    { by, start_ns, end_ns },
-    { enabled: narrowing !== undefined },
-  );
-  if (query.error && !query.data) {
-    return (
-      <div className="page">
-        <ViewHeader title="Modules" />
-        <Loaded query={query} what="Modules">
-          {() => null}
-        </Loaded>
-      </div>
-    );
-  }
-  return (
-    <Loaded query={query} what="Modules">
-      {(table) => {
-        if (table.row_count === 0) {
-          return (
-            <div className="page">
-              <ViewHeader title="Modules">
-                <ByChoice />
-              </ViewHeader>
-              <Empty icon="info" title="No module here">
-                <p>{table.empty}</p>
-              </Empty>
-            </div>
-          );
-        }
-        const parts = {
-          table,
-          selection,
-          narrowing: narrowing ?? null,
-          isStale: query.isPlaceholderData,
-        };
-        return table.by === 'class' ? <Classes {...parts} /> : <Instances {...parts} />;
-      }}
-    </Loaded>
   );
 }
