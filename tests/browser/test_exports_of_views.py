@@ -11,7 +11,7 @@ from browser.visits import PATIENCE_MS, Visit
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 PNG = b"\x89PNG\r\n\x1a\n"
-PICTURES = ("PNG: Mean step", "PNG: Step by step", "PNG: Devices")
+PICTURES = ("PNG: Mean step", "PNG: Steps", "PNG: Devices")
 
 
 def opened(seen: Visit, view: str) -> None:

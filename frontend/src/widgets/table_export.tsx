@@ -10,7 +10,7 @@ interface Props {
   readonly table: () => ExportTable;
   /** Further fields of the JSON, or the JSON itself. */
   readonly about?: Readonly<Record<string, unknown>> | (() => string);
-  readonly picture?: PictureSource;
+  readonly picture?: PictureSource | readonly PictureSource[];
 }
 
 /** Exports a table as CSV or JSON, and its chart as a picture. */

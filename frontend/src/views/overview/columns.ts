@@ -1,11 +1,11 @@
-/** Steps as the columns of a chart: one each, or so many together that all have a place. Pure. */
+/** Steps as the columns of a chart, grouped if there are too many. Pure. */
 import type { StepRow } from '../../api/types.gen';
 import type { TimeRange } from '../../state/location';
 
 export const MOST_COLUMNS = 240;
 
 export interface Column {
-  /** Of the first step. */
+  /** The number of the first step. */
   readonly number: number;
   readonly name: string;
   readonly partsNs: readonly number[];
@@ -21,16 +21,16 @@ function mean(rows: readonly StepRow[]): number[] {
 }
 
 export function columnsOf(steps: readonly StepRow[], most = MOST_COLUMNS): Column[] {
-  const together = Math.max(1, Math.ceil(steps.length / most));
+  const groupSize = Math.max(1, Math.ceil(steps.length / most));
   const columns: Column[] = [];
-  for (let at = 0; at < steps.length; at += together) {
-    const own = steps.slice(at, at + together);
-    const [first, last] = [own[0], own.at(-1)];
+  for (let at = 0; at < steps.length; at += groupSize) {
+    const group = steps.slice(at, at + groupSize);
+    const [first, last] = [group[0], group.at(-1)];
     if (!first || !last) continue;
     columns.push({
       number: first.number,
       name: first === last ? first.name : `Steps ${first.number} – ${last.number}, mean`,
-      partsNs: first === last ? first.parts_ns : mean(own),
+      partsNs: first === last ? first.parts_ns : mean(group),
       first,
       last,
     });
@@ -38,13 +38,13 @@ export function columnsOf(steps: readonly StepRow[], most = MOST_COLUMNS): Colum
   return columns;
 }
 
-/** What the host did in some columns, one after the other. */
+/** The host time of consecutive columns. */
 export const timeOf = (first: Column, last: Column): TimeRange => ({
   startNs: first.first.host_start_ns,
   endNs: last.last.host_end_ns,
 });
 
-/** The columns that a time holds the begin of; null where it holds none, or there is no time. */
+/** The columns that begin within a time; null for none. */
 export function columnsIn(
   columns: readonly Column[],
   time: TimeRange | null,

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import type { DeviceReport, Overview } from '../../api/types.gen';
 import { Bullet } from '../../charts/bullet';
 import { bytes } from '../../core/format';
+import { Card } from '../../widgets/card';
 
 type ShareField =
   | 'busy_share'
@@ -11,21 +12,25 @@ type ShareField =
   | 'tensor_core_share';
 
 const FIGURES: readonly (readonly [ShareField, string, string])[] = [
-  ['busy_share', 'Busy', 'Share of the window in which a kernel, a copy or a memory set ran.'],
-  ['kernel_busy_share', 'Kernels', 'Share of the window in which a kernel ran.'],
+  ['busy_share', 'Busy', 'Fraction of the window in which a kernel, a copy or a memory set ran.'],
+  ['kernel_busy_share', 'Kernels', 'Fraction of the window in which a kernel ran.'],
   [
     'sm_efficiency_share',
     'SM efficiency',
-    'Estimated share of the multiprocessors that had work, over the window.',
+    'Estimated fraction of the multiprocessors with work, over the window.',
   ],
   ['occupancy_share', 'Occupancy', 'Estimated achieved occupancy while kernels ran.'],
-  ['tensor_core_share', 'Tensor cores', 'Share of kernel time in kernels that use matrix units.'],
+  [
+    'tensor_core_share',
+    'Tensor cores',
+    'Fraction of the kernel time in kernels that use matrix units.',
+  ],
 ];
 
 function Memory({ device }: { readonly device: DeviceReport }): ReactNode {
   const { memory_peak_bytes: peak, memory_capacity_bytes: capacity, notes } = device;
   const help =
-    'Most that torch had taken from the device at once: reserved, or where that is not recorded allocated. The bar is its share of what the device has.';
+    'Peak memory of the device: reserved, or allocated if that was not recorded. The bar is its fraction of the capacity.';
   const isMeasured = peak !== null && capacity !== null && capacity > 0;
   if (peak !== null && !isMeasured) {
     return (
@@ -49,22 +54,18 @@ function Memory({ device }: { readonly device: DeviceReport }): ReactNode {
   );
 }
 
-function Device({
-  device,
-  label,
-}: {
+interface DeviceProps {
   readonly device: DeviceReport;
   readonly label: string;
-}): ReactNode {
+}
+
+function Device({ device, label }: DeviceProps): ReactNode {
   return (
-    <section className="card device">
-      <div className="card-head">
-        <h2>{device.name}</h2>
-        <p>
-          {label} {device.id}
-          {device.memory_capacity_bytes !== null && `, ${bytes(device.memory_capacity_bytes)}`}
-        </p>
-      </div>
+    <Card
+      className="device"
+      title={device.name}
+      note={`${label} ${device.id}${device.memory_capacity_bytes === null ? '' : `, ${bytes(device.memory_capacity_bytes)}`}`}
+    >
       {FIGURES.map(([field, title, help]) => (
         <Bullet
           key={field}
@@ -75,23 +76,20 @@ function Device({
         />
       ))}
       <Memory device={device} />
-    </section>
+    </Card>
   );
 }
 
-/** How each device was used. */
+/** The utilization of each device. */
 export function Devices({ overview }: { readonly overview: Overview }): ReactNode {
   if (overview.devices.length === 0) {
     return (
-      <section className="card">
-        <div className="card-head">
-          <h2>No accelerator in this trace</h2>
-        </div>
+      <Card title="No accelerator in this trace">
         <p className="muted">
-          Nothing ran on a GPU while it was recorded. If the model is on one, add
-          ProfilerActivity.CUDA (or XPU) to the profiler’s activities.
+          The trace has no GPU events. If the model runs on a GPU, add ProfilerActivity.CUDA (or
+          XPU) to the activities of the profiler.
         </p>
-      </section>
+      </Card>
     );
   }
   return overview.devices.map((device) => (

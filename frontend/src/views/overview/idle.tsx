@@ -3,17 +3,18 @@ import type { IdleCause, Overview } from '../../api/types.gen';
 import { colourOf } from '../../core/colour';
 import { duration, plural, quantityExact, share } from '../../core/format';
 import { timelinePlace } from '../../state/timeline_place';
+import { Card } from '../../widgets/card';
 import { Goto } from '../../widgets/goto';
 
 function titleOf({ idle_ns, help, gap_count, start_ns, end_ns }: IdleCause): string {
   const longest =
     typeof start_ns === 'number' && typeof end_ns === 'number'
-      ? `\n${plural(gap_count, 'gap')} in the window, the longest ${duration(end_ns - start_ns)}: press to see it in the timeline`
+      ? `\n${plural(gap_count, 'gap')} in the window, the longest ${duration(end_ns - start_ns)}: click to show it in the timeline`
       : '';
   return `${quantityExact(idle_ns, 'ns')}\n${help}${longest}`;
 }
 
-/** Why the device idles: each cause with its time per step. */
+/** The idle time of the device by cause. */
 export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
   const causes = overview.idle
     .filter((cause) => cause.idle_ns > 0)
@@ -21,11 +22,10 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
   const largest = causes[0]?.idle_ns ?? 0;
   if (causes.length === 0) return null;
   return (
-    <section className="card">
-      <div className="card-head">
-        <h2>{`Why the ${overview.device_label} idles`}</h2>
-        <p>{overview.step.count > 0 ? 'per step' : 'over the window'}</p>
-      </div>
+    <Card
+      title={`Idle causes of the ${overview.device_label}`}
+      note={overview.step.count > 0 ? 'per step' : 'over the window'}
+    >
       <ul className="idle">
         {causes.map((cause) => (
           <li key={cause.id} title={titleOf(cause)}>
@@ -51,6 +51,6 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
           </li>
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }

@@ -56,8 +56,8 @@ describe('the overview of a recorded run', () => {
   it('says which time is chosen, and leaves it to the page what that narrows', () => {
     const time = { startNs: 1_000_000, endNs: 3_500_000 };
     renderInPage(<OverviewReport run="resnet50" overview={overview} />, { time });
-    expect(screen.getByText(/chosen, from/).textContent).toBe(
-      '2.50 ms chosen, from 1.000 ms to 3.500 ms.',
+    expect(screen.getByText(/selected, from/).textContent).toBe(
+      '2.50 ms selected, from 1.000 ms to 3.500 ms.',
     );
     expect(screen.queryByText(/All views/)).toBeNull();
   });
@@ -116,7 +116,7 @@ describe('the export', () => {
 
   it('has a picture of each chart that there is', async () => {
     const painted = vi.spyOn(png, 'savePng').mockResolvedValue();
-    await exported('PNG: Step by step');
+    await exported('PNG: Steps');
     expect(screen.getByRole('button', { name: 'PNG: Mean step' })).toBeTruthy();
     expect(screen.getByRole('button', { name: 'PNG: Devices' })).toBeTruthy();
     await vi.waitFor(() => expect(painted).toHaveBeenCalledTimes(1));

@@ -2,31 +2,63 @@ import { type ReactNode, type RefObject, useRef } from 'react';
 import type { Overview } from '../../api/types.gen';
 import { type Part, StackedBar } from '../../charts/stacked_bar';
 import { colourOf } from '../../core/colour';
-import { fileName } from '../../core/export';
+import { column } from '../../core/columns';
+import { type ExportTable, fileName } from '../../core/export';
 import { duration, plural } from '../../core/format';
+import { Card } from '../../widgets/card';
 import { ExportMenu, type PictureSource } from '../../widgets/export_menu';
 import { HealthSummary } from '../../widgets/health';
+import { TableExport } from '../../widgets/table_export';
 import { ViewHeader } from '../../widgets/view_header';
 import { Devices } from './devices';
 import { Environment } from './environment';
 import { Idle } from './idle';
-import { recordingOf, saveSteps } from './save';
 import { Steps } from './steps';
 import { TopList } from './top_list';
 import './overview.css';
 
 interface Props {
   readonly overview: Overview;
-  /** Its name. */
   readonly run: string;
 }
 
 type Chart = RefObject<HTMLDivElement | null>;
 
 interface PartProps extends Pick<Props, 'overview'> {
-  /** What is taken along as a picture. */
+  /** Receives the chart, for exports. */
   readonly chart: Chart;
 }
+
+/** One row per step; its parts sum to its duration. */
+function stepTable({ steps, categories }: Overview): ExportTable {
+  return {
+    columns: [
+      column('number', 'step', 'count', 'The number in `ProfilerStep#N`.'),
+      column('name', 'name', 'text'),
+      column('start', 'start', 'ns', 'From the first event of the trace.'),
+      column('duration', 'duration', 'ns', 'Until the last device work launched in it ends.'),
+      column('host_start', 'host start', 'ns', 'Start on the host.'),
+      column('host_end', 'host end', 'ns', 'End on the host.'),
+      ...categories.map(({ id, label, help }) => column(id, label, 'ns', help)),
+    ],
+    rows: steps.map((step) => [
+      step.number,
+      step.name,
+      step.start_ns,
+      step.duration_ns,
+      step.host_start_ns,
+      step.host_end_ns,
+      ...categories.map((_, part) => step.parts_ns[part] ?? null),
+    ]),
+  };
+}
+
+/** The names of the trace, for files. */
+const traceNames = (run: string, { worker, span }: Overview): readonly string[] => [
+  run,
+  worker,
+  span,
+];
 
 function meanParts({ categories, step }: Overview): Part[] {
   return categories.map((category) => ({
@@ -40,15 +72,14 @@ function MeanStep({ overview, chart }: PartProps): ReactNode {
   const hasSteps = step.count > 0;
   const spread = step.count > 1 ? ` ± ${duration(step.standard_deviation_ns)}` : '';
   return (
-    <section className="card">
-      <div className="card-head">
-        <h2>{hasSteps ? 'Mean step' : 'Recorded window'}</h2>
-        <p>
-          {hasSteps
-            ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in ${duration(window_ns)} of the host`
-            : `${duration(window_ns)}; no ProfilerStep was recorded`}
-        </p>
-      </div>
+    <Card
+      title={hasSteps ? 'Mean step' : 'Recorded window'}
+      note={
+        hasSteps
+          ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in ${duration(window_ns)} of the host`
+          : `${duration(window_ns)}; no ProfilerStep was recorded`
+      }
+    >
       <div ref={chart}>
         <StackedBar
           parts={meanParts(overview)}
@@ -56,7 +87,7 @@ function MeanStep({ overview, chart }: PartProps): ReactNode {
           whole={hasSteps ? 'mean step' : 'recorded window'}
         />
       </div>
-    </section>
+    </Card>
   );
 }
 
@@ -72,14 +103,14 @@ interface Charts {
   readonly devices: Chart;
 }
 
-/** What of the view can be taken along as a picture: what this recording has of it. */
+/** The charts to export, as far as the trace has data. */
 function picturesOf({ overview, run }: Props, charts: Charts): PictureSource[] {
   const { steps, devices, categories, worker, span } = overview;
   const picture = (element: Chart, title: string, word: string): PictureSource => ({
     element,
     title,
     subtitle: `${run}, ${worker}, span ${span}: ${noteOf(overview)}`,
-    file: fileName([...recordingOf(run, overview), word], 'png'),
+    file: fileName([...traceNames(run, overview), word], 'png'),
   });
   const shown = categories.filter((_, part) =>
     steps.some((step) => (step.parts_ns[part] ?? 0) > 0),
@@ -89,36 +120,36 @@ function picturesOf({ overview, run }: Props, charts: Charts): PictureSource[] {
     overview.step.count > 0
       ? picture(charts.mean, 'Mean step', 'mean-step')
       : picture(charts.mean, 'Recorded window', 'window'),
-    ...(steps.length > 0
-      ? [{ ...picture(charts.steps, 'Step by step', 'step-by-step'), legend }]
-      : []),
+    ...(steps.length > 0 ? [{ ...picture(charts.steps, 'Steps', 'step-by-step'), legend }] : []),
     ...(devices.length > 0 ? [picture(charts.devices, 'Devices', 'devices')] : []),
   ];
 }
 
 export function OverviewReport({ overview, run }: Props): ReactNode {
+  const { steps, worker, span, synthetic, verdict, window_ns, step } = overview;
   const hasDevices = overview.devices.length > 0;
   const charts: Charts = { mean: useRef(null), steps: useRef(null), devices: useRef(null) };
+  const pictures = picturesOf({ overview, run }, charts);
   const operators = (
     <TopList title="Top operators" view="operators" rows={overview.top_operators} />
   );
   return (
     <>
       <ViewHeader title="Overview" note={noteOf(overview)}>
-        <ExportMenu
-          note={
-            overview.steps.length > 0
-              ? 'CSV and JSON: every step and its parts, in full precision.'
-              : 'As it is drawn; no step was recorded.'
-          }
-          onExport={
-            overview.steps.length > 0 ? (format) => saveSteps(run, overview, format) : undefined
-          }
-          picture={picturesOf({ overview, run }, charts)}
-        />
+        {steps.length > 0 ? (
+          <TableExport
+            note="CSV and JSON: all steps with their parts, in full precision."
+            name={[...traceNames(run, overview), 'steps']}
+            table={() => stepTable(overview)}
+            about={{ run, worker, span, synthetic, verdict, window_ns, mean_step: step }}
+            picture={pictures}
+          />
+        ) : (
+          <ExportMenu note="The chart as shown; no steps were recorded." picture={pictures} />
+        )}
       </ViewHeader>
       <div className="overview">
-        <p className="overview-verdict">{overview.verdict}</p>
+        <p className="overview-verdict">{verdict}</p>
         <div className="overview-main">
           <div className="stack">
             <MeanStep overview={overview} chart={charts.mean} />

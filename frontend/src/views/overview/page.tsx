@@ -4,7 +4,6 @@ import { Loaded } from '../../widgets/loaded';
 import type { PageProps } from '../view';
 import { OverviewReport } from './overview';
 
-/** Where the step time of one recording goes. */
 export default function Page({ selection }: PageProps): ReactNode {
   return (
     <div className="page">

@@ -10,11 +10,12 @@ import {
 import type { Overview, StepRow } from '../../api/types.gen';
 import { count, duration, instant, plural, quantityExact, share } from '../../core/format';
 import { themeStore } from '../../host/theme';
-import type { TimeRange } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
+import { Card } from '../../widgets/card';
+import { type PlainColumn, PlainTable } from '../../widgets/plain_table';
 import { columnsIn, columnsOf, timeOf } from './columns';
 
-/** More rows than that nobody reads in a fold. */
+/** Most rows of the table. */
 const MOST_LISTED = 500;
 
 const StepColumns = lazy(() => import('../../charts/step_columns'));
@@ -23,8 +24,8 @@ interface Props {
   readonly overview: Overview;
 }
 
-/** What the chosen step took. What the choice narrows, and how to let it go, stands above the view. */
-function Chosen({ overview, step }: Props & { readonly step: StepRow }): ReactNode {
+/** The duration of the selected step. */
+function SelectedStep({ overview, step }: Props & { readonly step: StepRow }): ReactNode {
   const slower = step.duration_ns / overview.step.mean_ns - 1;
   return (
     <p className="chosen-step">
@@ -35,7 +36,7 @@ function Chosen({ overview, step }: Props & { readonly step: StepRow }): ReactNo
   );
 }
 
-/** The same numbers for those who cannot see the chart, or would rather read them. */
+/** The values of the chart as a table. */
 function StepTable({ overview }: Props): ReactNode {
   const { steps, categories } = overview;
   const { location, go } = useNavigation();
@@ -44,7 +45,7 @@ function StepTable({ overview }: Props): ReactNode {
     .filter(({ part }) => steps.some((step) => (step.parts_ns[part] ?? 0) > 0));
   const [isOpen, setOpen] = useState(false);
   const choose = (step: StepRow, isRange: boolean): void => {
-    const from = steps.find((each) => each.number === location.step);
+    const from = steps.find(({ number }) => number === location.step);
     if (isRange && from) {
       const [first, last] = from.host_start_ns < step.host_start_ns ? [from, step] : [step, from];
       go({ time: { startNs: first.host_start_ns, endNs: last.host_end_ns } });
@@ -55,92 +56,77 @@ function StepTable({ overview }: Props): ReactNode {
       <summary>As a table</summary>
       {steps.length > MOST_LISTED && <p className="muted">The first {count(MOST_LISTED)} steps.</p>}
       <div className="scroll-x" hidden={!isOpen && steps.length > MOST_LISTED}>
-        <table className="step-table">
-          <thead>
-            <tr>
-              <th scope="col">Step</th>
-              <th scope="col">Duration</th>
-              {shown.map((category) => (
-                <th key={category.id} scope="col" title={category.help}>
-                  {category.label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {steps.slice(0, MOST_LISTED).map((step) => (
-              <tr
-                key={step.number}
-                aria-current={step.number === location.step ? 'true' : undefined}
-              >
-                <th scope="row">
-                  <button
-                    type="button"
-                    title="Shift and press: from the chosen step to this one"
-                    onClick={(event) => choose(step, event.shiftKey)}
-                  >
-                    {step.name}
-                  </button>
-                </th>
-                <td title={quantityExact(step.duration_ns, 'ns')}>{duration(step.duration_ns)}</td>
-                {shown.map(({ id, part }) => (
-                  <td key={id} title={quantityExact(step.parts_ns[part], 'ns')}>
-                    {duration(step.parts_ns[part] ?? 0)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          className="step-table"
+          rows={steps.slice(0, MOST_LISTED)}
+          keyOf={({ number }) => number}
+          rowProps={({ number }) => ({
+            'aria-current': number === location.step ? 'true' : undefined,
+          })}
+          columns={[
+            {
+              label: 'Step',
+              isHeader: true,
+              cell: (step) => (
+                <button
+                  type="button"
+                  title="Shift + click selects the range from the selected step"
+                  onClick={(event) => choose(step, event.shiftKey)}
+                >
+                  {step.name}
+                </button>
+              ),
+            },
+            {
+              label: 'Duration',
+              title: ({ duration_ns }) => quantityExact(duration_ns, 'ns'),
+              cell: ({ duration_ns }) => duration(duration_ns),
+            },
+            ...shown.map(
+              ({ label, help, part }): PlainColumn<StepRow> => ({
+                label: <span title={help}>{label}</span>,
+                title: ({ parts_ns }) => quantityExact(parts_ns[part], 'ns'),
+                cell: ({ parts_ns }) => duration(parts_ns[part] ?? 0),
+              }),
+            ),
+          ]}
+        />
       </div>
     </details>
   );
 }
 
-function ChosenTime({ time }: { readonly time: TimeRange }): ReactNode {
-  return (
-    <p className="chosen-step">
-      {duration(time.endNs - time.startNs)} chosen, from {instant(time.startNs)} to{' '}
-      {instant(time.endNs)}.
-    </p>
-  );
-}
-
 interface StepsProps extends Props {
-  /** Around the chart: what is taken along as a picture. */
+  /** Receives the chart, for exports. */
   readonly chart: RefObject<HTMLDivElement | null>;
 }
 
-/** Step by step: is it every step, or a few? */
+/** The steps as columns and as a table. */
 export function Steps({ overview, chart }: StepsProps): ReactNode {
   const { steps, categories } = overview;
   const { location, go } = useNavigation();
+  const { time } = location;
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const columns = useMemo(() => columnsOf(steps), [steps]);
   if (steps.length === 0) return null;
-  const chosen = steps.find((step) => step.number === location.step);
-  const areTogether = columns.length < steps.length;
+  const selected = steps.find((step) => step.number === location.step);
+  const isGrouped = columns.length < steps.length;
   const select = (number: number | null): void => {
-    const column = columns.find((each) => each.number === number);
-    if (column && areTogether) go({ time: timeOf(column, column) });
+    const column = columns.find((other) => other.number === number);
+    if (column && isGrouped) go({ time: timeOf(column, column) });
     else go({ step: number }, 'replace');
   };
   return (
-    <section className="card">
-      <div className="card-head">
-        <h2>Step by step</h2>
-        <p>
-          {plural(steps.length, 'step')}
-          {areTogether && ` in ${columns.length} columns of their mean`}; press one to narrow other
-          views to it, draw over several for a time
-        </p>
-      </div>
+    <Card
+      title="Steps"
+      note={`${plural(steps.length, 'step')}${isGrouped ? ` in ${columns.length} columns of their mean` : ''}; click one to filter other views to it, drag over several for a time range`}
+    >
       <div ref={chart}>
         <Suspense fallback={<div className="columns-chart" />}>
           <StepColumns
             steps={columns}
             categories={categories}
-            selected={chosen?.number ?? null}
+            selected={selected?.number ?? null}
             onSelect={select}
             range={columnsIn(columns, location.time)}
             onRange={(first, last) => {
@@ -151,9 +137,14 @@ export function Steps({ overview, chart }: StepsProps): ReactNode {
           />
         </Suspense>
       </div>
-      {chosen && <Chosen overview={overview} step={chosen} />}
-      {location.time && <ChosenTime time={location.time} />}
+      {selected && <SelectedStep overview={overview} step={selected} />}
+      {time && (
+        <p className="chosen-step">
+          {duration(time.endNs - time.startNs)} selected, from {instant(time.startNs)} to{' '}
+          {instant(time.endNs)}.
+        </p>
+      )}
       <StepTable overview={overview} />
-    </section>
+    </Card>
   );
 }

@@ -4,19 +4,20 @@ import { quantity, quantityExact, share } from '../../core/format';
 import { shortName } from '../../core/names';
 import type { Patch } from '../../state/navigation';
 import { timelinePlace } from '../../state/timeline_place';
+import { Card } from '../../widgets/card';
 import { placeOfKernel, placeOfOperator } from '../../widgets/details/places';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 
 interface Props {
   readonly title: string;
-  /** The view that shows all of them. */
+  /** The view with all rows. */
   readonly view: string | null;
   readonly rows: readonly TopRow[];
 }
 
-/** Where all of it is told: a row of its view with the details open, or its time. */
-function placeOfRow(row: TopRow): Patch {
+/** The link of a row: its details in another view, or its time. */
+function targetOf(row: TopRow): Patch {
   if (typeof row.start_ns === 'number' && typeof row.end_ns === 'number') {
     return timelinePlace(row.start_ns, row.end_ns, row.event);
   }
@@ -28,7 +29,7 @@ function placeOfRow(row: TopRow): Patch {
 function Row({ row, isName }: { readonly row: TopRow; readonly isName: boolean }): ReactNode {
   return (
     <li>
-      <Goto to={placeOfRow(row)} className="top-row" title={row.full_name || row.name}>
+      <Goto to={targetOf(row)} className="top-row" title={row.full_name || row.name}>
         <span className={isName ? 'top-name mono' : 'top-name'}>{shortName(row.name)}</span>
         <span className="top-detail">{row.detail}</span>
         <span className="top-value" title={quantityExact(row.value, row.unit)}>
@@ -40,20 +41,23 @@ function Row({ row, isName }: { readonly row: TopRow; readonly isName: boolean }
   );
 }
 
-/** The few largest, each a link to the whole story. */
+/** The largest rows with links. */
 export function TopList({ title, view, rows }: Props): ReactNode {
   return (
-    <section className="card top">
-      <div className="card-head">
-        <h2>{title}</h2>
-        {view && rows.length > 0 && (
+    <Card
+      className="top"
+      title={title}
+      actions={
+        view &&
+        rows.length > 0 && (
           <Goto to={{ view }} className="all">
             All <Icon name="arrow" size={13} />
           </Goto>
-        )}
-      </div>
+        )
+      }
+    >
       {rows.length === 0 ? (
-        <p className="muted">None in this recording.</p>
+        <p className="muted">None in this trace.</p>
       ) : (
         <ol>
           {rows.map((row, at) => (
@@ -62,6 +66,6 @@ export function TopList({ title, view, rows }: Props): ReactNode {
           ))}
         </ol>
       )}
-    </section>
+    </Card>
   );
 }

@@ -4,7 +4,7 @@ import { count } from '../../core/format';
 import { isPending, spansOf } from '../../core/progress';
 import { ChangeButton } from '../../widgets/reading/change_button';
 
-/** Cancels what waits or is read, and reads again what was cancelled or failed. */
+/** Cancels the reading of a file, or reads it again after a failure. */
 export function FileAction({ span }: { readonly span: Span }): ReactNode {
   const { trace: id, file } = span;
   if (isPending(span)) {

@@ -5,6 +5,7 @@ import { sentence } from '../../core/sentence';
 import { SeverityBadge } from '../../widgets/badge';
 import { Copy } from '../../widgets/copy';
 import { Drawer } from '../../widgets/drawer';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
 import { STATE_WORDS } from '../../widgets/reading/words';
 import { FileAction } from './file_action';
@@ -15,27 +16,13 @@ interface Props {
   readonly close: () => void;
 }
 
-interface FieldProps {
-  readonly label: string;
-  readonly children: ReactNode;
-}
-
-function Field({ label, children }: FieldProps): ReactNode {
-  return (
-    <div className="field">
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-function WhyNot({ line }: { readonly line: FileLine }): ReactNode {
+function ReadProblem({ line }: { readonly line: FileLine }): ReactNode {
   const { problem, file } = line.span;
   if (!problem) return null;
   const { path, message, remedy } = problem;
   return (
     <section className="file-problem">
-      <h3>Why it could not be read</h3>
+      <h3>Why the file could not be read</h3>
       <p>{sentence(message)}</p>
       {remedy !== '' && (
         <>
@@ -43,52 +30,53 @@ function WhyNot({ line }: { readonly line: FileLine }): ReactNode {
           <p>{sentence(remedy)}</p>
         </>
       )}
-      <h3>Where</h3>
+      <h3>Path</h3>
       <p className="mono">{path}</p>
       <Copy text={() => [file, path, message, remedy].join('\n')} label="Copy details" />
     </section>
   );
 }
 
-/** Everything that is known of one file. */
+/** The details of a file. */
 export function FileDrawer({ line, close }: Props): ReactNode {
   const { run, worker, span } = line;
   const to = { run: run.id, worker: worker.name, span: span.label };
+  const facts: Fact[] = [
+    ['State', STATE_WORDS[span.state]],
+    ['Run', run.name],
+    ['Worker', worker.name],
+    worker.rank !== null && ['Rank', count(worker.rank)],
+    ['Span', `${span.label} of ${count(worker.spans.length)}`],
+    [
+      'Size',
+      <span key="size">
+        {bytes(span.file_bytes)}
+        <span className="field-exact">{quantityExact(span.file_bytes, 'bytes')}</span>
+      </span>,
+    ],
+    ['Events', span.events === null ? '–' : count(span.events)],
+    ['Recorded', recordedTime(recordedAt(span.file)) || '–'],
+    span.damage && [
+      'Health',
+      <Goto key="health" to={{ ...to, view: 'health' }}>
+        <SeverityBadge severity={span.damage} />
+      </Goto>,
+    ],
+  ];
   return (
     <Drawer title="File" close={close}>
       <p className="field-name mono">{span.file}</p>
       <div className="row">
         {span.state === 'ready' && (
           <Goto to={{ ...to, view: 'advice' }} className="button">
-            Show its advice
+            Show advice
           </Goto>
         )}
         <FileAction span={span} />
         <Copy text={span.file} label="Copy name" />
       </div>
-      <WhyNot line={line} />
-      <dl className="fields">
-        <Field label="State">{STATE_WORDS[span.state]}</Field>
-        <Field label="Run">{run.name}</Field>
-        <Field label="Worker">{worker.name}</Field>
-        {worker.rank !== null && <Field label="Rank">{count(worker.rank)}</Field>}
-        <Field label="Span">
-          {span.label} of {count(worker.spans.length)}
-        </Field>
-        <Field label="Size">
-          {bytes(span.file_bytes)}
-          <span className="field-exact">{quantityExact(span.file_bytes, 'bytes')}</span>
-        </Field>
-        <Field label="Events">{span.events === null ? '–' : count(span.events)}</Field>
-        <Field label="Recorded">{recordedTime(recordedAt(span.file)) || '–'}</Field>
-        {span.damage && (
-          <Field label="Health">
-            <Goto to={{ ...to, view: 'health' }}>
-              <SeverityBadge severity={span.damage} />
-            </Goto>
-          </Field>
-        )}
-      </dl>
+      <ReadProblem line={line} />
+      <Facts className="fields" facts={facts} />
     </Drawer>
   );
 }

@@ -18,11 +18,11 @@ import {
 } from './lines';
 import { FileState, RunStateCell } from './state_cell';
 
-export interface Acts {
+export interface LineActions {
   readonly toggleOpen: (run: RunState) => void;
-  /** Of a run by its id, or of a file. */
-  readonly toggleChosen: (key: string) => void;
-  readonly isChosen: (key: string) => boolean;
+  /** Marks a run (by id) or a file (by trace) for a comparison. */
+  readonly toggleMarked: (key: string) => void;
+  readonly isMarked: (key: string) => boolean;
   readonly select: (line: FileLine) => void;
 }
 
@@ -41,20 +41,20 @@ function Health({ spans, to }: { readonly spans: readonly Span[]; readonly to: P
   );
 }
 
-interface ChosenProps {
+interface MarkProps {
   readonly id: string;
   readonly name: string;
-  readonly acts: Acts;
+  readonly actions: LineActions;
 }
 
-function Chosen({ id, name, acts }: ChosenProps): ReactNode {
+function MarkBox({ id, name, actions }: MarkProps): ReactNode {
   return (
     <td className="run-choose">
       <input
         type="checkbox"
-        aria-label={`Choose ${name} to compare`}
-        checked={acts.isChosen(id)}
-        onChange={() => acts.toggleChosen(id)}
+        aria-label={`Select ${name} to compare`}
+        checked={actions.isMarked(id)}
+        onChange={() => actions.toggleMarked(id)}
       />
     </td>
   );
@@ -65,7 +65,7 @@ interface FactsProps {
   readonly to: Patch;
 }
 
-/** Health, size, events and time of some files. */
+/** Size, events, time and health of some files. */
 function Facts({ spans, to }: FactsProps): ReactNode {
   const size = bytesOf(spans);
   const events = eventsOf(spans);
@@ -85,7 +85,7 @@ function Facts({ spans, to }: FactsProps): ReactNode {
   );
 }
 
-function madeOf(run: RunState): string {
+function sizeOf(run: RunState): string {
   const workers = plural(run.workers.length, 'worker');
   const files = spansOf(run).length;
   return run.workers.length === files ? workers : `${workers}, ${plural(files, 'file')}`;
@@ -93,10 +93,10 @@ function madeOf(run: RunState): string {
 
 interface RunProps {
   readonly line: RunLine;
-  readonly acts: Acts;
+  readonly actions: LineActions;
 }
 
-function Unfold({ line, acts }: RunProps): ReactNode {
+function Unfold({ line, actions }: RunProps): ReactNode {
   const { run, isOpen } = line;
   if (spansOf(run).length === 1) return <span className="run-fold" />;
   return (
@@ -105,46 +105,52 @@ function Unfold({ line, acts }: RunProps): ReactNode {
       className="run-fold"
       aria-expanded={isOpen}
       aria-label={`Files of ${run.name}`}
-      onClick={() => acts.toggleOpen(run)}
+      onClick={() => actions.toggleOpen(run)}
     >
       <Icon name="chevron" size={14} />
     </button>
   );
 }
 
-function FileButton({ line, acts }: { readonly line: FileLine; readonly acts: Acts }): ReactNode {
+function FileButton({
+  line,
+  actions,
+}: {
+  readonly line: FileLine;
+  readonly actions: LineActions;
+}): ReactNode {
   return (
     <button
       type="button"
       className="run-file"
-      title="Everything that is known of this file"
-      onClick={() => acts.select(line)}
+      title="Details of this file"
+      onClick={() => actions.select(line)}
     >
       {line.span.file}
     </button>
   );
 }
 
-function RunCells({ line, acts }: RunProps): ReactNode {
+function RunCells({ line, actions }: RunProps): ReactNode {
   const { run, files } = line;
   const spans = spansOf(run);
   const [only] = files;
   const to = { run: run.id, worker: null, span: null };
   return (
     <>
-      <Chosen id={run.id} name={run.name} acts={acts} />
+      <MarkBox id={run.id} name={run.name} actions={actions} />
       <th scope="row">
         <div className="run-name">
-          <Unfold line={line} acts={acts} />
+          <Unfold line={line} actions={actions} />
           <div>
-            <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show its advice">
+            <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show advice">
               {run.name}
             </Goto>
             {run.synthetic && <SyntheticBadge />}
             {spans.length === 1 && only ? (
-              <FileButton line={only} acts={acts} />
+              <FileButton line={only} actions={actions} />
             ) : (
-              <span className="run-made">{madeOf(run)}</span>
+              <span className="run-made">{sizeOf(run)}</span>
             )}
           </div>
         </div>
@@ -160,19 +166,25 @@ function RunCells({ line, acts }: RunProps): ReactNode {
   );
 }
 
-function FileCells({ line, acts }: { readonly line: FileLine; readonly acts: Acts }): ReactNode {
+function FileCells({
+  line,
+  actions,
+}: {
+  readonly line: FileLine;
+  readonly actions: LineActions;
+}): ReactNode {
   const { run, worker, span } = line;
   const to = { run: run.id, worker: worker.name, span: span.label };
   return (
     <>
-      <Chosen id={span.trace} name={span.file} acts={acts} />
+      <MarkBox id={span.trace} name={span.file} actions={actions} />
       <th scope="row" className="run-inner">
-        <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show its advice">
+        <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show advice">
           {worker.name}
           {worker.spans.length > 1 && `, span ${span.label}`}
         </Goto>
         {worker.rank !== null && <span className="tag">rank {count(worker.rank)}</span>}
-        <FileButton line={line} acts={acts} />
+        <FileButton line={line} actions={actions} />
       </th>
       <td>
         <FileState span={span} />
@@ -186,10 +198,16 @@ function FileCells({ line, acts }: { readonly line: FileLine; readonly acts: Act
 }
 
 /** One line of the table: a run, or one of its files. */
-export function LineCells({ line, acts }: { readonly line: Line; readonly acts: Acts }): ReactNode {
+export function LineCells({
+  line,
+  actions,
+}: {
+  readonly line: Line;
+  readonly actions: LineActions;
+}): ReactNode {
   return line.kind === 'run' ? (
-    <RunCells line={line} acts={acts} />
+    <RunCells line={line} actions={actions} />
   ) : (
-    <FileCells line={line} acts={acts} />
+    <FileCells line={line} actions={actions} />
   );
 }

@@ -1,4 +1,4 @@
-/** From what was found to the lines of the table: filtered, in order, runs open or closed. Pure. */
+/** The lines of the table of runs: filtered, sorted, runs open or closed. Pure. */
 import type { RunState, Runs, Span, Worker } from '../../api/types.gen';
 import type { CellValue } from '../../core/format';
 import { natural } from '../../core/natural';
@@ -19,7 +19,7 @@ export interface FileLine {
 export interface RunLine {
   readonly kind: 'run';
   readonly run: RunState;
-  /** Its files that are not filtered out. */
+  /** Its matching files. */
   readonly files: readonly FileLine[];
   readonly isOpen: boolean;
 }
@@ -42,20 +42,20 @@ export const filesOf = (run: RunState): FileLine[] =>
     worker.spans.map((span): FileLine => ({ kind: 'file', run, worker, span })),
   );
 
-/** When the last of some files was recorded, to compare as text. */
+/** Time of the last of some files, comparable as text. */
 export const latestOf = (spans: readonly Span[]): string =>
-  spans.reduce((found, { file }) => {
+  spans.reduce((filesMatching, { file }) => {
     const at = recordedAt(file);
-    return at > found ? at : found;
+    return at > filesMatching ? at : filesMatching;
   }, '');
 
 export const bytesOf = (spans: readonly Span[]): number =>
   spans.reduce((sum, { file_bytes }) => sum + file_bytes, 0);
 
-/** Events of those that were read; null where none was. */
+/** Total events of the read files; null if none was read. */
 export function eventsOf(spans: readonly Span[]): number | null {
-  const known = spans.flatMap(({ events }) => (events === null ? [] : [events]));
-  return known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0);
+  const counts = spans.flatMap(({ events }) => (events === null ? [] : [events]));
+  return counts.length === 0 ? null : counts.reduce((sum, events) => sum + events, 0);
 }
 
 const SEVERITIES = ['critical', 'warning', 'info'] as const;
@@ -80,7 +80,7 @@ const KEYS: Readonly<Record<SortKey, (spans: readonly Span[], name: string) => C
   recorded: latestOf,
 };
 
-const keyOf = ({ key }: Sort): SortKey => SORT_KEYS.find((known) => known === key) ?? 'recorded';
+const keyOf = ({ key }: Sort): SortKey => SORT_KEYS.find((counts) => counts === key) ?? 'recorded';
 
 /** What is not known comes last either way. */
 function compared(a: CellValue, b: CellValue, descending: boolean): number {
@@ -90,60 +90,60 @@ function compared(a: CellValue, b: CellValue, descending: boolean): number {
   return descending ? -order : order;
 }
 
-/** In the wanted order; equals keep the order of names, which they come in. */
+/** Sorted items; equal ones stay in the order of names. */
 function inOrder<T>(
   items: readonly T[],
   sort: Sort,
   of: (item: T) => readonly [readonly Span[], string],
 ): T[] {
   const value = KEYS[keyOf(sort)];
-  // Each value once: of thousands of files a comparison is cheap, a run's latest file is not.
+  // Computes each value once: that of a run's latest file is expensive.
   return items
     .map((item) => ({ item, by: value(...of(item)) }))
     .sort((a, b) => compared(a.by, b.by, sort.descending))
     .map(({ item }) => item);
 }
 
-export interface Wanted {
+export interface LineFilter {
   readonly filter: StateFilter;
   readonly matcher: Matcher;
   readonly sort: Sort;
-  /** Runs that are open, by id. */
+  /** Ids of the open runs. */
   readonly open: ReadonlySet<string>;
 }
 
 const matches = (matcher: Matcher, ...texts: readonly (string | undefined)[]): boolean =>
   matcher.kind !== 'test' || texts.some((text) => text !== undefined && matcher.test(text));
 
-function found(run: RunState, { filter, matcher }: Wanted): FileLine[] {
-  const isRunFound = matches(matcher, run.name);
+function filesMatching(run: RunState, { filter, matcher }: LineFilter): FileLine[] {
+  const isRunMatch = matches(matcher, run.name);
   return filesOf(run).filter(
     ({ worker, span }) =>
       isOf(span, filter) &&
-      (isRunFound || matches(matcher, worker.name, span.file, span.problem?.message)),
+      (isRunMatch || matches(matcher, worker.name, span.file, span.problem?.message)),
   );
 }
 
-/** What is filtered is shown file by file: files are what was looked for. */
-const isFiltered = (run: RunState, { filter, matcher }: Wanted): boolean =>
+/** Filtered runs show their files. */
+const isFiltered = (run: RunState, { filter, matcher }: LineFilter): boolean =>
   filter !== 'all' || !matches(matcher, run.name);
 
-/** A run of one file is one line. */
-function linesOf(run: RunState, files: readonly FileLine[], wanted: Wanted): Line[] {
+/** The lines of a run; a run of one file has one line. */
+function linesOf(run: RunState, files: readonly FileLine[], options: LineFilter): Line[] {
   const isAlone = spansOf(run).length === 1;
-  const isOpen = !isAlone && (wanted.open.has(run.id) || isFiltered(run, wanted));
+  const isOpen = !isAlone && (options.open.has(run.id) || isFiltered(run, options));
   const line: RunLine = { kind: 'run', run, files, isOpen };
   if (!isOpen) return [line];
-  return [line, ...inOrder(files, wanted.sort, ({ worker, span }) => [[span], worker.name])];
+  return [line, ...inOrder(files, options.sort, ({ worker, span }) => [[span], worker.name])];
 }
 
-export function linesShown(runs: Runs, wanted: Wanted): Line[] {
-  const kept = runs.runs
-    .map((run) => ({ run, files: found(run, wanted) }))
+export function linesShown(runs: Runs, options: LineFilter): Line[] {
+  const remaining = runs.runs
+    .map((run) => ({ run, files: filesMatching(run, options) }))
     .filter(({ files }) => files.length > 0);
-  const ordered = inOrder(kept, wanted.sort, ({ run, files }) => [
+  const ordered = inOrder(remaining, options.sort, ({ run, files }) => [
     files.map(({ span }) => span),
     run.name,
   ]);
-  return ordered.flatMap(({ run, files }) => linesOf(run, files, wanted));
+  return ordered.flatMap(({ run, files }) => linesOf(run, files, options));
 }

@@ -4,7 +4,7 @@ import type { Sort } from '../../state/location';
 import { Icon } from '../../widgets/icon';
 import { ariaSort } from '../../widgets/table/aria_sort';
 import { Spacer } from '../../widgets/table/spacer';
-import { type Acts, LineCells } from './line';
+import { type LineActions, LineCells } from './line';
 import type { Line, SortKey } from './lines';
 
 const LINE_PX = 54;
@@ -12,13 +12,13 @@ const LINE_PX = 54;
 interface Props {
   readonly lines: readonly Line[];
   readonly sort: Sort;
-  readonly acts: Acts;
+  readonly actions: LineActions;
   readonly onSort: (sort: Sort) => void;
 }
 
 interface HeadCell {
   readonly label: string;
-  /** Null: there is no order by it. */
+  /** Null if it cannot be sorted by. */
   readonly key: SortKey | null;
   readonly isNumber?: boolean;
 }
@@ -33,19 +33,17 @@ const HEADS: readonly HeadCell[] = [
 ];
 const WIDTHS = [44, null, 'var(--state-width)', 86, 92, 160, 62, 126] as const;
 
-/** Words from A; numbers and times from the largest. */
+/** Texts sort from A, numbers and times from the largest. */
 function nextSort(sort: Sort, key: SortKey): Sort {
   if (sort.key === key) return { key, descending: !sort.descending };
   return { key, descending: key !== 'name' && key !== 'state' };
 }
 
-function Cell({
-  head,
-  sort,
-  onSort,
-}: Pick<Props, 'sort' | 'onSort'> & {
+interface CellProps extends Pick<Props, 'sort' | 'onSort'> {
   readonly head: HeadCell;
-}): ReactNode {
+}
+
+function Cell({ head, sort, onSort }: CellProps): ReactNode {
   const { label, key, isNumber = false } = head;
   if (key === null) {
     return (
@@ -68,8 +66,8 @@ function Cell({
 
 const keyOf = (line: Line): string => (line.kind === 'run' ? line.run.id : line.span.trace);
 
-/** The lines that are in sight, of as many as there are. */
-export function LinesTable({ lines, sort, acts, onSort }: Props): ReactNode {
+/** A table of the visible lines. */
+export function LinesTable({ lines, sort, actions, onSort }: Props): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: lines.length,
@@ -113,7 +111,7 @@ export function LinesTable({ lines, sort, acts, onSort }: Props): ReactNode {
                   className={`line-${line.kind}`}
                   style={{ height: LINE_PX }}
                 >
-                  <LineCells line={line} acts={acts} />
+                  <LineCells line={line} actions={actions} />
                 </tr>
               )
             );

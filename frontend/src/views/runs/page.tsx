@@ -1,25 +1,26 @@
 import { type ReactNode, useCallback, useDeferredValue, useMemo } from 'react';
 import { useKnownRuns } from '../../api/known_runs';
-import type { RunState, Runs } from '../../api/types.gen';
+import type { Column, RunState, Runs } from '../../api/types.gen';
+import { column } from '../../core/columns';
+import type { ExportTable } from '../../core/export';
 import { bytes, count, plural } from '../../core/format';
 import { isPending, progressOf, spansOf } from '../../core/progress';
 import { recordedAt } from '../../core/recorded';
 import { matcherOf } from '../../core/search';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
-import { ExportMenu } from '../../widgets/export_menu';
+import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { Skeleton } from '../../widgets/loaded';
 import { WholeBar, Words } from '../../widgets/reading';
 import { wholeWords } from '../../widgets/reading/words';
-import { saveTable } from '../../widgets/save_table';
 import { type Segment, Segmented } from '../../widgets/segmented';
 import { SearchBox } from '../../widgets/table/toolbar';
+import { TableExport } from '../../widgets/table_export';
 import { ViewHeader } from '../../widgets/view_header';
 import { asAfter, asBefore, type Side } from '../compare/sides';
-import { exportOf } from './exported';
 import { FileDrawer } from './file_drawer';
-import type { Acts } from './line';
+import type { LineActions } from './line';
 import {
   bytesOf,
   eventsOf,
@@ -38,12 +39,12 @@ import './runs.css';
 const FILTERS: readonly (readonly [StateFilter, string])[] = [
   ['all', 'All'],
   ['ready', 'Ready'],
-  ['pending', 'Being read'],
+  ['pending', 'Reading'],
   ['unreadable', 'Unreadable'],
   ['cancelled', 'Cancelled'],
   ['damaged', 'Damaged'],
 ];
-const KNOWN = FILTERS.map(([id]) => id);
+const FILTER_IDS = FILTERS.map(([id]) => id);
 
 function segmentsOf(runs: Runs): Segment<StateFilter>[] {
   const spans = runs.runs.flatMap(spansOf);
@@ -56,12 +57,12 @@ function segmentsOf(runs: Runs): Segment<StateFilter>[] {
 function noteOf(runs: Runs): string {
   const spans = runs.runs.flatMap(spansOf);
   const events = eventsOf(spans);
-  const words = [
+  const parts = [
     `${plural(spans.length, 'file')} in ${plural(runs.runs.length, 'run')}`,
     bytes(bytesOf(spans)),
     events === null ? '' : `${count(events)} events read`,
   ];
-  return words.filter((word) => word !== '').join(', ');
+  return parts.filter((part) => part !== '').join(', ');
 }
 
 const listOf = (text: string | undefined): string[] => (text ?? '').split(',').filter(Boolean);
@@ -71,7 +72,7 @@ interface Candidate {
   readonly recorded: string;
 }
 
-/** What a box stands for: a run by its id, or a file. */
+/** The side of a marked run or file. */
 function candidateOf(runs: Runs, key: string): Candidate | null {
   for (const run of runs.runs) {
     if (run.id === key)
@@ -87,21 +88,19 @@ function candidateOf(runs: Runs, key: string): Candidate | null {
 
 interface CompareProps {
   readonly runs: Runs;
-  readonly chosen: readonly string[];
+  readonly marked: readonly string[];
 }
 
-function CompareButton({ runs, chosen }: CompareProps): ReactNode {
+function CompareButton({ runs, marked }: CompareProps): ReactNode {
   const { go } = useNavigation();
-  const [before, after] = chosen
+  const [before, after] = marked
     .flatMap((key) => candidateOf(runs, key) ?? [])
     .toSorted((a, b) => (a.recorded < b.recorded ? -1 : 1));
   const title = after
-    ? 'The one that was recorded first is held to be before'
-    : 'Choose two runs, or two files, by the boxes before them';
+    ? 'The earlier one is the baseline'
+    : 'Select two runs or two files by their checkboxes';
   return (
-    <button
-      type="button"
-      className="button"
+    <Button
       aria-disabled={!after}
       title={title}
       onClick={() => {
@@ -110,7 +109,7 @@ function CompareButton({ runs, chosen }: CompareProps): ReactNode {
       }}
     >
       <Icon name="compare" size={15} /> Compare {before ? `${after ? 2 : 1} of 2` : 'two'}
-    </button>
+    </Button>
   );
 }
 
@@ -126,58 +125,69 @@ function Progress({ runs }: { readonly runs: Runs }): ReactNode {
   );
 }
 
-function save(files: readonly FileLine[], runs: Runs, format: 'csv' | 'json'): void {
-  saveTable({
-    name: ['runs'],
-    format,
-    table: exportOf(files),
-    about: { logdir: runs.logdir },
-  });
+const COLUMNS: readonly Column[] = [
+  column('run', 'Run', 'text'),
+  column('worker', 'Worker', 'text'),
+  column('rank', 'Rank', 'count'),
+  column('span', 'Span', 'text'),
+  column('file', 'File', 'text'),
+  column('state', 'State', 'text'),
+  column('size', 'Size', 'bytes'),
+  column('events', 'Events', 'count'),
+  column('recorded', 'Recorded (ns since 1970)', 'text'),
+  column('damage', 'Worst damage', 'text'),
+  column('problem', 'Problem', 'text'),
+];
+
+function exportOf(files: readonly FileLine[]): ExportTable {
+  const rows = files.map(({ run, worker, span }) => [
+    run.name,
+    worker.name,
+    worker.rank,
+    span.label,
+    span.file,
+    span.state,
+    span.file_bytes,
+    span.events,
+    recordedAt(span.file),
+    span.damage,
+    span.problem?.message ?? null,
+  ]);
+  return { columns: COLUMNS, rows };
 }
 
-/** What the page's lines can be told to do; all of it stands in the URL. */
-function useActs(open: ReadonlySet<string>, chosen: readonly string[]) {
+/** The actions of lines, with their state in the URL. */
+function useLineActions(open: ReadonlySet<string>, marked: readonly string[]) {
   const { location, go } = useNavigation();
   const { options } = location;
   const put = (name: string, value: string | null): void =>
     go({ options: withOption(options, name, value) }, 'replace');
-  const acts: Acts = {
+  const actions: LineActions = {
     toggleOpen: ({ id }: RunState) => {
-      const others = [...open].filter((each) => each !== id);
+      const others = [...open].filter((other) => other !== id);
       put('expanded', (open.has(id) ? others : [...others, id]).join(','));
     },
-    // Two are compared: a third takes the place of the one that was chosen first.
-    toggleChosen: (key) => {
-      const others = chosen.filter((each) => each !== key);
-      put('chosen', (chosen.includes(key) ? others : [...others, key].slice(-2)).join(','));
+    // Two can be marked: a third one replaces the first.
+    toggleMarked: (key) => {
+      const others = marked.filter((other) => other !== key);
+      put('chosen', (marked.includes(key) ? others : [...others, key].slice(-2)).join(','));
     },
-    isChosen: (key) => chosen.includes(key),
+    isMarked: (key) => marked.includes(key),
     select: ({ span }) => put('file', options.file === span.trace ? null : span.trace),
   };
-  return { acts, put };
-}
-
-function NoLine({ showAll }: { readonly showAll: () => void }): ReactNode {
-  return (
-    <div className="runs-none">
-      <p>No file is like that.</p>
-      <button type="button" className="button" onClick={showAll}>
-        Show all files
-      </button>
-    </div>
-  );
+  return { actions, put };
 }
 
 export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
   const { location, go } = useNavigation();
   const { options } = location;
-  const [filter, chooseFilter] = useOption<StateFilter>('state', 'all', KNOWN);
+  const [filter, chooseFilter] = useOption<StateFilter>('state', 'all', FILTER_IDS);
   const search = useDeferredValue(location.search);
   const matcher = useMemo(() => matcherOf(search), [search]);
   const sort = location.sort ?? USUAL_SORT;
   const open = useMemo(() => new Set(listOf(options.expanded)), [options.expanded]);
-  const chosen = listOf(options.chosen);
-  const { acts, put } = useActs(open, chosen);
+  const marked = listOf(options.chosen);
+  const { actions, put } = useLineActions(open, marked);
   const lines = useMemo(
     () => linesShown(runs, { filter, matcher, sort, open }),
     [runs, filter, matcher, sort, open],
@@ -197,15 +207,17 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
           onChange={onSearch}
           invalid={matcher.kind === 'invalid' ? matcher.message : null}
         />
-        <CompareButton runs={runs} chosen={chosen} />
-        <ExportMenu
-          note="The files shown, a row each."
-          onExport={(format) => save(files, runs, format)}
+        <CompareButton runs={runs} marked={marked} />
+        <TableExport
+          note="The shown files, one per row."
+          name={['runs']}
+          table={() => exportOf(files)}
+          about={{ logdir: runs.logdir }}
         />
       </ViewHeader>
       <div className="runs-filters">
         <Segmented
-          label="Files in which state"
+          label="State of the files"
           segments={segmentsOf(runs)}
           value={filter}
           onChoose={chooseFilter}
@@ -216,21 +228,25 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
         <LinesTable
           lines={lines}
           sort={sort}
-          acts={acts}
+          actions={actions}
           onSort={(next) => go({ sort: next }, 'replace')}
         />
-        {lines.length === 0 && <NoLine showAll={showAll} />}
+        {lines.length === 0 && (
+          <div className="runs-none">
+            <p>No file matches.</p>
+            <Button onClick={showAll}>Show all files</Button>
+          </div>
+        )}
         {selected && <FileDrawer line={selected} close={() => put('file', null)} />}
       </div>
       <p className="runs-foot">
-        {runs.scanning ? 'Looking through' : 'Looked through'} <code>{runs.logdir}</code> for{' '}
-        {runs.looked_for}. What is recorded meanwhile appears by itself.
+        {runs.scanning ? 'Scanning' : 'Scanned'} <code>{runs.logdir}</code> for {runs.looked_for}.
+        New traces appear automatically.
       </p>
     </div>
   );
 }
 
-/** Everything that was found, and how far its reading has come. */
 export default function Page(): ReactNode {
   const runs = useKnownRuns();
   return runs ? <RunsPage runs={runs} /> : <Skeleton />;

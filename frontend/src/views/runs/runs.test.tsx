@@ -15,7 +15,7 @@ import type { RunState, Runs } from '../../api/types.gen';
 import { matcherOf } from '../../core/search';
 import * as files from '../../host/download';
 import fixture from './fixture.json';
-import { linesShown, USUAL_SORT, type Wanted } from './lines';
+import { type LineFilter, linesShown, USUAL_SORT } from './lines';
 import { RunsPage } from './page';
 
 const recorded = fixture as unknown as Runs;
@@ -33,15 +33,15 @@ const late = runOf('late', 'ready', [
 const middle = runOf('middle', 'ready', [at(200, { file_bytes: 7, events: 99 })]);
 const three = listed(early, late, middle);
 
-const wanted: Wanted = {
+const filter: LineFilter = {
   filter: 'all',
   matcher: matcherOf(''),
   sort: USUAL_SORT,
   open: new Set(),
 };
 
-const lines = (runs: Runs, patch: Partial<Wanted> = {}): string[] =>
-  linesShown(runs, { ...wanted, ...patch }).map((line) =>
+const lines = (runs: Runs, patch: Partial<LineFilter> = {}): string[] =>
+  linesShown(runs, { ...filter, ...patch }).map((line) =>
     line.kind === 'run' ? line.run.name : `- ${line.worker.name}`,
   );
 
@@ -118,7 +118,7 @@ describe('the page', () => {
   it('compares two, the one recorded first as before; a third takes the first one’s place', async () => {
     const { store } = renderInPage(<RunsPage runs={three} />);
     const choose = (name: string): Promise<void> =>
-      userEvent.click(screen.getByRole('checkbox', { name: `Choose ${name} to compare` }));
+      userEvent.click(screen.getByRole('checkbox', { name: `Select ${name} to compare` }));
     const button = screen.getByRole('button', { name: /^Compare/ });
     await userEvent.click(button);
     expect(store.current().view).not.toBe('compare');
@@ -147,14 +147,14 @@ describe('reading', () => {
       expect(within(row).getByText(words)).toBeTruthy();
     await userEvent.click(screen.getByRole('button', { name: /^Cancel 4/ }));
     await waitFor(() =>
-      expect(change).toHaveBeenCalledWith({ what: 'cancel', of: 'runs', id: 'llama_fsdp' }),
+      expect(change.mock.lastCall?.[0]).toEqual({ what: 'cancel', of: 'runs', id: 'llama_fsdp' }),
     );
   });
 
   it('says why a file cannot be read, where it is and what to do, and has it read again', async () => {
     const change = vi.spyOn(api, 'change').mockResolvedValue(listed());
     renderInPage(<RunsPage runs={listed(unreadableRun, cancelledRun)} />);
-    await userEvent.click(screen.getByTitle('Everything that is known of this file'));
+    await userEvent.click(screen.getByTitle('Details of this file'));
     const drawer = screen.getByRole('complementary', { name: 'File' });
     for (const words of [
       'The file is empty.',
@@ -164,7 +164,7 @@ describe('reading', () => {
       expect(within(drawer).getByText(words)).toBeTruthy();
     await userEvent.click(within(drawer).getByRole('button', { name: /^Read again/ }));
     await waitFor(() =>
-      expect(change).toHaveBeenCalledWith({ what: 'read', of: 'traces', id: 'broken-0' }),
+      expect(change.mock.lastCall?.[0]).toEqual({ what: 'read', of: 'traces', id: 'broken-0' }),
     );
   });
 

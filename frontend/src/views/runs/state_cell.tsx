@@ -29,11 +29,11 @@ function Bar({ span }: { readonly span: Span }): ReactNode {
   );
 }
 
-/** Of a file that waits, its place in the queue; how large it is stands beside. */
+/** The texts of a pending file; a queued one shows its position in the queue. */
 const wordsOf = (span: Span): readonly string[] =>
   span.state === 'queued' ? ['waiting', ...fileWords(span).slice(0, 1)] : fileWords(span);
 
-/** How things stand with one file: how far its reading is, or why it cannot be read. */
+/** The state of a file: progress of reading, or the problem. */
 export function FileState({ span }: { readonly span: Span }): ReactNode {
   const { state, problem } = span;
   if (state === 'reading' || state === 'queued') {

@@ -9,15 +9,14 @@ import { plural } from '../../core/format';
 import { spansOf } from '../../core/progress';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
-import { ExportMenu } from '../../widgets/export_menu';
 import { Loaded, Skeleton } from '../../widgets/loaded';
 import { Picker } from '../../widgets/picker';
-import { saveTable } from '../../widgets/save_table';
 import { type Segment, Segmented } from '../../widgets/segmented';
+import { TableExport } from '../../widgets/table_export';
 import { ViewHeader } from '../../widgets/view_header';
 import type { PageProps } from '../view';
 import { tableOf, verdictOf } from './panels';
-import { type Axis, hasTimes, type Scope, scopeSizes, usualScope } from './points';
+import { type Axis, defaultScope, hasTimes, type Scope, scopeSizes } from './points';
 import { TrendsReport } from './report';
 import '../../charts/charts.css';
 import './trends.css';
@@ -26,14 +25,14 @@ const UNTIL_ALL_ARE_READ_MS = 2000;
 const ALL = '*';
 const SCOPES: readonly Scope[] = ['spans', 'folder', 'all'];
 
-interface Asked {
+interface TrendScope {
   readonly run: RunState;
   readonly scope: Scope;
   /** Null: the mean over all workers. */
   readonly worker: string | null;
 }
 
-function useTrends(runs: Runs, { run, scope, worker }: Asked): UseQueryResult<Trends> {
+function useTrends(runs: Runs, { run, scope, worker }: TrendScope): UseQueryResult<Trends> {
   const parameters = { run: run.id, scope, worker };
   return useQuery({
     queryKey: ['trends', parameters, fileSet(runs.runs.flatMap(spansOf))],
@@ -49,22 +48,22 @@ function useTrends(runs: Runs, { run, scope, worker }: Asked): UseQueryResult<Tr
 
 interface ControlsProps {
   readonly runs: Runs;
-  readonly asked: Asked;
-  /** Whether the points can stand by when they were recorded. */
-  readonly canBeTimed: boolean;
+  readonly followed: TrendScope;
+  /** Whether the axis can be the time of recording. */
+  readonly hasTimeAxis: boolean;
 }
 
-function Controls({ runs, asked, canBeTimed }: ControlsProps): ReactNode {
+function Controls({ runs, followed, hasTimeAxis }: ControlsProps): ReactNode {
   const { location, go } = useNavigation();
-  const { run, scope, worker } = asked;
+  const { run, scope, worker } = followed;
   const sizes = scopeSizes(runs, run);
   const [axis, chooseAxis] = useOption<Axis>('x', 'order', ['order', 'time']);
   const put = (name: string, value: string | null): void =>
     go({ options: withOption(location.options, name, value) }, 'replace');
   const scopes: Segment<Scope>[] = [
     { id: 'spans', label: `Spans ${sizes.spans}`, title: 'The spans of this run' },
-    { id: 'folder', label: `Folder ${sizes.folder}`, title: 'The runs in this run’s folder' },
-    { id: 'all', label: `All runs ${sizes.all}`, title: 'Every run, at most 500 recordings' },
+    { id: 'folder', label: `Folder ${sizes.folder}`, title: 'The runs in the folder of this run' },
+    { id: 'all', label: `All runs ${sizes.all}`, title: 'All runs, at most 500 traces' },
   ];
   const workers = [
     { key: ALL, label: 'Mean of all' },
@@ -85,13 +84,13 @@ function Controls({ runs, asked, canBeTimed }: ControlsProps): ReactNode {
         />
       )}
       <Segmented
-        label="Over"
+        label="Scope"
         isLabelled
         segments={scopes}
         value={scope}
         onChoose={(value) => put('scope', value)}
       />
-      {canBeTimed && (
+      {hasTimeAxis && (
         <Segmented
           label="Axis"
           segments={[
@@ -106,48 +105,42 @@ function Controls({ runs, asked, canBeTimed }: ControlsProps): ReactNode {
   );
 }
 
-function save(trends: Trends, { run, scope, worker }: Asked, format: 'csv' | 'json'): void {
-  saveTable({
-    name: ['trends', run.name, scope],
-    format,
-    table: tableOf(trends, scope),
-    about: { scope, run: run.name, worker },
-  });
-}
-
-/** What the URL asks to be followed, else the narrowest scope in which there is something. */
-function useAsked(runs: Runs, run: RunState): Asked {
+/** The scope in the URL, else the narrowest one with several traces. */
+function useScope(runs: Runs, run: RunState): TrendScope {
   const { options } = useNavigation().location;
-  const scope = SCOPES.find((each) => each === options.scope) ?? usualScope(scopeSizes(runs, run));
+  const scope =
+    SCOPES.find((scope) => scope === options.scope) ?? defaultScope(scopeSizes(runs, run));
   const worker = run.workers.find(({ name }) => name === options.worker)?.name ?? null;
   return { run, scope, worker: scope === 'spans' ? worker : null };
 }
 
 export function TrendsPage({ selection, runs }: PageProps & { readonly runs: Runs }): ReactNode {
   const { options } = useNavigation().location;
-  const asked = useAsked(runs, selection.run);
-  const query = useTrends(runs, asked);
+  const followed = useScope(runs, selection.run);
+  const query = useTrends(runs, followed);
   const charts = useRef<HTMLDivElement>(null);
   const { data } = query;
   const points = data?.points ?? [];
-  const canBeTimed = hasTimes(points, runs);
-  const axis: Axis = canBeTimed && options.x === 'time' ? 'time' : 'order';
+  const hasTimeAxis = hasTimes(points, runs);
+  const axis: Axis = hasTimeAxis && options.x === 'time' ? 'time' : 'order';
   return (
     <div className="page trends">
       <ViewHeader
         title="Trends"
-        note={points.length > 0 ? plural(points.length, 'recording') : undefined}
+        note={points.length > 0 ? plural(points.length, 'trace') : undefined}
       >
-        <Controls runs={runs} asked={asked} canBeTimed={canBeTimed} />
+        <Controls runs={runs} followed={followed} hasTimeAxis={hasTimeAxis} />
         {data && points.length > 1 && (
-          <ExportMenu
-            note="Every figure of every recording, in full precision."
-            onExport={(format) => save(data, asked, format)}
+          <TableExport
+            note="All values of all traces, in full precision."
+            name={['trends', followed.run.name, followed.scope]}
+            table={() => tableOf(data, followed.scope)}
+            about={{ scope: followed.scope, run: followed.run.name, worker: followed.worker }}
             picture={{
               element: charts,
-              title: `Trends of ${asked.run.name}`,
-              subtitle: verdictOf(points, asked.scope),
-              file: fileName(['trends', asked.run.name, asked.scope], 'png'),
+              title: `Trends of ${followed.run.name}`,
+              subtitle: verdictOf(points, followed.scope),
+              file: fileName(['trends', followed.run.name, followed.scope], 'png'),
             }}
           />
         )}
@@ -157,7 +150,7 @@ export function TrendsPage({ selection, runs }: PageProps & { readonly runs: Run
           <TrendsReport
             runs={runs}
             trends={trends}
-            scope={asked.scope}
+            scope={followed.scope}
             axis={axis}
             selection={selection}
             charts={charts}
@@ -168,7 +161,6 @@ export function TrendsPage({ selection, runs }: PageProps & { readonly runs: Run
   );
 }
 
-/** How step time, its parts and what advice could save went over spans, or over runs. */
 export default function Page({ selection }: PageProps): ReactNode {
   const runs = useKnownRuns();
   return runs ? <TrendsPage selection={selection} runs={runs} /> : <Skeleton />;

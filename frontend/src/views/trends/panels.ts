@@ -1,19 +1,11 @@
-/** From the answer to the charts and to the table beside them. Pure. */
-
-import type { Column, TrendPoint, Trends } from '../../api/types.gen';
+/** The charts of the trends, and their table. Pure. */
+import type { TrendPoint, Trends } from '../../api/types.gen';
 import type { Series } from '../../charts/small_multiple';
 import { categoryWords } from '../../core/categories';
 import { colourOf } from '../../core/colour';
 import { column } from '../../core/columns';
-import {
-  bytes,
-  type CellValue,
-  count,
-  duration,
-  relativeChange,
-  share,
-  tick,
-} from '../../core/format';
+import type { ExportTable } from '../../core/export';
+import { bytes, count, duration, relativeChange, share, tick } from '../../core/format';
 import { nameOf, type Scope } from './points';
 
 export interface Panel {
@@ -23,9 +15,9 @@ export interface Panel {
   readonly series: readonly Series[];
   readonly tickY: (value: number) => string;
   readonly words: (value: number) => string;
-  /** The axis ends there at least. */
+  /** Least end of the axis. */
   readonly mostY?: number;
-  /** Why there is nothing to draw. */
+  /** The text without data. */
   readonly none: string;
 }
 
@@ -40,9 +32,9 @@ const OF_STEPS: Readonly<Record<string, string>> = {
   longest_step_ns: 'Longest',
   step_deviation_ns: 'Deviation',
 };
-const OF_RECORDINGS: Readonly<Record<string, string>> = {
+const OF_TRACES: Readonly<Record<string, string>> = {
   busy_share: 'Busy',
-  recoverable_share: 'Recoverable',
+  recoverable_share: 'Potential saving',
   memory_peak_bytes: 'Memory peak',
 };
 
@@ -56,7 +48,7 @@ export function categoriesOf({ figures, points }: Trends): string[] {
     .map(({ name }) => categoryOf(name));
 }
 
-/** The mean step, so many deviations further. */
+/** The mean step plus or minus one deviation. */
 function deviated(points: readonly TrendPoint[], by: 1 | -1): Values {
   return points.map(({ figures }) => {
     const [mean, deviation] = [figures.step_ns ?? null, figures.step_deviation_ns ?? null];
@@ -66,14 +58,14 @@ function deviated(points: readonly TrendPoint[], by: 1 | -1): Values {
 
 const isOfMany = ({ traces }: TrendPoint): boolean => traces.length > 1;
 
-/** Of points that are means over several workers: from the quickest to the slowest. */
+/** The band from the fastest to the slowest worker, for points over several workers. */
 function workersBand(points: readonly TrendPoint[]): Series[] {
   if (!points.some(isOfMany)) return [];
   return [
     {
       kind: 'band',
       id: 'workers',
-      label: 'quickest – slowest worker',
+      label: 'fastest – slowest worker',
       colour: colourOf('communication'),
       low: points.map((point) => (isOfMany(point) ? point.least_step_ns : null)),
       high: points.map((point) => (isOfMany(point) ? point.most_step_ns : null)),
@@ -93,7 +85,7 @@ function stepPanel(points: readonly TrendPoint[]): Panel {
   return {
     id: 'step',
     title: 'Step time',
-    help: 'The mean step, until its work on the device ends; the band is one standard deviation of the steps.',
+    help: 'Mean step, including its device work; the band is one standard deviation of the steps.',
     series: [
       {
         kind: 'band',
@@ -109,15 +101,15 @@ function stepPanel(points: readonly TrendPoint[]): Panel {
     ],
     tickY: tick,
     words: duration,
-    none: 'No steps were recorded: call profiler.step() in the loop.',
+    none: 'No steps were recorded. Call profiler.step() in the training loop.',
   };
 }
 
 function partsPanel(trends: Trends): Panel {
   return {
     id: 'parts',
-    title: 'Where the step goes',
-    help: 'The mean step by category; the categories sum to it.',
+    title: 'Parts of the step',
+    help: 'Mean step by category; the categories sum to it.',
     series: categoriesOf(trends).map((id) => ({
       kind: 'column',
       id,
@@ -127,7 +119,7 @@ function partsPanel(trends: Trends): Panel {
     })),
     tickY: tick,
     words: duration,
-    none: 'No steps were recorded: call profiler.step() in the loop.',
+    none: 'No steps were recorded. Call profiler.step() in the training loop.',
   };
 }
 
@@ -141,7 +133,7 @@ function findingsPanel(points: readonly TrendPoint[]): Panel {
   return {
     id: 'findings',
     title: 'Findings',
-    help: 'Pieces of advice a recording by severity, symptoms and notes included.',
+    help: 'Findings per trace by severity, including symptoms and notes.',
     series: SEVERITIES.map(([severity, colour]) => ({
       kind: 'column',
       id: severity,
@@ -165,17 +157,17 @@ const LINES: readonly OneLine[] = [
   {
     id: 'busy',
     title: 'Device busy',
-    help: 'Of the window, in which the busiest device worked.',
+    help: 'Fraction of the window in which the busiest device worked.',
     figure: 'busy_share',
     colour: colourOf('kernel'),
     words: share,
     mostY: 1,
-    none: 'No work on a device was recorded.',
+    none: 'No device work was recorded.',
   },
   {
     id: 'recoverable',
-    title: 'Recoverable',
-    help: 'Of the step (or window), what all findings together could save at most.',
+    title: 'Potential saving',
+    help: 'Upper bound of the saving of all findings, as a fraction of the step (or window).',
     figure: 'recoverable_share',
     colour: colourOf('dataloader'),
     words: share,
@@ -185,11 +177,11 @@ const LINES: readonly OneLine[] = [
   {
     id: 'memory',
     title: 'Memory peak',
-    help: 'Most that torch had taken from one device at once: reserved, or where that is not recorded allocated; of several workers the largest.',
+    help: 'Peak memory of one device: reserved, or allocated if that was not recorded; the largest of several workers.',
     figure: 'memory_peak_bytes',
     colour: colourOf('cpu'),
     words: bytes,
-    none: 'No memory of a device was recorded: profile(profile_memory=True).',
+    none: 'No device memory was recorded. Record it with profile(profile_memory=True).',
   },
 ];
 
@@ -209,10 +201,10 @@ export function panelsOf(trends: Trends): Panel[] {
 const valuesOf = (series: Series): Values => (series.kind === 'band' ? series.high : series.values);
 
 export const isEmpty = ({ series }: Panel): boolean =>
-  series.every((each) => valuesOf(each).every((value) => value === null));
+  series.every((line) => valuesOf(line).every((value) => value === null));
 
-/** What a series says at one point; nothing where it is not known, or a part is nothing. */
-function said(series: Series, at: number, words: Panel['words']): string | null {
+/** The text of a series at a point; null without a value. */
+function readingOf(series: Series, at: number, words: Panel['words']): string | null {
   if (series.kind === 'band') {
     const [low, high] = [series.low[at] ?? null, series.high[at] ?? null];
     return low === null || high === null ? null : `${words(low)} – ${words(high)}`;
@@ -221,61 +213,56 @@ function said(series: Series, at: number, words: Panel['words']): string | null 
   return value === null || (series.kind === 'column' && value === 0) ? null : words(value);
 }
 
-export interface Said {
+export interface Reading {
   readonly series: Series;
   readonly text: string;
 }
 
-/** What a chart says at one point, for its head. */
-export function saidAt({ series, words }: Panel, at: number): Said[] {
-  return series.flatMap((each) => {
-    const text = said(each, at, words);
-    return text === null ? [] : [{ series: each, text }];
+/** The texts of a chart at a point, for its head. */
+export function readingsAt({ series, words }: Panel, at: number): Reading[] {
+  return series.flatMap((line) => {
+    const text = readingOf(line, at, words);
+    return text === null ? [] : [{ series: line, text }];
   });
 }
 
-/** From the first to the last, or of runs that may have nothing in common, how far apart; empty for fewer than two. */
+/** The change from the first to the last point, or for unrelated runs the range; empty for fewer than two points. */
 export function verdictOf(points: readonly TrendPoint[], scope: Scope): string {
-  const known = points.flatMap(({ figures }) => figures.step_ns ?? []);
-  const [first, last] = [known[0], known.at(-1)];
-  if (known.length < 2 || first === undefined || last === undefined) return '';
+  const steps = points.flatMap(({ figures }) => figures.step_ns ?? []);
+  const [first, last] = [steps[0], steps.at(-1)];
+  if (steps.length < 2 || first === undefined || last === undefined) return '';
   if (scope === 'all') {
-    const [least, most] = [Math.min(...known), Math.max(...known)];
+    const [least, most] = [Math.min(...steps), Math.max(...steps)];
     return `Mean steps between ${duration(least)} and ${duration(most)}`;
   }
   const change = relativeChange(first, last);
   const words = `Mean step ${duration(first)} → ${duration(last)}`;
-  return `${words}${change === '' ? '' : `, ${change}`} from the first to the last`;
+  return `${words}${change === '' ? '' : `, ${change}`} from the first to the last trace`;
 }
 
-export interface TrendTable {
-  readonly columns: readonly Column[];
-  readonly rows: readonly (readonly CellValue[])[];
-}
-
-/** Every figure of every point; categories that are nothing everywhere have no column. */
-export function tableOf(trends: Trends, scope: Scope): TrendTable {
+/** All values of all points, without empty categories. */
+export function tableOf(trends: Trends, scope: Scope): ExportTable {
   const { points, figures } = trends;
   const categories = categoriesOf(trends);
   const labelOf = (name: string): string | undefined => {
-    const known = OF_STEPS[name] ?? OF_RECORDINGS[name];
+    const steps = OF_STEPS[name] ?? OF_TRACES[name];
     const id = categoryOf(name);
-    return known ?? (categories.includes(id) ? categoryWords(id).label : undefined);
+    return steps ?? (categories.includes(id) ? categoryWords(id).label : undefined);
   };
-  const followed = figures.flatMap(({ name, unit, meaning }) => {
+  const shown = figures.flatMap(({ name, unit, meaning }) => {
     const label = labelOf(name);
     return label === undefined ? [] : [column(name, label, unit, meaning)];
   });
   const columns = [
-    column('name', scope === 'spans' ? 'Span' : 'Run', 'text', 'Opens this recording.'),
-    column('step_count', 'Steps', 'count', 'Steps that were recorded whole, of all workers.'),
-    ...followed,
-    column('finding_count', 'Findings', 'count', 'Pieces of advice a recording.'),
+    column('name', scope === 'spans' ? 'Span' : 'Run', 'text', 'Opens this trace.'),
+    column('step_count', 'Steps', 'count', 'Complete steps of all workers.'),
+    ...shown,
+    column('finding_count', 'Findings', 'count', 'Findings per trace.'),
   ];
   const rows = points.map((point) => [
     nameOf(point, scope, points),
     point.step_count,
-    ...followed.map(({ key }) => point.figures[key] ?? null),
+    ...shown.map(({ key }) => point.figures[key] ?? null),
     point.finding_count,
   ]);
   return { columns, rows };

@@ -1,4 +1,4 @@
-/** Which recordings are followed, and how they are called and stand on the axis. Pure. */
+/** The points of the trends: scope, names, positions on the axis. Pure. */
 import type { RunState, Runs, Span, TrendPoint, Worker } from '../../api/types.gen';
 import { recordedAt } from '../../core/recorded';
 
@@ -7,15 +7,15 @@ export type Axis = 'order' | 'time';
 
 const folderOf = (name: string): string => name.slice(0, name.lastIndexOf('/') + 1);
 
-/** How many each scope holds, without asking: spans of the run, runs of its folder, all runs. */
+/** The sizes of the scopes: spans of the run, runs of its folder, all runs. */
 export function scopeSizes(runs: Runs, run: RunState): Readonly<Record<Scope, number>> {
   const inFolder = runs.runs.filter(({ name }) => folderOf(name) === folderOf(run.name));
   const spans = Math.max(0, ...run.workers.map((worker) => worker.spans.length));
   return { spans, folder: inFolder.length, all: runs.runs.length };
 }
 
-/** The narrowest scope in which there is something to follow. */
-export function usualScope({ spans, folder }: Readonly<Record<Scope, number>>): Scope {
+/** The narrowest scope with several traces. */
+export function defaultScope({ spans, folder }: Readonly<Record<Scope, number>>): Scope {
   if (spans > 1) return 'spans';
   return folder > 1 ? 'folder' : 'all';
 }
@@ -26,9 +26,9 @@ export interface Recording {
   readonly span: Span;
 }
 
-/** The recording behind a point: of several workers the first. */
+/** The trace of a point, of several workers the first. */
 export function recordingOf(runs: Runs, { run: id, traces }: TrendPoint): Recording | null {
-  const run = runs.runs.find((each) => each.id === id);
+  const run = runs.runs.find((other) => other.id === id);
   for (const worker of run?.workers ?? []) {
     const span = worker.spans.find(({ trace }) => traces.includes(trace));
     if (run && span) return { run, worker, span };
@@ -36,7 +36,7 @@ export function recordingOf(runs: Runs, { run: id, traces }: TrendPoint): Record
   return null;
 }
 
-/** What a point is called: its span, or its run, or both where runs have several spans. */
+/** The name of a point: its span, its run, or both if runs have several spans. */
 export function nameOf(point: TrendPoint, scope: Scope, all: readonly TrendPoint[]): string {
   if (scope === 'spans') return `span ${point.span}`;
   const isAlone = all.filter(({ run }) => run === point.run).length === 1;
@@ -45,7 +45,7 @@ export function nameOf(point: TrendPoint, scope: Scope, all: readonly TrendPoint
 
 const LONGEST_LABEL = 14;
 
-/** For the axis: the end of a run's name, which tells it from others. */
+/** The label on the axis: the distinctive end of the name. */
 export function labelOf(point: TrendPoint, scope: Scope): string {
   if (scope === 'spans') return String(point.span);
   const name = scope === 'all' ? point.run_name : point.run_name.split('/').at(-1);
@@ -55,15 +55,15 @@ export function labelOf(point: TrendPoint, scope: Scope): string {
 
 const NANOSECOND_DIGITS = -6;
 
-/** In whole milliseconds: nanoseconds since 1970 are more than a float holds exactly. */
+/** Times in ms: a float cannot hold nanoseconds since 1970 exactly. */
 function timesOf(points: readonly TrendPoint[], runs: Runs): number[] {
   return points.map((point) => {
-    const found = recordingOf(runs, point);
-    return found ? Number(recordedAt(found.span.file).slice(0, NANOSECOND_DIGITS)) : 0;
+    const recording = recordingOf(runs, point);
+    return recording ? Number(recordedAt(recording.span.file).slice(0, NANOSECOND_DIGITS)) : 0;
   });
 }
 
-/** Whether every file says when it was recorded, and the points stand in that order. */
+/** Whether all files have a time, in the order of the points. */
 export function hasTimes(points: readonly TrendPoint[], runs: Runs): boolean {
   const times = timesOf(points, runs);
   return (
@@ -72,8 +72,8 @@ export function hasTimes(points: readonly TrendPoint[], runs: Runs): boolean {
   );
 }
 
-/** Where points stand from 0 to 1: one after another, or by when they were recorded. */
-export function placesOf(points: readonly TrendPoint[], runs: Runs, axis: Axis): number[] {
+/** Positions from 0 to 1, evenly spaced or by time. */
+export function positionsOf(points: readonly TrendPoint[], runs: Runs, axis: Axis): number[] {
   const even = points.map((_, at) => (at + 0.5) / points.length);
   if (axis === 'order') return even;
   const times = timesOf(points, runs);

@@ -1,13 +1,14 @@
 import { type ReactNode, type RefObject, useMemo, useState } from 'react';
 import type { Runs, TrendPoint, Trends } from '../../api/types.gen';
+import { SmallMultiple, type SmallMultipleProps } from '../../charts/small_multiple';
 import { plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
+import { Card } from '../../widgets/card';
 import { Code } from '../../widgets/code';
 import { Empty } from '../../widgets/empty';
-import { PanelCard } from './panel_card';
-import { isEmpty, panelsOf, tableOf, verdictOf } from './panels';
-import { type Axis, labelOf, nameOf, placesOf, recordingOf, type Scope } from './points';
+import { isEmpty, type Panel, panelsOf, readingsAt, tableOf, verdictOf } from './panels';
+import { type Axis, labelOf, nameOf, positionsOf, recordingOf, type Scope } from './points';
 import { TrendsTable } from './trends_table';
 
 const SCHEDULE = `profile(
@@ -15,28 +16,70 @@ const SCHEDULE = `profile(
     on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run"),
 )`;
 
-/** One point is no trend. */
 function TooFew({ trends }: { readonly trends: Trends }): ReactNode {
   const waiting = trends.waiting_count;
   return (
-    <Empty icon="trends" title="A trend takes two recordings, and there is one">
-      {waiting > 0 && <p>{plural(waiting, 'more recording')} will follow when read.</p>}
+    <Empty icon="trends" title="Not enough traces for a trend (needs 2, has 1)">
+      {waiting > 0 && <p>{plural(waiting, 'more trace')} will follow once read.</p>}
       <p>
-        Choose another scope above, or have the profiler record every so often while the job runs, a
-        span each:
+        Select another scope above, or let the profiler record a span repeatedly while the job runs:
       </p>
       <Code code={SCHEDULE} />
     </Empty>
   );
 }
 
-/** What is not in the charts. */
-function missing({ waiting_count, unreadable_count }: Trends): string {
+/** The traces that the charts lack. */
+function missingNote({ waiting_count, unreadable_count }: Trends): string {
   const words = [
-    waiting_count > 0 ? `${plural(waiting_count, 'recording')} still to be read` : '',
+    waiting_count > 0 ? `${plural(waiting_count, 'trace')} still to be read` : '',
     unreadable_count > 0 ? `${plural(unreadable_count, 'file')} that cannot be read` : '',
   ].filter((word) => word !== '');
   return words.length === 0 ? '' : `without ${words.join(' and ')}`;
+}
+
+interface PanelProps {
+  readonly panel: Panel;
+  /** The point whose values the head shows. */
+  readonly at: number;
+  readonly where: string;
+  readonly chart: Pick<
+    SmallMultipleProps,
+    'xs' | 'labels' | 'hovered' | 'onHover' | 'chosen' | 'onChoose'
+  >;
+}
+
+/** The chart of one metric over all points, with its values at the cursor. */
+function PanelCard({ panel, at, where, chart }: PanelProps): ReactNode {
+  const readings = readingsAt(panel, at);
+  return (
+    <Card className="panel" label={panel.title} title={panel.title} help={panel.help} note={where}>
+      {isEmpty(panel) ? (
+        <p className="muted panel-none">{panel.none}</p>
+      ) : (
+        <>
+          <p className="panel-said">
+            {readings.map(({ series, text }) => (
+              <span key={series.id}>
+                <span
+                  className={`swatch swatch-${series.kind}`}
+                  style={{ background: series.colour }}
+                />
+                {series.label !== '' && <span className="muted">{series.label}</span>} {text}
+              </span>
+            ))}
+            {readings.length === 0 && <span className="muted">none</span>}
+          </p>
+          <SmallMultiple
+            series={panel.series}
+            tickY={panel.tickY}
+            {...(panel.mostY === undefined ? {} : { mostY: panel.mostY })}
+            {...chart}
+          />
+        </>
+      )}
+    </Card>
+  );
 }
 
 interface Props {
@@ -45,11 +88,11 @@ interface Props {
   readonly scope: Scope;
   readonly axis: Axis;
   readonly selection: Selection;
-  /** Is given the charts, for a picture of them. */
+  /** Receives the charts, for exports. */
   readonly charts?: RefObject<HTMLDivElement | null>;
 }
 
-/** The charts with one cursor for all, and the table beside them. */
+/** The charts with a shared cursor, and the table. */
 export function TrendsReport(props: Props): ReactNode {
   const { runs, trends, scope, axis, selection, charts } = props;
   const { go } = useNavigation();
@@ -57,20 +100,20 @@ export function TrendsReport(props: Props): ReactNode {
   const { points } = trends;
   const panels = useMemo(() => {
     const all = panelsOf(trends);
-    // What was not recorded is said in short cards behind the charts.
+    // Charts without data come last.
     return [...all.filter((panel) => !isEmpty(panel)), ...all.filter(isEmpty)];
   }, [trends]);
   const table = useMemo(() => tableOf(trends, scope), [trends, scope]);
-  const xs = useMemo(() => placesOf(points, runs, axis), [points, runs, axis]);
+  const xs = useMemo(() => positionsOf(points, runs, axis), [points, runs, axis]);
   const last: TrendPoint | undefined = points.at(-1);
   if (points.length < 2 || !last) return <TooFew trends={trends} />;
   const shown = points.findIndex(({ traces }) => traces.includes(selection.span.trace));
-  const chosen = shown < 0 ? null : shown;
+  const selected = shown < 0 ? null : shown;
   const open = (at: number): void => {
     const point = points[at];
-    const found = point && recordingOf(runs, point);
-    if (!found) return;
-    const { run, worker, span } = found;
+    const recording = point && recordingOf(runs, point);
+    if (!recording) return;
+    const { run, worker, span } = recording;
     go({ view: 'overview', run: run.id, worker: worker.name, span: span.label });
   };
   const at = hovered ?? points.length - 1;
@@ -80,7 +123,7 @@ export function TrendsReport(props: Props): ReactNode {
   return (
     <div className="stack">
       <p className="trends-verdict">
-        {verdictOf(points, scope)} <span className="muted">{missing(trends)}</span>
+        {verdictOf(points, scope)} <span className="muted">{missingNote(trends)}</span>
       </p>
       <div className="trends-grid" ref={charts}>
         {panels.map((panel) => (
@@ -89,7 +132,7 @@ export function TrendsReport(props: Props): ReactNode {
             panel={panel}
             at={at}
             where={where}
-            chart={{ xs, labels, hovered, onHover: hover, chosen, onChoose: open }}
+            chart={{ xs, labels, hovered, onHover: hover, chosen: selected, onChoose: open }}
           />
         ))}
       </div>
@@ -97,7 +140,7 @@ export function TrendsReport(props: Props): ReactNode {
         table={table}
         isOneSeries={scope !== 'all'}
         hovered={hovered}
-        chosen={chosen}
+        selected={selected}
         onHover={hover}
         onChoose={open}
       />

@@ -11,8 +11,8 @@ import type { Selection } from '../../state/selection';
 import spansFixture from './fixture.json';
 import allFixture from './fixtures/trends.json';
 import { TrendsPage } from './page';
-import { panelsOf, saidAt, tableOf, verdictOf } from './panels';
-import { hasTimes, labelOf, nameOf, placesOf, scopeSizes, usualScope } from './points';
+import { panelsOf, readingsAt, tableOf, verdictOf } from './panels';
+import { defaultScope, hasTimes, labelOf, nameOf, positionsOf, scopeSizes } from './points';
 
 const all = allFixture as unknown as Trends;
 const spans = spansFixture as unknown as Trends;
@@ -58,9 +58,9 @@ describe('the scope', () => {
     const runs = runsOf(spans);
     const [run] = runs.runs;
     if (!run) throw new Error('the fixture has a run');
-    expect(usualScope(scopeSizes(runs, run))).toBe('spans');
-    expect(usualScope({ spans: 1, folder: 2, all: 9 })).toBe('folder');
-    expect(usualScope({ spans: 1, folder: 1, all: 9 })).toBe('all');
+    expect(defaultScope(scopeSizes(runs, run))).toBe('spans');
+    expect(defaultScope({ spans: 1, folder: 2, all: 9 })).toBe('folder');
+    expect(defaultScope({ spans: 1, folder: 1, all: 9 })).toBe('all');
   });
 
   it('decides what a point is called', () => {
@@ -77,12 +77,12 @@ describe('the scope', () => {
 describe('places on the axis', () => {
   it('are even in order, and by time where every file says it', () => {
     const runs = runsOf(all);
-    const even = placesOf(all.points, runs, 'order');
+    const even = positionsOf(all.points, runs, 'order');
     const half = 0.5 / all.points.length;
     expect(even[0]).toBeCloseTo(half);
     expect(even.at(-1)).toBeCloseTo(1 - half);
     expect(hasTimes(all.points, runs)).toBe(true);
-    const timed = placesOf(all.points, runs, 'time');
+    const timed = positionsOf(all.points, runs, 'time');
     expect([timed[0], timed.at(-1)]).toEqual([0, 1]);
     expect(timed.every((x, at) => at === 0 || x >= (timed[at - 1] ?? 0))).toBe(true);
   });
@@ -106,15 +106,15 @@ describe('the charts', () => {
 
   it('say what they are at the cursor, and nothing of what is not known', () => {
     const panels = panelsOf(all);
-    const said = (id: string, at: number): string[] => {
-      const panel = panels.find((each) => each.id === id);
-      return panel ? saidAt(panel, at).map(({ text }) => text) : [];
+    const readingOf = (id: string, at: number): string[] => {
+      const panel = panels.find((series_) => series_.id === id);
+      return panel ? readingsAt(panel, at).map(({ text }) => text) : [];
     };
     const withDevice = all.points.findIndex(({ figures }) => figures.busy_share !== null);
     const without = all.points.findIndex(({ figures }) => figures.busy_share === null);
-    expect(said('busy', withDevice)).toHaveLength(1);
-    expect(said('busy', without)).toEqual([]);
-    expect(said('step', 0)).toContain(duration(all.points[0]?.figures.step_ns ?? 0));
+    expect(readingOf('busy', withDevice)).toHaveLength(1);
+    expect(readingOf('busy', without)).toEqual([]);
+    expect(readingOf('step', 0)).toContain(duration(all.points[0]?.figures.step_ns ?? 0));
   });
 
   it('break a line where a value is not known, and scale to the highest stack', () => {
@@ -136,7 +136,7 @@ it('speaks of the first and the last of one series, and of the range of runs tha
   const of = (...steps: (number | null)[]): TrendPoint[] =>
     steps.map((step_ns) => ({ ...(all.points[0] as TrendPoint), figures: { step_ns } }));
   expect(verdictOf(of(4e6, null, 2e6), 'spans')).toBe(
-    'Mean step 4.00 ms → 2.00 ms, −50.0 % from the first to the last',
+    'Mean step 4.00 ms → 2.00 ms, −50.0 % from the first to the last trace',
   );
   expect(verdictOf(of(4e6, 9e6, 2e6), 'all')).toBe('Mean steps between 2.00 ms and 9.00 ms');
   expect(verdictOf(of(4e6, null), 'spans')).toBe('');
@@ -169,10 +169,10 @@ describe('the page', () => {
 
   it('moves one cursor over all charts', async () => {
     await shown(spans);
-    const table = screen.getByRole('table', { name: 'Figures of each recording' });
+    const table = screen.getByRole('table', { name: 'Values of each trace' });
     const [, first] = within(table).getAllByRole('row');
     fireEvent.pointerEnter(first as HTMLElement);
-    for (const name of ['Step time', 'Where the step goes', 'Findings']) {
+    for (const name of ['Step time', 'Parts of the step', 'Findings']) {
       const panel = screen.getByRole('region', { name });
       expect(within(panel).getByText('span 1')).toBeTruthy();
     }
@@ -187,7 +187,7 @@ describe('the page', () => {
 
   it('says how to record more where there is one recording', async () => {
     await shown({ ...spans, points: spans.points.slice(0, 1), waiting_count: 2 });
-    expect(screen.getByText('A trend takes two recordings, and there is one')).toBeTruthy();
-    expect(screen.getByText(/2 more recordings will follow/)).toBeTruthy();
+    expect(screen.getByText('Not enough traces for a trend (needs 2, has 1)')).toBeTruthy();
+    expect(screen.getByText(/2 more traces will follow/)).toBeTruthy();
   });
 });

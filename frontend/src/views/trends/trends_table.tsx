@@ -1,105 +1,80 @@
 import type { ReactNode } from 'react';
-import type { Column } from '../../api/types.gen';
+import type { ExportTable } from '../../core/export';
 import { type CellValue, quantity, quantityExact, relativeChange } from '../../core/format';
 import { isNumeric } from '../../core/units';
-import type { TrendTable } from './panels';
+import { type PlainColumn, PlainTable } from '../../widgets/plain_table';
 
 interface Props {
-  readonly table: TrendTable;
-  /** Whether rows follow each other: then each is held against the one before it. */
+  readonly table: ExportTable;
+  /** Whether the rows form one series, and show the change from the previous row. */
   readonly isOneSeries: boolean;
   readonly hovered: number | null;
-  /** The row of the recording that the page shows; null: it is none of these. */
-  readonly chosen: number | null;
+  /** The row of the shown trace. */
+  readonly selected: number | null;
   readonly onHover: (at: number | null) => void;
   readonly onChoose: (at: number) => void;
 }
 
 const STEP = 'step_ns';
 
-/** By how much the mean step differs from the row above. */
-function sinceLast(table: TrendTable, at: number): string {
-  const place = table.columns.findIndex(({ key }) => key === STEP);
-  const [was, now] = [table.rows[at - 1]?.[place], table.rows[at]?.[place]];
+/** The change of the mean step from the row above. */
+function sinceLast(table: ExportTable, at: number): string {
+  const index = table.columns.findIndex(({ key }) => key === STEP);
+  const [was, now] = [table.rows[at - 1]?.[index], table.rows[at]?.[index]];
   return typeof was === 'number' && typeof now === 'number' ? relativeChange(was, now) : '';
 }
 
-interface CellProps {
-  readonly column: Column;
-  readonly value: CellValue;
-  /** Null: rows are not held against each other. */
-  readonly since: string | null;
-}
-
-function Cell({ column, value, since }: CellProps): ReactNode {
-  const { key, unit } = column;
-  return (
-    <td
-      className={`${isNumeric(unit) ? 'number' : ''} ${value === 0 || value === null ? 'muted' : ''}`}
-      title={quantityExact(value, unit)}
-    >
-      {quantity(value, unit)}
-      {key === STEP && since !== null && <span className="trend-since">{since}</span>}
-    </td>
-  );
-}
-
-function Row({ at, ...props }: Props & { readonly at: number }): ReactNode {
-  const { table, hovered, chosen, onHover, onChoose } = props;
-  const [name, ...values] = table.rows[at] ?? [];
-  return (
-    <tr
-      className={at === hovered ? 'trend-hovered' : ''}
-      aria-current={at === chosen ? 'true' : undefined}
-      onPointerEnter={() => onHover(at)}
-    >
-      <th scope="row">
-        <button
-          type="button"
-          className="trend-name"
-          title="Show this recording"
-          onClick={() => onChoose(at)}
-          onFocus={() => onHover(at)}
-          onBlur={() => onHover(null)}
-        >
-          {name}
-        </button>
-      </th>
-      {table.columns.slice(1).map((column, place) => (
-        <Cell
-          key={column.key}
-          column={column}
-          value={values[place]}
-          since={props.isOneSeries ? sinceLast(table, at) : null}
-        />
-      ))}
-    </tr>
-  );
-}
-
-/** The same figures to read, and to walk through from the keyboard: a row's name opens its recording. */
+/** The values of the charts as a table; the name of a row opens its trace. */
 export function TrendsTable(props: Props): ReactNode {
-  const { columns, rows } = props.table;
+  const { table, hovered, selected, onHover, onChoose } = props;
+  const [name, ...others] = table.columns;
+  const value = (at: number, index: number): CellValue => table.rows[at]?.[index + 1];
   return (
-    <section className="card trends-table">
+    <section className="card trends-table" onPointerLeave={() => onHover(null)}>
       <div className="scroll-x">
-        <table className="plain" aria-label="Figures of each recording">
-          <thead>
-            <tr>
-              {columns.map(({ key, label, unit, help }) => (
-                <th key={key} scope="col" className={isNumeric(unit) ? 'number' : ''} title={help}>
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody onPointerLeave={() => props.onHover(null)}>
-            {rows.map((_, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a point is its place
-              <Row key={at} at={at} {...props} />
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          label="Values of each trace"
+          rows={table.rows.map((_, at) => at)}
+          keyOf={(at) => at}
+          rowProps={(at) => ({
+            className: at === hovered ? 'trend-hovered' : '',
+            'aria-current': at === selected ? 'true' : undefined,
+            onPointerEnter: () => onHover(at),
+          })}
+          columns={[
+            {
+              label: <span title={name?.help}>{name?.label}</span>,
+              isHeader: true,
+              cell: (at) => (
+                <button
+                  type="button"
+                  className="trend-name"
+                  title="Show this trace"
+                  onClick={() => onChoose(at)}
+                  onFocus={() => onHover(at)}
+                  onBlur={() => onHover(null)}
+                >
+                  {table.rows[at]?.[0]}
+                </button>
+              ),
+            },
+            ...others.map(
+              ({ key, label, unit, help }, index): PlainColumn<number> => ({
+                label: <span title={help}>{label}</span>,
+                isNumber: isNumeric(unit),
+                title: (at) => quantityExact(value(at, index), unit),
+                cell: (at) => (
+                  <span className={value(at, index) ? undefined : 'muted'}>
+                    {quantity(value(at, index), unit)}
+                    {key === STEP && props.isOneSeries && (
+                      <span className="trend-since">{sinceLast(table, at)}</span>
+                    )}
+                  </span>
+                ),
+              }),
+            ),
+          ]}
+        />
       </div>
     </section>
   );
