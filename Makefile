@@ -49,12 +49,12 @@ dask: $(MADE)/dask ## start a Dask scheduler and workers on this machine, for --
 .PHONY: test
 test: $(MADE)/dev $(PAGE) chromium ## run the tests of the page and of the package, in some minutes
 	$(NPM_RUN) test
-	$(PYTEST) $(PARALLEL) -m "not (long or peer)"
+	STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "not (slow or peer)"
 
 .PHONY: test-all
-test-all: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run the long tests: peers, real traces in the browser, kills, pandas 2.2
-	PYTHONPATH=$(OLD_PANDAS_FOLDER) STEPSCOPE_HYPOTHESIS=again $(PYTEST) $(PARALLEL) -m "frames and not long"
-	$(PYTEST) $(PARALLEL) -m "long or peer"
+test-all: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run the slow tests: peers, real traces, kills, more generated examples, pandas 2.2
+	PYTHONPATH=$(OLD_PANDAS_FOLDER) STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "frames and not slow"
+	$(PYTEST) $(PARALLEL) -m "slow or peer or hypothesis"
 
 .PHONY: check
 check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, words, spelling, dependencies and the page's size

@@ -24,15 +24,15 @@ TAKES_LONG = ("browser", "peer", "recording", "slow")
 OF_A_RULE = re.compile(r"tests/rules/test_(?:rules|mutants)\.py::.*\[(\w+)")
 """What is tested of one rule: the traces of its cases are made once where it is in one process."""
 
-# Two busy cores make examples slow, also to draw, without anything being wrong. `make test` asks of
-# the same examples each time, so that it fails by a change only, and under the oldest pandas of
-# fewer; new ones are looked for with STEPSCOPE_HYPOTHESIS=search.
+# Busy cores make examples slow, also to draw, without a defect. The same examples are drawn each
+# time, so that only a change makes a test fail: few in `make test`, all in `make test-all`, and new
+# ones with STEPSCOPE_HYPOTHESIS=search.
 PATIENT: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [hypothesis.HealthCheck.too_slow],
 }
 hypothesis.settings.register_profile("stepscope", **PATIENT, derandomize=True)
-hypothesis.settings.register_profile("again", **PATIENT, derandomize=True, max_examples=20)
+hypothesis.settings.register_profile("brief", **PATIENT, derandomize=True, max_examples=15)
 hypothesis.settings.register_profile("search", **PATIENT, max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("STEPSCOPE_HYPOTHESIS", "stepscope"))
 

@@ -92,7 +92,7 @@ def see_other_views(seen: Visit, run: RunState) -> None:
             seen.shows_something()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_views_of_each_scenarios_last_run_say_what_the_server_says_in_tensorboard(
     in_tensorboard: Visit,
 ) -> None:
@@ -107,7 +107,7 @@ def test_the_views_of_each_scenarios_last_run_say_what_the_server_says_in_tensor
     in_tensorboard.assert_clean()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_view_of_real_traces_renders_stand_alone(
     context: BrowserContext, shared_traces: Path, tmp_path: Path
 ) -> None:

@@ -1,11 +1,8 @@
 """The outcomes of every rule on the sample logs are committed, so that each change is reviewed."""
 
-import pytest
-
 from scripts import sample_outcomes
 
 
-@pytest.mark.slow
 def test_the_rules_cases_state_their_outcomes_on_the_sample_logs() -> None:
     for rule, outcomes in sample_outcomes.outcomes_by_rule().items():
         text = sample_outcomes.cases_path(rule).read_text(encoding="utf-8")
