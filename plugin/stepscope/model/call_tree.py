@@ -1,4 +1,4 @@
-"""Nesting of calls on threads, as columns: who called whom, and what is left to oneself."""
+"""Nesting of calls on threads, as columns: parents, depths and self times."""
 
 from dataclasses import dataclass
 
@@ -11,31 +11,31 @@ NONE = -1
 Spans = tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]
 """Threads, starts and ends of calls: parallel arrays."""
 Moments = Grouped
-"""Threads, and moments on them: parallel arrays."""
+"""Threads, and times on them: parallel arrays."""
 EXACT_IN_FLOATS = 2.0**53
-"""Whole numbers below that are what they are in a float."""
+"""Floats hold smaller whole numbers exactly."""
 MOST_ROUNDS = 64
-"""Calls climb to the one around them together, one step a round; those nested deeper then go on one
-by one, which is slower but never slow."""
+"""Calls climb to their parents together, one level per round; those nested deeper then go on one by
+one, which is slower but never slow."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nesting:
-    """Rows are the calls as given. `parent` is a row or -1; `self_ns` excludes direct children."""
+    """One row per call. `parent` is a row or -1; `self_ns` excludes direct children."""
 
     parent: NDArray[np.int64]
     depth: NDArray[np.int64]
     self_ns: NDArray[np.int64]
     order: NDArray[np.int64]
-    """The rows by thread, then start; where calls begin at once, the outer first."""
+    """The rows by thread, then start; of equal starts the outer call first."""
 
 
 def nest(
     thread: NDArray[np.integer], start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]
 ) -> Nesting:
-    """Nest calls by time on each thread: a parent wholly contains its child.
+    """Nest calls by time on each thread: a parent contains its child entirely.
 
-    A call that crosses the end of another is no child of it, as in torch's own tree
+    A call that crosses the end of another is not its child, as in torch's own tree
     (`torch.autograd.profiler_util.EventList._populate_cpu_children`); nothing is dropped.
     """
     end_ns = start_ns + duration_ns
@@ -43,10 +43,10 @@ def nest(
     ordered_end_ns = end_ns[order]
     # A parent ends behind its child's beginning, which matters where the child takes no time.
     needed_ns = ordered_end_ns + (duration_ns <= 0)[order]
-    found = _last_reaching(thread[order], ordered_end_ns, needed_ns)
+    ancestor = _last_reaching(thread[order], ordered_end_ns, needed_ns)
     parent, depth = np.empty_like(order), np.empty_like(order)
-    parent[order] = np.append(order, NONE)[found]
-    depth[order] = depth_of(found)
+    parent[order] = np.append(order, NONE)[ancestor]
+    depth[order] = depth_of(ancestor)
     return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns), order=order)
 
 
@@ -55,16 +55,16 @@ def ordered(
 ) -> NDArray[np.int64]:
     """Return the calls by thread, then start, the longest first; equal ones keep their order.
 
-    It is what `np.lexsort((-end_ns, start_ns, thread))` gives. Calls come in the order they began,
-    or nearly so, which a stable sort makes use of, and few of them began at once.
+    It equals `np.lexsort((-end_ns, start_ns, thread))`. Calls are nearly ordered by start, which a
+    stable sort exploits, and few have equal starts.
     """
     order = np.argsort(start_ns, kind="stable")
     order = order[np.argsort(thread[order], kind="stable")]
-    where, start = thread[order], start_ns[order]
-    is_next_equal = (where[1:] == where[:-1]) & (start[1:] == start[:-1])
+    threads, start = thread[order], start_ns[order]
+    is_next_equal = (threads[1:] == threads[:-1]) & (start[1:] == start[:-1])
     equal = np.flatnonzero(np.append(is_next_equal, False) | np.append(False, is_next_equal))
     rows = order[equal]
-    order[equal] = rows[np.lexsort((-end_ns[rows], start[equal], where[equal]))]
+    order[equal] = rows[np.lexsort((-end_ns[rows], start[equal], threads[equal]))]
     return order
 
 
@@ -73,37 +73,37 @@ def _last_reaching(
 ) -> NDArray[np.int64]:
     """Return, for each row, the last one before it on its thread that ends at `needed_ns` or later.
 
-    Rows are ordered by thread and start, and no row reaches what it needs. Every row looks at the
-    one before it; while that does not reach, it looks where that one has come to: all rows between
-    end no later than that one.
+    Rows are ordered by thread and start, and no row reaches its own `needed_ns`. Each row starts
+    from the one before it; while that one ends too early, it goes on to that one's result: all rows
+    in between end no later.
     """
-    found: NDArray[np.int64] = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
-    found[1:][thread[1:] != thread[:-1]] = NONE
+    last: NDArray[np.int64] = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
+    last[1:][thread[1:] != thread[:-1]] = NONE
     ends = np.append(end_ns, np.iinfo(np.int64).max)  # of row -1
-    falls_short = found != NONE
+    falls_short = last != NONE
     falls_short[1:] &= end_ns[:-1] < needed_ns[1:]
     going = np.flatnonzero(falls_short)
     needed = needed_ns[going]
     for _ in range(MOST_ROUNDS):
         if not len(going):
             break
-        further = found[found[going]]
-        found[going] = further
+        further = last[last[going]]
+        last[going] = further
         falls_short = ends[further] < needed
         going, needed = going[falls_short], needed[falls_short]
-    for row in going.tolist():  # those before it have arrived
-        place = found[row]
-        while ends[place] < needed_ns[row]:
-            place = found[place]
-        found[row] = place
-    return found
+    for row in going.tolist():  # those before it are final
+        candidate = last[row]
+        while ends[candidate] < needed_ns[row]:
+            candidate = last[candidate]
+        last[row] = candidate
+    return last
 
 
 def depth_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many rows are above each; rows are ordered so that parents come first.
+    """Return the number of ancestors of each row; parents come before their children.
 
-    Rows of which each is the next one's parent are a run: one climbs for all of it, and twice as
-    far each round.
+    A chain of rows in which each is the next one's parent is a run: only its first row climbs,
+    twice as far each round.
     """
     is_first = parent != np.arange(-1, len(parent) - 1)
     is_first[:1] = True
@@ -142,17 +142,17 @@ def until_ns(
     start_ns: NDArray[np.int64],
     duration_ns: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return until when each call was running, or in what it called.
+    """Return the end of each call's running time, including its callees'.
 
-    It is the call's end where calls nest. Where one crosses the end of another, that ends here when
-    the later one begins, with all that is in it: every moment counts for one call of a thread, the
-    one begun last, and `self_ns` of these durations is for how long that was.
+    It is the call's end if calls nest. A call that crosses the end of another cuts that one, with
+    all its callees: every moment counts for one call of a thread, the one begun last, and `self_ns`
+    of these durations is its time.
     """
     end_ns = start_ns + duration_ns
-    cut, by = crossing(nesting, thread, start_ns, duration_ns)
-    end_ns[cut] = start_ns[by]
+    cut, later = crossing(nesting, thread, start_ns, duration_ns)
+    end_ns[cut] = start_ns[later]
     is_cut = np.zeros(len(end_ns) + 1, dtype=bool)  # the last is of row -1
-    for _ in range(MOST_ROUNDS):  # what is in them ends with them
+    for _ in range(MOST_ROUNDS):  # their callees end with them
         if not len(cut):
             break
         is_cut[cut] = True
@@ -172,19 +172,19 @@ def crossing(
     start_ns: NDArray[np.int64],
     duration_ns: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return calls that another outlives which began within them, and that other one.
+    """Return the calls that a later call crosses, and those later calls.
 
-    Of those that another one crosses at once, the outermost is returned.
+    Of several calls that one call crosses, the outermost is returned.
     """
     rows, first = _level_order(nesting.depth[nesting.order])
     rows = nesting.order[rows]
-    where, start = thread[rows], start_ns[rows]
-    # Of calls at one depth, those that cross follow each other.
+    threads, start = thread[rows], start_ns[rows]
+    # Crossing calls at one depth are neighbours.
     crosses = start[:-1] + duration_ns[rows[:-1]] > start[1:]
-    crosses &= where[:-1] == where[1:]
+    crosses &= threads[:-1] == threads[1:]
     crosses[first - 1] = False
-    place = np.flatnonzero(crosses)
-    return rows[place], rows[place + 1]
+    first_rows = np.flatnonzero(crosses)
+    return rows[first_rows], rows[first_rows + 1]
 
 
 def by_level(depth: NDArray[np.integer]) -> list[NDArray[np.int64]]:
@@ -194,7 +194,7 @@ def by_level(depth: NDArray[np.integer]) -> list[NDArray[np.int64]]:
 
 
 def _level_order(depth: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows by depth, and where among them each depth but the top begins."""
+    """Return the rows by depth, and the first index of each depth but the top."""
     is_narrow = not len(depth) or depth.max() <= np.iinfo(np.int16).max
     narrow = depth.astype(np.int16) if is_narrow else depth  # sorted ten times faster
     rows = np.argsort(narrow, kind="stable")
@@ -204,8 +204,8 @@ def _level_order(depth: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray
 def enclosing(outer: Spans, inner: Spans) -> NDArray[np.int64]:
     """Return, for each inner call, the row of the innermost outer call that contains it, or -1.
 
-    An inner call that sticks out at its end counts as
-    contained when it starts inside: the host's clock and the runtime's differ by some hundred ns.
+    An inner call that starts inside and ends later counts as contained: the clocks of host and
+    runtime differ by some hundred ns.
     """
     outer_count, inner_count = len(outer[0]), len(inner[0])
     if not outer_count or not inner_count:
@@ -214,8 +214,8 @@ def enclosing(outer: Spans, inner: Spans) -> NDArray[np.int64]:
     start = np.concatenate((outer[1], inner[1]))
     end = np.concatenate((outer[2], inner[1]))  # an inner call contains nothing
     order = ordered(thread, start, end)  # of equal ones too, an inner call ends no later
-    found = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
-    around = np.append(order, NONE)[found]
+    last = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
+    around = np.append(order, NONE)[last]
     innermost: NDArray[np.int64] = np.empty_like(around)
     innermost[order] = around
     return innermost[outer_count:]
@@ -224,22 +224,23 @@ def enclosing(outer: Spans, inner: Spans) -> NDArray[np.int64]:
 def innermost_at(
     calls: Spans, parent: NDArray[np.int64], order: NDArray[np.int64], moments: Moments
 ) -> NDArray[np.int64]:
-    """Return what `enclosing` does for moments, where it is known how the calls nest.
+    """Return the result of `enclosing` for moments in calls with a known nesting.
 
-    Each moment looks at the call begun last on its thread, and climbs to one that is not over.
-    `parent` and `order` are those of the calls' `Nesting`.
+    Each moment climbs from the call begun last on its thread to one that has not ended. `parent`
+    and
+    `order` are those of the calls' `Nesting`.
     """
-    (wanted, at_ns), (thread, start_ns, end_ns) = moments, calls
+    (query_thread, at_ns), (thread, start_ns, end_ns) = moments, calls
     begun = last_not_after((thread[order], start_ns[order]), moments)  # of equal ones the inner
-    found = np.append(order, NONE)[begun]
-    over = np.flatnonzero(found != NONE)
-    over = over[end_ns[found[over]] <= at_ns[over]]
+    innermost = np.append(order, NONE)[begun]
+    over = np.flatnonzero(innermost != NONE)
+    over = over[end_ns[innermost[over]] <= at_ns[over]]
     for _ in range(MOST_ROUNDS):
         if not len(over):
-            return found
-        above = parent[found[over]]
-        found[over] = above
+            return innermost
+        above = parent[innermost[over]]
+        innermost[over] = above
         over, above = over[above != NONE], above[above != NONE]
         over = over[end_ns[above] <= at_ns[over]]
-    found[over] = enclosing(calls, (wanted[over], at_ns[over], at_ns[over]))
-    return found
+    innermost[over] = enclosing(calls, (query_thread[over], at_ns[over], at_ns[over]))
+    return innermost

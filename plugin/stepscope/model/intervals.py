@@ -1,7 +1,8 @@
 """Arithmetic on sets of time intervals.
 
 A set is an int64 array of shape (n, 2): half-open `[start_ns, end_ns)`, sorted, disjoint, not
-touching, none empty. `union` makes one from any intervals; the other functions take and give sets.
+touching, none empty. `union` makes a set from any intervals; the other functions take and return
+sets.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ EMPTY.flags.writeable = False
 
 
 def union(start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> Intervals:
-    """Return the set of all times that any of the intervals covers; empty ones cover nothing."""
+    """Return the set of all times that any of the intervals covers."""
     full = end_ns > start_ns
     start, end = start_ns[full], end_ns[full]
     if not len(start):
@@ -32,7 +33,7 @@ def merged(*sets: Intervals) -> Intervals:
 
 
 def duration_ns(times: Intervals) -> int:
-    """Return how long the set is in all."""
+    """Return the total duration of the set."""
     return int((times[:, 1] - times[:, 0]).sum())
 
 
@@ -44,7 +45,7 @@ def complement(times: Intervals, start_ns: int, end_ns: int) -> Intervals:
 
 
 def clip(times: Intervals, start_ns: int, end_ns: int) -> Intervals:
-    """Return the part of the set within the window."""
+    """Return the part of the set inside the window."""
     bounded = np.clip(times, start_ns, end_ns)
     return bounded[bounded[:, 1] > bounded[:, 0]]
 
@@ -59,7 +60,7 @@ def intersection(left: Intervals, right: Intervals) -> Intervals:
     owner = np.repeat(np.arange(len(left)), counts)
     offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     partner = np.repeat(low, counts) + offset
-    # In order, and between two of them one of the sets has a hole: there is nothing to unite.
+    # In order, and one of the sets has a hole between two of them: no union is needed.
     start = np.maximum(left[owner, 0], right[partner, 0])
     end = np.minimum(left[owner, 1], right[partner, 1])
     return np.stack((start, end), axis=1)
@@ -75,13 +76,13 @@ def difference(left: Intervals, right: Intervals) -> Intervals:
 def covered_ns(
     times: Intervals, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return, for each query interval, how much of it the set covers."""
+    """Return, for each query interval, the duration that the set covers."""
     covered = _covered_before(times, end_ns) - _covered_before(times, start_ns)
     return np.asarray(np.maximum(covered, 0))
 
 
 def _covered_before(times: Intervals, at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how much of the set lies before each time."""
+    """Return the duration of the set before each time."""
     if not len(times):
         return np.zeros(len(at_ns), dtype=np.int64)
     total = np.concatenate(([0], np.cumsum(times[:, 1] - times[:, 0])))

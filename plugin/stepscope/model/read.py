@@ -1,4 +1,4 @@
-"""Trace files to `Trace`s."""
+"""Conversion of trace files to `Trace`s."""
 
 from stepscope import ingest
 from stepscope.ingest import EventColumns
@@ -8,7 +8,7 @@ from stepscope.storage.discover import TraceFile
 
 
 def read_trace(file: TraceFile, progress: Progress | None = None) -> Trace:
-    """Read one recording.
+    """Read one trace.
 
     Raises:
         UnreadableError: the file cannot be opened, is no trace, or holds no event.
@@ -17,7 +17,7 @@ def read_trace(file: TraceFile, progress: Progress | None = None) -> Trace:
 
 
 def trace_of(file: TraceFile, columns: EventColumns) -> Trace:
-    """Return the recording in a file whose events these are."""
+    """Return the trace with these columns of a file."""
     return trace_from_columns(
         columns, worker=file.worker, span=file.span, identity=file.id, path=file.path
     )

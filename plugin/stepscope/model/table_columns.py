@@ -1,4 +1,4 @@
-"""From what frames hold to the columns of public tables: plain text, the types of a schema."""
+"""Conversion of frames to columns of public tables: plain text, and the types of a schema."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from stepscope.model.frames import Schema
 
 
 def plain_values(values: "pd.Series[Any] | pd.Categorical") -> NDArray[Any]:
-    """Return text as objects with None where it is missing; numbers as they are."""
+    """Return text as objects with None for missing text; numbers unchanged."""
     if isinstance(values, pd.Series):
         if not isinstance(values.dtype, pd.CategoricalDtype):
             return np.asarray(values.to_numpy())
@@ -21,12 +21,12 @@ def plain_values(values: "pd.Series[Any] | pd.Categorical") -> NDArray[Any]:
 
 
 def to_frame(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """Return those columns of a schema that there are, in its order and of its types."""
+    """Return a frame of the available columns of a schema, in its order and with its types."""
     # pandas 3 would make its own text type of objects, in which None becomes NaN
     return pd.DataFrame(
         {
-            each.name: pd.Series(columns[each.name], dtype=each.dtype)
-            for each in schema
-            if each.name in columns
+            column.name: pd.Series(columns[column.name], dtype=column.dtype)
+            for column in schema
+            if column.name in columns
         }
     )

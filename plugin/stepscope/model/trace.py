@@ -1,4 +1,4 @@
-"""`Trace` is one worker's recording; `Run` is all recordings of a folder."""
+"""`Trace` is the trace of one worker; `Run` is all traces of a folder."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -30,12 +30,30 @@ T = TypeVar("T")
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
 """Any of these fits 64 bits."""
 TRUNCATIONS = frozenset({"truncated-gzip", "truncated-json"})
-"""Incidents of a file that ends in the middle."""
+"""Incidents of a truncated file."""
+
+
+def computed(analysis: Callable[["Trace"], T]) -> Callable[["Trace"], T]:
+    """Make an analysis run once per trace, for as long as the trace stores its result.
+
+    Two threads may compute the same at once, which is wasteful but correct.
+    """
+    key = f"{analysis.__module__}.{analysis.__qualname__}"
+
+    @wraps(analysis)
+    def once(trace: "Trace") -> T:
+        try:
+            result: T = trace.results[key]
+        except KeyError:
+            result = trace.results[key] = analysis(trace)
+        return result
+
+    return once
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trace:
-    """One recording of one worker: its frames, built when first asked for.
+    """One trace of one worker: its frames, built on first access.
 
     Each frame's columns are documented in `stepscope.model.frames.<name>.SCHEMA`.
     """
@@ -46,44 +64,45 @@ class Trace:
     id: str = ""
     path: str = ""
     results: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What was computed of it, by the function's name; it may be let go of at any time."""
+    """Cached results, by the function's name; they may be released at any time."""
 
     @property
     def columns(self) -> EventColumns:
-        """Every event as the file has it."""
+        """All events of the file."""
         return self.source.columns
 
     @property
     def dialect(self) -> Dialect:
-        """The vendor's vocabulary."""
+        """The vendor's names."""
         return self.source.dialect
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The file's top-level keys beside the events."""
+        """The file's top-level keys besides the events."""
         return self.source.columns.metadata
 
     @property
     def rank(self) -> int | None:
-        """The worker's place in the process group (`distributedInfo.rank`), if recorded."""
+        """The rank in the process group (`distributedInfo.rank`), if recorded."""
         info = self.metadata.get("distributedInfo")
         return whole_number(info.get("rank")) if isinstance(info, Mapping) else None
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the file ends in the middle; kineto writes device events last."""
+        """True if the file ends in the middle; kineto writes device events last."""
         return any(incident.kind in TRUNCATIONS for incident in self.columns.incidents)
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether stepscope's synthesiser wrote the file."""
+        """True if stepscope's synthesiser wrote the file."""
         mark = self.metadata.get("stepscope")
         return isinstance(mark, Mapping) and bool(mark.get("synthetic"))
 
     @property
+    @computed
     def host_calls(self) -> pd.DataFrame:
         """Operators and annotations, nested: see `frames.host_calls`."""
-        return _host_calls(self)
+        return host_calls.build(self.source)
 
     @property
     def operators(self) -> pd.DataFrame:
@@ -96,163 +115,93 @@ class Trace:
         return self.host_calls[~self.host_calls["is_operator"]]
 
     @property
+    @computed
     def runtime_calls(self) -> pd.DataFrame:
         """Calls into the runtime and driver: see `frames.runtime_calls`."""
-        return _runtime_calls(self)
+        return runtime_calls.build(self.source)
 
     @property
+    @computed
     def device_events(self) -> pd.DataFrame:
         """Kernels, copies and memory sets: see `frames.device_events`."""
-        return _device_events(self)
+        return device_events.build(self.source)
 
     @property
+    @computed
     def device_annotations(self) -> pd.DataFrame:
-        """Annotations as they lie on the devices: see `frames.device_annotations`."""
-        return _device_annotations(self)
+        """Annotations on the devices: see `frames.device_annotations`."""
+        return device_annotations.build(self.source)
 
     @property
+    @computed
     def kernels(self) -> pd.DataFrame:
         """Kernels: see `frames.kernels`."""
-        return _kernels(self)
+        return kernels.build(self.source, self.device_events)
 
     @property
+    @computed
     def collectives(self) -> pd.DataFrame:
         """Collectives with their kernels, message and process group: see `frames.collectives`."""
-        return _collectives(self)
+        return collectives.build(
+            self.source, self.device_events, self.host_calls, self.runtime_calls
+        )
 
     @property
+    @computed
     def copies(self) -> pd.DataFrame:
         """Copies: see `frames.copies`."""
-        return _copies(self)
+        return copies.build(self.source, self.device_events)
 
     @property
+    @computed
     def counters(self) -> pd.DataFrame:
         """Samples of counters: see `frames.counters`."""
-        return _counters(self)
+        return counters.build(self.source)
 
     @property
+    @computed
     def memory(self) -> pd.DataFrame:
         """Allocations and releases: see `frames.memory_events`."""
-        return _memory(self)
+        return memory_events.build(self.source)
 
     @property
+    @computed
     def python_calls(self) -> pd.DataFrame:
         """Python functions: see `frames.python_calls`."""
-        return _python_calls(self)
+        return python_calls.build(self.source)
 
     @property
+    @computed
     def steps(self) -> pd.DataFrame:
         """Steps of the loop: see `frames.steps`."""
-        return _steps(self)
+        return steps.build(self.host_calls)
 
     @property
+    @computed
     def synchronization_events(self) -> pd.DataFrame:
-        """Records of what waited for what: see `frames.synchronization_events`."""
-        return _synchronization_events(self)
+        """Records of waits: see `frames.synchronization_events`."""
+        return synchronization_events.build(self.source)
 
     def __len__(self) -> int:
-        """Return how many events the file holds."""
+        """Return the number of events."""
         return len(self.columns)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
-    """All recordings of one folder."""
+    """All traces of one folder."""
 
     name: str
     workers: tuple[Trace, ...] = field(default=())
 
 
 def whole_number(value: object) -> int | None:
-    """Return a whole number of a file's header, written as number or text; None where it is none.
-
-    What 64 bits do not hold counts as none: nothing that is numbered so has such a number.
-    """
+    """Return a whole number from a file's header, a number or text; None for any other value."""
     return int(text) if WHOLE_NUMBER.fullmatch(text := str(value)) else None
 
 
 def trace_from_columns(
     columns: EventColumns, *, worker: str, span: str = "1", identity: str = "", path: str = ""
 ) -> Trace:
-    """Return the recording whose events these are."""
+    """Return the trace with these columns."""
     return Trace(worker=worker, span=span, source=source(columns), id=identity, path=path)
-
-
-def computed(analysis: Callable[[Trace], T]) -> Callable[[Trace], T]:
-    """Let an analysis be called anywhere, and run once for as long as the trace keeps its result.
-
-    Two threads may compute the same at once, which is wasteful but right.
-    """
-    key = f"{analysis.__module__}.{analysis.__qualname__}"
-
-    @wraps(analysis)
-    def once(trace: Trace) -> T:
-        try:
-            result: T = trace.results[key]
-        except KeyError:
-            result = trace.results[key] = analysis(trace)
-        return result
-
-    return once
-
-
-@computed
-def _host_calls(trace: Trace) -> pd.DataFrame:
-    return host_calls.build(trace.source)
-
-
-@computed
-def _runtime_calls(trace: Trace) -> pd.DataFrame:
-    return runtime_calls.build(trace.source)
-
-
-@computed
-def _device_events(trace: Trace) -> pd.DataFrame:
-    return device_events.build(trace.source)
-
-
-@computed
-def _device_annotations(trace: Trace) -> pd.DataFrame:
-    return device_annotations.build(trace.source)
-
-
-@computed
-def _kernels(trace: Trace) -> pd.DataFrame:
-    return kernels.build(trace.source, trace.device_events)
-
-
-@computed
-def _collectives(trace: Trace) -> pd.DataFrame:
-    return collectives.build(
-        trace.source, trace.device_events, trace.host_calls, trace.runtime_calls
-    )
-
-
-@computed
-def _copies(trace: Trace) -> pd.DataFrame:
-    return copies.build(trace.source, trace.device_events)
-
-
-@computed
-def _counters(trace: Trace) -> pd.DataFrame:
-    return counters.build(trace.source)
-
-
-@computed
-def _memory(trace: Trace) -> pd.DataFrame:
-    return memory_events.build(trace.source)
-
-
-@computed
-def _python_calls(trace: Trace) -> pd.DataFrame:
-    return python_calls.build(trace.source)
-
-
-@computed
-def _synchronization_events(trace: Trace) -> pd.DataFrame:
-    return synchronization_events.build(trace.source)
-
-
-@computed
-def _steps(trace: Trace) -> pd.DataFrame:
-    return steps.build(trace.host_calls)

@@ -1,7 +1,7 @@
-"""One table a file: `SCHEMA` says what each column is, `build` makes the frame from a `Source`.
+"""Frames: one per file, with its columns in `SCHEMA`, and `build` from a `Source`.
 
-Every row is one event; `event` is its place in the file and its identity in all frames. Times are
-int64 nanoseconds from the trace's first event; text is categorical; shares are 0 to 1.
+Every row is one event; `event` is its index in the file and its key in all frames. Times are int64
+nanoseconds from the trace's first event; text is categorical; shares are 0 to 1.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """What one column of a frame holds."""
+    """One column of a frame."""
 
     name: str
     dtype: str
@@ -22,10 +22,10 @@ class Column:
 Schema = tuple[Column, ...]
 
 TIMING: Schema = (
-    Column("event", "int64", "id", "The event's place in the file: its identity in all frames."),
+    Column("event", "int64", "id", "Index of the event in the file, its key in all frames."),
     Column("name", "category", "text", "The event's name as the profiler wrote it."),
-    Column("start_ns", "int64", "ns", "When it began, from the trace's first event."),
-    Column("duration_ns", "int64", "ns", "How long it took; negative durations count as 0."),
+    Column("start_ns", "int64", "ns", "Start, from the trace's first event."),
+    Column("duration_ns", "int64", "ns", "Duration; negative ones count as 0."),
     Column("end_ns", "int64", "ns", "`start_ns + duration_ns`."),
 )
 """The columns that every frame of timed events begins with."""

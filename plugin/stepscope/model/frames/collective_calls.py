@@ -1,4 +1,4 @@
-"""Where collectives were asked for on the host, and which kernels each of those calls launched.
+"""Calls of collectives on the host, and the kernels that each call launched.
 
 torch wraps a call as `c10d::allreduce_` > `record_param_comms` > `nccl:all_reduce` > the launch;
 old versions lack the second, custom kernels have an operator only. A kernel belongs to the
@@ -23,32 +23,32 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CollectiveCalls:
-    """Rows of `host_calls`, -1 where there is none; one entry a place where a collective is."""
+    """Rows of `host_calls`, -1 for none; one entry per collective."""
 
     params: Rows
     """`record_param_comms`."""
     annotation: Rows
     """`nccl:all_reduce` and the like."""
     function: Rows
-    """The innermost operator that speaks of a collective, `c10d::allreduce_`."""
+    """The innermost operator of a collective, `c10d::allreduce_`."""
 
     @property
     def call(self) -> Rows:
-        """What stands for the call: its parameters, else its annotation, else its operator."""
-        known = np.where(self.params >= 0, self.params, self.annotation)
-        return np.where(known >= 0, known, self.function)
+        """The row that represents the call: parameters, else annotation, else operator."""
+        outer = np.where(self.params >= 0, self.params, self.annotation)
+        return np.where(outer >= 0, outer, self.function)
 
-    def at(self, chosen: Rows | NDArray[np.bool_]) -> "CollectiveCalls":
-        """Return the chosen entries."""
+    def at(self, selection: Rows | NDArray[np.bool_]) -> "CollectiveCalls":
+        """Return the selected entries."""
         return CollectiveCalls(
-            params=self.params[chosen],
-            annotation=self.annotation[chosen],
-            function=self.function[chosen],
+            params=self.params[selection],
+            annotation=self.annotation[selection],
+            function=self.function[selection],
         )
 
 
 def none(count: int) -> CollectiveCalls:
-    """Return entries of which no call is known."""
+    """Return entries without calls."""
     nothing = np.full(count, NONE, dtype=np.int64)
     return CollectiveCalls(params=nothing, annotation=nothing, function=nothing)
 
@@ -64,7 +64,7 @@ def around(host_calls: pd.DataFrame, inner: pd.DataFrame) -> CollectiveCalls:
 
 
 def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
-    """Return every call by its innermost part: annotations, and parameters that hold none."""
+    """Return every call by its innermost part: annotations, and parameters without one."""
     params, annotations, _ = _candidates(host_calls)
     inner = around(host_calls, host_calls.iloc[annotations])
     bare = np.setdiff1d(params, inner.params)
@@ -77,20 +77,20 @@ def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
 
 
 def is_on_host(host_calls: pd.DataFrame, calls: CollectiveCalls) -> NDArray[np.bool_]:
-    """Tell which annotations are the transfer itself: those of gloo and MPI."""
+    """Return which annotations are the transfer itself: those of gloo and MPI."""
     is_host = name_mask(host_calls["name"], _is_host_annotation)
     return np.append(is_host, False)[calls.annotation]
 
 
 def launches(kernels: pd.DataFrame, runtime_calls: pd.DataFrame) -> Rows:
     """Return the row of `runtime_calls` that launched each kernel, -1 for none or a graph's."""
-    wanted = kernels["correlation"].to_numpy()
-    rows = np.flatnonzero(runtime_calls["correlation"].isin(wanted[wanted >= 0]).to_numpy())
+    numbers = kernels["correlation"].to_numpy()
+    rows = np.flatnonzero(runtime_calls["correlation"].isin(numbers[numbers >= 0]).to_numpy())
     rows = rows[~name_mask(runtime_calls["name"].iloc[rows], GRAPH_LAUNCH_NAME.search)]
     keys = pd.Index(runtime_calls["correlation"].to_numpy()[rows])
     is_first = ~keys.duplicated()
-    place = keys[is_first].get_indexer(pd.Index(wanted))
-    return np.asarray(np.append(rows[is_first], NONE)[place])
+    index = keys[is_first].get_indexer(pd.Index(numbers))
+    return np.asarray(np.append(rows[is_first], NONE)[index])
 
 
 def _is_host_annotation(name: str) -> bool:
@@ -108,5 +108,5 @@ def _candidates(host_calls: pd.DataFrame) -> tuple[Rows, Rows, Rows]:
 
 
 def _enclosing(host_calls: pd.DataFrame, outer: Rows, inner: pd.DataFrame) -> Rows:
-    found = call_tree.enclosing(spans(host_calls.iloc[outer]), spans(inner))
-    return np.append(outer, NONE)[found]
+    index = call_tree.enclosing(spans(host_calls.iloc[outer]), spans(inner))
+    return np.append(outer, NONE)[index]

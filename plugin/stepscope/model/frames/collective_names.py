@@ -1,9 +1,9 @@
-"""What collectives, their libraries and their types are called in traces of torch, as plain words.
+"""Names of collectives, of their libraries and of their types in traces of torch.
 
 `ProcessGroupNCCL` and its like open an annotation `nccl:all_reduce` around each call, and since
 torch 2.1 a `record_param_comms` whose `Collective name` is `allreduce`
-(torch/csrc/distributed/c10d, torch/csrc/profiler/util.cpp `saveNcclMeta`); the kernels' names say
-`AllReduce`. All of them are told by the same words once case and underscores are gone.
+(torch/csrc/distributed/c10d, torch/csrc/profiler/util.cpp `saveNcclMeta`); the kernels' names
+contain `AllReduce`. They match the same words without case and underscores.
 """
 
 import json
@@ -32,13 +32,13 @@ KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"reduce", "reduce"),
     )
 )
-"""In order: a kind's word may be part of another's. A wait is no collective."""
+"""In this order, since one kind's word may be part of another's. A wait is no collective."""
 UNKNOWN_KIND = "other"
 VAGUE_KINDS = frozenset({"", "coalesced", UNKNOWN_KIND})
-"""Kinds that give way to what a kernel's name says."""
+"""Kinds that the kernel's name overrides."""
 ANNOTATION = re.compile(r"^(nccl|rccl|gloo|mpi|ucc|xccl|hccl|ccl|oneccl):(.+)$", re.IGNORECASE)
 HOST_BACKENDS = frozenset({"gloo", "mpi"})
-"""Their annotations last as long as the transfer; a device's library is only called in its own."""
+"""Their annotations last as long as the transfer; those of device libraries only as the call."""
 CALL_NAME = "record_param_comms"
 FUNCTION = re.compile(
     # torch's own and other projects' operators that launch collectives without a process group
@@ -48,45 +48,45 @@ DIRECT_KERNEL: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"cross_device_reduce"), "custom"),
     (re.compile(r"multimem|symm_mem|(?:one|two)_shot"), "symm_mem"),
 )
-"""Kernels that reach into other devices' memory themselves: vLLM's and SGLang's custom all-reduce,
+"""Kernels that access other devices' memory themselves: vLLM's and SGLang's custom all-reduce,
 torch's symmetric memory."""
 PEERS = re.compile(r"\b(send|recv) (\d{1,9}) ?(->|<-) ?(\d{1,9})")
 NUMBERS = re.compile(r"\d{1,9}")
 
 
 def kind_of(words: str) -> str:
-    """Return the kind of collective that a name speaks of, `other` where it names none."""
+    """Return the kind of collective in a name, `other` if there is none."""
     flat = re.sub(r"[^a-z0-9]", "", words.lower())
     return next((kind for pattern, kind in KINDS if pattern.search(flat)), UNKNOWN_KIND)
 
 
 def type_of(words: str) -> tuple[str, int] | None:
-    """Return torch's name of an element's type and its bytes; None for what is no tensor's."""
+    """Return torch's name of an element's type and its bytes; None if it is no tensor's."""
     name = data_type(words)
     return None if name is None else (name, BYTES[name])
 
 
 def first_type(text: str) -> tuple[str, int] | None:
-    """Return the first tensor type in a list of inputs' types (JSON)."""
+    """Return the first tensor type in a list of input types (JSON)."""
     items = _json_list(text)
-    return next((found for item in items if (found := type_of(str(item)))), None)
+    return next((data for item in items if (data := type_of(str(item)))), None)
 
 
 def elements_of(text: str) -> list[float]:
-    """Return how many elements each input has, of their shapes (JSON); lists are summed."""
+    """Return the number of elements of each input of these shapes (JSON)."""
     return [_elements(item) for item in _json_list(text)]
 
 
 def _json_list(text: str) -> Sequence[object]:
     try:
-        found = json.loads(text)
+        items = json.loads(text)
     except (ValueError, RecursionError):
         return ()
-    return found if isinstance(found, list) else ()
+    return items if isinstance(items, list) else ()
 
 
 def _elements(shape: object) -> float:
-    """Return the product of a shape, or of several shapes the sum; an empty one has none."""
+    """Return the product of a shape, or the sum over several shapes; 0 for an empty one."""
     if not isinstance(shape, list) or not shape:
         return 0.0
     if isinstance(shape[0], list):
@@ -102,5 +102,5 @@ def peers_of(words: str) -> tuple[int, int] | None:
     match = PEERS.search(words)
     if match is None:
         return None
-    own, other = int(match[2]), int(match[4])
-    return (own, other) if match[1] == "send" else (other, own)
+    rank, peer = int(match[2]), int(match[4])
+    return (rank, peer) if match[1] == "send" else (peer, rank)

@@ -16,8 +16,8 @@ from stepscope.model.table import Table
 SCHEMA: Schema = (
     *device_events.SCHEMA,
     Column("direction", "category", "text", "`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH` or `other`."),
-    Column("is_pageable", "bool", "", "The host side is pageable; False where it cannot be told."),
-    Column("bytes", "float64", "bytes", "Bytes copied; NaN where not recorded."),
+    Column("is_pageable", "bool", "", "The host side is pageable; False if unknown."),
+    Column("bytes", "float64", "bytes", "Bytes copied; NaN: not recorded."),
 )
 DIRECTION = re.compile(
     r"(?P<from>[HDP])to(?P<to>[HDP])"
@@ -26,13 +26,13 @@ DIRECTION = re.compile(
     r"|\b(?P<from_short>[MHDS])2(?P<to_short>[MHDS])\b",
     re.IGNORECASE,
 )
-TOLD_BY = ("direction", "operation")
-"""Arguments that say it where the name does not (MTIA, Ascend)."""
+DIRECTION_ARGUMENTS = ("direction", "operation")
+"""Arguments with the direction, if the name has none (MTIA, Ascend)."""
 MOST_BYTES = 2.0**63
-"""What says more is damage, no copy."""
+"""Larger numbers are damage."""
 SIZES = ("bytes", "size", "size(B)", "dataSize(B)")
 DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "other")
-UNTOLD = DIRECTIONS.index("other")
+UNKNOWN = DIRECTIONS.index("other")
 
 
 def direction(text: str) -> str:
@@ -41,35 +41,35 @@ def direction(text: str) -> str:
     if match is None:
         return "other"
     origin, target = (part[0].upper().replace("M", "H") for part in match.groups() if part)
-    found = f"{origin}to{target}"
-    return found if found in DIRECTIONS else "other"
+    name = f"{origin}to{target}"
+    return name if name in DIRECTIONS else "other"
 
 
 def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     """Return the copies among the device events, in `SCHEMA` columns."""
     copies = events[events["kind"] == int(Kind.COPY)].reset_index(drop=True)
     rows = copies["event"].to_numpy()
-    told = [copies["name"].array, *(source.label(key, rows) for key in TOLD_BY)]
-    which = _directions(told[0])
-    for column in told[1:]:
-        which = np.where(which == UNTOLD, _directions(column), which)
+    texts = [copies["name"].array, *(source.label(key, rows) for key in DIRECTION_ARGUMENTS)]
+    codes = _directions(texts[0])
+    for column in texts[1:]:
+        codes = np.where(codes == UNKNOWN, _directions(column), codes)
     return copies.assign(
-        direction=pd.Categorical.from_codes(which, categories=pd.Index(DIRECTIONS, dtype=object)),
+        direction=pd.Categorical.from_codes(codes, categories=pd.Index(DIRECTIONS, dtype=object)),
         is_pageable=name_mask(copies["name"], lambda name: "Pageable" in name),
         bytes=moved_bytes(source, rows),
     )
 
 
 def moved_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
-    """Return how many bytes each of these events moved; NaN where nothing says it."""
-    size = _told_bytes(source, rows)
-    untold = np.flatnonzero(np.isnan(size))
-    if len(untold):
-        size[untold] = _bytes_of_calls(source, rows[untold])
+    """Return the bytes that each of these events moved; NaN if unknown."""
+    size = _recorded_bytes(source, rows)
+    unknown = np.flatnonzero(np.isnan(size))
+    if len(unknown):
+        size[unknown] = _bytes_of_calls(source, rows[unknown])
     return size
 
 
-def _told_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
+def _recorded_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
     size = np.full(len(rows), np.nan)
     for key in SIZES:
         size = np.where(np.isnan(size), source.number(key, rows), size)
@@ -77,25 +77,25 @@ def _told_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
 
 
 def _bytes_of_calls(source: Source, rows: Rows) -> NDArray[np.float64]:
-    """Return what the calls say that asked for these events, as ROCm's do whose copies do not.
+    """Return the bytes of the calls behind these events: ROCm's copies do not have them.
 
-    Where several events are of one call, none of them is all that it asked for.
+    Several events of one call get NaN, since none of them moved all of its bytes.
     """
     calls = source.rows(Kind.RUNTIME_CALL)
-    size = _told_bytes(source, calls)
+    size = _recorded_bytes(source, calls)
     calls, size = calls[~np.isnan(size)], size[~np.isnan(size)]
     correlation = source.correlation(rows)
-    known = pd.Series(size, index=source.correlation(calls))
-    known = known[~known.index.duplicated()]
-    found = np.array(known.reindex(correlation), dtype=np.float64)
-    found[pd.Series(correlation).duplicated(keep=False).to_numpy() | (correlation < 0)] = np.nan
-    return found
+    size_of = pd.Series(size, index=source.correlation(calls))
+    size_of = size_of[~size_of.index.duplicated()]
+    sizes = np.array(size_of.reindex(correlation), dtype=np.float64)
+    sizes[pd.Series(correlation).duplicated(keep=False).to_numpy() | (correlation < 0)] = np.nan
+    return sizes
 
 
 def _directions(texts: pd.Categorical) -> NDArray[np.int64]:
-    """Return, for each text, its direction's place in `DIRECTIONS`."""
-    found = [DIRECTIONS.index(direction(str(text))) for text in texts.categories]
-    return np.asarray(np.array([*found, UNTOLD], dtype=np.int64)[texts.codes])
+    """Return the index of the direction of each text in `DIRECTIONS`."""
+    codes = [DIRECTIONS.index(direction(str(text))) for text in texts.categories]
+    return np.asarray(np.array([*codes, UNKNOWN], dtype=np.int64)[texts.codes])
 
 
 TABLES = {

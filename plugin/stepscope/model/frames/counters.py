@@ -1,10 +1,9 @@
-"""Values over time that others recorded beside the events: power, RDMA, hardware, users' own.
+"""Values over time from other sources: power, RDMA, hardware, the user's own counters.
 
 Chrome's counter events (`ph: C`), which kineto writes for `hardware_counters`, `mtia_counters` and
-the like, and which other tools merge into a trace. One event may hold several series: each of its
-arguments that is a number. A track is a process and a name, and where it has one an `id`, as in the
-Trace Event Format. What torch-tb-profiler and HTA work out of the events and write back as counters
-is kept too, and said to be derived.
+the like, and which other tools merge into a trace. One event may hold several series: each numeric
+argument is one. A track is a process, a name, and an optional `id`, as in the Trace Event Format.
+Counters that torch-tb-profiler and HTA derive from the events are marked as derived.
 """
 
 import re
@@ -28,25 +27,25 @@ PHASE = "C"
 NO_SERIES = frozenset(
     {"device", "External id", "external id", "Ev Idx", "Record function id", "correlation"}
 )
-"""Arguments that say what a sample belongs to."""
+"""Arguments that identify the owner of a sample."""
 DERIVED = (
     # gpu_metrics_parser.py
     (re.compile(r"^GPU \d+ (?:Utilization|Est\. SM Efficiency)/"), "torch-tb-profiler"),
     # trace_analysis.py, generate_trace_with_counters
     (re.compile(r"/(?:Queue Length|Memcpy BW)$"), "HTA"),
 )
-"""Who derives a track, by its name and series, parted by a slash."""
+"""Tool that derives a track, by its name and series, separated by a slash."""
 NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 SCHEMA: Schema = (
-    Column("event", "int64", "id", "The event's place in the file; its series share it."),
+    Column("event", "int64", "id", "Index of the event in the file; its series share it."),
     Column("name", "category", "text", "The counter's name as it was written."),
-    Column("series", "category", "text", "Which of the event's values: the argument's name."),
-    Column("start_ns", "int64", "ns", "When, from the trace's first event."),
-    Column("process", "category", "text", "The process, or device, that it belongs to."),
-    Column("identifier", "category", "text", "Tells tracks of one name apart; missing: none."),
-    Column("device", "int64", "id", "The device's number; -1: none is told."),
+    Column("series", "category", "text", "Name of the argument with the value."),
+    Column("start_ns", "int64", "ns", "Time, from the trace's first event."),
+    Column("process", "category", "text", "Its process, or device."),
+    Column("identifier", "category", "text", "Distinguishes tracks of one name; missing: none."),
+    Column("device", "int64", "id", "The device's number; -1: unknown."),
     Column("value", "float64", "", "The value: exact up to 2^53, as JSON's numbers are."),
-    Column("derived_by", "category", "text", "Who worked it out of the events; missing: recorded."),
+    Column("derived_by", "category", "text", "Tool that derived it; missing: recorded."),
 )
 
 
@@ -57,7 +56,7 @@ class _Samples(NamedTuple):
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row a sample of a series, in `SCHEMA` columns, in time's order."""
+    """Return one row per sample of a series, in `SCHEMA` columns, by time."""
     keys = [key for key in source.columns.arguments if key not in NO_SERIES]
     samples = _samples(source, keys)
     columns = source.columns
@@ -83,79 +82,79 @@ def build(source: Source) -> pd.DataFrame:
 
 
 def _samples(source: Source, keys: list[str]) -> _Samples:
-    """Return the numbers among the arguments of counter events that have a time."""
+    """Return the numeric arguments of counter events that have a time."""
     columns = source.columns
     is_counter = columns.start_ns != NO_TIME
     is_counter &= columns.phase == (
         columns.strings.index(PHASE) if PHASE in columns.strings else -2
     )
     counters = np.flatnonzero(is_counter)
-    found = [_Samples(NO_ROWS, NO_ROWS, np.empty(0))]
-    for place, key in enumerate(keys if len(counters) else ()):
+    parts = [_Samples(NO_ROWS, NO_ROWS, np.empty(0))]
+    for number, key in enumerate(keys if len(counters) else ()):
         column = columns.arguments[key]
-        at = _places(column, counters, is_counter)
+        at = _indices(column, counters, is_counter)
         if len(at):
             values = _numbers(column, at)
-            known = np.isfinite(values)
-            rows = column.rows[at[known]].astype(np.int64)
-            found.append(_Samples(rows, np.full(len(rows), place), values[known]))
+            is_number = np.isfinite(values)
+            rows = column.rows[at[is_number]].astype(np.int64)
+            parts.append(_Samples(rows, np.full(len(rows), number), values[is_number]))
     return _Samples(
-        np.concatenate([part.rows for part in found]),
-        np.concatenate([part.series for part in found]),
-        np.concatenate([part.values for part in found]),
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.series for part in parts]),
+        np.concatenate([part.values for part in parts]),
     )
 
 
-def _places(
+def _indices(
     column: ArgumentColumn, counters: Rows, is_counter: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return where in a column counters' values are, whichever way is the shorter."""
+    """Return the indices of counters' values in a column, by the cheaper of two ways."""
     if len(counters) * 16 > len(column.rows):
         return np.flatnonzero(is_counter[column.rows])
-    place: NDArray[np.int64] = np.searchsorted(column.rows, counters)
-    is_there = np.append(column.rows, MISSING)[place] == counters
-    found: NDArray[np.int64] = place[is_there]
-    return found
+    indices: NDArray[np.int64] = np.searchsorted(column.rows, counters)
+    is_there = np.append(column.rows, MISSING)[indices] == counters
+    matches: NDArray[np.int64] = indices[is_there]
+    return matches
 
 
 def _numbers(column: ArgumentColumn, at: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return these values as numbers, NaN where they are none."""
+    """Return these values as numbers, NaN for others."""
     values = column.values[at]
     if column.texts is None:
         return values.astype(np.float64)
-    codes, place = np.unique(values, return_inverse=True)
-    return np.array([as_number(column.texts[code]) for code in codes.tolist()])[place]
+    codes, index = np.unique(values, return_inverse=True)
+    return np.array([as_number(column.texts[code]) for code in codes.tolist()])[index]
 
 
 def _device(source: Source, rows: Rows) -> NDArray[np.int64]:
-    """Return the `device` argument, else what the process is labelled, or numbers in itself."""
+    """Return the `device` argument, else the process label's number, else the process's."""
     columns = source.columns
     device = source.whole("device", rows)
     process, category = columns.pid[rows], columns.category[rows]
     number = np.full(len(rows), MISSING, dtype=np.int64)
     for code in np.unique(category[category >= 0]).tolist():
         if DEVICE_COUNTERS.match(columns.strings[code]):
-            mine = np.flatnonzero(category == code)
-            number[mine] = digits(source, process[mine])
-    for labelled, its in labelled_processes(source).items():
-        number[process == labelled] = its
+            of_category = np.flatnonzero(category == code)
+            number[of_category] = digits(source, process[of_category])
+    for labelled, device_number in labelled_processes(source).items():
+        number[process == labelled] = device_number
     return np.where(device >= 0, device, number)
 
 
 def _derived_by(name: pd.Categorical, series: pd.Categorical) -> pd.Categorical:
     makers = sorted({maker for _, maker in DERIVED})
     pair = np.asarray(name.codes).astype(np.int64) * (len(series.categories) + 1) + series.codes
-    distinct, place = np.unique(pair, return_inverse=True)
+    distinct, index = np.unique(pair, return_inverse=True)
     names = [*name.categories, ""]  # code -1 is the last
     codes = [MISSING] * len(distinct)
     for at, number in enumerate(distinct.tolist()):
-        which, key = divmod(number, len(series.categories) + 1)
-        text = f"{names[which]}/{series.categories[key]}"
+        name_code, key = divmod(number, len(series.categories) + 1)
+        text = f"{names[name_code]}/{series.categories[key]}"
         maker = next((maker for pattern, maker in DERIVED if pattern.search(text)), None)
         codes[at] = makers.index(maker) if maker else MISSING
-    found = np.array(codes, dtype=np.int64)[place]
+    all_codes = np.array(codes, dtype=np.int64)[index]
     categories = pd.Index(makers, dtype=object)
-    return pd.Categorical.from_codes(found, categories=categories).remove_unused_categories()
+    return pd.Categorical.from_codes(all_codes, categories=categories).remove_unused_categories()
 
 
 TABLES = {

@@ -1,8 +1,8 @@
-"""What types the tensors of `Input type` have: their usual names and sizes.
+"""Types of tensors in `Input type`: their usual names and sizes.
 
 torch writes a tensor's type as `caffe2::TypeMeta` names it (`c10/util/typeid.h`): C++ types such as
-`float`, `long int` and `c10::BFloat16`. What is no tensor is `Scalar`, `ScalarList`, `TensorList`,
-`GenericList` or nothing.
+`float`, `long int` and `c10::BFloat16`. Other inputs are `Scalar`, `ScalarList`, `TensorList`,
+`GenericList` or empty.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ BYTES: Mapping[str, int] = MappingProxyType(
         "qint32": 4,
     }
 )
-"""Bytes of an element, by torch's name of the type."""
+"""Bytes per element, by torch's name of the type."""
 PACKED_TYPE = "float4_e2m1fn_x2"
 """An element of it holds two numbers."""
 _CPP: Mapping[str, str] = MappingProxyType(
@@ -62,7 +62,7 @@ _CPP: Mapping[str, str] = MappingProxyType(
         "complex<half>": "complex32",
         "complex<float>": "complex64",
         "complex<double>": "complex128",
-        # as c10::toString writes them among the arguments of collectives, and NPUs for theirs
+        # as c10::toString writes them in arguments of collectives, and NPUs for theirs
         "char": "int8",
         "byte": "uint8",
         "complexfloat": "complex64",
@@ -75,7 +75,7 @@ _CPP: Mapping[str, str] = MappingProxyType(
 
 
 def data_type(written: str) -> str | None:
-    """Return torch's name of a type, of what the profiler wrote; None where it is no tensor's."""
+    """Return torch's name of a recorded type; None if it is no tensor's."""
     name = written.replace("c10::", "").replace("at::", "").strip().lower()
     name = _CPP.get(name, name)
     return name if name in BYTES else None

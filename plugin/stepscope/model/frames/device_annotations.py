@@ -1,7 +1,7 @@
-"""Annotations of the host as they lie on the device: from the first work under them to the last.
+"""Annotations of the host on the device: from the first work under them to the last.
 
-Kineto draws them (`gpu_user_annotation`) on each stream that work of a `record_function` ran on. It
-draws the steps as well: `frames.steps` has those of the host.
+Kineto writes them (`gpu_user_annotation`) on each stream with work of a `record_function`. It
+writes the steps as well: `frames.steps` has those of the host.
 """
 
 from operator import attrgetter
@@ -21,7 +21,7 @@ SCHEMA: Schema = (
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row a device annotation, in `SCHEMA` columns, in the order they began."""
+    """Return one row per device annotation, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.DEVICE_ANNOTATION)
     return pd.DataFrame(
         {

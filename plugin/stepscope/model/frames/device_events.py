@@ -1,4 +1,4 @@
-"""What ran on the devices: kernels, copies and memory sets, in the order they began."""
+"""Kernels, copies and memory sets on the devices, in the order they began."""
 
 import re
 from operator import attrgetter
@@ -13,9 +13,9 @@ from stepscope.model.frames.source import Rows, Source
 from stepscope.model.table import Table
 
 PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
-"""How profilers label a device's rows: `GPU 0`, `NPU 3`."""
+"""Label of a device's rows: `GPU 0`, `NPU 3`."""
 MOST_DIGITS = 18
-"""What any int64 holds; no device, stream or process has a longer number."""
+"""Any number of so many digits fits int64; no device, stream or process needs more."""
 SCHEMA: Schema = (
     *TIMING,
     Column("kind", "int8", "", "`dialects.Kind`: KERNEL, COPY or MEMORY_SET."),
@@ -27,7 +27,7 @@ SCHEMA: Schema = (
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row a device event, in `SCHEMA` columns."""
+    """Return one row per device event, in `SCHEMA` columns."""
     rows = source.rows(Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
     timing = source.timing(rows)
     is_collective = name_mask(timing["name"], source.dialect.collective.search)
@@ -47,7 +47,7 @@ def build(source: Source) -> pd.DataFrame:
 
 
 def device_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the `device` argument, else what the process is labelled, else the process id."""
+    """Return the `device` argument, else the label's number, else the process id."""
     processes = source.columns.pid[rows]
     number = digits(source, processes)
     if bits := source.dialect.device_bits:
@@ -60,7 +60,7 @@ def device_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.
 
 
 def labelled_processes(source: Source) -> dict[int, int]:
-    """Return the device's number of each process (as a code) whose label says it."""
+    """Return the device number of each process (as a code) with a device label."""
     columns = source.columns
     labels = columns.arguments.get("labels")
     if labels is None or labels.texts is None:
@@ -72,26 +72,26 @@ def labelled_processes(source: Source) -> dict[int, int]:
 
 def stream_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the stream, else the queue, else the row's number in the trace, else a handle."""
-    found = source.whole("stream", rows)
-    found = np.where(found >= 0, found, source.whole("sycl queue", rows))
-    found = np.where(found >= 0, found, digits(source, source.columns.tid[rows]))
-    return np.where(found >= 0, found, source.whole("l0 queue", rows))
+    stream = source.whole("stream", rows)
+    stream = np.where(stream >= 0, stream, source.whole("sycl queue", rows))
+    stream = np.where(stream >= 0, stream, digits(source, source.columns.tid[rows]))
+    return np.where(stream >= 0, stream, source.whole("l0 queue", rows))
 
 
 def digits(
     source: Source, codes: np.ndarray[tuple[int], np.dtype[np.int32]]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the first number in each of these texts, -1 where there is none that fits."""
+    """Return the first number in each of these texts, -1 if there is none that fits."""
     texts = source.text(codes)
-    found = [re.search(r"\d+", str(text)) for text in texts.categories]
+    matches = [re.search(r"\d+", str(text)) for text in texts.categories]
     numbers = np.array(
-        [*(_fitting(match[0]) if match else -1 for match in found), -1], dtype=np.int64
+        [*(_fitting(match[0]) if match else -1 for match in matches), -1], dtype=np.int64
     )
     return np.asarray(numbers[texts.codes])
 
 
 def _fitting(digits: str) -> int:
-    """Return the number, -1 where 64 bits do not hold it."""
+    """Return the number, -1 if it may not fit 64 bits."""
     return int(digits) if len(digits) <= MOST_DIGITS else -1
 
 

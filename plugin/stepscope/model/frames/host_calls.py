@@ -1,6 +1,6 @@
-"""Operators and annotations of the host, nested with each other: the tree that torch shows.
+"""Operators and annotations of the host, nested with each other: torch's call tree.
 
-`frames.operators` and `frames.annotations` are its two halves.
+`Trace.operators` and `Trace.annotations` are its two halves.
 """
 
 import json
@@ -19,7 +19,7 @@ from stepscope.model.frames.source import Source
 from stepscope.model.table import Table
 
 HIDDEN_NAMES = frozenset(
-    # what torch leaves out of key_averages() (torch/autograd/profiler_util.py, _filter_name)
+    # names that torch leaves out of key_averages() (torch/autograd/profiler_util.py, _filter_name)
     {
         "[memory]",
         "[OutOfMemory]",
@@ -36,25 +36,25 @@ SCHEMA: Schema = (
     *TIMING,
     THREAD,
     Column("is_operator", "bool", "", "False for an annotation (`record_function`, a step)."),
-    Column("parent", "int64", "id", "Row of the call it was made from, -1 at the top."),
-    Column("depth", "int64", "count", "How many calls it is nested in."),
+    Column("parent", "int64", "id", "Row of its caller, -1 at the top."),
+    Column("depth", "int64", "count", "Number of calls around it."),
     Column("self_ns", "int64", "ns", "Duration without its direct children."),
     Column("input_dims", "category", "text", "Shapes of the inputs (JSON), with record_shapes."),
     Column("input_types", "category", "text", "Types of the inputs (JSON), with record_shapes."),
     Column("concrete_inputs", "category", "text", "Values of scalar inputs (JSON)."),
-    Column("sequence_number", "int64", "id", "Links forward and backward; -1 where none."),
+    Column("sequence_number", "int64", "id", "Links forward and backward; -1: none."),
     Column(
         "forward_thread_id",
         "int64",
         "id",
         "Of a backward call: torch's number of the forward call's thread; 0 or -1 of others.",
     ),
-    Column("call_stack", "category", "text", "Python frames, where the file holds them as text."),
+    Column("call_stack", "category", "text", "Python frames, if the file holds them as text."),
 )
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row an operator or annotation, in `SCHEMA` columns, in the order they began."""
+    """Return one row per operator or annotation, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.OPERATOR, Kind.ANNOTATION)
     names = source.text(source.columns.name[rows])
     rows = rows[~name_mask(names, HIDDEN_NAMES.__contains__)]
@@ -81,12 +81,12 @@ def build(source: Source) -> pd.DataFrame:
 
 
 def _as_lists(texts: pd.Categorical, item: Callable[[str], object]) -> pd.Categorical:
-    """Return texts as JSON; torch_npu parts inputs by semicolons: `32,64;64,8`, `float;float`."""
+    """Return texts as JSON; torch_npu separates inputs by semicolons: `32,64;64,8`."""
     if all(str(text).startswith("[") for text in texts.categories):
         return texts
     lists = np.array([_as_list(str(text), item) for text in texts.categories], dtype=object)
-    distinct, place = np.unique(lists, return_inverse=True)
-    codes = np.append(place, -1)[texts.codes]
+    distinct, index = np.unique(lists, return_inverse=True)
+    codes = np.append(index, -1)[texts.codes]
     return pd.Categorical.from_codes(codes, categories=pd.Index(distinct, dtype=object))
 
 
@@ -97,7 +97,7 @@ def _as_list(text: str, item: Callable[[str], object]) -> str:
 
 
 def _shape(text: str) -> list[int] | str:
-    """Return one input's shape; what is none stays text."""
+    """Return one input's shape, or the text if it is none."""
     if not SHAPE.fullmatch(text):
         return text
     return [int(size) for size in text.split(",") if size.strip()]

@@ -1,4 +1,4 @@
-"""Kernels with how they were launched."""
+"""Kernels with their launch parameters."""
 
 from operator import attrgetter
 
@@ -13,9 +13,9 @@ from stepscope.model.table import Table
 SCHEMA: Schema = (
     *device_events.SCHEMA,
     Column("grid", "category", "text", "Blocks in x, y, z (JSON). ROCm: see `dialects.rocm`."),
-    Column("block", "category", "text", "Threads a block in x, y, z (JSON)."),
-    Column("registers_per_thread", "float64", "count", "NaN where not recorded."),
-    Column("shared_memory_bytes", "float64", "bytes", "Static and dynamic, a block."),
+    Column("block", "category", "text", "Threads per block in x, y, z (JSON)."),
+    Column("registers_per_thread", "float64", "count", "NaN: not recorded."),
+    Column("shared_memory_bytes", "float64", "bytes", "Static and dynamic, per block."),
     Column("blocks_per_sm", "float64", "count", "Blocks over multiprocessors (kineto); NaN: none."),
     Column("occupancy_share", "float64", "share", "Kineto's `est. achieved occupancy %` / 100."),
     Column("graph", "int64", "id", "The CUDA graph it was replayed from, -1 outside graphs."),

@@ -1,4 +1,4 @@
-"""What torch's allocators gave and took back, with `profile_memory`."""
+"""Allocations and releases of torch's allocators, with `profile_memory`."""
 
 from operator import attrgetter
 
@@ -11,11 +11,11 @@ from stepscope.model.frames.source import Source
 from stepscope.model.table import Table
 
 SCHEMA: Schema = (
-    Column("event", "int64", "id", "The event's place in the file."),
-    Column("start_ns", "int64", "ns", "When, from the trace's first event."),
+    Column("event", "int64", "id", "Index of the event in the file."),
+    Column("start_ns", "int64", "ns", "Time, from the trace's first event."),
     THREAD,
-    Column("bytes", "int64", "bytes", "Allocated; negative where freed."),
-    Column("address", "int64", "id", "Where; -1 in traces of torch 1.8."),
+    Column("bytes", "int64", "bytes", "Allocated; negative: freed."),
+    Column("address", "int64", "id", "Address; -1 in traces of torch 1.8."),
     Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
     Column("device_type_code", "int64", "id", "The number in c10::DeviceType."),
     Column("device", "int64", "id", "The device's number as the allocator has it; -1 on the CPU."),
@@ -27,10 +27,10 @@ SCHEMA: Schema = (
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row an allocation or release, in `SCHEMA` columns, in time's order."""
+    """Return one row per allocation or release, in `SCHEMA` columns, by time."""
     rows = source.rows(Kind.MEMORY)
     device_type = source.whole("Device Type", rows)
-    codes, place = np.unique(device_type, return_inverse=True)
+    codes, index = np.unique(device_type, return_inverse=True)
     names = [MEMORY_DEVICES.get(int(code), f"type {code}") for code in codes]
     return pd.DataFrame(
         {
@@ -40,7 +40,7 @@ def build(source: Source) -> pd.DataFrame:
             "bytes": source.whole("Bytes", rows),
             "address": source.whole("Addr", rows),
             "device_type": pd.Categorical.from_codes(
-                place, categories=pd.Index(names, dtype=object)
+                index, categories=pd.Index(names, dtype=object)
             ),
             "device_type_code": device_type,
             "device": source.whole("Device Id", rows),

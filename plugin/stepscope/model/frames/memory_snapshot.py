@@ -1,8 +1,8 @@
-"""Snapshots of torch's caching allocator: what `torch.cuda.memory._dump_snapshot` writes.
+"""Snapshots of torch's caching allocator, from `torch.cuda.memory._dump_snapshot`.
 
 The format is documented in `torch/cuda/memory.py` (`_snapshot`) and written by
-`torch/csrc/cuda/Module.cpp` and `memory_snapshot.cpp`, as a pickle; some people keep it as JSON.
-Keys that are missing, of another type or absurd cost what they say, not the file.
+`torch/csrc/cuda/Module.cpp` and `memory_snapshot.cpp`, as a pickle; some tools store it as JSON. A
+missing or invalid value costs that value only, not the file.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ from stepscope.model.frames.snapshot_stacks import MOST_FRAME_CHARACTERS, UNKNOW
 
 MOST_DEVICES = 64
 MOST_ROWS = 5_000_000
-"""Segments, blocks and entries together. A pickle may name one list of them again and again."""
+"""Limit of segments, blocks and entries together. A pickle may repeat one list of them."""
 MOST_BYTES = 2**50
 PENDING = "awaiting free"
 STATES = {
@@ -28,49 +28,49 @@ STATES = {
     "active_pending_free": PENDING,
     "inactive": "free",
 }
-"""torch's words for a block's state; its documentation and its code differ in the second."""
+"""torch's names of a block's state; its documentation and its code differ in the second."""
 SEGMENT_SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),
-    Column("address", "int64", "id", "Where it begins."),
+    Column("address", "int64", "id", "Start address."),
     Column("total_bytes", "int64", "bytes", "Taken from the device."),
     Column("allocated_bytes", "int64", "bytes", "Of it, in blocks of tensors, with rounding."),
     Column("pending_bytes", "int64", "bytes", "Freed, but another stream still uses it."),
-    Column("requested_bytes", "int64", "bytes", "What was asked for by the allocated blocks."),
+    Column("requested_bytes", "int64", "bytes", "Requested by the allocated blocks."),
     Column("largest_free_bytes", "int64", "bytes", "Its largest free block."),
     Column("block_count", "int64", "count", "Its blocks."),
-    Column("stream", "int64", "id", "The stream whose allocations it holds."),
+    Column("stream", "int64", "id", "The stream of its allocations."),
     Column("size_class", "object", "text", "`small` (blocks up to 1 MB) or `large`."),
     Column("pool", "object", "text", "The memory pool that owns it; `0, 0` is the default."),
     Column("is_expandable", "bool", "", "Of `expandable_segments`."),
 )
 BLOCK_SCHEMA: Schema = (
     Column("segment", "int64", "id", "The row of its segment."),
-    Column("address", "int64", "id", "Where it begins; -1: not known."),
-    Column("bytes", "int64", "bytes", "How large, rounded up."),
-    Column("requested_bytes", "int64", "bytes", "What was asked for."),
+    Column("address", "int64", "id", "Start address; -1: unknown."),
+    Column("bytes", "int64", "bytes", "Size, rounded up."),
+    Column("requested_bytes", "int64", "bytes", "Requested size."),
     Column("state", "object", "text", "`allocated`, `awaiting free` or `free`."),
-    Column("stack", "int64", "id", "Which of the stacks allocated it; -1: not recorded."),
+    Column("stack", "int64", "id", "Index of the allocating stack; -1: not recorded."),
 )
 ENTRY_SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),
-    Column("action", "object", "text", "What the allocator did, in torch's words."),
-    Column("address", "int64", "id", "Where; -1: not known."),
-    Column("bytes", "int64", "bytes", "How much."),
-    Column("stream", "int64", "id", "For which stream."),
+    Column("action", "object", "text", "torch's name of the allocator's action."),
+    Column("address", "int64", "id", "Address; -1: unknown."),
+    Column("bytes", "int64", "bytes", "Size."),
+    Column("stream", "int64", "id", "The stream."),
     Column("time_ns", "int64", "ns", "Unix time; -1 before torch 2.1."),
-    Column("device_free_bytes", "int64", "bytes", "What the device had left, where it ran out."),
-    Column("stack", "int64", "id", "Which of the stacks asked for it; -1: not recorded."),
+    Column("device_free_bytes", "int64", "bytes", "Free memory of the device when it ran out."),
+    Column("stack", "int64", "id", "Index of the requesting stack; -1: not recorded."),
 )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemorySnapshot:
-    """What the allocator of every device held, and what it had done until then."""
+    """The memory of every device's allocator, and its history."""
 
     segments: pd.DataFrame
     blocks: pd.DataFrame
     entries: pd.DataFrame
-    """In the order in which they happened on each device; none where no history was recorded."""
+    """In the order in which they happened on each device; empty without a history."""
     stacks: tuple[str, ...]
     """`outermost;…;innermost`, each `file:line:function`."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class MemorySnapshot:
 
 
 def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
-    """Return what a document of torch's format says.
+    """Return the contents of a document in torch's format.
 
     Raises:
         UnreadableError: it is of another format.
@@ -110,9 +110,9 @@ def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
 
 
 def _row_count(document: Mapping[str, Any]) -> int:
-    """Return how many segments, blocks and entries there are to be made."""
+    """Return the number of segments, blocks and entries in a document."""
     segments, traces = document["segments"], _items(document, "device_traces")
-    blocks = (len(_items(each, "blocks")) for each in segments if isinstance(each, dict))
+    blocks = (len(_items(segment, "blocks")) for segment in segments if isinstance(segment, dict))
     entries = (len(trace) for trace in traces[:MOST_DEVICES] if isinstance(trace, list))
     return len(segments) + sum(blocks) + sum(entries)
 
@@ -123,8 +123,10 @@ def _segments(listed: list[Any], stacks: Stacks) -> tuple[pd.DataFrame, pd.DataF
     for segment in listed:
         if not isinstance(segment, dict):
             continue
-        own = list(_blocks(segment, len(segments), stacks))
-        sizes = {state: [b for b in own if b[4] == state] for state in set(STATES.values())}
+        blocks_of_segment = list(_blocks(segment, len(segments), stacks))
+        sizes = {
+            state: [b for b in blocks_of_segment if b[4] == state] for state in set(STATES.values())
+        }
         segments.append(
             (
                 _whole(segment, "device", 0),
@@ -134,14 +136,14 @@ def _segments(listed: list[Any], stacks: Stacks) -> tuple[pd.DataFrame, pd.DataF
                 sum(block[2] for block in sizes[PENDING]),
                 sum(block[3] for block in sizes["allocated"]),
                 max((block[2] for block in sizes["free"]), default=0),
-                len(own),
+                len(blocks_of_segment),
                 _whole(segment, "stream", 0),
                 _text(segment.get("segment_type")),
                 _pool(segment.get("segment_pool_id")),
                 bool(segment.get("is_expandable", False)),
             )
         )
-        blocks += own
+        blocks += blocks_of_segment
     return _frame_of(segments, SEGMENT_SCHEMA), _frame_of(blocks, BLOCK_SCHEMA)
 
 
@@ -153,21 +155,21 @@ def _blocks(
         if not isinstance(block, dict):
             continue
         size = _size(block, "size")
-        told = _told(block)
+        holder = _stack_holder(block)
         at = _address(block, "address")
         yield (
             number,
             at if at != UNKNOWN else address,
             size,
-            _size(told, "requested_size", _size(told, "real_size", size)),
+            _size(holder, "requested_size", _size(holder, "real_size", size)),
             STATES.get(_text(block.get("state")), "free"),
-            stacks.number(told),
+            stacks.number(holder),
         )
         address += size
 
 
-def _told(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return where a block's stack stands: before torch 2.0, in the first of its `history`."""
+def _stack_holder(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the holder of a block's stack: before torch 2.0, the first of its `history`."""
     history = _items(block, "history")
     if "frames" not in block and history and isinstance(history[0], dict):
         return history[0]
@@ -175,7 +177,7 @@ def _told(block: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _entries(traces: list[Any], stacks: Stacks) -> pd.DataFrame:
-    own = [trace if isinstance(trace, list) else [] for trace in traces[:MOST_DEVICES]]
+    traces_by_device = [trace if isinstance(trace, list) else [] for trace in traces[:MOST_DEVICES]]
     entries = [
         (
             device,
@@ -187,7 +189,7 @@ def _entries(traces: list[Any], stacks: Stacks) -> pd.DataFrame:
             _size(entry, "device_free", UNKNOWN),
             stacks.number(entry),
         )
-        for device, trace in enumerate(own)
+        for device, trace in enumerate(traces_by_device)
         for entry in trace
         if isinstance(entry, dict)
     ]
@@ -195,19 +197,19 @@ def _entries(traces: list[Any], stacks: Stacks) -> pd.DataFrame:
 
 
 def _items(holder: Mapping[str, Any], key: str) -> list[Any]:
-    found = holder.get(key)
-    return found if isinstance(found, list) else []
+    items = holder.get(key)
+    return items if isinstance(items, list) else []
 
 
 def _whole(holder: Mapping[str, Any], key: str, default: int, limit: int = 2**63) -> int:
-    """Return a whole number; the default where there is none, or an absurd one."""
+    """Return a whole number; the default if there is none, or an absurd one."""
     value = holder.get(key, default)
     is_whole = type(value) is int and -limit <= value < limit
     return value if is_whole else default
 
 
 def _address(holder: Mapping[str, Any], key: str) -> int:
-    """Return an address as 64 bits with a sign: it is compared, never shown."""
+    """Return an address as signed 64 bits: it is compared, never shown."""
     value = _whole(holder, key, UNKNOWN, 2**64)
     return value - 2**64 if value >= 2**63 else max(value, -(2**63))
 
@@ -222,14 +224,14 @@ def _text(value: object) -> str:
 
 
 def _pool(value: object) -> str:
-    """Return the pool's two numbers; there are none before torch 2.1."""
+    """Return the pool's two numbers; empty before torch 2.1."""
     if isinstance(value, tuple | list) and all(type(part) is int for part in value[:2]):
         return ", ".join(str(part)[:20] for part in value[:2])
     return ""
 
 
 def _frame_of(rows: list[tuple[Any, ...]], schema: Schema) -> pd.DataFrame:
-    """Return rows as a frame of the schema's columns."""
+    """Return rows as a frame with the columns of the schema."""
     columns: list[Any] = list(zip(*rows, strict=True)) or [()] * len(schema)
     make: Callable[..., Any] = np.array
     return pd.DataFrame(

@@ -1,8 +1,8 @@
-"""Memory over time by what it is for: what `export_memory_timeline` writes.
+"""Memory over time by purpose, from `export_memory_timeline`.
 
 `.json` and `.json.gz` hold `[times, sizes]`: microseconds, and for each a 0 and the bytes of every
-category. `.raw.json.gz` holds `[time, action, bytes, category]` lists: nanoseconds, -1 for what was
-there before. Both are made by `torch/profiler/_memory_profiler.py` (`MemoryProfileTimeline`).
+category. `.raw.json.gz` holds `[time, action, bytes, category]` lists: nanoseconds, -1 for memory
+from before. Both are made by `torch/profiler/_memory_profiler.py` (`MemoryProfileTimeline`).
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from stepscope.ingest.memory_files import MemoryDocument
 
 CATEGORIES = {
     "parameter": "Weights and buffers of the model.",
-    "optimizer_state": "What the optimizer keeps, such as momentum.",
-    "input": "What was given to the model.",
-    "temporary": "Made and gone within one operator or so.",
-    "activation": "Kept from forward for backward.",
+    "optimizer_state": "State of the optimizer, such as momentum.",
+    "input": "Input of the model.",
+    "temporary": "Allocated and freed in about one operator.",
+    "activation": "Stored by the forward pass for the backward pass.",
     "gradient": "Gradients of parameters.",
-    "autograd_detail": "Made by autograd, and no gradient of a parameter.",
-    "unknown": "What torch could not tell.",
+    "autograd_detail": "Allocated by autograd, but no gradient of a parameter.",
+    "unknown": "Unknown to torch.",
 }
 """In torch's order (`_CATEGORY_TO_COLORS`)."""
 EXPORT_AGAIN = "Export it again: prof.export_memory_timeline('memory.json.gz')."
@@ -33,21 +33,21 @@ MOST_BYTES = 2**53
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemoryTimeline:
-    """The bytes of every category, after all that happened at each time."""
+    """The bytes of every category at each time."""
 
     time_ns: NDArray[np.int64]
-    """From the first; each once, ascending."""
+    """From the first; distinct and ascending."""
     sizes_bytes: NDArray[np.int64]
-    """A row a time, a column a category of `CATEGORIES`."""
+    """One row per time, one column per category of `CATEGORIES`."""
     is_raw: bool
     """Whether times are exact to the nanosecond, else to the microsecond."""
 
 
 def timeline_of(document: MemoryDocument) -> MemoryTimeline:
-    """Return what a memory timeline's plain values say.
+    """Return the memory timeline in a document.
 
     Raises:
-        UnreadableError: they are of another format, or absurd.
+        UnreadableError: it is of another format, or absurd.
     """
     try:
         return _of_lists(document.content)
@@ -65,7 +65,7 @@ def _of_lists(content: object) -> MemoryTimeline:
 
 
 def _is_pair(content: list[Any]) -> bool:
-    """Tell `[times, sizes]` from two events, which are of numbers alone."""
+    """Distinguish `[times, sizes]` from two events, which hold numbers alone."""
     return isinstance(content[1], list) and all(isinstance(row, list) for row in content[1][:1])
 
 
@@ -94,10 +94,10 @@ def _of_events(events: list[Any]) -> MemoryTimeline:
 
 
 def _table(rows: list[Any], width: int) -> NDArray[np.int64]:
-    """Return lists of whole numbers, each of this length, as one array.
+    """Return lists of `width` whole numbers as one array.
 
     Raises:
-        TypeError, ValueError: they are not that.
+        TypeError, ValueError: they are none.
     """
     if not rows:
         return np.zeros((0, width), dtype=np.int64)
@@ -110,7 +110,7 @@ def _table(rows: list[Any], width: int) -> NDArray[np.int64]:
 def _collected(
     time_ns: NDArray[np.int64], sizes: NDArray[np.int64], *, is_raw: bool
 ) -> MemoryTimeline:
-    """Return the last sizes of each time; what was there before stands at the first time."""
+    """Return the last sizes of each time; earlier memory counts at the first time."""
     order = np.argsort(time_ns, kind="stable")
     time_ns, sizes = time_ns[order], sizes[order]
     is_last = np.append(np.diff(time_ns) != 0, True)[: len(time_ns)]

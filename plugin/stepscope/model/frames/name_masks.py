@@ -1,4 +1,4 @@
-"""Which rows of a frame have a name of some kind, asked once a distinct name."""
+"""Masks of the rows of a frame by their names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 
 def name_mask(
-    names: "pd.Series[Any] | pd.Categorical", is_wanted: Callable[[str], object]
+    names: "pd.Series[Any] | pd.Categorical", predicate: Callable[[str], object]
 ) -> NDArray[np.bool_]:
-    """Return, for each row, whether its name is wanted; a row without a name never is."""
+    """Return a mask of the rows whose name satisfies a predicate; no name never does."""
     coded = names.cat if isinstance(names, pd.Series) else names
-    wanted = [bool(is_wanted(str(name))) for name in coded.categories]
+    is_match = [bool(predicate(str(name))) for name in coded.categories]
     # Code -1, no name, picks the last entry.
-    return np.asarray(np.array([*wanted, False], dtype=bool)[np.asarray(coded.codes)])
+    return np.asarray(np.array([*is_match, False], dtype=bool)[np.asarray(coded.codes)])

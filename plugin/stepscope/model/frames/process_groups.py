@@ -1,4 +1,4 @@
-"""Process groups: who takes part in a collective, by header and by the events' arguments."""
+"""Process groups and their ranks, from the header and from the events' arguments."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from stepscope.model.frames.collective_names import NUMBERS
 
 MOST_RANKS = 1_000_000
-"""No job is larger; a header that says so is wrong."""
+"""Limit of plausible numbers of ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +44,14 @@ def _group(item: object) -> ProcessGroup | None:
     if isinstance(ranks, str):
         ranks = [int(number) for number in NUMBERS.findall(ranks)]
     members = ranks if isinstance(ranks, list) else ()
-    known = tuple(int(rank) for rank in members if _is_rank(rank))
+    valid = tuple(int(rank) for rank in members if _is_rank(rank))
     size = item.get("pg_size")
     return ProcessGroup(
         name=str(item["pg_name"]),
         description=str(item.get("pg_desc") or ""),
         backend=str(item.get("backend_config") or ""),
-        size=size if _is_rank(size) and size else len(known),
-        ranks=known,
+        size=size if _is_rank(size) and size else len(valid),
+        ranks=valid,
     )
 
 
@@ -60,10 +60,10 @@ def _is_rank(value: object) -> bool:
 
 
 def members(text: str | None, size: int, start: int, stride: int) -> tuple[int, ...]:
-    """Return a group's ranks of the arguments of an event, empty where they do not tell.
+    """Return a group's ranks from an event's arguments, empty if unknown.
 
-    torch shortens a list of more than 30 ranks to `[0, 1, ..., 63]`, and writes where the ranks
-    begin and how far they are apart where that is even (`Global rank start`, `… stride`).
+    torch shortens a list of more than 30 ranks to `[0, 1, ..., 63]`, and writes the first rank and,
+    if it is constant, the stride (`Global rank start`, `… stride`).
     """
     listed = tuple(int(number) for number in NUMBERS.findall(text or ""))
     if listed and "..." not in (text or ""):

@@ -12,13 +12,13 @@ from stepscope.model.table import Table
 SCHEMA: Schema = (
     *TIMING,
     THREAD,
-    Column("python_id", "int64", "id", "The profiler's number of the call, -1 where none."),
+    Column("python_id", "int64", "id", "The profiler's number of the call, -1: none."),
     Column("python_parent_id", "int64", "id", "The number of its caller, -1 at the top."),
 )
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row a Python call, in `SCHEMA` columns, in the order they began."""
+    """Return one row per Python call, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.PYTHON_CALL)
     return pd.DataFrame(
         {

@@ -12,12 +12,14 @@ from stepscope.model.table import Table
 SCHEMA: Schema = (
     *TIMING,
     THREAD,
-    Column("correlation", "int64", "id", "Shared with what it launched on the device; -1: none."),
+    Column(
+        "correlation", "int64", "id", "Shared with the device event that it launched; -1: none."
+    ),
 )
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row a call, in `SCHEMA` columns, in the order they began."""
+    """Return one row per call, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.RUNTIME_CALL)
     return pd.DataFrame(
         {

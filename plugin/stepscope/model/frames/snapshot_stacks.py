@@ -1,4 +1,4 @@
-"""Stacks of a memory snapshot as text, as torch's own flame graphs write them."""
+"""Stacks of a memory snapshot as text, in the format of torch's own flame graphs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from stepscope.base.errors import UnreadableError
 from stepscope.ingest.memory_files import RECORD_LESS
 
 MOST_STACK_CHARACTERS = 2**29
-"""What all stacks as text may take together."""
+"""Limit of all stacks as text."""
 MOST_FRAMES = 64
-"""So many innermost frames of a stack are kept."""
+"""Limit of frames per stack, from the innermost."""
 MOST_FRAME_CHARACTERS = 240
 UNKNOWN = -1
 OMITTED_FUNCTIONS = (
@@ -34,23 +34,23 @@ OMITTED_FILES = (
     "ceval.c",
     "cpython/abstract.h",
 )
-"""Frames that torch's own flame graphs leave out (`torch/cuda/_memory_viz.py`)."""
+"""Frames that torch's own flame graphs omit (`torch/cuda/_memory_viz.py`)."""
 
 
 class Stacks:
-    """Stacks told apart by their frames, each made into text once."""
+    """Distinct stacks by their frames, each converted to text once."""
 
     def __init__(self, path: str) -> None:
         self.texts: list[str] = []
         self._path = path
-        self._known: dict[str, int] = {}
+        self._number_of_text: dict[str, int] = {}
         self._of_frames: dict[tuple[int, ...], int] = {}
         """By the frames' identities: torch shares the frames of its stacks."""
         self._of_frame: dict[int, str] = {}
         self._left = MOST_STACK_CHARACTERS
 
     def number(self, holder: Mapping[str, Any]) -> int:
-        """Return the number of the stack that something has, or -1."""
+        """Return the index of an item's stack, or -1."""
         frames = holder.get("frames")
         if not isinstance(frames, list) or not frames:
             return UNKNOWN
@@ -61,16 +61,16 @@ class Stacks:
         return number
 
     def _made(self, frames: list[Any]) -> int:
-        """Return the number of a stack that was not met before, or is of other frames."""
+        """Return the index of a stack with new frames."""
         shown = [text for frame in frames if (text := self._frame(frame))]
         text = ";".join(reversed(shown[:MOST_FRAMES]))
-        number = self._known.get(text, UNKNOWN)
+        number = self._number_of_text.get(text, UNKNOWN)
         if text and number == UNKNOWN:
             self._left -= len(text)
             if self._left < 0:
-                message = "Its stacks are longer than anybody could read."
+                message = "Its stacks are too long to read."
                 raise UnreadableError(self._path, message, RECORD_LESS)
-            number = self._known[text] = len(self.texts)
+            number = self._number_of_text[text] = len(self.texts)
             self.texts.append(text)
         return number
 
@@ -83,7 +83,7 @@ class Stacks:
 
 
 def _frame_text(frame: Mapping[str, Any]) -> str:
-    """Return `file:line:function`, as torch's flame graphs write it; none for inner workings."""
+    """Return `file:line:function`, as in torch's flame graphs; empty for internal frames."""
     name, file = (_text(frame.get(key)) for key in ("name", "filename"))
     line = frame.get("line")
     if any(part in name for part in OMITTED_FUNCTIONS) or any(p in file for p in OMITTED_FILES):
@@ -93,5 +93,5 @@ def _frame_text(frame: Mapping[str, Any]) -> str:
 
 
 def _text(value: object) -> str:
-    """Return the end of a text; of anything else none, which might be endless."""
+    """Return the end of a text; empty for other values, which might be endless."""
     return value[-MOST_FRAME_CHARACTERS:] if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""What frames are built from: the events of one file with their kinds, threads and arguments."""
+"""The input of frames: the events of one file with their kinds, threads and arguments."""
 
 import re
 from collections.abc import Iterable
@@ -28,14 +28,14 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
 COMPLETE_PHASE, METADATA_PHASE = "X", "M"
 INSTANT_KINDS = frozenset({Kind.MEMORY})
 NO_CONNECTION = 2**32 - 1
-"""What msprof writes where a task has no call."""
-SIGNS_LOOKED_AT = 4096
-"""Distinct `category/name` pairs that are looked at for a vendor's signature: more than enough."""
+"""msprof's value for a task without a call."""
+MOST_SIGNS = 4096
+"""Limit of calls whose `category/name` is checked for a vendor's signature."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Source:
-    """One file's events, told apart by kind."""
+    """One file's events, classified by kind."""
 
     columns: EventColumns
     kinds: NDArray[np.int8]
@@ -57,7 +57,7 @@ class Source:
             f"{strings[pid] if pid >= 0 else ''}/{strings[tid] if tid >= 0 else ''}"
             for pid, tid in map(_pair, distinct.tolist())
         ]
-        return index.astype(np.int32), _told_apart(names)
+        return index.astype(np.int32), _unique_names(names)
 
     def _processes(self) -> NDArray[np.int32]:
         """Return each event's process; a vendor's layers of a process are that process."""
@@ -71,15 +71,15 @@ class Source:
         return real[pid + 1]
 
     def rows(self, *kinds: Kind) -> Rows:
-        """Return the events of these kinds that have a time, in the order they began."""
-        wanted = np.zeros(len(self.kinds), dtype=bool)
+        """Return the events of these kinds that have a time, by start."""
+        is_selected = np.zeros(len(self.kinds), dtype=bool)
         for kind in kinds:
-            wanted |= self.kinds == int(kind)
-        wanted &= self.columns.start_ns != NO_TIME
+            is_selected |= self.kinds == int(kind)
+        is_selected &= self.columns.start_ns != NO_TIME
         if not INSTANT_KINDS.intersection(kinds):
-            wanted &= self.columns.duration_ns != NO_TIME
-            wanted &= ~self.is_lost
-        rows = np.flatnonzero(wanted)
+            is_selected &= self.columns.duration_ns != NO_TIME
+            is_selected &= ~self.is_lost
+        rows = np.flatnonzero(is_selected)
         return rows[np.argsort(self.columns.start_ns[rows], kind="stable")]
 
     def timing(self, rows: Rows) -> dict[str, Any]:
@@ -106,11 +106,11 @@ class Source:
         return _categorical(codes, self.columns.strings)
 
     def label(self, key: str, rows: Rows, *aliases: str) -> pd.Categorical:
-        """Return an argument as text, missing where an event does not have it."""
+        """Return an argument as text, missing for events without it."""
         column = self._argument(key, *aliases)
         if column is None:
             return _categorical(np.full(len(rows), MISSING, dtype=np.int32), ())
-        at, has = self._places(column, rows)
+        at, has = self._indices(column, rows)
         texts, codes = column.texts, column.values
         if texts is None:
             distinct, codes = np.unique(column.values, return_inverse=True)
@@ -118,51 +118,51 @@ class Source:
         return _categorical(np.where(has, codes[at], MISSING), texts)
 
     def number(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.float64]:
-        """Return an argument as float64, NaN where an event has none or it is no number."""
+        """Return an argument as float64, NaN for events without a number."""
         column = self._argument(key, *aliases)
-        found = np.full(len(rows), np.nan)
+        numbers = np.full(len(rows), np.nan)
         if column is None:
-            return found
-        at, has = self._places(column, rows)
+            return numbers
+        at, has = self._indices(column, rows)
         values = column.values
         if column.texts is not None:
             parsed = np.array([as_number(text) for text in column.texts])
             values = parsed[column.values]
-        found[has] = values[at[has]]
-        return found
+        numbers[has] = values[at[has]]
+        return numbers
 
     def whole(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.int64]:
-        """Return an argument as int64, exact to 63 bits; -1 where there is none."""
+        """Return an argument as int64, exact to 63 bits; -1 for events without it."""
         column = self._argument(key, *aliases)
         if column is not None and column.values.dtype.kind == "i":
             values = column.values
             if column.texts is not None:
                 parsed = np.array([_as_whole(text) for text in column.texts], dtype=np.int64)
                 values = parsed[column.values]
-            at, has = self._places(column, rows)
-            found = np.full(len(rows), MISSING, dtype=np.int64)
-            np.copyto(found, values[at], where=has)
-            return found
+            at, has = self._indices(column, rows)
+            integers = np.full(len(rows), MISSING, dtype=np.int64)
+            np.copyto(integers, values[at], where=has)
+            return integers
         values = self.number(key, rows, *aliases)
         fits = np.abs(values) < 2.0**63
         return np.where(fits, values, MISSING).astype(np.int64)
 
     def correlation(self, rows: Rows) -> NDArray[np.int64]:
-        """Return what host call and device event share, -1 where there is none."""
+        """Return the number that host call and device event share; -1 for none."""
         shared = self.whole("correlation", rows, "connection_id")
         return np.where(shared == NO_CONNECTION, MISSING, shared)
 
     def has(self, key: str, *aliases: str) -> bool:
-        """Tell whether any event has this argument."""
+        """Return whether any event has this argument."""
         return self._argument(key, *aliases) is not None
 
-    def _places(
+    def _indices(
         self, column: ArgumentColumn, rows: Rows
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return where in the column each event's value is, and whether it has one."""
-        place = np.full(len(self.columns), MISSING, dtype=np.int32)
-        place[column.rows] = np.arange(len(column.rows), dtype=np.int32)
-        at = place[rows]
+        """Return the index of each event's value in the column, and whether it has one."""
+        index_of = np.full(len(self.columns), MISSING, dtype=np.int32)
+        index_of[column.rows] = np.arange(len(column.rows), dtype=np.int32)
+        at = index_of[rows]
         return at, at != MISSING
 
     def _argument(self, *keys: str) -> ArgumentColumn | None:
@@ -173,7 +173,7 @@ class Source:
 
 
 def source(columns: EventColumns) -> Source:
-    """Tell the events of a file apart by kind, and find the vendor whose words it speaks."""
+    """Classify the events of a file by kind, and detect the vendor."""
     kinds = _kinds(columns)
     has_device = bool(np.isin(kinds, [int(kind) for kind in DEVICE_KINDS]).any())
     return Source(
@@ -204,28 +204,30 @@ def _kinds(columns: EventColumns) -> NDArray[np.int8]:
     kinds[columns.phase == _code(columns, METADATA_PHASE)] = int(Kind.OTHER)
     is_complete = columns.phase == _code(columns, COMPLETE_PHASE)
     kinds[is_complete & (kinds == int(Kind.FLOW))] = int(Kind.OTHER)
-    _tell_what_is_filed_nowhere(columns, kinds)
+    _fill_missing_kinds(columns, kinds)
     return kinds
 
 
-def _tell_what_is_filed_nowhere(columns: EventColumns, kinds: NDArray[np.int8]) -> None:
-    """Fill in the kinds of events without a category that arguments or their process tell."""
+def _fill_missing_kinds(columns: EventColumns, kinds: NDArray[np.int8]) -> None:
+    """Fill in the kinds of events without a category from their arguments or process."""
     is_complete = columns.phase == _code(columns, COMPLETE_PHASE)
-    untold = is_complete & (kinds == int(Kind.OTHER)) & _is_filed_nowhere(columns)
-    if not untold.any():
+    is_unknown = is_complete & (kinds == int(Kind.OTHER)) & _has_no_category(columns)
+    if not is_unknown.any():
         return
-    kinds[untold & (columns.pid == _code(columns, BARE_EXPORT_PROCESS))] = int(Kind.ANNOTATION)
+    kinds[is_unknown & (columns.pid == _code(columns, BARE_EXPORT_PROCESS))] = int(Kind.ANNOTATION)
     for key in kind_arguments():
         column = columns.arguments.get(key)
         if column is None or column.texts is None:
             continue
-        told = np.array([kind_of_argument(key, text) for text in column.texts], dtype=np.int8)
-        wanted = untold[column.rows]
-        kinds[column.rows[wanted]] = told[column.values[wanted]]
+        kind_of_text = np.array(
+            [kind_of_argument(key, text) for text in column.texts], dtype=np.int8
+        )
+        is_row_unknown = is_unknown[column.rows]
+        kinds[column.rows[is_row_unknown]] = kind_of_text[column.values[is_row_unknown]]
 
 
-def _is_filed_nowhere(columns: EventColumns) -> NDArray[np.bool_]:
-    """Tell which events have no category, or an empty one."""
+def _has_no_category(columns: EventColumns) -> NDArray[np.bool_]:
+    """Return which events have no category, or an empty one."""
     return np.asarray((columns.category < 0) | (columns.category == _code(columns, "")))
 
 
@@ -241,7 +243,7 @@ def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
     calls = np.flatnonzero(kinds == int(Kind.RUNTIME_CALL))
     pairs = {
         (int(columns.category[i]), int(columns.name[i]))
-        for i in calls[:: max(1, len(calls) // SIGNS_LOOKED_AT)]
+        for i in calls[:: max(1, len(calls) // MOST_SIGNS)]
     }
     strings = (*columns.strings, "")  # -1, no category, is the last
     signs = [f"{strings[category]}/{strings[name]}" for category, name in pairs if name >= 0]
@@ -249,8 +251,8 @@ def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
     return signs + [f"metadata/{key}" for key in columns.metadata]
 
 
-def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, with a number behind one that another thread has: `a/b` + `c`, `a` + `b/c`.
+def _unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names with a number appended to duplicates: `a/b` + `c`, `a` + `b/c`.
 
     A category must be unique, and two threads must not become one.
     """
@@ -269,10 +271,10 @@ def _categorical(codes: NDArray[Any], texts: tuple[str, ...]) -> pd.Categorical:
     occurs = np.zeros(len(texts) + 1, dtype=bool)
     occurs[codes] = True  # MISSING, -1, is the last
     present = np.flatnonzero(occurs[:-1])
-    place = np.full(len(occurs), MISSING, dtype=np.int32)
-    place[present] = np.arange(len(present), dtype=np.int32)
+    index_of = np.full(len(occurs), MISSING, dtype=np.int32)
+    index_of[present] = np.arange(len(present), dtype=np.int32)
     categories = pd.Index([texts[code] for code in present.tolist()], dtype=object)
-    return pd.Categorical.from_codes(place[codes], categories=categories)
+    return pd.Categorical.from_codes(index_of[codes], categories=categories)
 
 
 _NUMBER = re.compile(r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$")
@@ -283,7 +285,7 @@ _HEXADECIMAL = re.compile(r"^\s*0x[0-9a-f]{1,16}\s*$", re.ASCII | re.IGNORECASE)
 
 
 def _as_whole(text: str) -> int:
-    """Return a whole number without a detour over floats: some exporters write ids as text."""
+    """Return an integer that may be written as text, without a detour over floats."""
     if _WHOLE_NUMBER.match(text) or _HEXADECIMAL.match(text):
         number = int(text, 0 if "x" in text.lower() else 10)
         return number if -(2**63) <= number < 2**63 else MISSING
@@ -292,6 +294,6 @@ def _as_whole(text: str) -> int:
 
 
 def as_number(text: str) -> float:
-    """Return a finite number that is written as text, NaN where it is none."""
+    """Return a finite number from a text, NaN if it is none."""
     number = float(text) if _NUMBER.match(text) else float("nan")
     return number if np.isfinite(number) else float("nan")  # "1e400" is beyond what a float holds

@@ -1,4 +1,4 @@
-"""The events of a host frame as `call_tree` takes them."""
+"""Conversion of host frames to the spans of `call_tree`."""
 
 import pandas as pd
 

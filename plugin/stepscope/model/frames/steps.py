@@ -9,35 +9,37 @@ from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 
 SCHEMA: Schema = (
-    Column("event", "int64", "id", "The annotation's place in the file."),
-    Column("number", "int64", "id", "N in `ProfilerStep#N`; below 0 where N is no number."),
+    Column("event", "int64", "id", "Index of the annotation in the file."),
+    Column("number", "int64", "id", "N in `ProfilerStep#N`; below 0 if N is no number."),
     Column("name", "category", "text", "The annotation's name."),
-    Column("start_ns", "int64", "ns", "When the host began it."),
-    Column("duration_ns", "int64", "ns", "How long the host took."),
+    Column("start_ns", "int64", "ns", "Start on the host."),
+    Column("duration_ns", "int64", "ns", "Duration on the host."),
     Column("end_ns", "int64", "ns", "`start_ns + duration_ns`."),
     Column("thread", "category", "text", "The host thread, as `pid/tid`."),
 )
 ALL_STEPS = "ProfilerStep*"
-"""What torch calls all steps together (`torch/autograd/profiler_util.py`, `_rewrite_name`)."""
+"""torch's name for all steps together (`torch/autograd/profiler_util.py`, `_rewrite_name`)."""
 STEP_NAME = re.compile(r"^ProfilerStep\s*#\s*(\d{1,18}(?!\d))?")
 
 
 def without_number(name: str) -> str:
-    """Return the name of an event, all steps' as one."""
+    """Return the name of an event, with one name for all steps."""
     return ALL_STEPS if STEP_NAME.match(name) else name
 
 
 def build(host_calls: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a step, in `SCHEMA` columns, by time; a step of no duration is none.
+    """Return one row per step, in `SCHEMA` columns, by time; steps without a duration are skipped.
 
-    A step that begins while one of the same number runs is its copy, not another.
+    A step that begins while one of the same number runs is a copy of it, and skipped.
     """
     is_step = name_mask(host_calls["name"], STEP_NAME.match)
-    wanted = is_step & (host_calls["duration_ns"].to_numpy() > 0)
-    found = host_calls.loc[wanted, ["event", "name", "start_ns", "duration_ns", "end_ns", "thread"]]
-    matches = [STEP_NAME.match(str(name)) for name in found["name"]]
-    numbers = [int(m[1]) if m and m[1] else -1 - place for place, m in enumerate(matches)]
-    steps = found.assign(number=np.array(numbers, dtype=np.int64))
+    is_timed = is_step & (host_calls["duration_ns"].to_numpy() > 0)
+    candidates = host_calls.loc[
+        is_timed, ["event", "name", "start_ns", "duration_ns", "end_ns", "thread"]
+    ]
+    matches = [STEP_NAME.match(str(name)) for name in candidates["name"]]
+    numbers = [int(m[1]) if m and m[1] else -1 - index for index, m in enumerate(matches)]
+    steps = candidates.assign(number=np.array(numbers, dtype=np.int64))
     steps = steps.sort_values("start_ns", kind="stable")
     latest_end_ns = steps.groupby("number")["end_ns"].cummax()
     running_until = latest_end_ns.groupby(steps["number"]).shift()

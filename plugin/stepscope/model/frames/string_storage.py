@@ -1,4 +1,4 @@
-"""How pandas keeps texts while recordings are read."""
+"""Storage of texts by pandas while traces are read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,17 +11,17 @@ OPTION = "mode.string_storage"
 
 
 def use_object_strings() -> None:
-    """Have pandas keep texts as Python's, not as Arrow's, from here on in this process.
+    """Make pandas store texts as Python's, not as Arrow's, in this whole process.
 
-    Frames hold texts as categories and have names of columns: a few hundred, asked for one at a
-    time. Arrow's take a quarter more time for that on a recording of 2 MB. It is a setting of the
-    whole process, so only a program of ours may call this.
+    Frames hold texts as categories and names of columns: a few hundred, accessed one at a time, for
+    which Arrow takes a quarter more time on a trace of 2 MB. Only stepscope's own programs may call
+    this.
     """
     pd.set_option(OPTION, "python")
 
 
-class _Blocks:
-    """How many threads are in a block, and what was set before the first of them."""
+class _Users:
+    """Number of threads in `object_strings`, and the setting before the first of them."""
 
     lock = Lock()
     count = 0
@@ -30,19 +30,19 @@ class _Blocks:
 
 @contextmanager
 def object_strings() -> Iterator[None]:
-    """Have pandas do so within the block: in a process that others use, too.
+    """Make pandas store texts as Python's in this block, in a process that others use too.
 
-    Several threads may be in one: what was set is set again when the last has left it.
+    Several threads may be in the block: the last one to leave restores the setting.
     """
-    with _Blocks.lock:
-        if not _Blocks.count:
-            _Blocks.before = pd.get_option(OPTION)
+    with _Users.lock:
+        if not _Users.count:
+            _Users.before = pd.get_option(OPTION)
             use_object_strings()
-        _Blocks.count += 1
+        _Users.count += 1
     try:
         yield
     finally:
-        with _Blocks.lock:
-            _Blocks.count -= 1
-            if not _Blocks.count:
-                pd.set_option(OPTION, _Blocks.before)
+        with _Users.lock:
+            _Users.count -= 1
+            if not _Users.count:
+                pd.set_option(OPTION, _Users.before)

@@ -1,4 +1,4 @@
-"""What waited for what on the device, where the profiler was told to record it.
+"""Waits on the device, recorded with `enable_cuda_sync_events`.
 
 CUPTI's synchronization records, which kineto writes with
 `_ExperimentalConfig(enable_cuda_sync_events=True)`: a host thread that waits for a stream, a device
@@ -16,13 +16,13 @@ from stepscope.model.frames.source import Source
 from stepscope.model.table import Table
 
 MOST = 2**32 - 1
-"""What stands for "no stream" where it was written without a sign."""
+""""No stream", written without a sign."""
 SCHEMA: Schema = (
     *TIMING,
     Column("device", "int64", "id", "The device; -1: not recorded."),
-    Column("stream", "int64", "id", "The stream that waits, or is waited for; -1: all, or none."),
+    Column("stream", "int64", "id", "The waiting or awaited stream; -1: all, or none."),
     Column("correlation", "int64", "id", "Shared with the host's call; -1: none."),
-    Column("awaited_stream", "int64", "id", "Where the awaited event was recorded; -1: not known."),
+    Column("awaited_stream", "int64", "id", "Stream that recorded the awaited event; -1: unknown."),
     Column("record_correlation", "int64", "id", "Of the call that recorded that event; -1: none."),
 )
 STREAM_SYNC, CONTEXT_SYNC = "Stream Sync", "Context Sync"
@@ -31,7 +31,7 @@ EVENT_SYNC, STREAM_WAIT = "Event Sync", "Stream Wait Event"
 
 
 def build(source: Source) -> pd.DataFrame:
-    """Return one row a record, in `SCHEMA` columns, in the order they began."""
+    """Return one row per record, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.SYNCHRONIZATION)
     stream = source.whole("stream", rows)
     return pd.DataFrame(
