@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from generated import examples
 from loading import ROOT, trace_at
 from stepscope.comparison.samples import sample
 from stepscope.comparison.side import sampled, things, together
@@ -100,7 +101,7 @@ def test_fewer_than_three_steps_say_nothing() -> None:
     assert np.isnan(judged(np.ones((1, 1)), np.ones((1, 9)), 1.0).error).all()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.lists(st.integers(0, 1000), min_size=4, max_size=6),
     st.lists(st.integers(0, 1000), min_size=4, max_size=6),

@@ -8,11 +8,12 @@ from typing import Any
 import flask.testing
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rankbuild
 import tracebuild
+from generated import examples
 from loading import columns_of, trace_of
 from rankbuild import Group, Plan, Truth
 from stepscope.analyses.communication import rank_steps as rank_steps_module
@@ -259,7 +260,7 @@ def test_a_step_that_a_rank_lacks_is_not_recorded_rather_than_nothing(tmp_path: 
     slow=st.dictionaries(st.integers(0, 7), st.floats(0, 400), max_size=3),
     tensor=st.sampled_from([1, 2, 8]),
 )
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_waiting_is_what_it_was_and_parts_sum_to_the_step(
     seed: int, slow: dict[int, float], tensor: int
 ) -> None:
@@ -323,7 +324,7 @@ def test_a_step_is_computing_overlap_waiting_transfer_copies_and_the_rest() -> N
     edges=st.lists(st.integers(0, 400), min_size=2, max_size=40, unique=True),
     waits=st.lists(st.integers(0, 400), min_size=2, max_size=12, unique=True),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_exposed_within_is_what_is_counted_moment_by_moment(
     edges: list[int], waits: list[int]
 ) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import columns_of
 from stepscope import ingest
 from stepscope.base.errors import UnreadableError
@@ -644,7 +645,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.lists(EVENTS, min_size=1, max_size=5),
     METADATA,

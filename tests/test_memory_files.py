@@ -7,9 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from stepscope.analyses.memory.file_reports import report_of_snapshot, report_of_timeline
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest import memory_files
@@ -46,7 +47,7 @@ def _told(path: str) -> str:
     return rendered.text(report_of_snapshot(snapshot_of(document.content, path), most_rows=3))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(contents)
 def test_any_file_is_told_of_or_refused_with_a_reason(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder, suppress(UnreadableError):

@@ -11,9 +11,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from stepscope.ingest.plain_pickles import PickleLimits, PickleRefusedError, load
 
 scalars = (
@@ -184,7 +185,7 @@ def test_protocols_that_torch_does_not_write_are_refused() -> None:
 SEED = pickle.dumps({"segments": [{"a": [1, 2.5, None], "b": ("x", True)}], "traces": [[]] * 3})
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.data())
 def test_damaged_pickles_are_read_or_refused_and_nothing_else(data: st.DataObject) -> None:
     content = bytearray(SEED)
@@ -199,7 +200,7 @@ def test_damaged_pickles_are_read_or_refused_and_nothing_else(data: st.DataObjec
         return
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:

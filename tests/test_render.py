@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from reports import (
     CANNOT_TELL,
     CODE,
@@ -160,7 +161,7 @@ def test_a_trace_cannot_act_in_markdown(render: Callable[[Report], str]) -> None
 
 
 @given(HOSTILE_TEXTS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_text_of_a_trace_acts_in_any_form(found: str) -> None:
     report = with_texts(found)
     assert not re.search(CONTROL, text.render(report))

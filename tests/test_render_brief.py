@@ -2,9 +2,10 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from reports import CANNOT_TELL, FOUND, RANKS, REPORT, WORKER, on_rank, run_of, with_texts
 from stepscope.base.findings import Outcome
 from stepscope.base.report import Problem, Report, RunReport
@@ -49,7 +50,7 @@ def test_it_has_at_most_4000_characters_whatever_the_size_of_the_run(
 
 
 @given(st.text(max_size=2000))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_no_text_of_a_trace_makes_it_longer(found: str) -> None:
     assert len(brief.render(with_texts(found))) <= brief.LIMIT
 

@@ -4,9 +4,10 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from reports import COVERED, FAILED, FOUND, HOSTILE, REPORT, run_of, with_texts
 from stepscope.base.findings import Outcome, SourceLine
 from stepscope.base.report import Report
@@ -99,7 +100,7 @@ def test_a_trace_cannot_add_a_command() -> None:
 
 
 @given(st.text(st.one_of(st.sampled_from(":,%#[]\r\n\x1b\u2028\x85"), st.characters())))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_text_of_a_trace_breaks_out_of_a_command(found: str) -> None:
     rendered = github.render(with_texts(found))
     for line in rendered.removesuffix("\n").split("\n"):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from reports import CODE, FOUND, HOSTILE, RANKS, REPORT, WORKER, run_of, with_texts
 from stepscope.advice import advise
 from stepscope.base.report import OverallStatus, Report
@@ -156,7 +157,7 @@ def shape(report: Report) -> list[tuple[str, tuple[str, ...]]]:
 
 
 @given(st.text(st.one_of(st.sampled_from("<>&\"'`={}%/\x1b\u202e"), st.characters()), min_size=1))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_text_of_a_trace_adds_or_removes_anything_of_the_page(found: str) -> None:
     rendered = html.render(with_texts(found))
     rendered.encode()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-import hypothesis
 import hypothesis.strategies as st
 import msgspec
 import numpy as np
@@ -18,6 +17,7 @@ import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 
+from generated import examples
 from loading import SAMPLE_LOGS, SHARED_TRACES, shared_trace_names
 from stepscope.advice import AdviceSettings
 from stepscope.advice.settings import Changes, Suppression
@@ -170,7 +170,7 @@ EVERYTHING = st.builds(
 )
 
 
-@hypothesis.settings(max_examples=30)
+@examples(30)
 @given(st.lists(EVERYTHING, max_size=4), st.data())
 def test_a_column_gives_back_every_kind_of_value(values: list[Everything], data: Any) -> None:
     of = codec(Everything)

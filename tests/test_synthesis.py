@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import synthesis
+from generated import examples
 from synthesis import ScheduleError, synthesise, text, write
 from synthesis.build import (
     Action,
@@ -104,7 +105,7 @@ def by_lane(events: list[Event]) -> dict[tuple[Any, Any], list[Event]]:
     return lanes
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SCHEDULES)
 def test_a_stream_does_one_thing_at_a_time_in_the_order_of_the_launches(schedule: Event) -> None:
     document = synthesise(schedule)
@@ -114,7 +115,7 @@ def test_a_stream_does_one_thing_at_a_time_in_the_order_of_the_launches(schedule
         assert correlations == sorted(correlations)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SCHEDULES)
 def test_every_work_follows_its_launch(schedule: Event) -> None:
     document = synthesise(schedule)
@@ -124,7 +125,7 @@ def test_every_work_follows_its_launch(schedule: Event) -> None:
         assert work["ts"] > calls[work["args"]["correlation"]]["ts"]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SCHEDULES)
 def test_a_wait_ends_no_earlier_than_the_work_it_waits_for(schedule: Event) -> None:
     document = synthesise(schedule)
@@ -137,7 +138,7 @@ def test_a_wait_ends_no_earlier_than_the_work_it_waits_for(schedule: Event) -> N
             assert all(end(work) <= end(call) for work in before)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SCHEDULES)
 def test_host_events_nest_on_every_thread(schedule: Event) -> None:
     document = synthesise(schedule)
@@ -150,14 +151,14 @@ def test_host_events_nest_on_every_thread(schedule: Event) -> None:
             open_ends.append(end(event))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(SCHEDULES, st.sampled_from(["kineto", "compact"]))
 def test_the_text_is_json_and_says_the_same(schedule: Event, layout: str) -> None:
     document = synthesise(schedule)
     assert json.loads(text(document, layout=layout)) == document
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(SCHEDULES)
 def test_the_same_schedule_gives_the_same_text(schedule: Event) -> None:
     assert text(synthesise(schedule)) == text(synthesise(schedule))

@@ -6,7 +6,6 @@ and on documents that hypothesis makes up, whole and damaged.
 
 import gzip
 import json
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import ROOT, SHARED_TRACES, shared_trace_names
 from same_columns import differences
 from stepscope import ingest
@@ -274,7 +274,7 @@ SIZES = st.one_of(
     ),
 )
 SEARCH = settings(
-    max_examples=int(os.environ.get("STEPSCOPE_EXAMPLES", "150")),
+    max_examples=examples(150).max_examples,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
