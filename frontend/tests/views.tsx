@@ -1,11 +1,15 @@
 /** What the tests of views share: a stand-in for the API, and a view rendered for a run of the fixtures. */
+import { screen, within } from '@testing-library/react';
 import type { ComponentType } from 'react';
-import { afterEach, beforeEach, vi } from 'vitest';
-import type { Runs } from '../src/api/types.gen';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Runs, Table } from '../src/api/types.gen';
+import { quantity } from '../src/core/format';
 import { HOME } from '../src/state/location';
 import type { Patch } from '../src/state/navigation';
 import { type Selection, select } from '../src/state/selection';
 import type { PageProps } from '../src/views/view';
+import { DataTable } from '../src/widgets/table';
+import { wholeName } from '../src/widgets/table/rows';
 import fixture from './fixtures/runs.json';
 import { type Rendered, renderInPage } from './render';
 
@@ -62,3 +66,41 @@ export const renderView = (
   view: string,
   start: Patch = {},
 ): Rendered => renderInPage(<Page selection={selectionOf()} />, { view, ...start });
+
+/** The tests of a view that is one table. */
+export function describeTable(name: string, label: string, fixture: unknown): void {
+  const table = fixture as Table;
+  const show = (value: Table): void => {
+    renderInPage(
+      <DataTable table={value} name={name} label={label} recording={['run']} isStale={false} />,
+    );
+  };
+  describe(`the ${name} of a trace`, () => {
+    it('come largest first by the default order of the table', () => {
+      show(table);
+      const column = table.columns.find(({ key }) => key === table.sort);
+      const [top] = (table.values[table.sort] as (number | null)[])
+        .map((value, at) => ({ value, at }))
+        .sort((a, b) => (b.value ?? -1) - (a.value ?? -1));
+      const first = screen.getAllByRole('row')[1] as HTMLElement;
+      if (!top || !column) throw new Error('the fixture has rows and the column it is sorted by');
+      expect(within(first).getByTitle(wholeName(table, top.at))).toBeTruthy();
+      expect(first.textContent).toContain(quantity(top.value, column.unit));
+      const head = screen.getByRole('columnheader', { name: column.label });
+      expect(head.ariaSort ?? 'descending').toBe('descending');
+    });
+
+    it('show every column that is not hidden by default', () => {
+      show(table);
+      const heads = screen.getAllByRole('columnheader').map((head) => head.textContent);
+      const columns = table.columns.filter(({ hidden }) => !hidden);
+      expect(heads).toEqual(columns.map((column) => column.label));
+    });
+
+    it('give the reason if there are none', () => {
+      show({ ...table, row_count: 0, values: {}, empty: 'Nothing ran on a device.' });
+      expect(screen.getByText('Nothing ran on a device.')).toBeTruthy();
+      expect(screen.queryByRole('table')).toBeNull();
+    });
+  });
+}

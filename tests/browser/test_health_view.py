@@ -59,7 +59,7 @@ def test_damage_is_told_with_its_places_and_what_was_done(seen: Visit) -> None:
         expect(row).to_contain_text(item.action)
         for example in item.examples:
             expect(row).to_contain_text(f"{example.offset_bytes:,}")
-        row.get_by_role("button", name="Copy places").click()
+        row.get_by_role("button", name="Copy positions").click()
         expect(row.get_by_role("button", name="Copied")).to_be_visible()
         lines = copied(seen).splitlines()
         assert lines[0].startswith(f"{item.kind} at byte {item.examples[0].offset_bytes}")
@@ -95,7 +95,7 @@ def test_the_rail_marks_a_damaged_file_and_no_other(seen: Visit) -> None:
 
 def test_the_call_that_is_copied_is_python_with_every_flag(seen: Visit) -> None:
     seen.go("health", run="damaged", worker="rank1")
-    section = seen.main.get_by_role("region", name="Record this next time")
+    section = seen.main.get_by_role("region", name="Record next time")
     section.get_by_role("button", name="Copy").click(timeout=PATIENCE_MS)
     expect(section.get_by_role("button", name="Copied")).to_be_visible()
     text = copied(seen)
@@ -130,7 +130,7 @@ def test_all_of_it_can_be_reached_by_keyboard(seen: Visit) -> None:
     for _ in range(40):
         seen.page.keyboard.press("Tab")
         reached.add(seen.frame.evaluate("() => document.activeElement.textContent.trim()"))
-    assert {"Copy name", "Export", "operators", "Copy places", "Copy"} <= reached
+    assert {"Copy name", "Export", "operators", "Copy positions", "Copy"} <= reached
     assert any(re.fullmatch(r"and \d+ checks", text) for text in reached)
 
 

@@ -4,34 +4,34 @@ import { plural } from '../../core/format';
 import { affectedBy } from '../../core/health';
 import { Goto } from '../../widgets/goto';
 
-const STATUS_WORDS: Readonly<Record<Outcome['status'], string>> = {
-  found: 'found something',
-  rejected: 'acquitted it',
-  passed: 'found nothing',
-  'cannot-tell': 'cannot tell',
+const STATUS_LABELS: Readonly<Record<Outcome['status'], string>> = {
+  found: 'has a finding',
+  rejected: 'ruled out',
+  passed: 'passed',
+  'cannot-tell': 'inconclusive',
   'not-applicable': 'does not apply',
   failed: 'failed',
-  suppressed: 'put aside',
+  suppressed: 'suppressed',
 };
 
-const EFFECT_WORDS = { low: 'Made doubtful', withheld: 'Not to be used' } as const;
+const EFFECT_LABELS = { low: 'Doubtful', withheld: 'Unusable' } as const;
 
 interface Props {
   readonly item: HealthItem;
   readonly outcomes: readonly Outcome[];
 }
 
-/** What a piece of damage makes unreliable, each a link to where it is shown. */
+/** The figures and checks that damage makes unreliable, with links. */
 export function Affects({ item, outcomes }: Props): ReactNode {
   if (item.effect === 'none') {
     if (item.nature !== 'damage') return null;
-    return <p className="muted">No figure is made doubtful by it.</p>;
+    return <p className="muted">No figure is affected.</p>;
   }
   const { checks, figures } = affectedBy(item, outcomes);
   return (
     <div className="affects">
       <p>
-        <strong>{EFFECT_WORDS[item.effect]}:</strong>{' '}
+        <strong>{EFFECT_LABELS[item.effect]}:</strong>{' '}
         {figures.map(({ name, view }, at) => (
           <span key={name}>
             {at > 0 && ', '}
@@ -49,7 +49,7 @@ export function Affects({ item, outcomes }: Props): ReactNode {
             {checks.map(({ rule, title, status }) => (
               <li key={rule}>
                 <Goto to={{ view: 'advice', open: rule }}>{title}</Goto>{' '}
-                <span className="muted">{STATUS_WORDS[status]}</span>
+                <span className="muted">{STATUS_LABELS[status]}</span>
               </li>
             ))}
           </ul>

@@ -5,57 +5,58 @@ import { count, instant, quantityExact } from '../../core/format';
 import { timelinePlace } from '../../state/timeline_place';
 import { Copy } from '../../widgets/copy';
 import { Goto } from '../../widgets/goto';
+import { type PlainColumn, PlainTable } from '../../widgets/plain_table';
+
+const TIME: PlainColumn<HealthExample> = {
+  label: 'Time',
+  isNumber: true,
+  title: ({ start_ns }) => quantityExact(start_ns, 'ns'),
+  cell: ({ start_ns }) =>
+    start_ns === null ? (
+      '–'
+    ) : (
+      <Goto to={timelinePlace(start_ns, start_ns + 1)}>{instant(start_ns)}</Goto>
+    ),
+};
 
 interface Props {
   readonly examples: readonly HealthExample[];
-  /** The kind of what was found there. */
+  /** The kind of the item. */
   readonly of: string;
 }
 
 const asText = (examples: readonly HealthExample[], kind: string): string =>
-  examples.map((each) => `${kind} at byte ${each.offset_bytes}: ${each.text}`.trimEnd()).join('\n');
+  examples
+    .map((example) => `${kind} at byte ${example.offset_bytes}: ${example.text}`.trimEnd())
+    .join('\n');
 
-/** Where in the file it stands, and what stands there. */
+/** Positions in the file with their contents. */
 export function Examples({ examples, of }: Props): ReactNode {
   if (examples.length === 0) return null;
   const isTimed = examples.some((example) => example.start_ns !== null);
   return (
     <div className="examples">
       <div className="scroll-x">
-        <table className="plain">
-          <thead>
-            <tr>
-              <th scope="col" className="number" title="Of the JSON, inflated if it is compressed">
-                At byte
-              </th>
-              {isTimed && (
-                <th scope="col" className="number">
-                  At time
-                </th>
-              )}
-              <th scope="col">What stands there</th>
-            </tr>
-          </thead>
-          <tbody>
-            {examples.map(({ offset_bytes, start_ns, text }) => (
-              <tr key={`${offset_bytes} ${text}`}>
-                <td className="number mono">{count(offset_bytes)}</td>
-                {isTimed && (
-                  <td className="number" title={quantityExact(start_ns, 'ns')}>
-                    {start_ns === null ? (
-                      '–'
-                    ) : (
-                      <Goto to={timelinePlace(start_ns, start_ns + 1)}>{instant(start_ns)}</Goto>
-                    )}
-                  </td>
-                )}
-                <td className="mono excerpt">{visible(text) || 'the end of the file'}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          rows={examples}
+          keyOf={({ offset_bytes, text }) => `${offset_bytes} ${text}`}
+          columns={[
+            {
+              label: <span title="Of the JSON, after decompression">Byte</span>,
+              isNumber: true,
+              className: 'mono',
+              cell: ({ offset_bytes }) => count(offset_bytes),
+            },
+            ...(isTimed ? [TIME] : []),
+            {
+              label: 'Content',
+              className: 'mono excerpt',
+              cell: ({ text }) => visible(text) || 'the end of the file',
+            },
+          ]}
+        />
       </div>
-      <Copy text={() => asText(examples, of)} label="Copy places" quiet />
+      <Copy text={() => asText(examples, of)} label="Copy positions" quiet />
     </div>
   );
 }

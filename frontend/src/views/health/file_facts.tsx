@@ -4,6 +4,7 @@ import { bytes, count, plural, quantityExact, share } from '../../core/format';
 import { cutOffAt, lostBytes, ofNature, worthOf } from '../../core/health';
 import type { Selection } from '../../state/selection';
 import { Copy } from '../../widgets/copy';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Icon } from '../../widgets/icon';
 
 interface Props {
@@ -13,76 +14,55 @@ interface Props {
 
 const ICONS = { good: 'passed', info: 'info', warning: 'warning', critical: 'critical' } as const;
 
-/** The headline's reason, in numbers. */
+/** The numbers behind the headline. */
 function summary({ health, events, inflated_bytes }: WorkerReport): string {
   const damage = ofNature(health, 'damage');
   const gaps = ofNature(health, 'gap').length;
   const lost = lostBytes(health);
   const read = `${plural(events, 'event')} were read${inflated_bytes > 0 ? ` from ${bytes(inflated_bytes)} of JSON` : ''}`;
-  const found = [
+  const parts = [
     damage.length === 0
-      ? 'nothing was found damaged, lost or repaired'
+      ? 'no damage, loss or repair'
       : `${plural(damage.length, 'kind')} of damage`,
-    lost > 0 ? `${plural(lost, 'byte')} gave nothing` : '',
-    gaps > 0 ? `${plural(gaps, 'thing')} not recorded` : '',
+    lost > 0 ? `${plural(lost, 'byte')} lost` : '',
+    gaps > 0 ? `${plural(gaps, 'item')} not recorded` : '',
   ];
-  return `${read}: ${found.filter((part) => part !== '').join(', ')}.`;
+  return `${read}: ${parts.filter((part) => part !== '').join(', ')}.`;
 }
 
-function Fact(props: {
-  readonly label: string;
-  readonly title?: string;
-  readonly children: ReactNode;
-}): ReactNode {
-  return (
-    <div title={props.title}>
-      <dt>{props.label}</dt>
-      <dd>{props.children}</dd>
-    </div>
-  );
-}
+const unknown = <span className="muted">unknown</span>;
 
-const unknown = <span className="muted">not known</span>;
-
-/** A size that is 0 is one that nobody knows. */
+/** A size of 0 is unknown. */
 const size = (value: number): ReactNode => (value > 0 ? bytes(value) : unknown);
 
-function Lost({ worker }: Pick<Props, 'worker'>): ReactNode {
-  const lost = lostBytes(worker.health);
-  if (lost === 0) return 'nothing';
-  const whole = worker.inflated_bytes;
-  return (
-    <>
-      {bytes(lost)} {whole > 0 && <small>{share(lost / whole)}</small>}
-    </>
-  );
+function factsOf({ worker, selection }: Props): Fact[] {
+  const { file_bytes } = selection.span;
+  const { inflated_bytes: whole, health, rank } = worker;
+  const cut = cutOffAt(health);
+  const lost = lostBytes(health);
+  return [
+    ['On disk', size(file_bytes), quantityExact(file_bytes, 'bytes')],
+    ['JSON', size(whole), quantityExact(whole, 'bytes')],
+    ['Events', count(worker.events)],
+    ['Read', cut === null ? 'completely' : `up to byte ${count(cut)}`],
+    [
+      'Lost',
+      lost === 0 ? (
+        'nothing'
+      ) : (
+        <span key="lost">
+          {bytes(lost)} {whole > 0 && <small>{share(lost / whole)}</small>}
+        </span>
+      ),
+    ],
+    ['Written by', worker.producer || unknown],
+    ['Dialect', worker.dialect],
+    ['Read by', worker.reader || unknown],
+    rank !== null && ['Rank', rank],
+  ];
 }
 
-function Facts({ worker, selection }: Props): ReactNode {
-  const { span } = selection;
-  const cut = cutOffAt(worker.health);
-  return (
-    <dl className="file-facts">
-      <Fact label="On disk" title={quantityExact(span.file_bytes, 'bytes')}>
-        {size(span.file_bytes)}
-      </Fact>
-      <Fact label="JSON" title={quantityExact(worker.inflated_bytes, 'bytes')}>
-        {size(worker.inflated_bytes)}
-      </Fact>
-      <Fact label="Events">{count(worker.events)}</Fact>
-      <Fact label="Read">{cut === null ? 'to its end' : `as far as byte ${count(cut)}`}</Fact>
-      <Fact label="Lost">
-        <Lost worker={worker} />
-      </Fact>
-      <Fact label="Written by">{worker.producer || unknown}</Fact>
-      <Fact label="Dialect">{worker.dialect}</Fact>
-      <Fact label="Read by">{worker.reader || unknown}</Fact>
-      {worker.rank !== null && <Fact label="Rank">{worker.rank}</Fact>}
-    </dl>
-  );
-}
-
-/** Which file this is, and what it is worth. */
+/** The file, and how far it can be trusted. */
 export function FileFacts({ worker, selection }: Props): ReactNode {
   const { tone, title } = worthOf(worker.health);
   return (
@@ -96,14 +76,14 @@ export function FileFacts({ worker, selection }: Props): ReactNode {
         <p className="worth-file">
           <code>{selection.span.file}</code>
           {worker.fingerprint !== '' && (
-            <span title="The same for two recordings with the same events only.">
+            <span title="Identical only for traces with the same events">
               fingerprint <code>{worker.fingerprint}</code>
             </span>
           )}
           <Copy text={selection.span.file} label="Copy name" quiet />
         </p>
       </div>
-      <Facts worker={worker} selection={selection} />
+      <Facts className="file-facts" facts={factsOf({ worker, selection })} />
     </section>
   );
 }

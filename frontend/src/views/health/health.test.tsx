@@ -45,11 +45,11 @@ describe('a damaged file', () => {
   it('says what was found, where, and what was done, damage before all else', () => {
     shown();
     expect(screen.getByRole('heading', { level: 2, name: /cut off/ })).toBeTruthy();
-    expect(fact('Read')).toMatch(/^as far as byte [\d,]+$/);
+    expect(fact('Read')).toMatch(/^up to byte [\d,]+$/);
     const regions = screen.getAllByRole('region').map((region) => region.ariaLabel ?? region.id);
     expect(regions).toHaveLength(4);
     const damage = screen.getByRole('region', { name: 'Damage' });
-    for (const item of damaged.health.filter((each) => each.nature === 'damage')) {
+    for (const item of damaged.health.filter((example) => example.nature === 'damage')) {
       expect(within(damage).getByText(new RegExp(item.action.slice(0, 30)))).toBeTruthy();
       for (const example of item.examples) {
         expect(within(damage).getAllByText(count(example.offset_bytes)).length).toBeGreaterThan(0);
@@ -72,7 +72,7 @@ describe('a damaged file', () => {
 
   it('says what to record next time, each line of code once', () => {
     shown();
-    const section = screen.getByRole('region', { name: 'Record this next time' });
+    const section = screen.getByRole('region', { name: 'Record next time' });
     expect(section.querySelector('pre')?.textContent).toBe(damaged.profile_call);
     expect(within(section).getByRole('button', { name: 'Copy' })).toBeTruthy();
     const codes = within(section)
@@ -90,14 +90,12 @@ describe('a healthy file', () => {
     show({ inflated_bytes: 4_453_943, events: 11_510 });
     expect(screen.getByRole('heading', { name: 'This file is healthy' })).toBeTruthy();
     expect(
-      screen.getByText(
-        '11,510 events were read from 4.45 MB of JSON: nothing was found damaged, lost or repaired.',
-      ),
+      screen.getByText('11,510 events were read from 4.45 MB of JSON: no damage, loss or repair.'),
     ).toBeTruthy();
     expect([fact('On disk'), fact('JSON'), fact('Read'), fact('Lost')]).toEqual([
       '231 kB',
       '4.45 MB',
-      'to its end',
+      'completely',
       'nothing',
     ]);
     expect(screen.getAllByRole('region')).toHaveLength(1);
@@ -105,7 +103,7 @@ describe('a healthy file', () => {
 
   it('does not invent what is not known', () => {
     show({ inflated_bytes: 0, producer: '' });
-    expect([fact('JSON'), fact('Written by')]).toEqual(['not known', 'not known']);
+    expect([fact('JSON'), fact('Written by')]).toEqual(['unknown', 'unknown']);
   });
 });
 
@@ -134,8 +132,8 @@ describe('an item', () => {
   it('that withholds something says so', () => {
     const item = health({ effect: 'withheld', affects: ['item-sync', 'memory'] });
     show({ health: [item] }, { rule: 'item-sync', title: 'Reading values', status: 'passed' });
-    const words = screen.getByText(/Not to be used/).parentElement as HTMLElement;
-    expect(words.textContent).toBe('Not to be used: memory');
+    const words = screen.getByText(/Unusable/).parentElement as HTMLElement;
+    expect(words.textContent).toBe('Unusable: memory');
     expect(screen.getByText('and 1 check')).toBeTruthy();
   });
 });
@@ -163,7 +161,7 @@ it('says so where nothing is known of the recording yet', () => {
   renderInPage(
     <Health report={runReport([])} selection={selectionOf(spanOf({ trace: 'gone' }))} />,
   );
-  expect(screen.getByRole('heading', { name: /Nothing is known of rank0/ })).toBeTruthy();
+  expect(screen.getByRole('heading', { name: /No health data on rank0/ })).toBeTruthy();
 });
 
 it('is taken along as CSV, and whole as JSON', async () => {
@@ -174,7 +172,7 @@ it('is taken along as CSV, and whole as JSON', async () => {
   expect(saved).toHaveBeenCalledWith(
     'run_rank0_1_health.csv',
     'text/csv',
-    'kind,nature,severity,count,of,lost (bytes),message,what was done,remedy,effect,affects,first at (bytes)\r\n' +
+    'kind,nature,severity,count,of,lost (bytes),message,action,remedy,effect,affects,first at (bytes)\r\n' +
       "invalid-escape,damage,info,1,9,0,'=cmd(),,,none,a; b,\r\n",
   );
   await userEvent.click(screen.getByRole('button', { name: 'JSON' }));

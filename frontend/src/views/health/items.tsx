@@ -3,6 +3,7 @@ import type { HealthItem, Outcome } from '../../api/types.gen';
 import { bytes, count, share } from '../../core/format';
 import { isCode, sentence } from '../../core/sentence';
 import { SeverityBadge } from '../../widgets/badge';
+import { Card } from '../../widgets/card';
 import { Prose } from '../../widgets/prose';
 import { Affects } from './affects';
 import { Examples } from './examples';
@@ -12,15 +13,15 @@ interface ItemProps {
   readonly outcomes: readonly Outcome[];
 }
 
-/** How many of how many. */
+/** The number of affected items. */
 function Amount({ item }: Pick<ItemProps, 'item'>): ReactNode {
-  const { count: found, of_count: all, lost_bytes, message } = item;
-  const isSaid = found === 1 || message.includes(count(found));
+  const { count: parts, of_count: all, lost_bytes, message } = item;
+  const isInMessage = parts === 1 || message.includes(count(parts));
   return (
     <span className="item-amount">
-      {all !== null && all > 0 && <strong>{share(found / all)}</strong>}
-      {all !== null && `${count(found)} of ${count(all)}`}
-      {all === null && !isSaid && `${count(found)} times`}
+      {all !== null && all > 0 && <strong>{share(parts / all)}</strong>}
+      {all !== null && `${count(parts)} of ${count(all)}`}
+      {all === null && !isInMessage && `${count(parts)} times`}
       {lost_bytes > 0 && <span>{bytes(lost_bytes)} lost</span>}
     </span>
   );
@@ -37,12 +38,12 @@ function Item({ item, outcomes }: ItemProps): ReactNode {
         </h3>
         {action !== '' && (
           <p>
-            <span className="muted">What was done:</span> <Prose text={action} />.
+            <span className="muted">Handling:</span> <Prose text={action} />.
           </p>
         )}
         {remedy !== '' && (
           <p>
-            <span className="muted">What to do:</span> <Prose text={asProse(remedy)} />
+            <span className="muted">Remedy:</span> <Prose text={asProse(remedy)} />
           </p>
         )}
         <Affects item={item} outcomes={outcomes} />
@@ -62,21 +63,16 @@ interface Props {
   readonly outcomes: readonly Outcome[];
 }
 
-/** What was found of one nature; nothing where nothing was. */
+/** The items of one nature. */
 export function Items({ title, note, items, outcomes }: Props): ReactNode {
   if (items.length === 0) return null;
-  const id = `health-${title.toLowerCase().replaceAll(' ', '-')}`;
   return (
-    <section className="card items" aria-labelledby={id}>
-      <div className="card-head">
-        <h2 id={id}>{title}</h2>
-        {note !== '' && <p>{note}</p>}
-      </div>
+    <Card className="items" label={title} title={title} note={note === '' ? undefined : note}>
       <ul>
         {items.map((item) => (
           <Item key={item.kind + item.message} item={item} outcomes={outcomes} />
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }

@@ -5,7 +5,6 @@ import { Loaded, Skeleton } from '../../widgets/loaded';
 import type { PageProps } from '../view';
 import { Health } from './health';
 
-/** What the recording is worth as a file, and what to record next time. */
 export default function Page({ selection }: PageProps): ReactNode {
   const query = useAdvice(selection.run, selection.span.trace);
   return (

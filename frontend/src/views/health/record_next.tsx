@@ -1,24 +1,26 @@
 import type { ReactNode } from 'react';
 import type { WorkerReport } from '../../api/types.gen';
+import { Card } from '../../widgets/card';
 import { Code } from '../../widgets/code';
 import { Prose } from '../../widgets/prose';
 
-/** Each line of code once, with all that it is good for. */
+/** Each line of code once, with its reasons. */
 function byCode(wishes: WorkerReport['record_next']): [string, string[]][] {
-  const found = new Map<string, string[]>();
-  for (const { code, why } of wishes) found.set(code, [...(found.get(code) ?? []), why]);
-  return [...found];
+  const parts = new Map<string, string[]>();
+  for (const { code, why } of wishes) parts.set(code, [...(parts.get(code) ?? []), why]);
+  return [...parts];
 }
 
-/** The one call that records what is missing, and why each of its lines is there. */
+/** The profiler call that records what is missing, with reasons. */
 export function RecordNext({ worker }: { readonly worker: WorkerReport }): ReactNode {
   if (worker.profile_call === '') return null;
   return (
-    <section className="card record-next" aria-labelledby="record-next">
-      <div className="card-head">
-        <h2 id="record-next">Record this next time</h2>
-        <p>all that this recording has, and what it lacks</p>
-      </div>
+    <Card
+      className="record-next"
+      label="Record next time"
+      title="Record next time"
+      note="everything that this trace has, and what it lacks"
+    >
       <Code code={worker.profile_call} />
       <dl>
         {byCode(worker.record_next).map(([code, reasons]) => (
@@ -34,6 +36,6 @@ export function RecordNext({ worker }: { readonly worker: WorkerReport }): React
           </div>
         ))}
       </dl>
-    </section>
+    </Card>
   );
 }

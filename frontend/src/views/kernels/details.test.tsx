@@ -16,9 +16,9 @@ const sectionOf = (title: string): HTMLElement =>
 describe('a kernel in detail', () => {
   it('says how long it runs, how late it begins, and how it is launched', () => {
     renderInPage(<KernelReport details={details} device="GPU" />);
-    expect(sectionOf('How long it runs').textContent).toContain(duration(details.durations.p95_ns));
+    expect(sectionOf('Duration').textContent).toContain(duration(details.durations.p95_ns));
     expect(sectionOf('Launch delay').textContent).toContain(duration(details.delays?.p50_ns ?? -1));
-    const rows = within(sectionOf('How it is launched')).getAllByRole('row').slice(1);
+    const rows = within(sectionOf('Launch configurations')).getAllByRole('row').slice(1);
     expect(rows).toHaveLength(details.launches.length);
     const [launch] = details.launches;
     expect(rows[0]?.textContent).toContain(count(launch?.call_count ?? -1));
@@ -32,7 +32,7 @@ describe('a kernel in detail', () => {
     if (!operator || !longest) throw new Error('the fixture has an operator and runs');
     await userEvent.click(within(sectionOf('Launched by')).getByText(operator.name));
     expect(store.current()).toMatchObject(placeOfOperator(operator.name, operator.kind));
-    const runs = sectionOf('The longest runs');
+    const runs = sectionOf('Longest runs');
     await userEvent.click(within(runs).getAllByText(instant(longest.start_ns))[0] as HTMLElement);
     expect(store.current()).toMatchObject({ view: 'timeline', event: longest.event });
   });
@@ -54,7 +54,7 @@ describe('a kernel in detail', () => {
     renderInPage(
       <KernelReport details={{ ...details, launches: bare, delays: null }} device="GPU" />,
     );
-    expect(screen.queryByRole('heading', { name: /launched$/ })).toBeNull();
+    expect(screen.queryByRole('heading', { name: /Launch configurations/ })).toBeNull();
     expect(screen.queryByRole('heading', { name: /Launch delay/ })).toBeNull();
   });
 });

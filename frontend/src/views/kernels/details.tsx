@@ -6,6 +6,7 @@ import { bytes, count, duration, quantityExact } from '../../core/format';
 import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
 import { callersInFlame } from '../../widgets/details/places';
 import { Loaded } from '../../widgets/loaded';
+import { PlainTable } from '../../widgets/plain_table';
 import { cellOf } from '../../widgets/table/rows';
 
 const dimensions = (json: string): string => json.replaceAll(/[[\]\s]/g, '').replaceAll(',', ' × ');
@@ -15,62 +16,53 @@ interface LaunchesProps {
   readonly all: number;
 }
 
-/** By grid, block, registers and shared memory: whether shapes differ, and what each costs. */
+/** Launch configurations: grid, block, registers and shared memory, with their times. */
 function Launches({ launches, all }: LaunchesProps): ReactNode {
   if (launches.length === 0 || launches.every((launch) => launch.grid === '')) return null;
-  const note = all > launches.length ? `the costliest ${launches.length} of ${count(all)}` : '';
+  const note =
+    all > launches.length ? `the ${launches.length} most expensive of ${count(all)}` : '';
   return (
-    <Section title="How it is launched" note={note}>
+    <Section title="Launch configurations" note={note}>
       <div className="scroll-x">
-        <table className="plain instances">
-          <thead>
-            <tr>
-              <th scope="col">Grid</th>
-              <th scope="col">Block</th>
-              <th scope="col" className="number" title="Registers a thread">
-                Regs
-              </th>
-              <th scope="col" className="number" title="Shared memory a block">
-                Shared
-              </th>
-              <th scope="col" className="number">
-                Runs
-              </th>
-              <th scope="col" className="number">
-                Mean
-              </th>
-              <th scope="col" className="number">
-                Total
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {launches.map((launch) => (
-              <tr
-                key={[
-                  launch.grid,
-                  launch.block,
-                  launch.registers_per_thread,
-                  launch.shared_memory_bytes,
-                ].join()}
-              >
-                <td>{dimensions(launch.grid)}</td>
-                <td>{dimensions(launch.block)}</td>
-                <td className="number">{launch.registers_per_thread ?? '–'}</td>
-                <td className="number">
-                  {launch.shared_memory_bytes === null ? '–' : bytes(launch.shared_memory_bytes)}
-                </td>
-                <td className="number">{count(launch.call_count)}</td>
-                <td className="number" title={quantityExact(launch.mean_ns, 'ns')}>
-                  {duration(launch.mean_ns)}
-                </td>
-                <td className="number" title={quantityExact(launch.total_ns, 'ns')}>
-                  {duration(launch.total_ns)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          className="plain instances"
+          rows={launches}
+          keyOf={(launch) =>
+            [
+              launch.grid,
+              launch.block,
+              launch.registers_per_thread,
+              launch.shared_memory_bytes,
+            ].join()
+          }
+          columns={[
+            { label: 'Grid', cell: ({ grid }) => dimensions(grid) },
+            { label: 'Block', cell: ({ block }) => dimensions(block) },
+            {
+              label: <span title="Registers per thread">Regs</span>,
+              isNumber: true,
+              cell: ({ registers_per_thread }) => registers_per_thread ?? '–',
+            },
+            {
+              label: <span title="Shared memory per block">Shared</span>,
+              isNumber: true,
+              cell: ({ shared_memory_bytes: shared }) => (shared === null ? '–' : bytes(shared)),
+            },
+            { label: 'Runs', isNumber: true, cell: ({ call_count }) => count(call_count) },
+            {
+              label: 'Mean',
+              isNumber: true,
+              title: ({ mean_ns }) => quantityExact(mean_ns, 'ns'),
+              cell: ({ mean_ns }) => duration(mean_ns),
+            },
+            {
+              label: 'Total',
+              isNumber: true,
+              title: ({ total_ns }) => quantityExact(total_ns, 'ns'),
+              cell: ({ total_ns }) => duration(total_ns),
+            },
+          ]}
+        />
       </div>
     </Section>
   );
@@ -87,17 +79,17 @@ function Streams({ streams, totalNs, device }: StreamsProps): ReactNode {
   return (
     <Section title="Streams">
       <ul className="share-rows">
-        {streams.map((each) => {
-          const stream = each.stream < 0 ? 'stream not recorded' : `stream ${each.stream}`;
-          const name = `${device} ${each.device}, ${stream}`;
+        {streams.map((use) => {
+          const stream = use.stream < 0 ? 'stream not recorded' : `stream ${use.stream}`;
+          const name = `${device} ${use.device}, ${stream}`;
           return (
             <ShareRow
               key={name}
               name={name}
-              title={`${name}\n${quantityExact(each.total_ns, 'ns')}`}
-              share={totalNs > 0 ? each.total_ns / totalNs : 0}
-              ns={each.total_ns}
-              calls={each.call_count}
+              title={`${name}\n${quantityExact(use.total_ns, 'ns')}`}
+              share={totalNs > 0 ? use.total_ns / totalNs : 0}
+              ns={use.total_ns}
+              calls={use.call_count}
             />
           );
         })}
@@ -115,15 +107,15 @@ export function KernelReport({ details, device }: ReportProps): ReactNode {
   const totalNs = details.durations.total_ns;
   return (
     <>
-      <Section title="How long it runs">
+      <Section title="Duration">
         <Histogram of={details.durations} what="run" label="duration" />
       </Section>
       <Steps steps={details.steps} what="run" />
-      <Related title="Launched by" rows={details.operators} none="no operator is known" />
+      <Related title="Launched by" rows={details.operators} none="no operator recorded" />
       <Launches launches={details.launches} all={details.launch_count} />
       <Streams streams={details.streams} totalNs={totalNs} device={device} />
       {details.delays && (
-        <Section title="Launch delay" note="from the launching call’s end to its begin">
+        <Section title="Launch delay" note="from the end of the launching call to the start">
           <Histogram of={details.delays} what="run" label="delay" />
         </Section>
       )}
@@ -134,18 +126,13 @@ export function KernelReport({ details, device }: ReportProps): ReactNode {
         totalNs={totalNs}
         inFlame={callersInFlame(details.full_name, 'device')}
       />
-      <Instances
-        title="The longest runs"
-        rows={details.instances}
-        hasDevice={false}
-        device={device}
-      />
+      <Instances title="Longest runs" rows={details.instances} hasDevice={false} device={device} />
     </>
   );
 }
 
-/** What of a row tells it from others of its name, by the table's grouping. */
-function chosenBy(table: Table, at: number): Readonly<Record<string, string | number>> {
+/** The parameters that identify a row, by the grouping of the table. */
+function rowParameters(table: Table, at: number): Readonly<Record<string, string | number>> {
   const text = (key: string): string => String(cellOf(table, key, at) ?? '');
   if (table.group === 'launch') {
     return { operator: text('operator'), grid: text('grid'), block: text('block') };
@@ -163,7 +150,7 @@ interface Props {
   readonly device: string;
 }
 
-/** Everything about the kernel of a row. */
+/** The details of the kernel of a row. */
 export function KernelRow({ trace, table, at, device }: Props): ReactNode {
   const narrowing = useNarrowing(trace);
   const query = useTraceAnswer<KernelDetails>(
@@ -171,7 +158,7 @@ export function KernelRow({ trace, table, at, device }: Props): ReactNode {
     'kernels/details',
     {
       full_name: String(cellOf(table, 'full_name', at) ?? ''),
-      ...chosenBy(table, at),
+      ...rowParameters(table, at),
       start_ns: narrowing?.start_ns,
       end_ns: narrowing?.end_ns,
     },

@@ -12,10 +12,10 @@ export const view: View = {
   narrows: true,
   missing: (_, report) => withoutDevice(report),
   keys: [
-    ['↑ ↓ ← →', 'From row to row, from cell to cell'],
-    ['Enter', 'Everything about the row'],
+    ['↑ ↓ ← →', 'Move between rows and cells'],
+    ['Enter', 'Show the details of the row'],
     ['Ctrl C', 'Copy the row or cell'],
-    ['Alt ← →', 'Width of the column whose head has the focus'],
+    ['Alt ← →', 'Resize the column with the focused header'],
   ],
   Page: lazy(() => import('./page')),
 };

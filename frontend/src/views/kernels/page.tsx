@@ -1,29 +1,26 @@
 import type { ReactNode } from 'react';
-import { useTableData } from '../../api/queries';
 import type { Table } from '../../api/types.gen';
-import { useNavigation } from '../../state/navigation';
 import { KERNEL_IDENTITY, STREAM_IDENTITY } from '../../widgets/details/places';
-import { Loaded } from '../../widgets/loaded';
-import { DataTable, type ShownTable } from '../../widgets/table';
-import { Refused } from '../../widgets/table/refused';
+import type { ShownTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
-import { Shares, UseBar } from '../../widgets/table/shares';
+import { UseBar } from '../../widgets/table/shares';
+import { TablePage } from '../table_page';
 import type { PageProps } from '../view';
 import { KernelRow } from './details';
 
-/** What the recording calls its devices: the column of their numbers is named so. */
+/** The name of devices in the trace, from the label of their column. */
 export const deviceOf = (table: Table): string =>
   table.columns.find((column) => column.key === 'devices')?.label ?? 'device';
 
-/** Time of the kernels that use matrix units, over the rows shown. */
+/** Time of the kernels that use matrix units, over the shown rows. */
 function MatrixUnits({ shown }: { readonly shown: ShownTable }): ReactNode {
   const { table, rows } = shown;
   const label = table.columns.find((column) => column.key === 'uses_matrix_unit')?.label;
   if (label === undefined) return null;
-  const sums = { yes: 0, no: 0, untold: 0 };
+  const sums = { yes: 0, no: 0, unknown: 0 };
   for (const at of rows) {
     const uses = cellOf(table, 'uses_matrix_unit', at);
-    const kind = uses === 'yes' || uses === 'no' ? uses : 'untold';
+    const kind = uses === 'yes' || uses === 'no' ? uses : 'unknown';
     sums[kind] += Number(cellOf(table, 'total_ns', at) ?? 0);
   }
   return (
@@ -31,40 +28,24 @@ function MatrixUnits({ shown }: { readonly shown: ShownTable }): ReactNode {
       label={label}
       of="of kernel time"
       usedNs={sums.yes}
-      untoldNs={sums.untold}
-      wholeNs={sums.yes + sums.no + sums.untold}
+      untoldNs={sums.unknown}
+      wholeNs={sums.yes + sums.no + sums.unknown}
     />
   );
 }
 
-/** Every kernel of the recording, in a table. */
 export default function Page({ selection }: PageProps): ReactNode {
-  const { run, worker, span } = selection;
-  const { location } = useNavigation();
-  const query = useTableData(span.trace, 'kernels', location.group);
-  if (query.error) {
-    return <Refused title="Kernels" error={query.error} retry={() => void query.refetch()} />;
-  }
+  const { trace } = selection.span;
   return (
-    <Loaded query={query} what="Kernels">
-      {(table) => (
-        <DataTable
-          table={table}
-          name="kernels"
-          label="Kernels"
-          recording={[run.name, worker.name, span.label]}
-          isStale={query.isPlaceholderData}
-          identity={table.group === 'stream' ? STREAM_IDENTITY : KERNEL_IDENTITY}
-          above={(shown) => (
-            <Shares shown={shown}>
-              <MatrixUnits shown={shown} />
-            </Shares>
-          )}
-          details={(at) => (
-            <KernelRow trace={span.trace} table={table} at={at} device={deviceOf(table)} />
-          )}
-        />
+    <TablePage
+      selection={selection}
+      name="kernels"
+      label="Kernels"
+      identity={(table) => (table.group === 'stream' ? STREAM_IDENTITY : KERNEL_IDENTITY)}
+      above={(shown) => <MatrixUnits shown={shown} />}
+      details={(table, at) => (
+        <KernelRow trace={trace} table={table} at={at} device={deviceOf(table)} />
       )}
-    </Loaded>
+    />
   );
 }

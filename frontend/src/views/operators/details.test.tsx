@@ -17,9 +17,9 @@ describe('an operator in detail', () => {
   it('says how long its calls take, with figures that a picture does not replace', () => {
     renderInPage(<OperatorReport details={details} device="GPU" />);
     const { host } = details;
-    const picture = within(sectionOf('How long a call takes')).getByRole('img');
+    const picture = within(sectionOf('Host time per call')).getByRole('img');
     expect(picture.getAttribute('aria-label')).toContain(duration(host.max_ns));
-    const figures = sectionOf('How long a call takes').textContent ?? '';
+    const figures = sectionOf('Host time per call').textContent ?? '';
     for (const ns of [host.mean_ns, host.p50_ns, host.p95_ns]) {
       expect(figures).toContain(duration(ns));
     }
@@ -30,7 +30,7 @@ describe('an operator in detail', () => {
     const { store } = renderInPage(<OperatorReport details={details} device="GPU" />);
     const [longest] = details.instances;
     if (!longest) throw new Error('the fixture has calls');
-    const link = within(sectionOf('The longest calls')).getByText(instant(longest.start_ns));
+    const link = within(sectionOf('Longest calls')).getByText(instant(longest.start_ns));
     await userEvent.click(link);
     expect(store.current()).toMatchObject({ view: 'timeline', event: longest.event });
   });
@@ -66,7 +66,7 @@ describe('an operator in detail', () => {
     const { store } = renderInPage(<OperatorReport details={changed} device="GPU" />);
     await userEvent.click(within(sectionOf('Called by')).getByText('aten::linear'));
     expect(store.current()).toMatchObject(placeOfOperator('aten::linear', 'operator'));
-    await userEvent.click(within(sectionOf('What it runs')).getByText('gemm'));
+    await userEvent.click(within(sectionOf('Device work')).getByText('gemm'));
     expect(store.current()).toMatchObject(placeOfKernel('void gemm<float>()'));
   });
 

@@ -20,7 +20,9 @@ function Shapes({ shapes, all, totalNs }: ShapesProps): ReactNode {
   return (
     <Section
       title="Input shapes"
-      note={all > shapes.length ? `the costliest ${shapes.length} of ${count(all)}` : count(all)}
+      note={
+        all > shapes.length ? `the ${shapes.length} most expensive of ${count(all)}` : count(all)
+      }
     >
       <ul className="share-rows">
         {shapes.map((shape) => (
@@ -44,14 +46,14 @@ function Kernels({ details }: { readonly details: OperatorDetails }): ReactNode 
   const isCut = all > kernels.length;
   return (
     <Section
-      title="What it runs on the device"
-      note={isCut ? `the costliest ${kernels.length} of ${count(all)}` : 'with calls within'}
+      title="Device work"
+      note={isCut ? `the ${kernels.length} most expensive of ${count(all)}` : 'including callees'}
     >
       <ul className="share-rows">
         {kernels.map((kernel) => (
           <ShareRow
             key={`${kernel.kind} ${kernel.full_name}`}
-            title={`${kernel.full_name}\n${duration(kernel.total_ns)}, of it ${duration(kernel.own_ns)} launched by the operator itself`}
+            title={`${kernel.full_name}\n${duration(kernel.total_ns)}, of which ${duration(kernel.own_ns)} launched by the operator itself`}
             name={
               kernel.kind === 'kernel' ? (
                 <Goto to={placeOfKernel(kernel.full_name)}>{kernel.name}</Goto>
@@ -78,13 +80,13 @@ export function OperatorReport({ details, device }: ReportProps): ReactNode {
   const { host } = details;
   return (
     <>
-      <Section title="How long a call takes on the host">
+      <Section title="Host time per call">
         <Histogram of={host} what="call" label="host total" />
       </Section>
       {details.device && (
         <Section
-          title={`What a call runs on the ${device}`}
-          note={`${share(details.device.count / host.count)} of the calls run anything`}
+          title={`${device} time per call`}
+          note={`${share(details.device.count / host.count)} of the calls launch work`}
         >
           <Histogram of={details.device} what="call" label={`${device} total`} />
         </Section>
@@ -102,7 +104,7 @@ export function OperatorReport({ details, device }: ReportProps): ReactNode {
         inFlame={callersInFlame(details.name, 'host')}
       />
       <Instances
-        title="The longest calls"
+        title="Longest calls"
         rows={details.instances}
         hasDevice={details.device !== null}
         device={device}
@@ -124,7 +126,7 @@ interface Props {
   readonly device: string;
 }
 
-/** Everything about the operator of a row. */
+/** The details of the operator of a row. */
 export function OperatorRow({ trace, table, at, device }: Props): ReactNode {
   const narrowing = useNarrowing(trace);
   const label = LABELS[table.group];

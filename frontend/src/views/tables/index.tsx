@@ -10,8 +10,8 @@ export const view: View = {
   restsOn: [],
   narrows: true,
   keys: [
-    ['↑ ↓ ← →', 'From row to row, from cell to cell'],
-    ['Enter', 'Everything about the row'],
+    ['↑ ↓ ← →', 'Move between rows and cells'],
+    ['Enter', 'Show the details of the row'],
     ['Ctrl C', 'Copy the row or cell'],
   ],
   Page: lazy(() => import('./page')),

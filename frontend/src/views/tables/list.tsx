@@ -9,11 +9,11 @@ import { Icon } from '../../widgets/icon';
 
 interface Props {
   readonly tables: readonly TableInfo[];
-  readonly chosen: string;
+  readonly selected: string;
 }
 
-/** Tables of which the name, the title, the meaning or a column is looked for. */
-export function found(tables: readonly TableInfo[], search: string): readonly TableInfo[] {
+/** Tables that match in name, title, meaning or a column. */
+export function tablesMatching(tables: readonly TableInfo[], search: string): readonly TableInfo[] {
   const matcher = matcherOf(search);
   if (matcher.kind !== 'test') return tables;
   return tables.filter(({ name, title, meaning, columns }) =>
@@ -21,11 +21,11 @@ export function found(tables: readonly TableInfo[], search: string): readonly Ta
   );
 }
 
-/** All tables by their titles, with what each tells; the words above look through columns, too. */
-export function TableList({ tables, chosen }: Props): ReactNode {
+/** All tables by title; the search covers their columns, too. */
+export function TableList({ tables, selected }: Props): ReactNode {
   const { location } = useNavigation();
   const [search, setSearch] = useState('');
-  const shown = found(tables, search);
+  const shown = tablesMatching(tables, search);
   return (
     <nav className="table-list" aria-label="Tables">
       <div className="search">
@@ -54,7 +54,7 @@ export function TableList({ tables, chosen }: Props): ReactNode {
               }}
               className="table-name"
               title={`${name}\n${meaning}`}
-              current={name === chosen}
+              current={name === selected}
             >
               {title}
               {is_of_run && <span className="tag">run</span>}
@@ -62,7 +62,7 @@ export function TableList({ tables, chosen }: Props): ReactNode {
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p className="muted">No table has “{search}”.</p>}
+      {shown.length === 0 && <p className="muted">No table matches “{search}”.</p>}
     </nav>
   );
 }

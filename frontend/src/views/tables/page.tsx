@@ -7,6 +7,7 @@ import { count } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
+import { Button } from '../../widgets/button';
 import { Failure } from '../../widgets/failure';
 import { Loaded } from '../../widgets/loaded';
 import { DataTable } from '../../widgets/table';
@@ -14,19 +15,19 @@ import type { PageProps } from '../view';
 import { TableList } from './list';
 import './tables.css';
 
-const USUAL = 'steps';
-/** As many as the server sends at once. */
+const DEFAULT_TABLE = 'steps';
+/** Most rows of a response. */
 const MOST_ROWS = 200_000;
 
 const isCut = (table: Table | undefined): boolean =>
   table !== undefined && (table.all_row_count ?? 0) > table.row_count;
 
-/** Where not all rows were sent, the server must know which come first. */
+/** The server sorts if it does not send all rows. */
 function orderOf(sort: Sort | null, table: Table | undefined): Parameters {
   return sort && isCut(table) ? { sort: sort.key, descending: sort.descending } : {};
 }
 
-/** What is to be sent: the first rows, or all that can be. */
+/** The limit of rows: the default, or the maximum. */
 function useLimit(): number | null {
   const { location } = useNavigation();
   return location.options.rows === 'all' ? MOST_ROWS : null;
@@ -36,7 +37,7 @@ interface MoreProps {
   readonly table: Table;
 }
 
-/** What the table tells, and the rest of its rows where only the first were sent. */
+/** The meaning of the table, and a button for the remaining rows. */
 function About({ table }: MoreProps): ReactNode {
   const { location, go } = useNavigation();
   const all = table.all_row_count ?? table.row_count;
@@ -44,17 +45,15 @@ function About({ table }: MoreProps): ReactNode {
     <div className="table-about">
       <p>{table.meaning}</p>
       {isCut(table) && location.options.rows !== 'all' && (
-        <button
-          type="button"
-          className="button"
+        <Button
           onClick={() => go({ options: withOption(location.options, 'rows', 'all') }, 'replace')}
         >
           {all > MOST_ROWS ? `Load ${count(MOST_ROWS)} rows` : `Load all ${count(all)} rows`}
-        </button>
+        </Button>
       )}
       {isCut(table) && location.options.rows === 'all' && (
         <p className="muted">
-          More than {count(MOST_ROWS)} rows are for a file: <code>stepscope export</code>.
+          For more than {count(MOST_ROWS)} rows use <code>stepscope export</code>.
         </p>
       )}
     </div>
@@ -93,7 +92,7 @@ function Shown({ info, selection, query }: ShownProps & { readonly query: AnyQue
   );
 }
 
-function OfRecording(props: ShownProps): ReactNode {
+function TraceTable(props: ShownProps): ReactNode {
   const { info, selection } = props;
   const { location } = useNavigation();
   const narrowing = useNarrowing(selection.span.trace);
@@ -116,7 +115,7 @@ function OfRecording(props: ShownProps): ReactNode {
   return <Shown {...props} query={order.sort === undefined ? first : sorted} />;
 }
 
-function OfRun(props: ShownProps): ReactNode {
+function RunTable(props: ShownProps): ReactNode {
   const { info, selection } = props;
   const path = `runs/${selection.run.id}/tables/${info.name}`;
   return (
@@ -124,7 +123,6 @@ function OfRun(props: ShownProps): ReactNode {
   );
 }
 
-/** Every table that can be exported, to look through. */
 export default function Page({ selection }: PageProps): ReactNode {
   const { location } = useNavigation();
   const list = useQuery({
@@ -134,16 +132,16 @@ export default function Page({ selection }: PageProps): ReactNode {
   return (
     <Loaded query={list} what="The list of tables">
       {({ tables }) => {
-        const wanted = location.options.table ?? USUAL;
-        const info = tables.find(({ name }) => name === wanted) ?? tables[0];
+        const requested = location.options.table ?? DEFAULT_TABLE;
+        const info = tables.find(({ name }) => name === requested) ?? tables[0];
         if (!info) return null;
         return (
           <div className="tables-view full-view">
-            <TableList tables={tables} chosen={info.name} />
+            <TableList tables={tables} selected={info.name} />
             {info.is_of_run ? (
-              <OfRun key={info.name} info={info} selection={selection} />
+              <RunTable key={info.name} info={info} selection={selection} />
             ) : (
-              <OfRecording key={info.name} info={info} selection={selection} />
+              <TraceTable key={info.name} info={info} selection={selection} />
             )}
           </div>
         );

@@ -8,7 +8,7 @@ import type { Selection } from '../../state/selection';
 import fixture from './fixture.json';
 import cut from './fixtures/tables-kernel-events.json';
 import steps from './fixtures/tables-steps.json';
-import { found } from './list';
+import { tablesMatching } from './list';
 import Page from './page';
 
 const { tables } = fixture as unknown as Tables;
@@ -18,18 +18,18 @@ const selection = {
   span: { trace: 't1', label: '1' },
 } as unknown as Selection;
 
-const asked: { path: string; parameters: object }[] = [];
+const requests: { path: string; parameters: object }[] = [];
 
 beforeEach(() => {
-  asked.length = 0;
+  requests.length = 0;
   vi.spyOn(api, 'get').mockImplementation(async (path, parameters) => {
-    asked.push({ path, parameters });
+    requests.push({ path, parameters });
     if (path === 'tables') return fixture as never;
     return (path.endsWith('/steps') ? steps : cut) as never;
   });
 });
 
-const last = (): { path: string; parameters: object } | undefined => asked.at(-1);
+const last = (): { path: string; parameters: object } | undefined => requests.at(-1);
 
 describe('the tables', () => {
   it('are listed, and the first to be seen is that of the steps', async () => {
@@ -71,6 +71,8 @@ describe('the tables', () => {
 });
 
 it('are found by what their columns are called', () => {
-  expect(found(tables, 'registers_per_thread').map(({ name }) => name)).toContain('kernel-events');
-  expect(found(tables, '').length).toBe(tables.length);
+  expect(tablesMatching(tables, 'registers_per_thread').map(({ name }) => name)).toContain(
+    'kernel-events',
+  );
+  expect(tablesMatching(tables, '').length).toBe(tables.length);
 });

@@ -1,0 +1,48 @@
+import type { ReactNode } from 'react';
+import type { TableName } from '../api/client';
+import { useTableData } from '../api/queries';
+import type { Table } from '../api/types.gen';
+import { useNavigation } from '../state/navigation';
+import type { Selection } from '../state/selection';
+import { Loaded } from '../widgets/loaded';
+import { DataTable, type ShownTable } from '../widgets/table';
+import { Refused } from '../widgets/table/refused';
+import { Shares } from '../widgets/table/shares';
+
+interface Props {
+  readonly selection: Selection;
+  readonly name: TableName;
+  readonly label: string;
+  /** The columns that identify a row. */
+  readonly identity: (table: Table) => readonly string[];
+  /** Further bars above the table. */
+  readonly above: (shown: ShownTable) => ReactNode;
+  readonly details: (table: Table, at: number) => ReactNode;
+}
+
+/** A view with one table of a trace: operators or kernels. */
+export function TablePage(props: Props): ReactNode {
+  const { selection, name, label, identity, above, details } = props;
+  const { run, worker, span } = selection;
+  const { location } = useNavigation();
+  const query = useTableData(span.trace, name, location.group);
+  if (query.error) {
+    return <Refused title={label} error={query.error} retry={() => void query.refetch()} />;
+  }
+  return (
+    <Loaded query={query} what={label}>
+      {(table) => (
+        <DataTable
+          table={table}
+          name={name}
+          label={label}
+          recording={[run.name, worker.name, span.label]}
+          isStale={query.isPlaceholderData}
+          identity={identity(table)}
+          above={(shown) => <Shares shown={shown}>{above(shown)}</Shares>}
+          details={(at) => details(table, at)}
+        />
+      )}
+    </Loaded>
+  );
+}
