@@ -74,7 +74,7 @@ export function App(): ReactNode {
     return (
       <ErrorBoundary what="stepscope">
         {runs.error && (
-          <p className="offline" role="alert">
+          <p className="offline popup" role="alert">
             {runs.error.message} What is shown may be out of date; trying again.
           </p>
         )}

@@ -1,3 +1,5 @@
+import './styles/tokens.css';
+import './styles/base.css';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -5,8 +7,6 @@ import { shouldRetry } from './api/queries';
 import { App } from './app';
 import { hashStore } from './host/hash';
 import { NavigationProvider } from './state/navigation';
-import './styles/tokens.css';
-import './styles/base.css';
 
 const client = new QueryClient({
   defaultOptions: {

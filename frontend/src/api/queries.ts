@@ -63,7 +63,7 @@ export function useChange(): UseMutationResult<Runs, Error, Change> {
   const client = useQueryClient();
   return useMutation({
     networkMode: 'always',
-    mutationFn: api.change,
+    mutationFn: (change: Change) => api.change(change),
     onSuccess: async (runs) => {
       // A response under way may be older than this one.
       await client.cancelQueries({ queryKey: ['runs'] });

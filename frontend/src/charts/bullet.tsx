@@ -16,7 +16,7 @@ interface Props {
 export function Bullet({ label, help, value, text, note }: Props): ReactNode {
   return (
     <div className="bullet">
-      <span className="bullet-label" title={help}>
+      <span className="muted" title={help}>
         {label}
       </span>
       {value === null ? (
@@ -25,10 +25,10 @@ export function Bullet({ label, help, value, text, note }: Props): ReactNode {
         </span>
       ) : (
         <>
-          <span className="bullet-track" aria-hidden="true">
-            <span className="bullet-fill" style={{ width: `${Math.min(1, value) * 100}%` }} />
+          <span className="track" aria-hidden="true">
+            <span style={{ width: `${Math.min(1, value) * 100}%` }} />
           </span>
-          <span className="bullet-value">{text ?? share(value)}</span>
+          <span className="number strong">{text ?? share(value)}</span>
           {note && <span className="bullet-note bullet-doubt">{note}</span>}
         </>
       )}

@@ -101,7 +101,7 @@ export function Histogram({ of, what, label }: Props): ReactNode {
             {of.count > 2 && <Mark at={at50} name="p50" />}
             {of.count > 2 && areApart(at50, at95) && <Mark at={at95} name="p95" />}
           </svg>
-          <div className="histogram-axis" aria-hidden="true">
+          <div className="histogram-axis between note" aria-hidden="true">
             <span>{duration(of.min_ns)}</span>
             <span>
               {label}
@@ -111,9 +111,9 @@ export function Histogram({ of, what, label }: Props): ReactNode {
           </div>
         </>
       ) : (
-        <p className="histogram-one">All of them take {duration(of.min_ns)}.</p>
+        <p className="muted">All of them take {duration(of.min_ns)}.</p>
       )}
-      <dl className="figures">
+      <dl className="facts">
         {figures.map(([name, text]) => (
           <div key={name}>
             <dt>{name}</dt>

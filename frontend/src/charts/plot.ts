@@ -116,7 +116,7 @@ export function usePlot({ box, grid, height, make, tip, dependencies }: Options)
     const place = box.current;
     if (!place || !isWide) return undefined;
     const words = document.createElement('div');
-    words.className = 'plot-tip';
+    words.className = 'plot-tip tip popup';
     words.hidden = true;
     const [options, data] = latest.current.make();
     const made = new uPlot(

@@ -41,16 +41,16 @@ function LegendItem({ part, totalNs, isChosen, onChoose }: LegendProps): ReactNo
   const words = (
     <>
       <span className="swatch" style={{ background: colourOf(part.id) }} />
-      <span className="legend-label">{part.label}</span>
-      <span className="legend-value">{duration(part.valueNs)}</span>
-      <span className="legend-share">{share(part.valueNs / totalNs)}</span>
+      <span className="muted">{part.label}</span>
+      <span className="strong">{duration(part.valueNs)}</span>
+      <span className="muted">{share(part.valueNs / totalNs)}</span>
     </>
   );
   if (!onChoose) return words;
   return (
     <button
       type="button"
-      className="legend-choice"
+      className="legend-choice option"
       aria-pressed={isChosen}
       onClick={() => onChoose(isChosen ? null : part.id)}
     >

@@ -38,7 +38,7 @@ function tooltipOf(props: StepColumnsProps, at: number): HTMLElement | null {
   const box = document.createElement('div');
   const line = (label: string, value: number, colour: string | null): void => {
     const row = box.appendChild(document.createElement('div'));
-    row.className = 'chart-tip-row';
+    row.className = 'plot-tip-row';
     const swatch = row.appendChild(document.createElement('span'));
     swatch.className = 'swatch';
     swatch.style.background = colour ?? 'transparent';
@@ -185,7 +185,10 @@ export default function StepColumns(props: StepColumnsProps): ReactNode {
     >
       <div className="columns-chart" ref={box} aria-hidden="true" />
       {drag && isDrag(drag) && left !== undefined && right !== undefined && (
-        <div className="columns-veil" style={{ left, width: right - left }} />
+        <div
+          className="columns-veil"
+          style={{ left, width: right - left, top: GRID.top, bottom: GRID.bottom }}
+        />
       )}
     </div>
   );

@@ -91,9 +91,8 @@ function tooltipOf(props: TimeSeriesProps, at: number): HTMLElement {
   const box = document.createElement('div');
   const x = props.xs[at];
   if (x === undefined) return box;
-  box.className = 'series-tip';
   const head = box.appendChild(document.createElement('div'));
-  head.className = 'series-tip-head';
+  head.className = 'muted';
   head.textContent = props.words.x(x);
   const isStacked = props.lines.some((line) => line.stack !== undefined);
   for (const line of isStacked ? props.lines.toReversed() : props.lines) {
@@ -101,7 +100,7 @@ function tooltipOf(props: TimeSeriesProps, at: number): HTMLElement {
     if (value === null || value === undefined) continue;
     if (isStacked && value === 0) continue;
     const row = box.appendChild(document.createElement('div'));
-    row.className = 'series-tip-row';
+    row.className = 'plot-tip-row';
     const swatch = row.appendChild(document.createElement('span'));
     swatch.className = 'swatch';
     swatch.style.background = line.colour;

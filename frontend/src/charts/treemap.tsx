@@ -88,8 +88,10 @@ export function Treemap({ tiles, label, selected, onSelect }: Props): ReactNode 
             onFocus={() => setActive(at)}
             onClick={() => onSelect(tile.id)}
           >
-            <span className={hasWords ? 'tile-label' : 'visually-hidden'}>{tile.label}</span>{' '}
-            <span className={hasWords && height >= NOTE_PX ? 'tile-note' : 'visually-hidden'}>
+            <span className={hasWords ? 'ellipsis strong' : 'visually-hidden'}>{tile.label}</span>{' '}
+            <span
+              className={hasWords && height >= NOTE_PX ? 'tile-note ellipsis' : 'visually-hidden'}
+            >
               {tile.note}
             </span>
           </button>

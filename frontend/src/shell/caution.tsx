@@ -21,9 +21,10 @@ export function Caution({ selection, restsOn }: Props): ReactNode {
   const [worst] = concerns;
   if (!worst) return null;
   const isWithheld = worst.effect === 'withheld';
+  const tone = isWithheld ? 'bad' : 'warn';
   return (
-    <aside className={isWithheld ? 'caution caution-withheld' : 'caution'} aria-label="Caution">
-      <Icon name={isWithheld ? 'critical' : 'warning'} />
+    <aside className={`notice framed flex notice-${tone}`} aria-label="Caution">
+      <Icon name={isWithheld ? 'critical' : 'warning'} tone={tone} />
       <p>
         <strong>{isWithheld ? 'Not to be used.' : 'Doubtful.'}</strong>{' '}
         <Prose text={concerns.map((item) => sentence(item.message)).join(' ')} />{' '}

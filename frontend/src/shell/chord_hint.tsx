@@ -9,8 +9,8 @@ const LETTERS: readonly { readonly key: string; readonly title: string }[] = [
 /** The letters that may follow a `g`, for those who hesitate. */
 export function ChordHint(): ReactNode {
   return (
-    <div className="chord-hint" role="status">
-      <ul>
+    <div className="chord-hint popup" role="status">
+      <ul className="wrap">
         {LETTERS.map(({ key, title }) => (
           <li key={key}>
             <kbd>{key}</kbd> {title}

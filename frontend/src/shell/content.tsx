@@ -126,12 +126,16 @@ function WholeNote({ view }: { readonly view: View }): ReactNode {
   if (view.narrows || view.about === 'runs' || !isNarrowed) return null;
   const chosen = location.time ? 'the chosen time' : `step ${location.step}`;
   return (
-    <aside className="whole-note" aria-label="Not narrowed">
+    <aside className="notice framed flex muted" aria-label="Not narrowed">
       <Icon name="filter" size={15} />
-      <p>
+      <p className="grow">
         {view.title} is of the whole recording; {chosen} narrows other views.
       </p>
-      <button type="button" className="button quiet" onClick={() => go({ step: null, time: null })}>
+      <button
+        type="button"
+        className="button quiet small"
+        onClick={() => go({ step: null, time: null })}
+      >
         Let it go
       </button>
     </aside>

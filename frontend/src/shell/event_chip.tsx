@@ -22,7 +22,7 @@ function Words({ span, event }: WordsProps): ReactNode {
   return (
     <>
       <Icon name="pin" size={14} />
-      <span>{isIt ? shortName(data.name) : `Event ${event}`}</span>
+      <span className="ellipsis">{isIt ? shortName(data.name) : `Event ${event}`}</span>
       {isIt && <small>{duration(data.duration_ns)}</small>}
     </>
   );
@@ -35,15 +35,15 @@ export function EventChip({ span }: Props): ReactNode {
   if (event === null || span.state !== 'ready') return null;
   const title = `The selected event, number ${event} in the file`;
   return (
-    <span className="event-chip">
+    <span className="event-chip flex framed chip-on">
       {view === 'timeline' ? (
-        <span className="event-chip-words" title={title}>
+        <span className="event-chip-words flex" title={title}>
           <Words span={span} event={event} />
         </span>
       ) : (
         <Goto
           to={{ view: 'timeline' }}
-          className="event-chip-words"
+          className="event-chip-words flex"
           title={`${title}: show it in the timeline`}
         >
           <Words span={span} event={event} />
@@ -51,7 +51,7 @@ export function EventChip({ span }: Props): ReactNode {
       )}
       <button
         type="button"
-        className="event-chip-close"
+        className="button quiet small square"
         aria-label="Let the selected event go"
         title="Let the selected event go (Esc)"
         onClick={() => go({ event: null }, 'replace')}

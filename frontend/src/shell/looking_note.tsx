@@ -13,7 +13,7 @@ export function LookingNote({ runs }: { readonly runs: Runs }): ReactNode {
     <Menu
       title={scanning ? 'Still looking for traces' : 'Looking for traces was stopped'}
       label={
-        <span className="reading-note">
+        <span className="flex">
           <Icon name="search" size={14} />
           {scanning ? `${count(looked_at_count)} looked at` : 'not all looked at'}
         </span>

@@ -58,7 +58,7 @@ export function Pickers({ runs, selection }: Props): ReactNode {
     note: file,
   }));
   return (
-    <div className="pickers">
+    <div className="pickers flex">
       <Picker
         label="Run"
         choices={runChoices(runs)}

@@ -32,14 +32,14 @@ function Item({ view, selection, report }: ItemProps): ReactNode {
     <li>
       <Goto
         to={backTo(view.id)}
-        className={missing === null ? 'rail-item' : 'rail-item rail-missing'}
+        className={missing === null ? 'rail-item option-row' : 'rail-item option-row rail-missing'}
         current={view.id === location.view}
         title={missing === null ? keys : `${keys}\n${missing}`}
       >
         <Icon name={view.icon} size={19} />
         <span className="rail-title">{view.title}</span>
         {severity && (
-          <span className={`rail-mark rail-mark-${severity}`}>
+          <span className={`rail-mark severity-${severity}`}>
             <span className="visually-hidden">something was found</span>
           </span>
         )}
@@ -76,7 +76,7 @@ export function Rail({ selection }: { readonly selection: Selection | null }): R
     setSmall(!isSmall);
   };
   return (
-    <nav className={isSmall ? 'rail rail-small' : 'rail'} aria-label="Views">
+    <nav className={isSmall ? 'rail column rail-small' : 'rail column'} aria-label="Views">
       {selection?.span.state === 'ready' ? (
         <ReportedItems selection={selection} />
       ) : (
@@ -84,7 +84,7 @@ export function Rail({ selection }: { readonly selection: Selection | null }): R
       )}
       <button
         type="button"
-        className="rail-toggle"
+        className="rail-toggle button quiet small square"
         aria-pressed={isSmall}
         aria-label="Icons only"
         title={isSmall ? 'Show the names of the views' : 'Show icons only'}

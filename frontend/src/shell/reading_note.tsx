@@ -18,7 +18,7 @@ function RunReading({ run }: { readonly run: RunState }): ReactNode {
   const [first] = spans;
   return (
     <li>
-      <Goto to={{ run: run.id }} className="run-reading-name">
+      <Goto to={{ run: run.id }} className="ellipsis strong">
         {run.name}
       </Goto>
       <ChangeButton change={{ what: 'cancel', of: 'runs', id: run.id }} about={run.name}>
@@ -49,7 +49,7 @@ export function ReadingNote({ runs }: { readonly runs: Runs }): ReactNode {
     <Menu
       title="What is being read, and how to cancel it"
       label={
-        <span className="reading-note">
+        <span className="flex">
           <span className="dot dot-reading" />
           <span className="reading-note-words">reading</span> {plural(toGo, 'file')}
           {pace.leftNs !== null && <span className="muted">{roughly(pace.leftNs)}</span>}

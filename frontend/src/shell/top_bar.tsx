@@ -104,7 +104,7 @@ export function TopBar({ runs, selection }: Props): ReactNode {
   const link = selection && (() => addressOf(namesOf(selection)));
   useShellCommands(link, showHelp);
   return (
-    <header className="top-bar">
+    <header className="top-bar flex">
       <button
         type="button"
         className="skip"
@@ -112,7 +112,7 @@ export function TopBar({ runs, selection }: Props): ReactNode {
       >
         Skip to the content
       </button>
-      <span className="brand">
+      <span className="brand flex">
         <svg width="22" height="22" viewBox="0 0 24 24" aria-hidden="true">
           <rect width="24" height="24" rx="6" />
           <path d="M5 17.5h4.2v-4.6h4.4V8.3H19" />

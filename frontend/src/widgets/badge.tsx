@@ -10,7 +10,7 @@ const WORDS: Record<Severity, string> = { critical: 'Critical', warning: 'Warnin
 /** How bad: icon, word and colour, never colour alone. */
 export function SeverityBadge({ severity }: { readonly severity: Severity }): ReactNode {
   return (
-    <span className={`severity severity-${severity}`}>
+    <span className={`severity inline severity-${severity}`}>
       <Icon name={severity} size={15} />
       {WORDS[severity]}
     </span>

@@ -24,8 +24,8 @@ export function Drawer({ title, close, children, actions }: Props): ReactNode {
     return () => document.removeEventListener('keydown', pressed);
   }, []);
   return (
-    <aside className="drawer" aria-label={title}>
-      <header>
+    <aside className="drawer column" aria-label={title}>
+      <header className="flex">
         <h2>{title}</h2>
         {actions}
         <button

@@ -12,11 +12,11 @@ interface Props {
 /** In place of what is not there: what, why, and what to do. */
 export function Empty({ icon, title, children, tone = 'plain' }: Props): ReactNode {
   return (
-    <section className={`empty empty-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
-      <span className="empty-icon">
+    <section className={`empty framed empty-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
+      <span className={`round-icon ${tone === 'plain' ? 'muted' : tone}`}>
         <Icon name={icon} size={22} />
       </span>
-      <div className="empty-body">
+      <div className="empty-body grow">
         <h2>{title}</h2>
         {children}
       </div>

@@ -76,21 +76,21 @@ export function ExportMenu(props: Props): ReactNode {
     >
       {onExport && (
         <>
-          <button type="button" className="menu-item" onClick={() => onExport('csv')}>
+          <button type="button" className="option" onClick={() => onExport('csv')}>
             CSV
           </button>
-          <button type="button" className="menu-item" onClick={() => onExport('json')}>
+          <button type="button" className="option" onClick={() => onExport('json')}>
             JSON
           </button>
         </>
       )}
       {pictures.map((each) => (
-        <button key={each.file} type="button" className="menu-item" onClick={() => void save(each)}>
+        <button key={each.file} type="button" className="option" onClick={() => void save(each)}>
           {pictures.length > 1 ? `PNG: ${each.title}` : 'PNG of the chart'}
         </button>
       ))}
       {markdown && <Copy text={markdown} label="Copy as Markdown" quiet />}
-      <p className="menu-note">{note}</p>
+      <p className="menu-note note">{note}</p>
     </Menu>
   );
 }

@@ -15,7 +15,7 @@ interface Props {
 }
 
 /** Labels with their values. */
-export function Facts({ facts, className, isGrid = false }: Props): ReactNode {
+export function Facts({ facts, className = 'facts', isGrid = false }: Props): ReactNode {
   return (
     <dl className={className}>
       {facts.map(

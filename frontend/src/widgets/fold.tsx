@@ -15,12 +15,12 @@ interface Props {
 export function Fold({ title, note, size, isOpen = false, children }: Props): ReactNode {
   if (size === 0) return null;
   return (
-    <details className="fold" open={isOpen}>
-      <summary>
+    <details className="fold framed" open={isOpen}>
+      <summary className="flex">
         <Icon name="chevron" />
-        <span className="fold-title">{title}</span>
+        <span className="strong">{title}</span>
         <span className="tag">{count(size)}</span>
-        <span className="fold-note">{note}</span>
+        <span className="muted">{note}</span>
       </summary>
       <ul>{children}</ul>
     </details>

@@ -111,7 +111,7 @@ function Editor(): ReactNode {
       </label>
       {isOwn && <Field label="address" name="template" placeholder="editor://open?{file}:{line}" />}
       {isOwn && fault !== null && (
-        <p className="help-fault" role="alert">
+        <p className="bad" role="alert">
           {fault}
         </p>
       )}
@@ -137,12 +137,12 @@ export default function Help({ close, sections, chords }: Props): ReactNode {
     // biome-ignore lint/a11y/useKeyWithClickEvents: the dialog closes on Escape by itself
     <dialog
       ref={dialog}
-      className="help"
+      className="help popup"
       aria-labelledby="help-title"
       onClose={close}
       onClick={(event) => event.target === dialog.current && dialog.current.close()}
     >
-      <div className="help-head">
+      <div className="help-head flex">
         <h2 id="help-title">Reading this page</h2>
         <button
           type="button"

@@ -48,12 +48,19 @@ export type IconName = keyof typeof PATHS;
 interface Props {
   readonly name: IconName;
   readonly size?: number;
+  readonly tone?: 'good' | 'bad' | 'warn' | 'muted' | undefined;
 }
 
 /** An icon beside words that say the same; screen readers pass over it. */
-export function Icon({ name, size = 16 }: Props): ReactNode {
+export function Icon({ name, size = 16, tone }: Props): ReactNode {
   return (
-    <svg className="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true">
+    <svg
+      className={tone ? `icon ${tone}` : 'icon'}
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      aria-hidden="true"
+    >
       <path d={PATHS[name]} />
     </svg>
   );

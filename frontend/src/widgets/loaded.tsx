@@ -16,7 +16,7 @@ export function Skeleton({ rows = 5 }: { readonly rows?: number }): ReactNode {
   return (
     <div className="skeleton" role="status" aria-label="Loading">
       {isLong && (
-        <p className="skeleton-words">
+        <p className="muted">
           Still working it out. The first look at a large recording takes some seconds, the next
           ones do not.
         </p>

@@ -33,7 +33,7 @@ export function Menu({ label, title, children }: Props): ReactNode {
       <summary className="button" title={title}>
         {label}
       </summary>
-      <div className="menu-panel">{children}</div>
+      <div className="menu-panel popup">{children}</div>
     </details>
   );
 }

@@ -8,7 +8,6 @@ import { handToPerfetto, PUBLIC_PAGE } from '../host/perfetto';
 import type { Selection } from '../state/selection';
 import { Icon } from './icon';
 import { Menu } from './menu';
-import './open_elsewhere.css';
 
 /** Browsers hold no more in one piece, and Perfetto unpacks about ten times as much. */
 const LARGE_BYTES = 400_000_000;
@@ -83,37 +82,37 @@ export function OpenElsewhere({ selection }: Props): ReactNode {
       }
       title="Download the recording, or open it in Perfetto"
     >
-      <p className="menu-note">Of {what}:</p>
-      <a className="menu-item" href={elsewhere.addressOf(part)} download>
+      <p className="menu-note note">Of {what}:</p>
+      <a className="option" href={elsewhere.addressOf(part)} download>
         Download as a trace
       </a>
       {narrowing && (
-        <a className="menu-item" href={elsewhere.addressOf({})} download>
+        <a className="option" href={elsewhere.addressOf({})} download>
           Download the whole file ({quantity(span.file_bytes, 'bytes')})
         </a>
       )}
       {offline === '' ? (
-        <p className="menu-note">
+        <p className="menu-note note">
           Perfetto on this machine: <code>{tools?.perfetto_hint}</code>
         </p>
       ) : (
-        <button type="button" className="menu-item" onClick={() => void open(offline)}>
+        <button type="button" className="option" onClick={() => void open(offline)}>
           Open in Perfetto, from this machine
         </button>
       )}
-      <button type="button" className="menu-item" onClick={() => void open(PUBLIC_PAGE)}>
+      <button type="button" className="option" onClick={() => void open(PUBLIC_PAGE)}>
         Open in ui.perfetto.dev
       </button>
-      <p className="menu-note">
+      <p className="menu-note note">
         ui.perfetto.dev is loaded from the internet; the recording itself stays in this browser.
       </p>
       {!narrowing && span.file_bytes > LARGE_BYTES && (
-        <p className="menu-note">
+        <p className="menu-note note">
           The file is large for a browser: choose a step or a time range first.
         </p>
       )}
       {failure && (
-        <p className="menu-note elsewhere-failure" role="alert">
+        <p className="menu-note bad" role="alert">
           {failure}
         </p>
       )}

@@ -89,19 +89,19 @@ function OptionWords({ choice }: { readonly choice: Choice }): ReactNode {
   return (
     <>
       <StateDot state={choice.state} />
-      <span className="picker-option-label">{choice.label}</span>
+      <span className="picker-option-label ellipsis grow">{choice.label}</span>
       {choice.state && choice.state !== 'ready' && (
-        <span className="picker-note" aria-hidden="true">
+        <span className="note" aria-hidden="true">
           {STATE_WORDS[choice.state]}
         </span>
       )}
       {choice.damage && (
-        <span className={`picker-damage severity-${choice.damage}`} title="damaged">
+        <span className={`flex severity-${choice.damage}`} title="damaged">
           <Icon name={choice.damage} size={14} />
           <span className="visually-hidden">damaged</span>
         </span>
       )}
-      {choice.note && <span className="picker-note">{choice.note}</span>}
+      {choice.note && <span className="note">{choice.note}</span>}
     </>
   );
 }
@@ -146,7 +146,7 @@ function PickerList({ label, choices, value, onChoose, recent = [], close }: Lis
     event.stopPropagation();
   };
   return (
-    <div className="picker-popup" ref={box} style={{ width: `${widest}ch` }}>
+    <div className="picker-popup popup" ref={box} style={{ width: `${widest}ch` }}>
       <input
         // biome-ignore lint/a11y/noAutofocus: the user has just opened this list
         autoFocus
@@ -173,7 +173,7 @@ function PickerList({ label, choices, value, onChoose, recent = [], close }: Lis
               key={jump.at}
               type="button"
               tabIndex={-1}
-              className="picker-jump"
+              className="picker-jump tag"
               onClick={() => {
                 setActive(jump.at);
                 box.current?.querySelector('input')?.focus();
@@ -207,7 +207,7 @@ function PickerList({ label, choices, value, onChoose, recent = [], close }: Lis
                 aria-selected={choice.key === value}
                 aria-setsize={shown.length}
                 aria-posinset={index + 1}
-                className={index === at ? 'picker-option active' : 'picker-option'}
+                className={index === at ? 'picker-option option active' : 'picker-option option'}
                 title={choice.label}
                 onClick={() => choose(choice)}
               >
@@ -217,7 +217,7 @@ function PickerList({ label, choices, value, onChoose, recent = [], close }: Lis
           }}
         />
       </div>
-      {shown.length === 0 && <p className="picker-none">Nothing is called that.</p>}
+      {shown.length === 0 && <p className="muted option">Nothing is called that.</p>}
     </div>
   );
 }
@@ -237,7 +237,7 @@ export function Picker(props: Props): ReactNode {
       <button
         type="button"
         ref={button}
-        className="picker-button"
+        className="picker-button button"
         aria-haspopup="listbox"
         aria-expanded={isOpen}
         disabled={choices.length < 2}
@@ -248,9 +248,9 @@ export function Picker(props: Props): ReactNode {
           setOpen(true);
         }}
       >
-        <span className="picker-label">{label}</span>
+        <span className="picker-label note">{label}</span>
         <StateDot state={chosen?.state} />
-        <span className="picker-value" title={chosen?.label}>
+        <span className="picker-value ellipsis strong" title={chosen?.label}>
           {chosen?.label ?? '–'}
         </span>
         {choices.length > 1 && <Icon name="down" size={14} />}

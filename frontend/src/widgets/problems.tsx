@@ -37,7 +37,9 @@ function Paths({ paths }: Pick<Alike, 'paths'>): ReactNode {
   return (
     <>
       {paths.slice(0, MOST_NAMED).map((path) => (
-        <code key={path}>{path}</code>
+        <code key={path} className="note">
+          {path}
+        </code>
       ))}
       {rest > 0 && <span className="muted">and {count(rest)} more</span>}
     </>
@@ -48,11 +50,11 @@ function Paths({ paths }: Pick<Alike, 'paths'>): ReactNode {
 export function Problems({ problems }: { readonly problems: readonly Problem[] }): ReactNode {
   if (problems.length === 0) return null;
   return (
-    <details className="problems">
-      <summary>
-        <Icon name="warning" />
-        <span className="problems-words">{headline(problems)}</span>
-        <Icon name="down" size={14} />
+    <details className="problems framed notice-warn">
+      <summary className="flex">
+        <Icon name="warning" tone="warn" />
+        <span className="ellipsis">{headline(problems)}</span>
+        <Icon name="down" size={14} tone="muted" />
       </summary>
       <ul>
         {alikeOf(problems).map(({ message, remedy, paths }) => (

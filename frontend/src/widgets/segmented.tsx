@@ -23,10 +23,10 @@ export function Segmented<T extends string>(props: Props<T>): ReactNode {
   const { label, segments, value, onChoose, isLabelled = false } = props;
   const name = useId();
   return (
-    <fieldset className="segmented">
+    <fieldset className="inline">
       <legend className="visually-hidden">{label}</legend>
       {isLabelled && (
-        <span className="segmented-label" aria-hidden="true">
+        <span className="note" aria-hidden="true">
           {label}
         </span>
       )}

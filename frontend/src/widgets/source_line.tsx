@@ -43,18 +43,18 @@ export function SourceLine({ path, line, of, parts = 2 }: Props): ReactNode {
   const words = (
     <>
       <Icon name="file" size={13} />
-      <span className="source-place">
+      <span className="ellipsis">
         {pathEnd(path, parts)}
         {line !== null && <b>:{line}</b>}
       </span>
-      {of !== undefined && of !== '' && <span className="source-of">{of}</span>}
+      {of !== undefined && of !== '' && <span className="ellipsis muted">{of}</span>}
     </>
   );
   const stop = (event: MouseEvent): void => event.stopPropagation();
   if (address !== null) {
     return (
       <a
-        className="source-line"
+        className="source-line inline"
         href={address}
         title={`Open ${whole} in your editor`}
         onClick={(event) => {
@@ -69,7 +69,7 @@ export function SourceLine({ path, line, of, parts = 2 }: Props): ReactNode {
   return (
     <button
       type="button"
-      className="source-line"
+      className="source-line inline"
       title={`${whole}\nPress to copy; an editor is chosen under Help`}
       onClick={(event) => {
         stop(event);

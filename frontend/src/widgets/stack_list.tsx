@@ -1,7 +1,6 @@
 import type { ReactNode } from 'react';
 import { framesOf, stackFrame } from '../core/frames';
 import { SourceLine } from './source_line';
-import './stack_list.css';
 
 /** The functions of a stack, innermost first, each with its place in the program. */
 export function StackList({ stack }: { readonly stack: string }): ReactNode {

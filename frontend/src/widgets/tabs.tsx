@@ -49,8 +49,8 @@ export function Tabs<T extends string>(props: Props<T>): ReactNode {
     list.current?.querySelectorAll<HTMLElement>('[role="tab"]')[next ?? 0]?.focus();
   };
   return (
-    <div className="tabs">
-      <div className="tabs-row">
+    <div className="tabs column">
+      <div className="tabs-row wrap">
         <div
           className="tabs-list"
           role="tablist"
@@ -67,19 +67,19 @@ export function Tabs<T extends string>(props: Props<T>): ReactNode {
               aria-selected={tab.id === chosen}
               aria-controls={`${id}-panel`}
               tabIndex={tab.id === chosen ? 0 : -1}
-              className="tab"
+              className="tab inline muted"
               title={tab.title}
               onClick={() => choose(tab.id)}
             >
               {tab.label}
-              {tab.count !== undefined && <span className="tab-count">{asCount(tab.count)}</span>}
+              {tab.count !== undefined && <span className="tag">{asCount(tab.count)}</span>}
             </button>
           ))}
         </div>
         {actions}
       </div>
       <div
-        className="tabs-panel"
+        className="tabs-panel grow"
         role="tabpanel"
         id={`${id}-panel`}
         aria-labelledby={`${id}-${chosen}`}

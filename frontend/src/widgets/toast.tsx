@@ -51,7 +51,7 @@ function Toast({ id, words, undo, tone }: Shown): ReactNode {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only stays for as long as it is being read
     <div
-      className={tone === 'bad' ? 'toast toast-bad' : 'toast'}
+      className={tone === 'bad' ? 'toast flex popup toast-bad' : 'toast flex popup'}
       onPointerEnter={() => hold(true)}
       onPointerLeave={() => hold(false)}
       onFocus={() => hold(true)}
@@ -61,7 +61,7 @@ function Toast({ id, words, undo, tone }: Shown): ReactNode {
       {undo && (
         <button
           type="button"
-          className="toast-undo"
+          className="button quiet small toast-undo"
           onClick={() => {
             remove(id);
             undo();
@@ -72,7 +72,7 @@ function Toast({ id, words, undo, tone }: Shown): ReactNode {
       )}
       <button
         type="button"
-        className="toast-close"
+        className="button quiet small square"
         aria-label={`Dismiss: ${words}`}
         onClick={() => remove(id)}
       >

@@ -12,10 +12,10 @@ interface Props {
 /** The head of every view: its title, how much there is, and what can be done with it. */
 export function ViewHeader({ title, note, children }: Props): ReactNode {
   return (
-    <header className="view-header">
+    <header className="view-header wrap">
       <h2>{title}</h2>
-      {note !== undefined && <p className="view-note">{note}</p>}
-      {children !== undefined && <div className="view-actions">{children}</div>}
+      {note !== undefined && <p className="note">{note}</p>}
+      {children !== undefined && <div className="view-actions wrap">{children}</div>}
     </header>
   );
 }

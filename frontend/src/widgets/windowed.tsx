@@ -42,7 +42,7 @@ export function Windowed({ count, rowPx, active, render }: Props): ReactNode {
   const [first, end] = windowOf(topPx, heightPx, { count, rowPx });
   return (
     <div className="windowed" ref={box} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
-      <div className="windowed-all" style={{ height: count * rowPx }}>
+      <div style={{ height: count * rowPx }}>
         {Array.from({ length: Math.max(0, end - first) }, (_, offset) => {
           const at = first + offset;
           return (

@@ -54,7 +54,7 @@ function Side({ label, keys, icon, onClick }: SideProps): ReactNode {
   return (
     <button
       type="button"
-      className="narrow-side"
+      className="button quiet small narrow-side"
       aria-label={label}
       title={`${label} (${keys})`}
       onClick={onClick}
@@ -85,7 +85,7 @@ export function NarrowChip({ span, step }: Props): ReactNode {
   return (
     // biome-ignore lint/a11y/useSemanticElements: no set of form fields
     <div
-      className={isNarrowed ? 'narrow narrow-on' : 'narrow'}
+      className={isNarrowed ? 'narrow framed chip-on' : 'narrow framed'}
       ref={box}
       role="group"
       aria-label="The part that all views show"
@@ -102,7 +102,7 @@ export function NarrowChip({ span, step }: Props): ReactNode {
       <button
         type="button"
         ref={button}
-        className="narrow-button"
+        className="button quiet narrow-button"
         aria-haspopup="dialog"
         aria-expanded={isOpen}
         title={
@@ -114,7 +114,7 @@ export function NarrowChip({ span, step }: Props): ReactNode {
       >
         <Icon name="filter" size={14} />
         <span className="narrow-main">{main}</span>
-        {note !== '' && <span className="narrow-note">{note}</span>}
+        {note !== '' && <span className="narrow-note muted">{note}</span>}
         <Icon name="down" size={14} />
       </button>
       {isNarrowed && (
@@ -127,7 +127,7 @@ export function NarrowChip({ span, step }: Props): ReactNode {
         {isNarrowed ? `Narrowed to ${main}` : ''}
       </span>
       {isOpen && (
-        <div className="narrow-popup" role="dialog" aria-label="Narrow all views">
+        <div className="narrow-popup popup" role="dialog" aria-label="Narrow all views">
           <Suspense fallback={<Skeleton rows={3} />}>
             <StepList query={overview} close={close} />
           </Suspense>

@@ -71,7 +71,7 @@ function Range({ overview, close, chosen }: RangeProps): ReactNode {
   const [one, other] = [stepOf(from), stepOf(to)];
   return (
     <form
-      className="narrow-range"
+      className="narrow-range flex muted"
       onSubmit={(event) => {
         event.preventDefault();
         if (!one || !other) return;
@@ -156,15 +156,15 @@ function Steps({ overview, close }: ListProps): ReactNode {
                 aria-selected={isIn(step)}
                 aria-setsize={steps.length}
                 aria-posinset={at + 1}
-                className={at === active ? 'narrow-step active' : 'narrow-step'}
+                className={at === active ? 'narrow-step option active' : 'narrow-step option'}
                 onClick={(event: MouseEvent) => choose(at, event.shiftKey)}
               >
-                <span className="narrow-number">{step.number}</span>
-                <span className="narrow-bar" aria-hidden="true">
+                <span className="number">{step.number}</span>
+                <span className="track" aria-hidden="true">
                   <span style={{ width: `${(100 * step.duration_ns) / longestNs}%` }} />
                 </span>
-                <span className="narrow-duration">{duration(step.duration_ns)}</span>
-                <span className="narrow-off">{deviation(step, mean.mean_ns)}</span>
+                <span className="number">{duration(step.duration_ns)}</span>
+                <span className="number note">{deviation(step, mean.mean_ns)}</span>
               </div>
             );
           }}
@@ -181,7 +181,7 @@ export default function StepList({ query, close }: Props): ReactNode {
   const isWhole = location.step === null && location.time === null;
   return (
     <>
-      <div className="narrow-head">
+      <div className="narrow-head flex">
         <button
           type="button"
           className="button"
@@ -193,7 +193,7 @@ export default function StepList({ query, close }: Props): ReactNode {
         >
           Whole recording
         </button>
-        <p>
+        <p className="note">
           {query.data && query.data.steps.length > 0
             ? `${plural(query.data.steps.length, 'step')}, ${duration(query.data.step.mean_ns)} in the mean. Shift and a press makes a range.`
             : 'A step or a time that all views narrow to.'}
@@ -204,7 +204,7 @@ export default function StepList({ query, close }: Props): ReactNode {
           overview.steps.length > 0 ? (
             <Steps overview={overview} close={close} />
           ) : (
-            <p className="narrow-none">
+            <p className="muted">
               No step was marked in this recording. <code>prof.step()</code> at the end of each
               iteration marks them. A time is chosen by dragging in the ruler of the timeline.
             </p>

@@ -128,7 +128,7 @@ function Group({ group, id, from, active, choose }: GroupProps): ReactNode {
   return (
     // biome-ignore lint/a11y/useSemanticElements: options of a listbox are grouped so
     <div role="group" aria-labelledby={heading}>
-      <div className="palette-kind" id={heading} role="presentation">
+      <div className="palette-kind note" id={heading} role="presentation">
         {kind}
         {moreCount > 0 && <span> and {count(moreCount)} more: type on to find them</span>}
       </div>
@@ -143,14 +143,16 @@ function Group({ group, id, from, active, choose }: GroupProps): ReactNode {
             role="option"
             tabIndex={-1}
             aria-selected={at === active}
-            className={at === active ? 'palette-hit active' : 'palette-hit'}
+            className={at === active ? 'palette-hit option active' : 'palette-hit option'}
             onClick={(event) => choose(hit.entry, event.metaKey || event.ctrlKey)}
           >
             <Icon name={hit.entry.icon} size={15} />
-            <span className="palette-label">
+            <span className="ellipsis grow">
               <Label hit={hit} />
             </span>
-            {hit.entry.note !== '' && <span className="palette-note">{hit.entry.note}</span>}
+            {hit.entry.note !== '' && (
+              <span className="palette-note ellipsis note">{hit.entry.note}</span>
+            )}
           </div>
         );
       })}
@@ -192,7 +194,7 @@ interface SearchProps {
 
 function Search({ id, placeholder, typed, active, type, onKeyDown }: SearchProps): ReactNode {
   return (
-    <div className="palette-search">
+    <div className="palette-search flex muted">
       <Icon name="search" size={17} />
       <input
         // biome-ignore lint/a11y/noAutofocus: the user has just opened this search
@@ -216,7 +218,7 @@ function Search({ id, placeholder, typed, active, type, onKeyDown }: SearchProps
 
 function Keys(): ReactNode {
   return (
-    <div className="palette-keys" aria-hidden="true">
+    <div className="palette-keys wrap note" aria-hidden="true">
       <span>
         <kbd>↑</kbd> <kbd>↓</kbd> choose
       </span>
@@ -286,12 +288,12 @@ function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
     // biome-ignore lint/a11y/useKeyWithClickEvents: the dialog closes on Escape by itself
     <dialog
       ref={dialog}
-      className="palette"
+      className="palette popup"
       aria-label="Find anything"
       onClose={close}
       onClick={(event) => event.target === dialog.current && dialog.current.close()}
     >
-      <div className="palette-box">
+      <div className="palette-box column">
         <Search
           id={id}
           placeholder={placeholder}
@@ -308,7 +310,7 @@ function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
             <Group key={group.kind} group={group} id={id} from={from} active={at} choose={choose} />
           ))}
         </div>
-        {hits.length === 0 && <p className="palette-none">Nothing is called “{wanted}”.</p>}
+        {hits.length === 0 && <p className="palette-none muted">Nothing is called “{wanted}”.</p>}
         <p className="visually-hidden" role="status">
           {typed === '' ? '' : plural(hits.length, 'hit')}
         </p>

@@ -64,7 +64,7 @@ interface LeftOutProps {
 function LeftOut({ hiddenCount, dismissedCount, clear }: LeftOutProps): ReactNode {
   if (hiddenCount + dismissedCount === 0) return null;
   return (
-    <p className="left-out" role="status">
+    <p className="left-out wrap" role="status">
       {hiddenCount > 0 && (
         <>
           {plural(hiddenCount, 'finding')} filtered out{' '}
@@ -89,13 +89,13 @@ function Topics({ outcomes, selected, onChoose }: TopicsProps): ReactNode {
   const topics = topicsOf(outcomes);
   if (topics.length < 2) return null;
   return (
-    <fieldset className="topics">
+    <fieldset className="row">
       <legend className="visually-hidden">Filter by topic</legend>
       {topics.map(({ name, count }) => (
         <button
           key={name}
           type="button"
-          className="topic"
+          className="topic option-row note"
           aria-pressed={name === selected}
           onClick={() => onChoose(name === selected ? null : name)}
         >
@@ -175,7 +175,7 @@ function Section({ id, title, note, isMinor, children }: SectionProps): ReactNod
   if (children.length === 0) return null;
   return (
     <section aria-labelledby={id}>
-      <div className={isMinor ? 'section-head minor' : 'section-head'}>
+      <div className={isMinor ? 'section-head wrap minor' : 'section-head wrap'}>
         <h2 id={id}>{title}</h2>
         <p>{note}</p>
       </div>

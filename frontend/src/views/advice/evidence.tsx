@@ -28,7 +28,7 @@ function EvidenceLink({ link }: { readonly link: Link }): ReactNode {
   const target = useTarget()(link);
   const [, path, line, of] = FRAME.exec(link.source ?? '') ?? [];
   return (
-    <span className="where">
+    <span className="where inline">
       {path !== undefined && <SourceLine path={path} line={Number(line)} of={of} />}
       <Goto to={target}>
         {target.view}
@@ -107,7 +107,7 @@ export function EvidenceTables(props: { readonly tables: readonly EvidenceTable[
 export function Doubts({ doubts }: { readonly doubts: readonly string[] }): ReactNode {
   if (doubts.length === 0) return null;
   return (
-    <p className="doubts">
+    <p className="doubts flex">
       <Icon name="warning" size={15} />
       <span>
         <strong>Doubtful:</strong> it depends on damaged parts of the trace.{' '}

@@ -25,11 +25,11 @@ export function FindingFrame(props: FrameProps): ReactNode {
   const { outcome, look, badge, meta, saving, isOpen, onToggle, children } = props;
   const id = useId();
   return (
-    <li data-rule={outcome.rule} className={`finding finding-${look}`}>
+    <li data-rule={outcome.rule} className={`finding framed finding-${look}`}>
       <h3>
         <button
           type="button"
-          className="finding-head"
+          className="finding-head option-row"
           aria-expanded={isOpen}
           aria-controls={id}
           onClick={() => onToggle(!isOpen)}
@@ -37,9 +37,9 @@ export function FindingFrame(props: FrameProps): ReactNode {
           {badge}
           <span className="finding-title">
             {outcome.title}
-            {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
+            {!isOpen && <span className="finding-glimpse ellipsis muted">{outcome.message}</span>}
           </span>
-          <span className="finding-meta">{meta}</span>
+          <span className="finding-meta note">{meta}</span>
           {saving}
           <span className="finding-chevron">
             <Icon name="chevron" size={18} />
@@ -63,7 +63,7 @@ export function SavingBar({
 }): ReactNode {
   const width = (part: number): string => `${Math.min(1, part) * 100}%`;
   return (
-    <span className="saving-track" aria-hidden="true">
+    <span className="saving-track track" aria-hidden="true">
       <span className="saving-high" style={{ width: width(high) }} />
       <span className="saving-low" style={{ width: width(low) }} />
     </span>
@@ -88,13 +88,13 @@ function Saving({ outcome, step, countedBy }: Props): ReactNode {
   if (isRelated(outcome)) {
     const where = countedBy.map(({ title }) => `“${title}”`).join(' and ') || 'the findings above';
     return (
-      <span className="saving saving-none">
+      <span className="saving note">
         its {duration(claim?.gross_ns ?? 0)} are counted under {where}
       </span>
     );
   }
   if (!claim || claim.net_high_ns === 0) {
-    return <span className="saving saving-none">no saving of its own</span>;
+    return <span className="saving note">no saving of its own</span>;
   }
   return (
     <span className="saving">
@@ -106,9 +106,7 @@ function Saving({ outcome, step, countedBy }: Props): ReactNode {
         low={(claim.net_low_ns / claim.net_high_ns) * Math.min(1, claim.net_share)}
         high={claim.net_share}
       />
-      <span className="saving-range">
-        {durationRange(claim.net_low_ns, claim.net_high_ns)} likely
-      </span>
+      <span className="note">{durationRange(claim.net_low_ns, claim.net_high_ns)} likely</span>
     </span>
   );
 }

@@ -38,7 +38,7 @@ function EventTable({ events }: { readonly events: readonly EventReference[] }):
           columns={[
             {
               label: 'Event',
-              className: 'mono event-name',
+              className: 'mono event-name ellipsis',
               title: ({ name }) => name,
               cell: ({ name }) => shortName(name),
             },
@@ -120,7 +120,7 @@ function SourceLines({ lines }: { readonly lines: Outcome['locations'] }): React
   return (
     <section>
       <h4>In your code</h4>
-      <ul className="source-lines">
+      <ul className="stack-list">
         {lines.map((line) => (
           <li key={`${line.path}:${line.line}`}>
             <SourceLine path={line.path} line={line.line} of={line.function} parts={4} />

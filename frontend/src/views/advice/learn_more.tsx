@@ -13,7 +13,7 @@ export function LearnMore({ rule }: Props): ReactNode {
   const [isOpen, setOpen] = useState(false);
   return (
     <details className="learn-more" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
+      <summary className="inline">
         <Icon name="chevron" size={14} /> Learn more about this check
       </summary>
       {isOpen && (

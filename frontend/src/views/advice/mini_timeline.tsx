@@ -241,7 +241,7 @@ export function MiniTimeline({ trace, event }: Props): ReactNode {
     <section>
       <h4>
         Around the worst event
-        <span className="mini-note">
+        <span className="mini-note inline">
           {shortName(event.name)} at {instant(event.start_ns)}
           {event.event !== null && `, ${event.track}`}
           <Icon name="timeline" size={13} />

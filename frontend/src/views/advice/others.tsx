@@ -23,12 +23,12 @@ export function Elsewhere({ outcomes }: Props): ReactNode {
   return (
     <section className="elsewhere" aria-labelledby="elsewhere">
       <h2 id="elsewhere">Found in other traces of this run</h2>
-      <ul>
+      <ul className="framed">
         {outcomes.map(({ rule, worker, span, severity, title, claim }) => (
           <li key={rule}>
-            <Goto to={{ worker, span, open: rule }}>
+            <Goto to={{ worker, span, open: rule }} className="option">
               <SeverityBadge severity={severity ?? 'info'} />
-              <span className="elsewhere-title">{title}</span>
+              <span className="grow strong">{title}</span>
               <span className="muted">
                 {worker} span {span}
               </span>
@@ -54,7 +54,7 @@ function useIsLinked(outcomes: readonly Outcome[]): boolean {
 function PassedCheck({ outcome }: { readonly outcome: Outcome }): ReactNode {
   return (
     <li className="check" data-rule={outcome.rule}>
-      <span className="check-title check-passed">
+      <span className="check-title flex check-passed">
         <Icon name="passed" size={14} />
         <code className="rule-name">{outcome.rule}</code>
       </span>
@@ -191,7 +191,7 @@ export function Suppressed({ outcomes }: Props): ReactNode {
     <Fold title="Suppressed" note="findings suppressed with a reason" size={outcomes.length}>
       {outcomes.map((outcome) => (
         <li key={outcome.rule + outcome.fingerprint} className="check" data-rule={outcome.rule}>
-          <span className="check-title check-suppressed">{outcome.title}</span>
+          <span className="check-title flex check-suppressed">{outcome.title}</span>
           <span className="check-words">
             <Prose
               text={`${sentence(outcome.message)} ${sentence(`Suppressed ${SUPPRESSED_BY[outcome.suppressed_by]}: ${outcome.reason ?? ''}`)}`}

@@ -62,7 +62,7 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
   const width = (ns: number) => ({ width: `${(ns / step.mean_ns) * 100}%` });
   return (
     <details className="budget">
-      <summary>
+      <summary className="strong">
         {high > 0
           ? `Potential saving: ${durationRange(low, high)} (${share(high / step.mean_ns)})`
           : 'The checks found no potential saving'}
@@ -126,7 +126,7 @@ export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
       <div className="verdict-head">
         <div>
           {isOneOfSeveral && <p className="verdict-run">{run.verdict}</p>}
-          <p className="verdict-words">{unbroken(worker.verdict)}</p>
+          <p className="verdict-words headline">{unbroken(worker.verdict)}</p>
         </div>
         <Facts className="facts" facts={factsOf(worker)} />
       </div>

@@ -47,7 +47,7 @@ function Realised({ saving }: { readonly saving: Saving }): ReactNode {
         />
         <span className="realised-mark" style={{ left: at(mean) }} />
       </div>
-      <p className="realised-key muted" aria-hidden="true">
+      <p className="flex muted" aria-hidden="true">
         <span className="realised-promise" /> estimated <span className="realised-mark" /> actual;
         from 0 to {duration(most)}
       </p>
@@ -80,7 +80,9 @@ export function AdviceCard({ comparison, before }: Props): ReactNode {
               {
                 label: 'Now',
                 cell: ({ status }) => (
-                  <span className={`advice-status advice-${status}`}>{STATUS_LABELS[status]}</span>
+                  <span className={`tag strong note advice-${status}`}>
+                    {STATUS_LABELS[status]}
+                  </span>
                 ),
               },
               {
@@ -105,8 +107,10 @@ export function AdviceCard({ comparison, before }: Props): ReactNode {
                     >
                       {title}
                     </Goto>
-                    {subject !== '' && <span className="advice-subject mono">{subject}</span>}
-                    {reason !== '' && <span className="advice-subject">{sentence(reason)}</span>}
+                    {subject !== '' && <span className="advice-subject note mono">{subject}</span>}
+                    {reason !== '' && (
+                      <span className="advice-subject note">{sentence(reason)}</span>
+                    )}
                   </>
                 ),
               },

@@ -28,7 +28,7 @@ function Pair({ part, scale }: { readonly part: Part; readonly scale: number }):
       </td>
       <td className="number">{quantity(before, unit)}</td>
       <td className="number">{quantity(after, unit)}</td>
-      <td className="number pair-delta">{change(deltaOf(part.change), unit)}</td>
+      <td className="number strong">{change(deltaOf(part.change), unit)}</td>
       {/* Changes of a percentage are in points, without a relative change. */}
       <td className="number muted">{unit === 'share' ? '' : relativeChange(before, after)}</td>
     </tr>
@@ -49,11 +49,11 @@ export function PartsList({ title, note, parts, isOneScale, none }: Props): Reac
         <p className="muted">{none}</p>
       ) : (
         <div className="scroll-x">
-          <table className="pairs" aria-label={title}>
+          <table className="plain pairs" aria-label={title}>
             <thead>
               <tr>
                 <td />
-                <td className="pair-key" aria-hidden="true">
+                <td className="pair-key note" aria-hidden="true">
                   <span className="pair-before" /> before <span className="pair-after" /> after
                 </td>
                 <th scope="col">Before</th>

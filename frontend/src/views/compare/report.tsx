@@ -35,11 +35,11 @@ function VerdictLine({ data }: DataProps): ReactNode {
   const { comparison } = data;
   const { what, before, after, change, because, tone } = verdictOf(comparison);
   return (
-    <div className="compare-verdict">
+    <div>
       <p className="compare-headline">
         {what} <strong>{before}</strong> → <strong>{after}</strong>,{' '}
         <span className={`headline-change tone-${tone}`}>{change}</span>
-        {because !== '' && <span className="headline-because">; {unbroken(because)}</span>}{' '}
+        {because !== '' && <span className="muted">; {unbroken(because)}</span>}{' '}
         <Copy text={() => verdictText(comparison)} label="Copy the verdict" quiet />
       </p>
       <p className="muted">
@@ -77,7 +77,10 @@ function Settings({ data }: DataProps): ReactNode {
   return (
     <section className="card compare-settings" aria-label="Settings that differ">
       <h2>Settings that differ</h2>
-      <Facts facts={settings.map(({ label, before, after }) => [label, `${before} → ${after}`])} />
+      <Facts
+        className="facts"
+        facts={settings.map(({ label, before, after }) => [label, `${before} → ${after}`])}
+      />
     </section>
   );
 }
@@ -86,11 +89,11 @@ function Caveats({ data }: DataProps): ReactNode {
   const caveats = caveatsOf(data);
   if (caveats.length === 0) return null;
   return (
-    <section className="card compare-doubts" aria-label="Caveats">
-      <h2>
-        <Icon name="warning" /> Caveats
+    <section className="card compare-doubts notice-warn" aria-label="Caveats">
+      <h2 className="flex">
+        <Icon name="warning" tone="warn" /> Caveats
       </h2>
-      <ul>
+      <ul className="bullets">
         {caveats.map((text) => (
           <li key={text}>
             <Prose text={text} />
@@ -137,7 +140,7 @@ function Tables({ data, before, after, target }: TablesProps): ReactNode {
         actions={
           <Goto
             to={{ ...asBefore(before), view: 'flame', options: { diff: 'base' } }}
-            className="button flame-link"
+            className="button small"
             title={`${nameOf(before)} and ${nameOf(after)} in one flame graph`}
           >
             <Icon name="flame" size={15} /> Differential flame graph

@@ -24,7 +24,7 @@ function changed(label: string, of: Change): Fact {
     label,
     <span key={label}>
       {quantity(before, unit)} → {quantity(after, unit)}
-      <span className="field-exact">
+      <span className="field-exact note">
         {change(deltaOf(of), unit)}
         {relative !== '' && `, ${relative}`}; {significanceOf(of)}
       </span>

@@ -175,7 +175,7 @@ export function RowsGrid(props: Props): ReactNode {
   );
   const minWidth = columns.reduce((sum, column) => sum + widthOf(column), 0);
   return (
-    <div className="compare-grid" ref={scroller}>
+    <div className="grid compare-grid grow" ref={scroller}>
       <table aria-label={label} aria-rowcount={rows.length + 1} style={{ minWidth }}>
         <colgroup>
           {columns.map((column, at) => (

@@ -96,12 +96,7 @@ interface ChipProps {
 function KindChip({ kind, onClear }: ChipProps): ReactNode {
   const text = KINDS[kind] ?? kind;
   return (
-    <button
-      type="button"
-      className="button kind-chip"
-      onClick={onClear}
-      title={`Show more than ${text}`}
-    >
+    <button type="button" className="button tag" onClick={onClear} title={`Show more than ${text}`}>
       only {text} <Icon name="close" size={13} />
     </button>
   );
@@ -164,7 +159,7 @@ export function RowsTable({ rows, name, label, before, after, none }: Props): Re
   };
   return (
     <div className="rows-table">
-      <div className="rows-tools">
+      <div className="bar wrap">
         <SearchBox
           hasConditions={false}
           value={location.search}

@@ -78,7 +78,7 @@ function Strips({ data }: Props): ReactNode {
   );
   return (
     <div className="strips" aria-hidden="true">
-      <div className="strip-names">
+      <div className="strip-names muted">
         <span>before</span>
         <span>after</span>
       </div>
@@ -99,7 +99,7 @@ function Strips({ data }: Props): ReactNode {
             name="after"
           />
         </svg>
-        <div className="strip-axis">
+        <div className="between note">
           {values.map((value) => (
             <span key={value}>{tick(Number(value.toPrecision(3)))}</span>
           ))}

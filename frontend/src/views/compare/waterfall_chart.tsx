@@ -50,7 +50,7 @@ function PartRow({ level, percentOf, open }: PartProps): ReactNode {
       <th scope="row">
         <span className="swatch" style={{ background: colourOf(part.id) }} />
         {open ? (
-          <button type="button" className="link" onClick={open}>
+          <button type="button" className="as-link inline" onClick={open}>
             {part.label} <Icon name="chevron" size={12} />
             <span className="visually-hidden">: show its rows</span>
           </button>
@@ -71,7 +71,7 @@ function PartRow({ level, percentOf, open }: PartProps): ReactNode {
       </td>
       <td className="number waterfall-delta">{change(deltaOf(part.change), unit)}</td>
       <td className="number muted">{relativeChange(before, after)}</td>
-      <td className="muted waterfall-sure">{isNoise(part.change) ? 'not significant' : ''}</td>
+      <td className="muted waterfall-sure note">{isNoise(part.change) ? 'not significant' : ''}</td>
     </tr>
   );
 }

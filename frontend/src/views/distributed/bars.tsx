@@ -154,7 +154,7 @@ function Row({ row, parts, mostNs, isSelected }: RowProps): ReactNode {
   const text = parts.map(({ label }, at) => `${label} ${duration(partsNs?.[at] ?? 0)}`).join(', ');
   const body = (
     <>
-      <span className="rank-bar-name">{row.name}</span>
+      <span className="rank-bar-name ellipsis">{row.name}</span>
       <span className="rank-bar-track" aria-hidden="true">
         <span className="rank-bar" style={{ width: `${(row.wholeNs / mostNs) * 100}%` }}>
           {partsNs ? (
@@ -173,14 +173,17 @@ function Row({ row, parts, mostNs, isSelected }: RowProps): ReactNode {
   const title = titleOf(row, parts);
   if (worker === null)
     return (
-      <div className="rank-bar-row" title={`${title}\nMean of ${plural(row.count, 'rank')}`}>
+      <div
+        className="rank-bar-row option-row"
+        title={`${title}\nMean of ${plural(row.count, 'rank')}`}
+      >
         {body}
       </div>
     );
   return (
     <button
       type="button"
-      className="rank-bar-row"
+      className="rank-bar-row option-row"
       title={title}
       aria-pressed={isSelected}
       onClick={() => go({ worker, step: location.step }, 'replace')}
@@ -264,7 +267,7 @@ function Chart({ selection, breakdown, whole, unit, summary }: ChartProps): Reac
   const missing = breakdown.without_step.length;
   return (
     <>
-      <div className="rank-bars-head">
+      <div className="rank-bars-head wrap">
         <BarLegend parts={parts} rows={rows} sort={sort} onSort={setSort} />
         <Segmented
           label="Order"
@@ -324,7 +327,7 @@ export function Bars({ selection, summary }: Props): ReactNode {
   });
   return (
     <section className="card" aria-label="Ranks side by side">
-      <div className="heat-controls">
+      <div className="heat-controls wrap">
         <Segmented label="Whole" segments={WHOLES} value={whole} onChoose={setWhole} />
         {summary.host_count > 1 && (
           <Segmented label="Rows" segments={UNITS} value={unit} onChoose={setUnit} />

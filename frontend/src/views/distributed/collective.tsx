@@ -52,7 +52,7 @@ function MemberRow({ member, lengthNs }: RowProps): ReactNode {
     <div className={is_last ? 'member is-last' : 'member'} title={title}>
       <Goto
         to={{ view: 'timeline', worker: member.worker, event: member.event }}
-        className="member-name"
+        className="member-name ellipsis"
         title="Show in the timeline of this rank"
       >
         {rankName(member)}
@@ -73,7 +73,7 @@ function MemberRow({ member, lengthNs }: RowProps): ReactNode {
           }}
         />
       </span>
-      <span className="member-note">{is_last ? 'last' : duration(wait_ns)}</span>
+      <span className="member-note note">{is_last ? 'last' : duration(wait_ns)}</span>
       <span className="visually-hidden">{text}</span>
     </div>
   );
@@ -123,7 +123,7 @@ function Steps({ collective }: { readonly collective: CollectiveRanks }): ReactN
     </Button>
   );
   return (
-    <div className="collective-steps">
+    <div className="collective-steps flex">
       {button('Previous', collective.before)}
       <span className="muted">
         {count(collective.place)} of {count(collective.alike_count)} of its kind
@@ -142,17 +142,17 @@ function Ranks({ collective }: { readonly collective: CollectiveRanks }): ReactN
   const last = members.findIndex((member) => member.is_last);
   return (
     <>
-      <div className="member-head">
-        <span className="legend-entry">
+      <div className="member-head flex">
+        <span className="inline">
           <span className="swatch" style={{ background: fillOfPart('waiting') }} /> waiting
         </span>
-        <span className="legend-entry">
+        <span className="inline">
           <span className="swatch" style={{ background: fillOfPart('transfer') }} /> transfer
         </span>
         <span className="space" />
         <Segmented label="Order of ranks" segments={ORDERS} value={order} onChoose={setOrder} />
       </div>
-      <div className="member-axis" aria-hidden="true">
+      <div className="member-axis between note" aria-hidden="true">
         <span>0</span>
         <span>{duration(collective.length_ns / 2)}</span>
         <span>{duration(collective.length_ns)}</span>
@@ -191,11 +191,11 @@ export function CollectivePanel({ selection, of }: Props): ReactNode {
       <Loaded query={query} what="This collective">
         {(collective) => (
           <>
-            <div className="collective-title">
+            <div className="collective-title wrap">
               <strong>{kindName(collective.kind)}</strong> <Steps collective={collective} />
             </div>
             <Ranks collective={collective} />
-            <Facts className="collective-facts" facts={factsOf(collective)} />
+            <Facts className="collective-facts facts" facts={factsOf(collective)} />
           </>
         )}
       </Loaded>

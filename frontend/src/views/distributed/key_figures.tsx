@@ -67,7 +67,7 @@ export function KeyFigures({ selection, summary }: Props): ReactNode {
   const waiting = data && waitingOf(data);
   const damaged = damagedOf(selection.run);
   return (
-    <dl className="key-figures">
+    <dl className="facts large">
       <Figure name={summary.steps.length > 0 ? 'Mean step' : 'Window'}>
         {duration(mean_step_ns)}
       </Figure>
@@ -85,7 +85,7 @@ export function KeyFigures({ selection, summary }: Props): ReactNode {
       <Figure name="Ranks">
         {count(ranks.length)}
         {world_size !== null && <small> of {count(world_size)}</small>}
-        {missing.count > 0 && <small className="key-bad"> {count(missing.count)} missing</small>}
+        {missing.count > 0 && <small className="bad"> {count(missing.count)} missing</small>}
       </Figure>
       {damaged[0] && (
         <Figure name="Damaged">
@@ -95,7 +95,7 @@ export function KeyFigures({ selection, summary }: Props): ReactNode {
                 ? { view: 'health', worker: damaged[0].name }
                 : { view: 'health' }
             }
-            className="key-bad"
+            className="bad"
           >
             {damaged.length === 1
               ? capital(rankName({ rank: damaged[0].rank, worker: damaged[0].name }))

@@ -127,7 +127,7 @@ function Parts({ selection, summary }: Props): ReactNode {
       {(tab) => {
         if (tab === 'ranks') return <Bars selection={selection} summary={summary} />;
         return (
-          <div className="distributed-table">
+          <div className="distributed-table framed">
             {tab === 'collectives' && <CollectivesTable selection={selection} summary={summary} />}
             {tab === 'groups' && (
               <ListTable selection={selection} path="groups" label="Process groups" />
@@ -159,7 +159,7 @@ function View({ selection, summary }: Props): ReactNode {
           )}
           <div className="distributed-main">
             <HeatCard selection={selection} summary={summary} />
-            <div className="distributed-side">
+            <div className="stack">
               <Stragglers summary={summary} />
               <SpreadCard selection={selection} summary={summary} />
             </div>

@@ -13,7 +13,7 @@ export function SelectedRank({ summary }: { readonly summary: Distributed }): Re
   if (!rank && step === null) return null;
   const name = [rank && rankName(rank), step !== null && `step ${step}`].filter(Boolean).join(', ');
   return (
-    <div className="distributed-chosen">
+    <div className="distributed-chosen wrap">
       <strong>{capital(name)}</strong>
       {rank?.host && <span className="muted">{rank.host}</span>}
       {rank?.device_name && <span className="muted">{rank.device_name}</span>}

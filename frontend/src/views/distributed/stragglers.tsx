@@ -42,22 +42,22 @@ function Item({ straggler, isSelected, barNs }: ItemProps): ReactNode {
   const step = straggler.late_steps.at(-1) ?? location.step;
   return (
     <li className={straggler.is_straggler ? 'straggler is-late' : 'straggler'}>
-      <div className="straggler-head">
+      <div className="straggler-head flex">
         <Goto
           to={{ worker, step: location.step }}
-          className="straggler-name"
+          className="straggler-name inline"
           current={isSelected}
           title="Select this rank"
         >
           {straggler.is_straggler && <Icon name="warning" size={15} />}
           {capital(rankName(straggler))}
         </Goto>
-        <span className="straggler-when">{when(straggler)}</span>
+        <span className="straggler-when note">{when(straggler)}</span>
         <span className="number" title={quantityExact(delay, 'ns')}>
           {delay === null ? '–' : withMinus(delay, 'ns')}
         </span>
       </div>
-      <div className="straggler-bar" aria-hidden="true">
+      <div className="track" aria-hidden="true">
         <span style={{ width: `${barNs > 0 ? (late / barNs) * 100 : 0}%` }} />
       </div>
       {straggler.is_straggler && (

@@ -20,9 +20,9 @@ export function Crumbs({ layout, root, name, onRoot, onName }: Props): ReactNode
   const hidden = path.slice(0, path.length - shown.length);
   if (root === NONE && name === null) return null;
   return (
-    <nav className="flame-crumbs" aria-label="Frames">
+    <nav className="flame-crumbs wrap" aria-label="Frames">
       {name !== null && (
-        <span className="flame-only">
+        <span className="flame-only inline">
           Only <b title={name}>{frameName(name)}</b>
           <IconButton
             icon="close"

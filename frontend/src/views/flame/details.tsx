@@ -23,8 +23,8 @@ export function Details({ layout, node, root, onAlone }: Props): ReactNode {
   const figures = <Figures layout={layout} node={node} root={root} />;
   if (isSmaller(layout, node)) {
     return (
-      <aside className="flame-details" aria-label="Selected frame">
-        <p className="flame-name">
+      <aside className="flame-details column" aria-label="Selected frame">
+        <p className="flame-name clamped">
           {mergedLabel(layout, node)}, each narrower than a pixel. Zoom in to the frame above to see
           more of them; the list of functions has all.
         </p>
@@ -37,10 +37,10 @@ export function Details({ layout, node, root, onAlone }: Props): ReactNode {
   const location = pythonLocation(name);
   const view = VIEWS[kind];
   return (
-    <aside className="flame-details" aria-label="Selected frame">
-      <div className="flame-about">
-        <span className="flame-swatch" style={{ background: kindColour(kind) }} />
-        <p className="flame-name" title={name}>
+    <aside className="flame-details column" aria-label="Selected frame">
+      <div className="flame-about wrap">
+        <span className="swatch" style={{ background: kindColour(kind) }} />
+        <p className="flame-name clamped" title={name}>
           {location ? location.of : name}
         </p>
         {location && <SourceLine path={location.path} line={location.line} />}

@@ -68,7 +68,7 @@ interface HeadProps {
 function Head({ columns, order }: HeadProps): ReactNode {
   const { go } = useNavigation();
   return (
-    <div role="row" aria-rowindex={1} className="flame-row flame-head">
+    <div role="row" aria-rowindex={1} className="flame-row option-row flame-head">
       {[NAME, ...columns].map(({ key, label, title }) => {
         const isSorted = order.key === key;
         const descending = isSorted ? !order.descending : key !== 'name';
@@ -77,7 +77,7 @@ function Head({ columns, order }: HeadProps): ReactNode {
           <span
             role="columnheader"
             key={key}
-            className={key === 'name' ? 'flame-cell-name' : 'flame-cell'}
+            className={key === 'name' ? 'flex grow' : 'flame-cell flex'}
             aria-sort={isSorted ? sort : 'none'}
           >
             <button
@@ -118,12 +118,12 @@ function Row(props: RowProps): ReactNode {
     <div
       role="row"
       aria-rowindex={at + 2}
-      className={row.name === selected ? 'flame-row chosen' : 'flame-row'}
+      className={row.name === selected ? 'flame-row option-row chosen' : 'flame-row option-row'}
       onPointerEnter={() => onMark(row.name)}
       onPointerLeave={() => onMark(null)}
     >
-      <span role="rowheader" className="flame-cell-name">
-        <span className="flame-swatch" style={{ background: kindColour(row.kind) }} />
+      <span role="rowheader" className="flex grow">
+        <span className="swatch" style={{ background: kindColour(row.kind) }} />
         <button type="button" title={row.name} onClick={() => onChoose(row.name)}>
           {frameName(row.name)}
         </button>
@@ -132,7 +132,7 @@ function Row(props: RowProps): ReactNode {
         <span
           role="cell"
           key={key}
-          className="flame-cell"
+          className="flame-cell flex"
           title={key === 'own' ? `${share} of all` : undefined}
         >
           {key === 'own' && <i style={{ width: `${(row.own / Math.max(1, largest)) * 100}%` }} />}
@@ -155,12 +155,12 @@ export function Functions(props: Props): ReactNode {
   const columns = headings(list);
   const largest = every.reduce((most, { own }) => Math.max(most, own), 0);
   return (
-    <section className="flame-functions" aria-label="Functions">
+    <section className="flame-functions column" aria-label="Functions">
       <div
         role="table"
         aria-label="Functions"
         aria-rowcount={rows.length + 1}
-        className="flame-table"
+        className="flame-table column"
       >
         <Head columns={columns} order={{ key, descending }} />
         <div role="rowgroup" className="flame-rows">
@@ -175,7 +175,7 @@ export function Functions(props: Props): ReactNode {
           />
         </div>
       </div>
-      <p className="flame-foot" role="status">
+      <p className="flame-foot note" role="status">
         {count(rows.length)} of {count(list.all_count)} functions
       </p>
     </section>

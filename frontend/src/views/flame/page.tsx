@@ -113,7 +113,7 @@ function Legend({ layout }: LegendProps): ReactNode {
   if (layout.isCompared) {
     const { less, none, more } = changeColours(theme);
     return (
-      <div className="flame-legend">
+      <div className="flame-legend wrap note">
         <span>less than the baseline</span>
         <i
           className="flame-scale"
@@ -125,10 +125,10 @@ function Legend({ layout }: LegendProps): ReactNode {
     );
   }
   return (
-    <div className="flame-legend">
+    <div className="flame-legend wrap note">
       {kinds.map(({ id, label }) => (
         <span key={id}>
-          <i className="flame-swatch" style={{ background: kindColour(id) }} />
+          <i className="swatch" style={{ background: kindColour(id) }} />
           {label}
         </span>
       ))}
@@ -173,7 +173,7 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
   };
   return (
     <div className={isStale ? 'flame-body stale' : 'flame-body'} aria-busy={isStale}>
-      <div className="flame-main">
+      <div className="column grow">
         <Crumbs
           layout={layout}
           root={root}
@@ -182,7 +182,7 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
           onName={setName}
         />
         {graph.note !== '' && (
-          <p className="flame-note">
+          <p className="flame-note flex muted">
             <Icon name="info" size={14} />
             <span>
               {graph.note}{' '}
@@ -206,13 +206,13 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
               onRoot={setRoot}
             />
           ) : (
-            <p className="flame-none">No data for this selection.</p>
+            <p className="flame-none flex muted">No data for this selection.</p>
           )}
         </div>
-        <div className="flame-under">
+        <div className="flame-under wrap">
           <Legend layout={layout} />
           {matches && (
-            <p className="flame-matches" role="status">
+            <p role="status">
               {plural(matches.count, 'frame')} match{matches.count === 1 ? 'es' : ''}:{' '}
               <b>{shareOf(matches.weight, layout.whole)}</b> of all
             </p>
@@ -345,7 +345,7 @@ export default function Page({ selection }: PageProps): ReactNode {
   const functions = useFlameQuery<FlameFunctions>(trace, requestFor('functions', shown), isReady);
   const isOfSteps = comparison.baseline?.kind === 'recording' && narrowing;
   return (
-    <div className="full-view flame-view">
+    <div className="full-view column grow flame-view">
       <Header
         {...{ shown, selection, matcher, picture }}
         graph={graph.data}
@@ -358,7 +358,7 @@ export default function Page({ selection }: PageProps): ReactNode {
         isNarrowed={!!narrowing}
       />
       {isOfSteps && (
-        <p className="flame-note">
+        <p className="flame-note flex muted">
           <Icon name="info" size={14} />
           Traces are compared over all their complete steps, not over the selected time.
         </p>

@@ -51,7 +51,6 @@ function Select<T extends string>({ label, value, options, onChoose }: SelectPro
   const entries = Object.entries(options) as [T, string][];
   return (
     <select
-      className="flame-select"
       aria-label={label}
       title={label}
       value={value}
@@ -147,7 +146,7 @@ function CompareMenu({ comparison }: { readonly comparison: Comparison }): React
           <button
             type="button"
             key={id}
-            className="menu-item"
+            className="option"
             onClick={(event) => {
               event.currentTarget.closest('details')?.removeAttribute('open');
               const diff = id === '' ? null : id === 'step' ? 'step' : 'base';
@@ -158,7 +157,7 @@ function CompareMenu({ comparison }: { readonly comparison: Comparison }): React
           </button>
         ))}
       </div>
-      {choices.length < 2 && <p className="menu-note">There is no other trace.</p>}
+      {choices.length < 2 && <p className="menu-note note">There is no other trace.</p>}
     </Menu>
   );
 }
@@ -173,7 +172,7 @@ export function Toolbar(props: Props): ReactNode {
   const change = useChange();
   const canBePerStep = settings.subject !== 'memory' && !isNarrowed && comparison.baseline === null;
   return (
-    <div className="flame-toolbar">
+    <div className="bar wrap">
       <Segmented
         label="Subject"
         segments={SUBJECTS}
@@ -200,7 +199,7 @@ export function Toolbar(props: Props): ReactNode {
         />
       )}
       {canBePerStep && (graph?.steps ?? 0) > 0 && (
-        <label className="flame-check" title="Only complete steps, divided by their number">
+        <label className="flame-check inline" title="Only complete steps, divided by their number">
           <input
             type="checkbox"
             checked={settings.isPerStep}
@@ -210,7 +209,10 @@ export function Toolbar(props: Props): ReactNode {
         </label>
       )}
       {hasModules(graph) && (
-        <label className="flame-check" title="Show Linear_0 and Linear_1 as one frame, Linear">
+        <label
+          className="flame-check inline"
+          title="Show Linear_0 and Linear_1 as one frame, Linear"
+        >
           <input
             type="checkbox"
             checked={settings.isByClass}

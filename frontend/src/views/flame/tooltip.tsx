@@ -75,7 +75,7 @@ export function Figures({ layout, node, root }: Props): ReactNode {
     ...(before ? changesOf(layout, figures, before) : []),
     !before && calls > 0 && [unit === 'bytes' ? 'Allocations' : 'Calls', callsOf(calls, unit)],
   ];
-  return <Facts className="flame-figures" facts={facts} />;
+  return <Facts className="flame-figures facts" facts={facts} />;
 }
 
 interface TooltipProps {
@@ -97,10 +97,10 @@ export function Tooltip({ anchor, root }: TooltipProps): ReactNode {
   }, [x, y]);
   const kind = kindOf(layout, node);
   return (
-    <div ref={box} className="flame-tooltip" aria-hidden="true">
-      <p className="flame-name">{nodeLabel(layout, node)}</p>
-      <p className="flame-kind">
-        <span className="flame-swatch" style={{ background: kindColour(kind) }} />
+    <div ref={box} className="flame-tooltip tip popup" aria-hidden="true">
+      <p className="flame-name clamped">{nodeLabel(layout, node)}</p>
+      <p className="flame-kind flex note">
+        <span className="swatch" style={{ background: kindColour(kind) }} />
         {layout.graph.kinds.find(({ id }) => id === kind)?.label}
       </p>
       <Figures layout={layout} node={node} root={root} />

@@ -67,13 +67,13 @@ export function FileFacts({ worker, selection }: Props): ReactNode {
   const { tone, title } = worthOf(worker.health);
   return (
     <section className={`card worth worth-${tone}`} aria-labelledby="worth">
-      <span className="worth-icon">
+      <span className="round-icon">
         <Icon name={ICONS[tone]} size={22} />
       </span>
       <div className="worth-words">
         <h2 id="worth">{title}</h2>
         <p>{summary(worker)}</p>
-        <p className="worth-file">
+        <p className="wrap note">
           <code>{selection.span.file}</code>
           {worker.fingerprint !== '' && (
             <span title="Identical only for traces with the same events">
@@ -83,7 +83,7 @@ export function FileFacts({ worker, selection }: Props): ReactNode {
           <Copy text={selection.span.file} label="Copy name" quiet />
         </p>
       </div>
-      <Facts className="file-facts" facts={factsOf({ worker, selection })} />
+      <Facts className="facts large" facts={factsOf({ worker, selection })} />
     </section>
   );
 }

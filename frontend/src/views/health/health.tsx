@@ -76,7 +76,7 @@ export function Health({ report, selection }: Props): ReactNode {
   }
   const outcomes = report.outcomes.filter((outcome) => outcome.trace === span.trace);
   return (
-    <div className="health-view">
+    <div className="stack">
       <ViewHeader title="Health" note={noteOf(worker.health)}>
         <TableExport
           note="CSV: damage and missing data. JSON: all of this page."

@@ -18,7 +18,7 @@ function Amount({ item }: Pick<ItemProps, 'item'>): ReactNode {
   const { count: parts, of_count: all, lost_bytes, message } = item;
   const isInMessage = parts === 1 || message.includes(count(parts));
   return (
-    <span className="item-amount">
+    <span className="item-amount note">
       {all !== null && all > 0 && <strong>{share(parts / all)}</strong>}
       {all !== null && `${count(parts)} of ${count(all)}`}
       {all === null && !isInMessage && `${count(parts)} times`}

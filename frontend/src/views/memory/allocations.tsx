@@ -53,7 +53,7 @@ function SizeField({ label, option, placeholder }: SizeProps): ReactNode {
     return () => clearTimeout(timer);
   }, [typed, option, go]);
   return (
-    <label className="memory-size">
+    <label className="memory-size inline muted">
       {label}
       <input
         type="text"
@@ -180,7 +180,7 @@ function Filled({ table, scope, onLook, isStale }: FilledProps): ReactNode {
   useEffect(() => () => latest.current([]), []);
   return (
     <div
-      className="memory-rows"
+      className="memory-rows column"
       onPointerOver={(event) => {
         const row = (event.target as Element).closest('tr[data-at]');
         const index = row ? Number(row.getAttribute('data-at')) : Number.NaN;
@@ -254,8 +254,8 @@ export function Allocations({ scope, onLook }: PartProps): ReactNode {
     parameters,
   );
   return (
-    <div className="memory-part">
-      <div className="memory-bar">
+    <div className="memory-part column grow">
+      <div className="memory-bar wrap">
         <Segmented label="State" segments={STATES} value={state} onChoose={chooseState} />
         {narrowing && (
           <Segmented
@@ -265,7 +265,7 @@ export function Allocations({ scope, onLook }: PartProps): ReactNode {
             onChoose={choosePeriod}
           />
         )}
-        <span className="memory-sizes">
+        <span className="flex">
           <SizeField label="From" option="min" placeholder="0 B" />
           <SizeField
             label="to"

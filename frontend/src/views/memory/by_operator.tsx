@@ -18,7 +18,7 @@ export function ByOperator({ scope }: { readonly scope: MemoryScope }): ReactNod
     end_ns,
   });
   return (
-    <div className="memory-part">
+    <div className="memory-part column grow">
       <Loaded query={query} what="Memory by operator">
         {(table) => (
           <DataTable

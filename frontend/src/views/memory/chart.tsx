@@ -38,7 +38,7 @@ interface KeyProps {
 /** An entry of a legend. */
 export function LegendKey({ label, colour, title }: KeyProps): ReactNode {
   return (
-    <span className="memory-key" title={title}>
+    <span className="inline" title={title}>
       <span className="swatch" style={{ background: colour }} /> {label}
     </span>
   );

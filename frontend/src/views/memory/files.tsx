@@ -51,7 +51,7 @@ function FileChart({ curve }: { readonly curve: MemoryFileCurve }): ReactNode {
   );
   return (
     <figure className="memory-file-chart">
-      <figcaption className="memory-legend">
+      <figcaption className="memory-legend wrap">
         <strong>{curve.title}</strong>
         {curve.lines.map(({ id, label, help }) => (
           <LegendKey key={id} label={label} title={help} colour={colourOf(id)} />
@@ -89,7 +89,7 @@ function Report({ report, selection, isStale }: ReportProps): ReactNode {
           <FileChart key={curve.title} curve={curve} />
         ))}
       </div>
-      <div className="memory-bar" hidden={report.tables.length < 2}>
+      <div className="memory-bar wrap" hidden={report.tables.length < 2}>
         <Segmented
           label="Table"
           segments={report.tables.map(({ title }, at) => ({ id: String(at), label: title }))}
@@ -98,7 +98,7 @@ function Report({ report, selection, isStale }: ReportProps): ReactNode {
         />
       </div>
       {table && (
-        <div className="memory-leaks">
+        <div className="memory-leaks column">
           <DataTable
             key={selected}
             table={table}
@@ -154,14 +154,14 @@ export function Files({ selection }: { readonly selection: Selection }): ReactNo
   const { run } = selection;
   const query = useRunAnswer<MemoryFiles>(run, `runs/${encodeURIComponent(run.id)}/memory-files`);
   return (
-    <div className="memory-part memory-scroll">
+    <div className="memory-part column grow memory-scroll">
       <Loaded query={query} what="Memory files">
         {({ files }) => {
           const file = files.find(({ id }) => id === location.options.file) ?? files[0];
           if (!file) return null;
           return (
             <>
-              <div className="memory-bar">
+              <div className="memory-bar wrap">
                 <Picker
                   label="File"
                   choices={files.map(({ id, name, what, file_bytes }) => ({

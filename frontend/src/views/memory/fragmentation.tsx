@@ -92,11 +92,11 @@ export function Fragmentation({ scope }: { readonly scope: MemoryScope }): React
     end_ns,
   });
   return (
-    <div className="memory-part memory-scroll">
+    <div className="memory-part column grow memory-scroll">
       <Loaded query={query} what="Fragmentation">
         {(data) => (
           <section className="memory-growth" aria-label="Fragmentation">
-            <dl className="memory-fact-row">
+            <dl className="memory-fact-row facts">
               {figuresOf(data).map(([label, value, unit, help, note]) => (
                 <div key={label} className="memory-fact" title={help}>
                   <dt>{label}</dt>

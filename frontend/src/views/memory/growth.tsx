@@ -116,16 +116,16 @@ export function Growth({ scope }: { readonly scope: MemoryScope }): ReactNode {
   const { device, selection } = scope;
   const query = useTraceAnswer<MemoryGrowth>(selection.span.trace, 'memory/growth', { device });
   return (
-    <div className="memory-part memory-scroll">
+    <div className="memory-part column grow memory-scroll">
       <Loaded query={query} what="Growth">
         {(growth) => (
           <>
             <section className="memory-growth" aria-label="Growth">
-              <p className={`memory-verdict memory-verdict-${growth.confidence}`}>
+              <p className={`memory-verdict flex memory-verdict-${growth.confidence}`}>
                 <Icon name={growth.confidence === 'none' ? 'passed' : 'warning'} size={16} />{' '}
                 {verdictOf(growth)}
               </p>
-              <p className="memory-legend">
+              <p className="memory-legend wrap">
                 {KEYS.map(([label, colour]) => (
                   <LegendKey key={label} label={label} colour={colour} />
                 ))}
@@ -148,12 +148,12 @@ export function Growth({ scope }: { readonly scope: MemoryScope }): ReactNode {
               <StepTable steps={growth.steps} />
             </section>
             {growth.leaks.row_count === 0 ? (
-              <p className="memory-none">
+              <p className="memory-none flex">
                 <Icon name="passed" size={15} /> No operator, module and stack leaves allocations
                 behind in every step.
               </p>
             ) : (
-              <div className="memory-leaks">
+              <div className="memory-leaks column">
                 <DataTable
                   table={growth.leaks}
                   name="memory-leaks"

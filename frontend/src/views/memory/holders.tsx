@@ -114,7 +114,7 @@ function Facts({ table, scope }: PartProps): ReactNode {
         </span>
       )}
       {table.is_peak && (
-        <Goto to={{ view: 'flame', options: { of: 'memory' } }} className="memory-flame">
+        <Goto to={{ view: 'flame', options: { of: 'memory' } }} className="memory-flame inline">
           As a flame graph <Icon name="arrow" size={13} />
         </Goto>
       )}
@@ -186,7 +186,7 @@ function Filled({ table, scope, by, isStale }: TableProps): ReactNode {
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const tiles = useMemo(() => tilesOf(table, by, theme), [table, by, theme]);
   const map = ({ selected, select }: ShownTable): ReactNode => (
-    <div className="memory-map">
+    <div className="memory-map bar column">
       <Facts table={table} scope={scope} />
       <Treemap
         tiles={tiles}
@@ -226,9 +226,9 @@ export function Holders({ scope }: { readonly scope: MemoryScope }): ReactNode {
     end_ns,
   });
   return (
-    <div className="memory-part">
+    <div className="memory-part column grow">
       {!query.data && (
-        <div className="memory-bar">
+        <div className="memory-bar wrap">
           <ByChoice />
         </div>
       )}

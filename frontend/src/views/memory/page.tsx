@@ -84,7 +84,7 @@ function RangeBar({ curve, narrowing }: RangeBarProps): ReactNode {
     go({ time: null, step: null, options: withOption(location.options, 'zoom', null) });
   const drawn = curve.levels.time_ns.length;
   return (
-    <div className="memory-legend">
+    <div className="memory-legend wrap">
       <LegendKey label="Allocated" colour={ALLOCATED} />
       {curve.levels.reserved_bytes.length > 0 && <LegendKey label="Reserved" colour={RESERVED} />}
       <span className="muted">
@@ -187,7 +187,7 @@ function Filled({ selection, curve, narrowing, files, isStale }: FilledProps): R
     files: () => <Files selection={selection} />,
   };
   return (
-    <div className="full-view memory">
+    <div className="full-view column grow memory">
       <ViewHeader title="Memory" note={noteOf(curve)}>
         <DeviceChoice devices={curve.devices} device={curve.device} />
         <ExportMenu
@@ -212,7 +212,7 @@ function Filled({ selection, curve, narrowing, files, isStale }: FilledProps): R
         </div>
         <RangeBar curve={curve} narrowing={narrowing} />
         {curve.notes.map((note) => (
-          <p key={note} className="memory-note">
+          <p key={note} className="memory-note flex note">
             <Icon name="info" size={14} /> {note}
           </p>
         ))}
@@ -237,7 +237,7 @@ function Ooms({ curve }: { readonly curve: MemoryOverTime }): ReactNode {
   if (!first) return null;
   const { asked_bytes, unused_bytes, cause, operator, time_ns } = first;
   return (
-    <p className="memory-note memory-oom">
+    <p className="memory-note flex note memory-oom">
       <Icon name="critical" size={14} /> Out of memory
       {curve.oom_count > 1 && ` ${plural(curve.oom_count, 'time')}, first`} at {duration(time_ns)}
       {operator !== null && ` in ${operator}`}

@@ -120,7 +120,7 @@ export function Icicle(props: Props): ReactNode {
     return box ? { box, x, y } : null;
   };
   if (boxes.length === 0) {
-    return <p className="icicle-none">No module has a cost in this measure.</p>;
+    return <p className="muted">No module has a cost in this measure.</p>;
   }
   const part = hover ? hover.box.width : 0;
   return (
@@ -141,7 +141,7 @@ export function Icicle(props: Props): ReactNode {
       />
       {hover && (
         <div
-          className={hover.box.left > 0.6 ? 'icicle-tip on-left' : 'icicle-tip'}
+          className={hover.box.left > 0.6 ? 'icicle-tip tip popup on-left' : 'icicle-tip tip popup'}
           style={{ left: hover.x, top: hover.y }}
         >
           <strong>{props.nameOf(hover.box.at)}</strong>

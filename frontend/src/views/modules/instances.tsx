@@ -127,7 +127,7 @@ function Crumbs({ table, tree, root }: CrumbsProps): ReactNode {
     options: withOption(location.options, 'root', at === null ? null : String(at)),
   });
   return (
-    <nav className="module-crumbs" aria-label="Path to the zoomed module">
+    <nav className="module-crumbs wrap" aria-label="Path to the zoomed module">
       <Goto to={to(null)}>All modules</Goto>
       {pathTo(tree, root).map((at) => (
         <span key={at}>
@@ -147,7 +147,7 @@ function Crumbs({ table, tree, root }: CrumbsProps): ReactNode {
 function Origin({ table }: { readonly table: Modules }): ReactNode {
   if (table.origin === 'nn.Module') return null;
   return (
-    <p className="module-note">
+    <p className="module-note flex note">
       <Icon name="info" size={14} />
       <span>
         {table.origin_meaning} To record calls of nn.Module:{' '}
@@ -162,7 +162,7 @@ function Unassigned({ table }: { readonly table: Modules }): ReactNode {
   const { unassigned_backward_host_ns: host, unassigned_backward_device_ns: device } = table;
   if (host === 0 && device === 0) return null;
   return (
-    <p className="module-note">
+    <p className="module-note flex note">
       <Icon name="info" size={14} /> Backward calls of {duration(host)} on the host
       {device > 0 && ` and ${duration(device)} on the ${table.device_label}`} belong to no known
       module.
@@ -246,7 +246,10 @@ export function Instances(props: ModulesProps): ReactNode {
   const columns = table.columns.slice(1).filter(({ key }) => choice.shown[key]);
   const measureLabel = measures.kinds.find(({ id }) => id === kind)?.title ?? '';
   return (
-    <div className={isStale ? 'full-view modules stale' : 'full-view modules'} aria-busy={isStale}>
+    <div
+      className={isStale ? 'full-view column grow modules stale' : 'full-view column grow modules'}
+      aria-busy={isStale}
+    >
       <ViewHeader title="Modules" note={noteOf(table)}>
         {props.grouping}
         <SearchBox
@@ -273,8 +276,8 @@ export function Instances(props: ModulesProps): ReactNode {
           }}
         />
       </ViewHeader>
-      <section className="module-chart" aria-label="Icicle">
-        <div className="module-bar">
+      <section className="bar" aria-label="Icicle">
+        <div className="module-bar wrap">
           <Segmented
             label="Width"
             segments={measures.kinds}
@@ -316,7 +319,7 @@ export function Instances(props: ModulesProps): ReactNode {
         <Origin table={table} />
         <Unassigned table={table} />
         {table.left_out_count > 0 && (
-          <p className="module-note">
+          <p className="module-note flex note">
             <Icon name="info" size={14} /> {count(table.left_out_count)} more modules are not shown;{' '}
             <code>stepscope export --table modules</code> writes all.
           </p>

@@ -74,7 +74,7 @@ function NameCell({ props, at }: { readonly props: Props; readonly at: number })
   return (
     <td title={table.path[at]}>
       <span
-        className={hits && !hits.has(at) ? 'tree-name dim' : 'tree-name'}
+        className={hits && !hits.has(at) ? 'tree-name flex dim' : 'tree-name flex'}
         style={{ paddingLeft: Math.min(depth, MOST_INDENT) * INDENT_PX }}
       >
         {hasChildren ? (
@@ -184,7 +184,10 @@ export function TreeGrid(props: Props): ReactNode {
   const above = items[0]?.start ?? 0;
   const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
-    <div className={rowPx < 26 ? 'grid compact tree-grid' : 'grid tree-grid'} ref={scroller}>
+    <div
+      className={rowPx < 26 ? 'grid grow compact tree-grid' : 'grid grow tree-grid'}
+      ref={scroller}
+    >
       <table
         // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: rows open and close
         role="treegrid"
@@ -241,7 +244,7 @@ export function TreeGrid(props: Props): ReactNode {
                       className={isNumeric(column.unit) ? 'number' : ''}
                       title={quantityExact(value, column.unit)}
                     >
-                      <span className={value === null ? 'cell-none' : 'cell-text'}>
+                      <span className={value === null ? 'muted' : 'cell-text'}>
                         {quantity(value, column.unit)}
                       </span>
                     </td>

@@ -48,13 +48,13 @@ function WorkList({ title, table, view, time, none }: ListProps): ReactNode {
               <Goto to={{ view, search: `"${name}"` }} title={name}>
                 {shortName(name)}
               </Goto>
-              <span className="module-work-value" title={quantityExact(ns, 'ns')}>
+              <span className="number strong" title={quantityExact(ns, 'ns')}>
                 {duration(ns)}
               </span>
-              <span className="module-work-note">
+              <span className="note">
                 {phase}, {plural(Number(cellOf(table, 'call_count', at)), 'call')}
               </span>
-              <span className="module-work-bar" aria-hidden="true">
+              <span className="track" aria-hidden="true">
                 <span style={{ width: `${(ns / most) * 100}%` }} />
               </span>
             </li>
@@ -85,7 +85,7 @@ export function Work({ trace, narrowing, row, className }: Props): ReactNode {
     end_ns,
   });
   return (
-    <div className={query.isPlaceholderData ? 'module-works stale' : 'module-works'}>
+    <div className={query.isPlaceholderData ? 'detail stale' : 'detail'}>
       <Segmented label="Scope" segments={SCOPES} value={scope} onChoose={choose} />
       <Loaded query={query} what="The work of the module">
         {({ operators, kernels }) => {

@@ -35,11 +35,11 @@ function Memory({ device }: { readonly device: DeviceReport }): ReactNode {
   if (peak !== null && !isMeasured) {
     return (
       <div className="bullet">
-        <span className="bullet-label" title={help}>
+        <span className="muted" title={help}>
           Memory peak
         </span>
         <span />
-        <span className="bullet-value">{bytes(peak)}</span>
+        <span className="number strong">{bytes(peak)}</span>
       </div>
     );
   }

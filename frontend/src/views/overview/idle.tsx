@@ -29,7 +29,7 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
       <ul className="idle">
         {causes.map((cause) => (
           <li key={cause.id} title={titleOf(cause)}>
-            <span className="idle-label">
+            <span className="muted">
               {typeof cause.start_ns === 'number' && typeof cause.end_ns === 'number' ? (
                 <Goto to={timelinePlace(cause.start_ns, cause.end_ns, cause.event)}>
                   {cause.label}
@@ -38,7 +38,7 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
                 cause.label
               )}
             </span>
-            <span className="idle-track" aria-hidden="true">
+            <span className="track" aria-hidden="true">
               <span
                 style={{
                   width: `${(cause.idle_ns / largest) * 100}%`,
@@ -46,8 +46,8 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
                 }}
               />
             </span>
-            <span className="idle-value">{duration(cause.idle_ns)}</span>
-            <span className="idle-share">{share(cause.share)}</span>
+            <span className="number strong">{duration(cause.idle_ns)}</span>
+            <span className="number muted">{share(cause.share)}</span>
           </li>
         ))}
       </ul>

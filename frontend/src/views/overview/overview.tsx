@@ -148,8 +148,8 @@ export function OverviewReport({ overview, run }: Props): ReactNode {
           <ExportMenu note="The chart as shown; no steps were recorded." picture={pictures} />
         )}
       </ViewHeader>
-      <div className="overview">
-        <p className="overview-verdict">{verdict}</p>
+      <div className="stack">
+        <p className="overview-verdict headline">{verdict}</p>
         <div className="overview-main">
           <div className="stack">
             <MeanStep overview={overview} chart={charts.mean} />

@@ -57,7 +57,7 @@ function StepTable({ overview }: Props): ReactNode {
       {steps.length > MOST_LISTED && <p className="muted">The first {count(MOST_LISTED)} steps.</p>}
       <div className="scroll-x" hidden={!isOpen && steps.length > MOST_LISTED}>
         <PlainTable
-          className="step-table"
+          className="plain step-table"
           rows={steps.slice(0, MOST_LISTED)}
           keyOf={({ number }) => number}
           rowProps={({ number }) => ({

@@ -29,10 +29,12 @@ function targetOf(row: TopRow): Patch {
 function Row({ row, isName }: { readonly row: TopRow; readonly isName: boolean }): ReactNode {
   return (
     <li>
-      <Goto to={targetOf(row)} className="top-row" title={row.full_name || row.name}>
-        <span className={isName ? 'top-name mono' : 'top-name'}>{shortName(row.name)}</span>
-        <span className="top-detail">{row.detail}</span>
-        <span className="top-value" title={quantityExact(row.value, row.unit)}>
+      <Goto to={targetOf(row)} className="top-row option" title={row.full_name || row.name}>
+        <span className={isName ? 'top-name ellipsis mono' : 'top-name ellipsis'}>
+          {shortName(row.name)}
+        </span>
+        <span className="note">{row.detail}</span>
+        <span className="top-value number strong" title={quantityExact(row.value, row.unit)}>
           {quantity(row.value, row.unit)}
           {row.share !== null && <small>{share(row.share)}</small>}
         </span>

@@ -21,7 +21,7 @@ function ReadProblem({ line }: { readonly line: FileLine }): ReactNode {
   if (!problem) return null;
   const { path, message, remedy } = problem;
   return (
-    <section className="file-problem">
+    <section className="file-problem notice-bad">
       <h3>Why the file could not be read</h3>
       <p>{sentence(message)}</p>
       {remedy !== '' && (
@@ -51,7 +51,7 @@ export function FileDrawer({ line, close }: Props): ReactNode {
       'Size',
       <span key="size">
         {bytes(span.file_bytes)}
-        <span className="field-exact">{quantityExact(span.file_bytes, 'bytes')}</span>
+        <span className="field-exact note">{quantityExact(span.file_bytes, 'bytes')}</span>
       </span>,
     ],
     ['Events', span.events === null ? '–' : count(span.events)],

@@ -32,7 +32,7 @@ function Health({ spans, to }: { readonly spans: readonly Span[]; readonly to: P
   return (
     <Goto
       to={{ ...to, view: 'health' }}
-      className={`run-damage severity-${damage}`}
+      className={`inline severity-${damage}`}
       title="Damaged: show its health"
     >
       <Icon name={damage} size={16} />
@@ -122,7 +122,7 @@ function FileButton({
   return (
     <button
       type="button"
-      className="run-file"
+      className="run-file ellipsis note"
       title="Details of this file"
       onClick={() => actions.select(line)}
     >
@@ -140,17 +140,17 @@ function RunCells({ line, actions }: RunProps): ReactNode {
     <>
       <MarkBox id={run.id} name={run.name} actions={actions} />
       <th scope="row">
-        <div className="run-name">
+        <div className="run-name flex">
           <Unfold line={line} actions={actions} />
           <div>
-            <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show advice">
+            <Goto to={{ ...to, view: 'advice' }} className="run-link ellipsis" title="Show advice">
               {run.name}
             </Goto>
             {run.synthetic && <SyntheticBadge />}
             {spans.length === 1 && only ? (
               <FileButton line={only} actions={actions} />
             ) : (
-              <span className="run-made">{sizeOf(run)}</span>
+              <span className="run-made ellipsis note">{sizeOf(run)}</span>
             )}
           </div>
         </div>
@@ -179,7 +179,7 @@ function FileCells({
     <>
       <MarkBox id={span.trace} name={span.file} actions={actions} />
       <th scope="row" className="run-inner">
-        <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show advice">
+        <Goto to={{ ...to, view: 'advice' }} className="run-link ellipsis" title="Show advice">
           {worker.name}
           {worker.spans.length > 1 && `, span ${span.label}`}
         </Goto>

@@ -78,7 +78,7 @@ export function LinesTable({ lines, sort, actions, onSort }: Props): ReactNode {
   });
   const items = virtual.getVirtualItems();
   return (
-    <div className="runs-grid" ref={scroller}>
+    <div className="grid runs-grid grow" ref={scroller}>
       <table aria-label="Runs and their files" aria-rowcount={lines.length + 1}>
         <colgroup>
           {WIDTHS.map((width, at) => (

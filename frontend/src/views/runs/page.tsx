@@ -198,7 +198,7 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
   const showAll = (): void =>
     go({ search: '', options: withOption(options, 'state', null) }, 'replace');
   return (
-    <div className="full-view runs">
+    <div className="full-view column grow runs">
       <ViewHeader title="Runs" note={noteOf(runs)}>
         <SearchBox
           label="Search runs and files"
@@ -215,7 +215,7 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
           about={{ logdir: runs.logdir }}
         />
       </ViewHeader>
-      <div className="runs-filters">
+      <div className="bar wrap">
         <Segmented
           label="State of the files"
           segments={segmentsOf(runs)}
@@ -224,7 +224,7 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
         />
         <Progress runs={runs} />
       </div>
-      <div className="runs-body">
+      <div className="table-body">
         <LinesTable
           lines={lines}
           sort={sort}
@@ -232,14 +232,14 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
           onSort={(next) => go({ sort: next }, 'replace')}
         />
         {lines.length === 0 && (
-          <div className="runs-none">
+          <div className="table-none">
             <p>No file matches.</p>
             <Button onClick={showAll}>Show all files</Button>
           </div>
         )}
         {selected && <FileDrawer line={selected} close={() => put('file', null)} />}
       </div>
-      <p className="runs-foot">
+      <p className="runs-foot note">
         {runs.scanning ? 'Scanning' : 'Scanned'} <code>{runs.logdir}</code> for {runs.looked_for}.
         New traces appear automatically.
       </p>

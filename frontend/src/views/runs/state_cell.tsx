@@ -8,7 +8,7 @@ import { fileWords, isCounted, STATE_WORDS, wholeWords } from '../../widgets/rea
 
 function Dot({ state }: { readonly state: Span['state'] }): ReactNode {
   return (
-    <span className="run-state">
+    <span className="inline">
       <span className={`dot dot-${state}`} aria-hidden="true" />
       {STATE_WORDS[state]}
     </span>
@@ -38,7 +38,7 @@ export function FileState({ span }: { readonly span: Span }): ReactNode {
   const { state, problem } = span;
   if (state === 'reading' || state === 'queued') {
     return (
-      <div className="run-progress">
+      <div className="cell-progress">
         {state === 'reading' && <Bar span={span} />}
         <Words words={wordsOf(span)} />
       </div>
@@ -48,7 +48,7 @@ export function FileState({ span }: { readonly span: Span }): ReactNode {
     <>
       <Dot state={state} />
       {problem && (
-        <span className="run-problem" title={`${problem.message}\n${problem.remedy}`}>
+        <span className="run-problem bad ellipsis" title={`${problem.message}\n${problem.remedy}`}>
           {sentence(problem.message)} {sentence(problem.remedy)}
         </span>
       )}
@@ -64,7 +64,7 @@ export function RunStateCell({ run }: { readonly run: RunState }): ReactNode {
   const progress = progressOf(spans);
   if (spans.some(isPending)) {
     return (
-      <div className="run-progress">
+      <div className="cell-progress">
         <WholeBar progress={progress} label={`Reading ${run.name}`} />
         <Words words={wholeWords(progress)} />
       </div>
@@ -77,7 +77,7 @@ export function RunStateCell({ run }: { readonly run: RunState }): ReactNode {
   return (
     <>
       <Dot state={run.state} />
-      {notes.length > 0 && <span className="run-problem">{notes.join(', ')}</span>}
+      {notes.length > 0 && <span className="run-problem bad ellipsis">{notes.join(', ')}</span>}
     </>
   );
 }

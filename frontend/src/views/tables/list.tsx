@@ -27,7 +27,7 @@ export function TableList({ tables, selected }: Props): ReactNode {
   const [search, setSearch] = useState('');
   const shown = tablesMatching(tables, search);
   return (
-    <nav className="table-list" aria-label="Tables">
+    <nav className="table-list column" aria-label="Tables">
       <div className="search">
         <Icon name="search" size={15} />
         <input
@@ -52,7 +52,7 @@ export function TableList({ tables, selected }: Props): ReactNode {
                   name,
                 ),
               }}
-              className="table-name"
+              className="table-name option flex"
               title={`${name}\n${meaning}`}
               current={name === selected}
             >

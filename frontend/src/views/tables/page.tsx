@@ -42,7 +42,7 @@ function About({ table }: MoreProps): ReactNode {
   const { location, go } = useNavigation();
   const all = table.all_row_count ?? table.row_count;
   return (
-    <div className="table-about">
+    <div className="bar wrap">
       <p>{table.meaning}</p>
       {isCut(table) && location.options.rows !== 'all' && (
         <Button
@@ -136,7 +136,7 @@ export default function Page({ selection }: PageProps): ReactNode {
         const info = tables.find(({ name }) => name === requested) ?? tables[0];
         if (!info) return null;
         return (
-          <div className="tables-view full-view">
+          <div className="tables-view full-view column grow">
             <TableList tables={tables} selected={info.name} />
             {info.is_of_run ? (
               <RunTable key={info.name} info={info} selection={selection} />

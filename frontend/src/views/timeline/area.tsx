@@ -67,7 +67,7 @@ function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactN
     onSort({ key, descending: sort.key === key ? !sort.descending : isNumeric(unit) });
   return (
     <div className="panel-body">
-      <table className="slices-table">
+      <table className="plain slices-table">
         <caption className="visually-hidden">Time in the area by name</caption>
         <thead>
           <tr>
@@ -107,7 +107,7 @@ function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactN
         </tbody>
       </table>
       {order.length > MOST_ROWS && (
-        <p className="panel-hint">
+        <p className="muted">
           The first {count(MOST_ROWS)} of {count(order.length)} names; an export contains all.
         </p>
       )}
@@ -176,7 +176,7 @@ function AreaSummary(props: SummaryProps): ReactNode {
   };
   return (
     <div className="area">
-      <div className="area-head">
+      <div className="area-head wrap">
         <p>
           <strong>{duration(area.end - area.start)}</strong> from {instant(area.start)}, on{' '}
           {plural(summary.tracks.length, 'track')}
@@ -203,7 +203,7 @@ function AreaSummary(props: SummaryProps): ReactNode {
         </div>
         <div className="area-tracks">
           <PlainTable
-            className="slices-table"
+            className="plain slices-table"
             caption="Busy and idle time of the tracks in the area"
             rows={summary.tracks}
             keyOf={({ track }) => track}
@@ -249,7 +249,7 @@ export function AreaTab(props: Props): ReactNode {
   if (!area) {
     return (
       <div className="panel-body">
-        <p className="panel-hint">
+        <p className="muted">
           No area is selected. Hold Shift and drag over the tracks to summarize an area.
         </p>
         <SummarizeButtons summarize={props.summarize} />

@@ -31,10 +31,10 @@ interface Props {
 }
 
 export function FindingsTab({ findings, open, onHover, onChoose }: Props): ReactNode {
-  if (findings === undefined) return <p className="panel-body panel-hint">Reading…</p>;
+  if (findings === undefined) return <p className="panel-body muted">Reading…</p>;
   if (findings.length === 0) {
     return (
-      <p className="panel-body panel-hint">
+      <p className="panel-body muted">
         No finding names an event of this trace. <Goto to={{ view: 'advice' }}>Advice</Goto>
       </p>
     );
@@ -45,7 +45,7 @@ export function FindingsTab({ findings, open, onHover, onChoose }: Props): React
         <li key={`${finding.rule} ${finding.message}`} className="row">
           <button
             type="button"
-            className="finding-row"
+            className="finding-row option flex"
             style={{ flex: 1 }}
             aria-pressed={finding.rule === open}
             onPointerEnter={() => onHover(finding)}

@@ -94,13 +94,13 @@ function Label(props: LabelProps): ReactNode {
   };
   const text = (
     <>
-      <span className="track-label">{track.label}</span>
-      {track.detail !== '' && <span className="track-detail">{track.detail}</span>}
+      <span className="track-label ellipsis">{track.label}</span>
+      {track.detail !== '' && <span className="track-detail ellipsis muted">{track.detail}</span>}
     </>
   );
   return (
     <li
-      className={`track track-${lane.kind}`}
+      className={`track-lane track-${lane.kind}`}
       style={{ height: lane.heightPx, paddingLeft: 6 + lane.depth * 10 }}
       title={titleOf(lane, wholeNs)}
       draggable={!isPinned}
@@ -119,7 +119,7 @@ function Label(props: LabelProps): ReactNode {
       {lane.canOpen ? (
         <button
           type="button"
-          className="track-name"
+          className="track-name flex grow"
           data-track={track.id}
           aria-expanded={lane.isOpen}
           tabIndex={isReachable ? 0 : -1}
@@ -129,7 +129,7 @@ function Label(props: LabelProps): ReactNode {
           {text}
         </button>
       ) : (
-        <span className="track-name track-fixed">{text}</span>
+        <span className="track-name flex grow track-fixed">{text}</span>
       )}
       <Busy lane={lane} wholeNs={wholeNs} />
       <Buttons {...props} />

@@ -57,7 +57,7 @@ export function RankButtons({ selection }: { readonly selection: Selection }): R
   };
   const isAtStep = location.step !== null;
   return (
-    <span className="rank-buttons">
+    <span className="inline muted">
       <NeighbourButton selection={selection} by={-1} isAtStep={isAtStep} onShow={show} />
       {nameOf(worker)}
       <NeighbourButton selection={selection} by={1} isAtStep={isAtStep} onShow={show} />

@@ -45,7 +45,7 @@ export function SearchRow(props: BoxProps): ReactNode {
   const { value, matcher, hits, onChange } = props;
   const isEmpty = value === '' || !hits.page || hits.page.total === 0;
   return (
-    <div className="timeline-search">
+    <div className="flex">
       <SearchBox
         value={value}
         onChange={onChange}
@@ -56,7 +56,7 @@ export function SearchRow(props: BoxProps): ReactNode {
       />
       {value !== '' && (
         <>
-          <span className="search-count" role="status">
+          <span className="search-count note" role="status">
             {countLabel(props)}
           </span>
           {([-1, 1] as const).map((by) => (
@@ -130,7 +130,7 @@ export function SearchTab(props: TabProps): ReactNode {
   const { search, hits, timeline, selected, onSelect } = props;
   if (search === '') {
     return (
-      <p className="panel-body panel-hint">
+      <p className="panel-body muted">
         No search yet. Press <kbd>/</kbd> and type a part of a name, <code>/regex/</code>, or an
         argument such as <code>stream:7</code>. The search covers the whole trace.
       </p>
@@ -142,11 +142,11 @@ export function SearchTab(props: TabProps): ReactNode {
         {(first) => {
           const part = partWith(hits.page ?? first, hits.number);
           return part.total === 0 ? (
-            <p className="panel-hint">Nothing in this trace matches “{search}”.</p>
+            <p className="muted">Nothing in this trace matches “{search}”.</p>
           ) : (
             <>
-              <div className="hits-head">
-                <p className="panel-hint">{partNote(part)}</p>
+              <div className="hits-head flex">
+                <p className="muted">{partNote(part)}</p>
                 <ExportMenu
                   note={exportNote(part.total)}
                   onExport={(format) => void save(props, format)}

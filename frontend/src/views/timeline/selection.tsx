@@ -95,9 +95,9 @@ interface EventButtonProps {
 function EventButton({ kind, name, note, onSelect }: EventButtonProps): ReactNode {
   return (
     <li>
-      <button type="button" className="link-button" title={name} onClick={onSelect}>
+      <button type="button" className="link-button option flex" title={name} onClick={onSelect}>
         <span className="link-kind">{kind}</span>
-        <span className="link-name">{shortName(name)}</span>
+        <span className="link-name ellipsis">{shortName(name)}</span>
         {note !== undefined && <span className="link-note">{note}</span>}
       </button>
     </li>
@@ -130,7 +130,7 @@ function Links({ slice, actions }: SliceProps): ReactNode {
           />
         ))}
       </ul>
-      {more > 0 && <p className="panel-hint">and {count(more)} more</p>}
+      {more > 0 && <p className="muted">and {count(more)} more</p>}
     </section>
   );
 }
@@ -203,7 +203,7 @@ function Arguments({ slice }: { readonly slice: SliceDetails }): ReactNode {
 function Merged({ merged, actions }: Pick<SliceProps, 'actions'> & { merged: Picked }): ReactNode {
   const { startNs, endNs } = merged;
   return (
-    <p className="slice-merged panel-hint" role="note">
+    <p className="slice-merged muted" role="note">
       One of {count(merged.count)} slices drawn as one: zoom in to separate them.{' '}
       <Button quiet onClick={() => actions.zoomTo({ start: startNs, end: endNs })}>
         Zoom to all {count(merged.count)}
@@ -216,7 +216,7 @@ function Slice(props: SliceProps): ReactNode {
   const { slice, merged, actions } = props;
   return (
     <div className="panel-body slice">
-      <header className="slice-head">
+      <header className="slice-head wrap">
         <Swatch category={slice.category} name={slice.name} />
         <h3 title={slice.name}>{slice.name}</h3>
         <Copy text={() => asText(slice)} quiet={true} />
@@ -278,7 +278,7 @@ export function SelectionTab({ selected, names, timeline, actions }: Props): Rea
   const { details, error, picked, merged } = selected;
   if (!selected.isSelected) {
     return (
-      <p className="panel-body panel-hint">
+      <p className="panel-body muted">
         Nothing is selected. Click a slice, or move between slices with the arrow keys; <kbd>?</kbd>{' '}
         lists all keys.
       </p>
@@ -289,5 +289,5 @@ export function SelectionTab({ selected, names, timeline, actions }: Props): Rea
     return <Slice slice={details} merged={merged} timeline={timeline} actions={actions} />;
   }
   if (error) return <Failure error={error} what="The slice" />;
-  return <p className="panel-body panel-hint">Reading…</p>;
+  return <p className="panel-body muted">Reading…</p>;
 }

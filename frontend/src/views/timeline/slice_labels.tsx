@@ -46,7 +46,7 @@ export function HitsTable({ caption, hits, timeline, selected, onSelect }: HitsP
   const { tracks, categories } = timeline;
   return (
     <PlainTable
-      className="slices-table"
+      className="plain slices-table"
       caption={caption}
       rows={hits}
       keyOf={(hit, at) => `${at} ${hit.event} ${hit.start_ns}`}

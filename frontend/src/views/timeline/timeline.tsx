@@ -256,7 +256,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   });
 
   return (
-    <div className="full-view timeline">
+    <div className="full-view column grow timeline">
       <ViewHeader title="Timeline" note={timeline.note === '' ? undefined : timeline.note}>
         <SearchRow
           value={location.search}
@@ -285,7 +285,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
         />
         <OpenElsewhere selection={selection} />
       </ViewHeader>
-      <div className="timeline-picture" ref={picture}>
+      <div className="timeline-picture column" ref={picture}>
         <div className="timeline-head">
           <About timeline={timeline} />
           <Minimap

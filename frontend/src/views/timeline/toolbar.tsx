@@ -76,7 +76,7 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
         }
       >
         {kinds.map((kind) => (
-          <label key={kind} className="menu-item">
+          <label key={kind} className="option">
             <input
               type="checkbox"
               checked={!settings.kinds.includes(kind)}
@@ -92,7 +92,7 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
         >
           Reset tracks
         </Button>
-        <p className="menu-note">Colours by category; each name has its own shade</p>
+        <p className="menu-note note">Colours by category; each name has its own shade</p>
         <ul className="legend-list">
           {timeline.categories.map(({ id, label }) => (
             <li key={id}>
@@ -101,7 +101,7 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
             </li>
           ))}
         </ul>
-        <p className="menu-note">
+        <p className="menu-note note">
           Drag a track, or press Alt + ↑ ↓ on it, to move it. The link of the page keeps the order.
         </p>
       </Menu>

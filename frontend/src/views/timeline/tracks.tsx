@@ -89,7 +89,7 @@ export function Tracks(props: Props): ReactNode {
               aria-roledescription="timeline"
               aria-label="Tracks of slices in time. Arrow keys move between slices, w and s zoom, a and d pan; the tab Visible slices shows them as a table."
             />
-            <div className="timeline-tip" ref={tip} hidden={true} />
+            <div className="timeline-tip tip popup" ref={tip} hidden={true} />
             <p className="timeline-notice" ref={notice} role="status" hidden={true} />
             <p className="visually-hidden" aria-live="polite">
               {announcement}

@@ -51,7 +51,7 @@ export function VisibleTab({ trace, timeline, viewer, track, ...props }: Props):
     },
     { enabled: shown !== undefined },
   );
-  if (!shown) return <p className="panel-body panel-hint">No track has slices.</p>;
+  if (!shown) return <p className="panel-body muted">No track has slices.</p>;
   return (
     <div className="panel-body">
       <p>
@@ -65,7 +65,7 @@ export function VisibleTab({ trace, timeline, viewer, track, ...props }: Props):
             ))}
           </select>
         </label>{' '}
-        <span className="panel-hint">
+        <span className="muted">
           {query.data && countNote(query.data)} in the visible {duration(range.end - range.start)}
         </span>
       </p>

@@ -58,7 +58,7 @@ function PanelCard({ panel, at, where, chart }: PanelProps): ReactNode {
         <p className="muted panel-none">{panel.none}</p>
       ) : (
         <>
-          <p className="panel-said">
+          <p className="panel-said wrap">
             {readings.map(({ series, text }) => (
               <span key={series.id}>
                 <span
@@ -122,7 +122,7 @@ export function TrendsReport(props: Props): ReactNode {
   const labels = points.map((point) => labelOf(point, scope));
   return (
     <div className="stack">
-      <p className="trends-verdict">
+      <p className="headline">
         {verdictOf(points, scope)} <span className="muted">{missingNote(trends)}</span>
       </p>
       <div className="trends-grid" ref={charts}>

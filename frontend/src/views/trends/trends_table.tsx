@@ -48,7 +48,7 @@ export function TrendsTable(props: Props): ReactNode {
               cell: (at) => (
                 <button
                   type="button"
-                  className="trend-name"
+                  className="as-link"
                   title="Show this trace"
                   onClick={() => onChoose(at)}
                   onFocus={() => onHover(at)}
@@ -67,7 +67,7 @@ export function TrendsTable(props: Props): ReactNode {
                   <span className={value(at, index) ? undefined : 'muted'}>
                     {quantity(value(at, index), unit)}
                     {key === STEP && props.isOneSeries && (
-                      <span className="trend-since">{sinceLast(table, at)}</span>
+                      <span className="trend-since note">{sinceLast(table, at)}</span>
                     )}
                   </span>
                 ),

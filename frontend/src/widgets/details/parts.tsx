@@ -46,10 +46,10 @@ export function ShareRow({ name, title, share: part, ns, calls }: ShareRowProps)
   return (
     <li className="share-row" title={title}>
       <span className="share-row-bar" aria-hidden="true" style={{ width: `${part * 100}%` }} />
-      <span className="share-row-name">{name}</span>
-      <span className="share-row-count">{count(calls)}×</span>
-      <span className="share-row-value">{duration(ns)}</span>
-      <span className="share-row-share">{share(part)}</span>
+      <span className="ellipsis">{name}</span>
+      <span className="note number">{count(calls)}×</span>
+      <span className="strong number">{duration(ns)}</span>
+      <span className="note number">{share(part)}</span>
     </li>
   );
 }
@@ -106,7 +106,7 @@ export function Steps({ steps, what }: StepsProps): ReactNode {
   return (
     <Section title="Over the steps" note={note}>
       <StepBars steps={steps} what={what} chosen={location.step} choose={(step) => go({ step })} />
-      <p className="detail-axis" aria-hidden="true">
+      <p className="between note" aria-hidden="true">
         <span>step {steps[0]?.number}</span>
         <span>{steps.at(-1)?.number}</span>
       </p>
@@ -122,7 +122,7 @@ function Frames({ stack }: { readonly stack: StackUse }): ReactNode {
       {frame.line ? (
         <SourceLine path={frame.line.path} line={frame.line.line} of={frame.line.function} />
       ) : (
-        <span className="mono">{frame.text}</span>
+        <span className="mono muted">{frame.text}</span>
       )}
     </li>
   );
@@ -131,8 +131,8 @@ function Frames({ stack }: { readonly stack: StackUse }): ReactNode {
     <>
       <ol className="frames">{top.map(line)}</ol>
       {rest.length > 0 && (
-        <details className="frames-rest">
-          <summary>{plural(rest.length, 'outer function')}</summary>
+        <details>
+          <summary className="note">{plural(rest.length, 'outer function')}</summary>
           <ol className="frames">{rest.map(line)}</ol>
         </details>
       )}
@@ -162,13 +162,17 @@ export function Stacks({ stacks, all, missing, totalNs, inFlame }: StacksProps):
   if (stacks.length === 0) return null;
   return (
     <Section title="Called from" note={cutNote(stacks.length, all)}>
-      <Goto to={inFlame} className="stacks-link" title="All calls of this name, with their callers">
+      <Goto
+        to={inFlame}
+        className="stacks-link inline"
+        title="All calls of this name, with their callers"
+      >
         Show in the flame graph <Icon name="arrow" size={13} />
       </Goto>
       <ul className="stacks">
         {stacks.map((stack) => (
           <li key={stack.frames.map((frame) => frame.text).join(';')}>
-            <p className="stack-cost">
+            <p className="note">
               <strong>{duration(stack.time_ns)}</strong>{' '}
               {totalNs > 0 && share(stack.time_ns / totalNs)} in {plural(stack.call_count, 'call')}
             </p>
@@ -226,7 +230,7 @@ export function Instances({ title, rows, hasDevice, device }: InstancesProps): R
                   {row.device_ns > 0 ? duration(row.device_ns) : '–'}
                 </td>
               )}
-              <td className="instance-track" title={row.track}>
+              <td className="instance-track ellipsis muted" title={row.track}>
                 {row.track}
                 {row.step !== null && `, step ${row.step}`}
               </td>

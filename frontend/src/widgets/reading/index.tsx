@@ -48,7 +48,7 @@ function useAskedFor(span: Span | undefined): void {
 
 export function Words({ words }: { readonly words: readonly string[] }): ReactNode {
   return (
-    <p className="words">
+    <p className="words note">
       {words.map((word) => (
         <span key={word}>{word}</span>
       ))}
@@ -86,7 +86,8 @@ function Row({ worker, span, isWanted }: RowProps): ReactNode {
     <li className="file" aria-current={isWanted ? 'true' : undefined}>
       <div className="file-name">
         <strong>{worker.spans.length > 1 ? `${worker.name} · ${span.label}` : worker.name}</strong>
-        <span>{file}</span>
+        {isWanted && ' · selected'}
+        <span className="note">{file}</span>
       </div>
       <div className="file-progress">
         <Bar span={span} />
@@ -132,7 +133,7 @@ function Ready({ recordings }: { readonly recordings: readonly Recording[] }): R
   if (!first) return null;
   const { worker, span } = first;
   return (
-    <p className="reading-ready">
+    <p>
       {plural(recordings.length, 'file of this run is', 'files of this run are')} ready:{' '}
       <Goto to={{ worker: worker.name, span: span.label }}>
         show {worker.name}, span {span.label}
@@ -178,7 +179,7 @@ export function Reading({ run, trace }: Props): ReactNode {
         </p>
       )}
       <Ready recordings={recordings.filter(({ span }) => span.state === 'ready')} />
-      <ul className="files">
+      <ul>
         {shown.map(({ worker, span }) => (
           <Row
             key={span.trace}

@@ -6,7 +6,7 @@ import { WholeBar, Words } from '.';
 import { ChangeButton } from './change_button';
 import { usePace } from './use_pace';
 import { wholeWords } from './words';
-import './run_progress.css';
+import './reading.css';
 
 /** Above what is said of a whole run while its files come in: of how many it is, and how to end that. */
 export function RunProgress({ run }: { readonly run: RunState }): ReactNode {
@@ -16,8 +16,8 @@ export function RunProgress({ run }: { readonly run: RunState }): ReactNode {
   if (spans.length < 2 || !spans.some(isPending)) return null;
   const { doneCount, wantedCount } = progress;
   return (
-    <aside className="run-progress" aria-label={`Reading ${run.name}`}>
-      <div className="run-progress-words">
+    <aside className="run-progress notice framed no-print" aria-label={`Reading ${run.name}`}>
+      <div className="wrap">
         <strong className="number">
           {count(doneCount)} of {count(wantedCount)} read
         </strong>

@@ -55,7 +55,7 @@ export const Cell = memo(function Cell(props: Props): ReactNode {
           <span style={{ width: `${scale > 0 ? Math.min(1, value / scale) * 100 : 0}%` }} />
         </span>
       )}
-      <span className={value === null ? 'cell-none' : 'cell-text'}>{text}</span>
+      <span className={value === null ? 'muted' : 'cell-text'}>{text}</span>
     </td>
   );
 });

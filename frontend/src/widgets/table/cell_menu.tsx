@@ -68,7 +68,7 @@ export function CellMenu({ at, entries, close }: Props): ReactNode {
   // In the body: a table that scrolls would cut it.
   return createPortal(
     <div
-      className="cell-menu"
+      className="cell-menu popup"
       role="menu"
       aria-label="This cell"
       tabIndex={-1}
@@ -81,7 +81,7 @@ export function CellMenu({ at, entries, close }: Props): ReactNode {
           key={entry.label}
           type="button"
           role="menuitem"
-          className="menu-item"
+          className="option"
           onClick={() => {
             close();
             entry.run();

@@ -21,7 +21,7 @@ function Field({ column, value }: FieldProps): ReactNode {
       <dt>{column.label}</dt>
       <dd className={isNumeric(column.unit) ? 'number' : ''}>
         <span className={column.unit === 'code' ? 'mono' : ''}>{value === null ? '–' : text}</span>
-        {exact !== text && <span className="field-exact">{exact}</span>}
+        {exact !== text && <span className="field-exact note">{exact}</span>}
       </dd>
     </div>
   );
@@ -53,7 +53,7 @@ export function RowDrawer({ table, at, close, children }: Props): ReactNode {
         )}
       </div>
       {children}
-      {children !== undefined && <h3 className="fields-title">All figures</h3>}
+      {children !== undefined && <h3 className="detail">All figures</h3>}
       <dl className="fields">
         {others.map((column) => (
           <Field key={column.key} column={column} value={cellOf(table, column.key, at)} />

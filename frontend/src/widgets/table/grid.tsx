@@ -237,7 +237,7 @@ export function Grid(props: Props): ReactNode {
   const above = items[0]?.start ?? 0;
   const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
-    <div className={rowPx < 26 ? 'grid compact' : 'grid'} ref={scroller}>
+    <div className={rowPx < 26 ? 'grid grow compact' : 'grid grow'} ref={scroller}>
       <table
         // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: arrows go from row to row and from cell to cell
         role="grid"

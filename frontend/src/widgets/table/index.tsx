@@ -225,7 +225,11 @@ function FilledTable(props: Props): ReactNode {
   };
   return (
     <div
-      className={props.isStale ? 'full-view table-view stale' : 'full-view table-view'}
+      className={
+        props.isStale
+          ? 'full-view column grow table-view stale'
+          : 'full-view column grow table-view'
+      }
       aria-busy={props.isStale}
     >
       <Toolbar

@@ -60,9 +60,9 @@ export function Shares({ shown, children }: Props): ReactNode {
   if (!column || whole <= 0) return null;
   const others = whole - parts.reduce((sum, part) => sum + part.value, 0);
   return (
-    <div className="shares">
+    <div className="shares wrap bar">
       <div className="shares-main">
-        <p className="shares-title">
+        <p className="shares-title ellipsis note">
           {column.label}{' '}
           <strong title={quantityExact(whole, column.unit)}>{quantity(whole, column.unit)}</strong>{' '}
           in {plural(rows.length, 'row')}
@@ -89,7 +89,7 @@ export function Shares({ shown, children }: Props): ReactNode {
           })}
           {others / whole >= LEAST_SHARE && (
             <li
-              className="shares-others"
+              className="muted"
               style={{ flexGrow: others }}
               title={`${plural(rows.length - parts.length, 'other row')}: ${quantity(others, column.unit)}, ${share(others / whole)}`}
             >
@@ -126,7 +126,7 @@ export function UseBar({ label, of, usedNs, untoldNs, wholeNs }: UseProps): Reac
   ].join(', ');
   return (
     <div className="shares-use" title={words}>
-      <p className="shares-title">
+      <p className="shares-title ellipsis note">
         {label}{' '}
         {untold > MOSTLY ? (
           'cannot be told from the kernels’ names'

@@ -85,7 +85,7 @@ export function SearchBox(props: SearchProps): ReactNode {
         }}
       />
       {wrong !== null && (
-        <span className="search-invalid" role="alert">
+        <span className="search-invalid popup" role="alert">
           {wrong}
         </span>
       )}
@@ -149,7 +149,7 @@ export function ColumnChooser(props: ChooserProps): ReactNode {
       }
     >
       {columns.slice(1).map((column) => (
-        <label key={column.key} className="menu-item" title={column.help}>
+        <label key={column.key} className="option" title={column.help}>
           <input
             type="checkbox"
             checked={choice.shown[column.key] ?? false}
@@ -162,7 +162,7 @@ export function ColumnChooser(props: ChooserProps): ReactNode {
         The usual columns{onUsual ? ' and widths' : ''}
       </button>
       {onDensity && (
-        <label className="menu-item density">
+        <label className="option">
           <input
             type="checkbox"
             checked={density === 'compact'}
@@ -186,7 +186,7 @@ interface CountProps {
 export function RowCount({ shown, all, whole = null }: CountProps): ReactNode {
   const of = shown === all ? plural(all, 'row') : `${count(shown)} of ${plural(all, 'row')}`;
   return (
-    <span className="row-count" role="status">
+    <span className="row-count muted" role="status">
       {whole !== null && whole > all ? `${of}, the first of ${count(whole)} in this order` : of}
     </span>
   );

@@ -28,7 +28,7 @@ interface SavingProps {
 function Saving({ merged, terms }: SavingProps): ReactNode {
   const { net_low_ns, net_high_ns, job_saving } = merged;
   if (!net_high_ns && !job_saving) {
-    return <span className="saving saving-none">no saving of its own</span>;
+    return <span className="saving note">no saving of its own</span>;
   }
   const isNothing = job_saving !== null && job_saving.high_share < LEAST_SHARE;
   const daily = job_saving && !isNothing && dailySaving(job_saving, terms);
@@ -50,7 +50,7 @@ function Saving({ merged, terms }: SavingProps): ReactNode {
       {job_saving && !isNothing && (
         <SavingBar low={job_saving.low_share} high={job_saving.high_share} />
       )}
-      <span className="saving-range">
+      <span className="note">
         {perDay !== '' && `${perDay} per day`}
         {perDay === '' &&
           net_high_ns !== null &&
@@ -72,7 +72,7 @@ function Related(props: {
     (finding) => finding.where === related[0]?.where && finding.trace_count === 1,
   );
   return (
-    <section className="job-related">
+    <section>
       <h4>Findings of {isOne ? 'this rank' : 'these ranks'}</h4>
       <ul>
         {related.map((finding) => {
@@ -111,7 +111,7 @@ function Locations({ merged, recordings }: LocationProps): ReactNode {
   const affected = traces.flatMap((trace) => recordings.get(trace) ?? []);
   const worst = recordings.get(outcome.trace || (outcome.blamed[0] ?? ''));
   return (
-    <div className="job-places">
+    <div className="job-places wrap">
       <p>
         <strong>{where === '' ? 'The whole run' : where}</strong>
         {when !== '' && `, ${when}`}

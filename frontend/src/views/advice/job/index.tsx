@@ -63,7 +63,7 @@ function Verdict({ report, run, terms }: VerdictProps): ReactNode {
   const { job } = report;
   return (
     <section className="card verdict job-verdict" aria-label="Verdict">
-      <p className="verdict-words">{report.verdict}</p>
+      <p className="verdict-words headline">{report.verdict}</p>
       <div className="job-figures">
         <Facts className="facts" facts={factsOf({ report, run, terms })} />
         {job?.total && <Terms job={job} />}
@@ -142,7 +142,7 @@ export function Job({ report, run, choice }: Props): ReactNode {
         />
         {shown.length > 0 ? (
           <section aria-labelledby="fix-first">
-            <div className="section-head">
+            <div className="section-head wrap">
               <h2 id="fix-first">What to fix first</h2>
               <p>
                 Each finding once, with its ranks and steps. Ranks wait for each other, so their

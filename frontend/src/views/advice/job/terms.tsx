@@ -36,7 +36,7 @@ function Field({ label, title, value, onSubmit }: FieldProps): ReactNode {
     if (isNumber || text === '') onSubmit(text || null);
   };
   return (
-    <span className="job-term" title={title}>
+    <span className="job-term flex" title={title}>
       <label htmlFor={id}>{label}</label>
       <input
         id={id}

@@ -64,7 +64,7 @@ function Legend({ scale, unit, isHighBad }: LegendProps): ReactNode {
   }, [scale.isDiverging, theme, isHighBad]);
   const text = scale.isDiverging ? signed : withMinus;
   return (
-    <div className="heat-legend">
+    <div className="heat-legend wrap">
       <span>{`${scale.isCutLow ? '≤ ' : ''}${text(scale.low, unit)}`}</span>
       <span
         className="heat-ramp"
@@ -219,7 +219,7 @@ export function HeatCard({ selection, summary }: Props): ReactNode {
   const query = useRanksQuery<RankSteps>(selection, 'distributed/steps', { metric });
   return (
     <section className="card heat-card" aria-label="Ranks by step">
-      <div className="heat-controls">
+      <div className="heat-controls wrap">
         <Segmented label="Metric" segments={METRICS} value={metric} onChoose={setMetric} />
       </div>
       <Loaded query={query} what="The ranks by step">

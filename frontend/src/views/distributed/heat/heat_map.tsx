@@ -101,7 +101,7 @@ function Tip({ at, widthPx, lines }: TipProps): ReactNode {
   const side = at.x > widthPx / 2 ? { right: widthPx - at.x + 14 } : { left: at.x + 14 };
   const [head, ...others] = lines;
   return (
-    <div className="heat-tip" style={{ ...side, top: at.y + 12 }} aria-hidden="true">
+    <div className="heat-tip tip popup" style={{ ...side, top: at.y + 12 }} aria-hidden="true">
       <strong>{head}</strong>
       {others.map((line) => (
         <span key={line}>{line}</span>
@@ -332,7 +332,7 @@ export function HeatMap(props: Props): ReactNode {
         onBlur={() => setCursor(null)}
       />
       {pointer && lines.length > 0 && <Tip at={pointer} widthPx={widthPx()} lines={lines} />}
-      <div className="heat-foot">
+      <div className="heat-foot flex">
         <p role="status" className={cursor ? '' : 'visually-hidden'}>
           {cursor && cellLabels(cells, steps, cursor).join('. ')}
           {cursor && <Exact cells={cells} steps={steps} cell={cursor} />}

@@ -132,7 +132,7 @@ export function SpreadCard({ selection, summary }: Props): ReactNode {
       note={`${column < 0 ? 'mean of' : `step ${location.step} of`} ${count(spread.count)} ranks`}
     >
       <Chart spread={spread} steps={steps} />
-      <div className="spread-axis" aria-hidden="true">
+      <div className="spread-axis between note" aria-hidden="true">
         <span>{withMinus(spread.low, steps.unit)}</span>
         <span>median {withMinus(spread.median, steps.unit)}</span>
         <span>{withMinus(spread.high, steps.unit)}</span>
