@@ -79,7 +79,7 @@ def test_loops_are_shown_by_what_they_repeat() -> None:
 
 def test_many_waits_a_step_are_written_out() -> None:
     outcome = said(recorded({"repeat": 1200, "body": [{"item": 4}]}), item_sync.RULE)
-    assert "3,600 values are read from the device (1,200 a step)" in outcome.message
+    assert "3,600 values are read from the device (1,200 per step)" in outcome.message
 
 
 def test_collections_are_shown_by_the_line_that_they_ran_in() -> None:

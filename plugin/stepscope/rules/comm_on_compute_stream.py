@@ -45,7 +45,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     events = collective_costs.timed(trace)
-    is_here = _on(events, device) & collective_costs.within(trace)
+    is_here = _on(events, device) & collective_costs.in_window(trace)
     total_ns = float(events["duration_ns"].to_numpy()[is_here].sum())
     if not total_ns:
         return
@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         return
     lost = collective_costs.exposed(trace, chosen)
     mine = events[chosen]
-    sent = collective_costs.message_words(mine)
+    sent = collective_costs.message_size(mine)
     text = (
         f"{share(on_stream)} of the communication ({count(len(mine), 'collective')}"
         f"{f' of {sent}' if sent else ''}) runs on stream {stream}, where "
@@ -90,7 +90,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     )
 
 
-def _on(events: pd.DataFrame, device: DeviceActivity) -> collective_costs.Chosen:
+def _on(events: pd.DataFrame, device: DeviceActivity) -> collective_costs.Mask:
     is_timed = events["duration_ns"].notna().to_numpy()
     return np.asarray(is_timed & (events["device"].to_numpy() == device.device))
 

@@ -112,7 +112,7 @@ def _lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
 def _claims(trace: Trace, rows: NDArray[np.int64]) -> tuple[Claim, ...]:
     if main_device(trace) is None:
         return ()
-    work = kernel_time.work(
+    work = kernel_time.work_of(
         trace, bias_work(trace, rows), np.ones(len(trace.device_events), dtype=bool)
     )
     method = "The kernels that add the biases and sum up their gradients: all of them vanish."

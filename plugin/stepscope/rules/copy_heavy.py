@@ -44,7 +44,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies that only change where, or in which order, a tensor lies."""
     rows = kernel_time.rows_in_window(trace)
     asked_by = _askers(trace)
-    found = kernel_time.work(
+    found = kernel_time.work_of(
         trace, rows, (asked_by != NONE) & _within_device(trace), of_kernels=False
     )
     if found.share < options.least_share:
@@ -52,8 +52,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     who = _named_callers(trace, asked_by[found.rows])
     most = _most(trace, found, who)
     finding = Finding(
-        message=f"Copies within the device take {kernel_time.taking(trace, found, 'its work')}, "
-        f"most of them for {most}.",
+        message="Copies within the device take "
+        f"{kernel_time.time_and_fraction(trace, found, 'its work')}, most of them for {most}.",
         evidence=(
             facts.fraction("Of the device's work", found.share, "kernels"),
             facts.count("Copies", len(found.rows)),
@@ -69,7 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         fix=copy_fixes.fix(most, is_compiled=_is_compiled(trace, found)),
         subject=most,
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _within_device(trace: Trace) -> NDArray[np.bool_]:

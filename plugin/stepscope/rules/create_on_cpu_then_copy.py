@@ -53,7 +53,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     late, claimed = _cost(trace, device, created)
     lost = intervals.duration_ns(claimed) / within.reference_ns
     makers = _makers(trace, created)
-    tables, events, lines = copy_sources.shown(
+    tables, events, lines = copy_sources.sources(
         trace, created.copies, copy_sources.longest(created.copies)
     )
     yield Finding(

@@ -51,19 +51,19 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """
     rows = kernel_time.rows_in_window(trace)
     is_generic = kernel_time.kernels_named(trace, trace.dialect.generic_convolution.search)
-    found = kernel_time.work(trace, rows, is_generic)
+    found = kernel_time.work_of(trace, rows, is_generic)
     if found.share < options.least_share:
         return
     message = (
         f"Convolutions on engines for any shape ({_names(trace, found)}) take "
-        f"{kernel_time.taking(trace, found)}."
+        f"{kernel_time.time_and_fraction(trace, found)}."
     )
     if _is_measured(trace):
         yield RuledOut(message=f"{message} cudnn.benchmark is on: they were measured as fastest.")
         return
     static = _static_share(trace, found)
     if static >= options.least_static_share:
-        yield kernel_time.answer(trace, _finding(trace, found, message, static))
+        yield kernel_time.result(trace, _finding(trace, found, message, static))
 
 
 def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:

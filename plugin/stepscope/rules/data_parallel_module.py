@@ -15,7 +15,7 @@ from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
-from stepscope.rules.shared import ddp, facts
+from stepscope.rules.shared import call_costs, ddp, facts
 
 FORWARD = "DataParallel.forward"
 SHOWN_COUNT = 10
@@ -55,7 +55,7 @@ def check(trace: Trace, _: Options) -> Iterator[Finding]:
             facts.fraction(f"Busy, the busiest {device}", most),
         ),
         tables=(_table(trace, devices),),
-        events=ddp.longest(trace, np.flatnonzero(is_forward)),
+        events=call_costs.longest(trace, np.flatnonzero(is_forward)),
         fix=_fix(trace, len(devices)),
     )
 

@@ -65,7 +65,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
                 evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
             )
         return
-    tables, costs = loading_costs.work(trace, stalls)
+    costs = loading_costs.costs(trace, stalls)
     waiting = _waiting(trace, stalls)
     were_ready = _were_ready(waiting, stalls, options)
     fix, effort = _fix(trace, stalls, exposed)
@@ -80,7 +80,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
             f"{', '.join(stalls.iterators)}.{were_ready}"
         ),
         evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
-        tables=tables,
+        tables=(loading_costs.table(stalls, costs),),
         events=slowest_calls(trace, stalls),
         locations=loading_costs.lines(costs),
         claims=(loading_costs.claim(stalls),),
@@ -148,7 +148,7 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
         return _less_work(trace, workers, times)
     asked = f"{recorded_facts.bounded(trace, math.ceil(workers * times))}" if workers else "..."
     now = f" (now {workers})" if workers else ""
-    ahead = recorded_facts.of_loaders(
+    ahead = recorded_facts.loader_setting(
         trace, lambda loader: loader.prefetch_factor, has_workers=True
     )
     return Fix(
@@ -162,7 +162,7 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
         caveats=(
             "More workers than free CPU cores make it slower."
             if cpus is None
-            else loading_costs.room(trace),
+            else loading_costs.cpu_caveat(trace),
             "Where no core is free: decode and augment on the device (torchvision.transforms.v2 "
             "takes tensors there), or store the data set as it is needed.",
         ),
@@ -178,7 +178,7 @@ def _less_work(trace: Trace, workers: int, times: float) -> Fix:
         "# or store the data set as it is needed: resized, decoded, tokenized",
         verify=VERIFY,
         caveats=(
-            loading_costs.room(trace),
+            loading_costs.cpu_caveat(trace),
             "Where loading waits for a disk, more workers help still.",
         ),
     )

@@ -15,23 +15,24 @@ from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
 ITERATOR = "_SingleProcessDataLoaderIter"
 MOST_WORKERS = 16
-"""What is advised at most: what needs more should do less a sample."""
+"""The most workers advised: a loop that needs more should do less work per sample."""
+LABEL = "Batches loaded in the process in total"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how much time on workers are worth it."""
+    """From which time on workers are worth it."""
 
     least_share: float = option(
         0.01,
-        "Of the window, 0 to 1: loading that no device hides.",
+        "Fraction of the window in loading that no device hides.",
         origin="ours: below it, workers cost more than they save; xprof and torch-tb-profiler "
-        "speak of loading in general from 5 % on",
+        "report loading in general from 5 % on",
     )
     least_batch_ns: int = option(
         CHEAP_BATCH_NS,
-        "Median time to make a batch; one that takes less is not handed over faster by a worker.",
-        origin="ours, measured on two cores with a data set in memory: 0.3 ms a batch without "
+        "Median time to make a batch; a worker does not hand over a cheaper batch faster.",
+        origin="ours, measured on two cores with a data set in memory: 0.3 ms per batch without "
         "workers, 1.8 ms with one",
     )
 
@@ -44,20 +45,18 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     exposed = exposed_share(trace, stalls)
     is_cheap = stalls.median_ns < options.least_batch_ns
     if exposed < options.least_share or is_cheap:
-        yield _rejected(trace, stalls, is_cheap=is_cheap)
+        yield _ruled_out(trace, stalls, is_cheap=is_cheap)
         return
-    tables, costs = loading_costs.work(trace, stalls)
-    within = window(trace)
+    costs = loading_costs.costs(trace, stalls)
+    span = window(trace)
+    step = f" of each {duration(span.per_step(span.reference_ns))} step" if span.has_steps else ""
     yield Finding(
         confidence=loading_costs.confidence(trace, stalls),
-        message=(
-            f"{count(len(stalls.rows), 'batch was', 'batches were')} loaded in the training "
-            f"process (num_workers=0): {duration(within.per_step(stalls.exposed_ns))}"
-            f"{' of each step' if within.has_steps else ''}, {share(exposed)}, in which nothing "
-            "else goes on."
-        ),
-        evidence=loading_costs.evidence(trace, stalls, "Batches loaded in the process", ITERATOR),
-        tables=tables,
+        message=f"{count(len(stalls.rows), 'batch was', 'batches were')} loaded in the training "
+        f"process (num_workers=0): loading takes {duration(span.per_step(stalls.exposed_ns))}"
+        f"{step} ({share(exposed)}), in which nothing else goes on.",
+        evidence=loading_costs.evidence(trace, stalls, LABEL, ITERATOR),
+        tables=(loading_costs.table(stalls, costs),),
         events=slowest_calls(trace, stalls),
         locations=loading_costs.lines(costs),
         claims=(loading_costs.claim(stalls),),
@@ -65,20 +64,18 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     )
 
 
-def _rejected(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> RuledOut:
+def _ruled_out(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> RuledOut:
     batches = count(len(stalls.rows), "batch", "batches")
     if is_cheap:
         message = (
-            f"{batches} are made in the training process (num_workers=0), but in "
+            f"{batches} are made in the training process (num_workers=0), but take only "
             f"{duration(stalls.median_ns)} each: a worker would not hand them over faster."
         )
     else:
         made = f"{batches} made in the training process (num_workers=0)"
         message = loading_costs.too_little(trace, stalls, made)
-    label = "Batches loaded in the process"
-    return RuledOut(
-        message=message, evidence=loading_costs.evidence(trace, stalls, label, ITERATOR)
-    )
+    evidence = loading_costs.evidence(trace, stalls, LABEL, ITERATOR)
+    return RuledOut(message=message, evidence=evidence)
 
 
 def _fix(trace: Trace, stalls: DataStalls) -> Fix:
@@ -87,12 +84,12 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
     advised = recorded_facts.bounded(trace, min(MOST_WORKERS, max(2, needed + 1)))
     caveats = [
         "If loading already uses all CPU cores, workers alone do not help.",
-        loading_costs.room(trace),
-        "Where processes are spawned (Windows, macOS), starting them takes seconds an epoch.",
-        "An IterableDataset must share its work between workers (get_worker_info).",
+        loading_costs.cpu_caveat(trace),
+        "Where processes are spawned (Windows, macOS), starting them takes seconds per epoch.",
+        "An IterableDataset must divide its work between workers (get_worker_info).",
     ]
     if needed > min(MOST_WORKERS, recorded_facts.bounded(trace, needed)):
-        caveats.insert(0, "Workers alone do not keep up: do less a sample too.")
+        caveats.insert(0, "Workers alone do not keep up: do less work per sample too.")
     return Fix(
         "Load in worker processes, so that the next batch is ready when the step ends.",
         f"# a batch takes {duration(stalls.batch_ns)}, the rest of its step "
@@ -100,7 +97,7 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
         f"num_workers={advised},\n"
         f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})",
-        verify="enumerate(DataLoader)#_MultiProcessingDataLoaderIter is below 1 % of the step.",
+        verify=RULE.fix.verify,
         caveats=tuple(caveats),
     )
 
@@ -109,18 +106,17 @@ RULE = Rule(
     id="dataloader-no-workers",
     title="The DataLoader runs in the training process",
     category="input pipeline",
-    why="With num_workers=0 the loop itself reads, decodes and collates every batch, and the rest "
-    "waits for it.",
+    why="With num_workers=0 the training loop itself reads, decodes and collates every batch, and "
+    "computing waits for it.",
     detects=f"The calls {ITERATOR}.__next__, which only a DataLoader with num_workers=0 makes. It "
-    "speaks where the part of them during which no device works is at least `least_share` of the "
+    "reports where the part of them during which no device works is at least `least_share` of the "
     "window, and the median batch takes `least_batch_ns` or more.",
     silent=(
-        "The median batch takes less than `least_batch_ns`: a data set in memory is right without "
-        "workers.",
-        "A device works during the loading: nothing could be won.",
+        "The median batch takes less than `least_batch_ns`: a data set in memory needs no workers.",
+        "A device works during the loading: nothing could be saved.",
     ),
-    saving="All loading during which no device works. Workers win most of it: 77 and 84 % in "
-    "torch-tb-profiler's pair of recordings, a quarter to all on a CPU whose cores they share.",
+    saving="All loading during which no device works. Workers save most of it: 77 and 84 % in "
+    "torch-tb-profiler's pair of traces, a quarter to all on a CPU whose cores they share.",
     fix=Fix(
         "Load in worker processes.",
         "loader = DataLoader(dataset, batch_size=..., num_workers=4, persistent_workers=True)",

@@ -16,7 +16,7 @@ from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
-from stepscope.rules.shared import ddp, facts, phrases
+from stepscope.rules.shared import call_costs, ddp, facts, phrases
 
 COPY = f"{ddp.REDUCER}copy_bucket_to_grad"
 
@@ -50,7 +50,7 @@ class _Copies:
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies from DDP's buckets to the gradients."""
-    ddp.insist(trace)
+    ddp.require_ddp(trace)
     calls = ddp.calls(trace, COPY)
     if not len(calls):
         return
@@ -69,7 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         severity=severity_of(lost) or "info",
         message=f"{words}, which costs {cost} {phrases.per_step(trace)} ({share(lost)}).",
         evidence=tuple(_evidence(trace, found)),
-        events=ddp.longest(trace, calls),
+        events=call_costs.longest(trace, calls),
         claims=(
             Claim(
                 found.host,

@@ -35,7 +35,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report broadcasts that DDP's forward asks for."""
-    ddp.insist(trace)
+    ddp.require_ddp(trace)
     is_asked_for = recorded_settings(trace).distributed.broadcast_buffers
     if is_asked_for is False:
         return
@@ -43,12 +43,14 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     is_broadcast = np.asarray(
         (events["kind"] == "broadcast") & (events["dtype"] != BUCKET_SIZES_TYPE)
     )
-    chosen = is_broadcast & requested_in_calls(trace, ddp.FORWARD) & collective_costs.within(trace)
+    chosen = (
+        is_broadcast & requested_in_calls(trace, ddp.FORWARD) & collective_costs.in_window(trace)
+    )
     if not chosen.any():
         return
     lost = collective_costs.exposed(trace, chosen)
     number = int(chosen.sum())
-    sent = collective_costs.message_words(events[chosen]) or "of unknown size"
+    sent = collective_costs.message_size(events[chosen]) or "of unknown size"
     words = f"{count(number, 'broadcast')} of buffers ({sent})"
     evidence: tuple[Evidence, ...] = (
         facts.count("Broadcasts", number),

@@ -16,7 +16,7 @@ from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
-from stepscope.rules.shared import collective_costs, ddp, facts, phrases, recorded_facts
+from stepscope.rules.shared import call_costs, collective_costs, ddp, facts, phrases, recorded_facts
 
 SEARCH = f"{ddp.REDUCER}search_unused_parameters"
 BITMAP_TYPE = "int32"
@@ -52,7 +52,7 @@ class _Cost:
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report the search by the time in which nothing else went on, and that of its all-reduce."""
-    ddp.insist(trace)
+    ddp.require_ddp(trace)
     rows = ddp.calls(trace, SEARCH)
     forwards = ddp.forward_count(trace)
     if not len(rows) or len(rows) < options.least_forward_share * forwards:
@@ -70,7 +70,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         message=f"{words}{_reductions(cost)} cost {duration(a_step)} {phrases.per_step(trace)} "
         f"({share(lost)}).",
         evidence=evidence,
-        events=ddp.longest(trace, rows),
+        events=call_costs.longest(trace, rows),
         claims=(
             Claim(
                 cost.search,
@@ -96,7 +96,7 @@ def _reductions(cost: _Cost) -> str:
 def _cost(trace: Trace, rows: NDArray[np.int64]) -> _Cost:
     frame = trace.collectives
     is_bitmap = np.asarray((frame["kind"] == "all_reduce") & (frame["dtype"] == BITMAP_TYPE))
-    is_bitmap = is_bitmap & collective_costs.within(trace)
+    is_bitmap = is_bitmap & collective_costs.in_window(trace)
     return _Cost(
         search=ddp.host_loss(trace, rows),
         reduction=exposed_times(trace, is_bitmap),

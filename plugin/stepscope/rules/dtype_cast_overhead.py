@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         ),
         fix=_fix(trace, table),
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _by_pair(trace: Trace, casts: TypeCasts) -> pd.DataFrame:
@@ -100,7 +100,7 @@ def _evidence(trace: Trace, casts: TypeCasts) -> Iterator[Evidence]:
 
 def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> EvidenceTable:
     worst = table.head(product_evidence.MOST_ROWS)
-    return product_evidence.table(
+    return facts.table(
         "Conversions",
         {
             "Types": "text",

@@ -13,10 +13,10 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule, RuleResult
 from stepscope.rules.shared import sync_waits
-from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
+from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
-WORDS = Words(
-    counted="Waits for a shape",
+TEXTS = Texts(
+    counted="Waits for a shape in total",
     happens=lambda number: (
         f"The host waits {sync_waits.times(number)} to learn the shape of an operator's result"
     ),
@@ -43,29 +43,25 @@ INSTEAD = {
     ),
     "aten::unique": UNIQUE,
 }
-"""By the beginning of an operator's name: what does the same with a shape known beforehand."""
+"""Prefix of an operator's name to code with the same result and a shape that is known before."""
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report boolean masks, nonzero, unique and the like by the idle time that they cause."""
-    found = waits(trace, "dynamic", options)
-    if found is None:
-        return
-    operators = _operators(trace, found)
-    found = replace(found, operators=operators)
-    if found.is_costly:
-        yield sync_waits.finding(trace, found, WORDS, _fix(trace, operators))
-    else:
-        yield sync_waits.rejected(trace, found, WORDS)
+    waits = sync_waits.waits(trace, "dynamic", options)
+    if waits is not None:
+        operators = _operators(trace, waits)
+        waits = replace(waits, operators=operators)
+        yield sync_waits.result(trace, waits, TEXTS, _fix(trace, operators))
 
 
-def _operators(trace: Trace, found: Waits) -> NDArray[np.int64]:
+def _operators(trace: Trace, waits: Waits) -> NDArray[np.int64]:
     """Return the outermost operator of a dynamic shape around each wait (`host_calls` rows)."""
     syncs, calls = synchronizations(trace), trace.host_calls
     is_dynamic = np.append(name_mask(calls["name"], DYNAMIC.__contains__), False)
     parent = np.append(calls["parent"].to_numpy(), -1)
-    asker = links(trace).owner_of_call[syncs.calls[found.cost.rows]]
-    row = ancestor_named(trace, asker, DYNAMIC)
+    caller = links(trace).owner_of_call[syncs.calls[waits.cost.rows]]
+    row = ancestor_named(trace, caller, DYNAMIC)
     while is_dynamic[parent[row]].any():
         row = np.where(is_dynamic[parent[row]], parent[row], row)
     return row
@@ -75,45 +71,39 @@ def _fix(trace: Trace, operators: NDArray[np.int64]) -> Fix:
     names, counts = np.unique(
         trace.host_calls["name"].iloc[operators].astype(str).to_numpy(), return_counts=True
     )
-    seen = [str(name).replace("aten::_", "aten::") for name in names[np.argsort(-counts)]]
+    plain = [str(name).replace("aten::_", "aten::") for name in names[np.argsort(-counts)]]
+    longest_first = sorted(INSTEAD.items(), key=lambda item: -len(item[0]))
     lines = dict.fromkeys(
-        text for name in seen for start, text in _longest_first() if name.startswith(start)
+        text for name in plain for prefix, text in longest_first if name.startswith(prefix)
     )
-    known = tuple(lines)[:3] or (MASK,)
-    listed = ", ".join(dict.fromkeys(seen))
+    listed = ", ".join(dict.fromkeys(plain))
     return Fix(
         f"Give {listed} a result whose shape does not depend on values.",
-        "\n".join(known),
+        "\n".join(tuple(lines)[:3] or (MASK,)),
         verify=f"In the next trace no wait lies below {listed}, and `After a sync` in Overview is "
         "near 0.",
         caveats=RULE.fix.caveats,
     )
 
 
-def _longest_first() -> list[tuple[str, str]]:
-    return sorted(INSTEAD.items(), key=lambda item: -len(item[0]))
-
-
 RULE = Rule(
     id="dynamic-shape-sync",
     title="Results of unknown shape (nonzero, boolean masks, unique) drain the device",
     category="synchronization",
-    why="The host must know how large the result is before it can go on, so it waits for the "
-    "device to count. By then nothing is queued, and the device stands still.",
-    detects=(
-        "Waits of the host below `aten::nonzero`, `aten::masked_select`, `aten::unique`, "
-        "`aten::repeat_interleave`, `aten::bincount`, `aten::one_hot` and indexing with a boolean "
-        "mask. " + sync_waits.DETECTS
-    ),
+    why="The host needs the size of the result before it can go on, so it waits for the device to "
+    "count. By then nothing is queued, and the device is idle.",
+    detects="Waits of the host below `aten::nonzero`, `aten::masked_select`, `aten::unique`, "
+    "`aten::repeat_interleave`, `aten::bincount`, `aten::one_hot` and indexing with a boolean "
+    f"mask. {sync_waits.DETECTS}",
     silent=(
         *sync_waits.SILENT,
-        "These operators are counted only where they really wait: indexing with integers does not.",
+        "These operators count only where they really wait: indexing with integers does not.",
     ),
     saving=sync_waits.SAVING,
     fix=Fix(
         "Give the result a shape that does not depend on values.",
         "\n".join((MASK, NONZERO)),
-        caveats=("Masked arithmetic computes what is masked, too.",),
+        caveats=("Masked arithmetic also computes the elements that are masked.",),
         verify="In the next trace `After a sync` in Overview is near 0.",
     ),
     effort="hour",
@@ -127,6 +117,6 @@ RULE = Rule(
         "#avoid-unnecessary-cpu-gpu-synchronization",
         "https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html",
     ),
-    origin="PyTorch tuning guide (nonzero), charged by idle time",
+    origin="PyTorch tuning guide (nonzero), here by idle time",
     culprit="waiting for shapes",
 )

@@ -40,7 +40,7 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report collectives by the time in which they ran and nothing computed."""
     events = collective_costs.timed(trace)
-    chosen = collective_costs.within(trace) & events["duration_ns"].notna().to_numpy()
+    chosen = collective_costs.in_window(trace) & events["duration_ns"].notna().to_numpy()
     running_ns = collective_costs.running(trace, chosen)
     if not running_ns:
         return
@@ -84,7 +84,7 @@ def _worst(events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_group(worst: pd.DataFrame) -> str:
-    group, sent = collective_costs.group_words(worst), collective_costs.message_words(worst)
+    group, sent = collective_costs.group_name(worst), collective_costs.message_size(worst)
     return f"{f' of {sent}' if sent else ''}{f' in {group}' if group else ''}"
 
 

@@ -12,7 +12,7 @@ from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.findings import Evidence, Fix
-from stepscope.base.formatting import count, duration, share, size
+from stepscope.base.formatting import count, share, size
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -20,41 +20,39 @@ from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import copy_sources, facts, phrases
 from stepscope.rules.shared.copy_sources import ANY_DEVICE
 
-VERIFY = "Memcpy's share of the step in Overview falls: copies then run beside kernels."
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how much time on it speaks."""
+    """When exposed copies are worth reporting."""
 
     least_share: float = option(
         0.03,
-        "Of the device's time, 0 to 1: copies that no kernel hides and that the step waits for.",
-        origin="TraceLens speaks at 5 % for both directions; xprof at 30 %, which is too late",
+        "Fraction of the device's time in copies that no kernel hides and that the step waits for.",
+        origin="TraceLens reports at 5 % for both directions; xprof at 30 %, which is too late",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
-    """Report copies to the device that no kernel hides and that no data loading owns."""
+    """Report copies to the device that no kernel hides, apart from waits for data."""
     device = requirements.main_device(trace)
-    within = window(trace)
     copies = copy_sources.to_device(trace, device)
     copies = copies.chosen(~copies.is_pageable)
     exposed = _exposed(trace, device, copies)
     waited = intervals.intersection(exposed, _waited_for(trace))
     waited = intervals.difference(waited, device.communication)
-    whole_ns = max(1, within.device_duration_ns)
+    whole_ns = max(1, window(trace).device_duration_ns)
     lost = intervals.duration_ns(waited) / whole_ns
-    evidence = tuple(_evidence(copies, intervals.duration_ns(exposed) / whole_ns, lost))
-    if lost < options.least_share:
-        if intervals.duration_ns(copies.on_device) >= options.least_share * whole_ns:
-            yield RuledOut(message=_acquitted(trace, copies, exposed, lost), evidence=evidence)
+    is_costly = lost >= options.least_share
+    if not is_costly and intervals.duration_ns(copies.on_device) < options.least_share * whole_ns:
         return
-    tables, events, lines = copy_sources.shown(trace, copies, copy_sources.longest(copies))
-    lasting = duration(within.per_step(intervals.duration_ns(waited)))
+    evidence = tuple(_evidence(copies, intervals.duration_ns(exposed) / whole_ns, lost))
+    if not is_costly:
+        yield RuledOut(message=_message(trace, copies, exposed, lost), evidence=evidence)
+        return
+    tables, events, lines = copy_sources.sources(trace, copies, copy_sources.longest(copies))
     yield Finding(
-        message=f"{_copied(copies)} take {lasting} {phrases.per_step(trace)} ({share(lost)}) for "
-        "which the step waits and nothing computes.",
+        message=f"{_copied(copies)} take {phrases.time(trace, intervals.duration_ns(waited))} "
+        f"({share(lost)}) in which the step waits and nothing computes.",
         evidence=evidence,
         tables=tables,
         events=events,
@@ -63,8 +61,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
             Claim(
                 waited,
                 HALF_TO_ALL,
-                "Copying that no kernel hides and that the step waits for; a prefetcher hides half "
-                "of it at least.",
+                "Copying that no kernel hides and that the step waits for; a prefetcher hides at "
+                "least half of it.",
             ),
         ),
         fix=_fix(copy_sources.module(trace), copy_sources.target(trace)),
@@ -72,17 +70,17 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 
 def _exposed(trace: Trace, device: DeviceActivity, copies: HostCopies) -> Intervals:
-    """Return when copies run, nothing computes, and the host does not wait for data anyway."""
-    within = window(trace)
+    """Return the times of copies while nothing computes and the host does not wait for data."""
+    span = window(trace)
     exposed = intervals.difference(copies.on_device, device.computation)
     exposed = intervals.difference(exposed, data_loading(trace).times)
-    return intervals.clip(exposed, within.start_ns, within.device_end_ns)
+    return intervals.clip(exposed, span.start_ns, span.device_end_ns)
 
 
 def _waited_for(trace: Trace) -> Intervals:
-    """Return when the step waits for what the device does: its successor is there, or the host.
+    """Return the times in which the next work, or the host, waits for the device.
 
-    Elsewhere the host is late, and would be so without the copy.
+    At other times the host is late, and would be late without the copy.
     """
     syncs = synchronizations(trace)
     waits = syncs.of("h2d")
@@ -96,35 +94,35 @@ def _copied(copies: HostCopies) -> str:
     return f"{number} to the device{amount}"
 
 
-def _acquitted(trace: Trace, copies: HostCopies, exposed: Intervals, lost: float) -> str:
+def _message(trace: Trace, copies: HostCopies, exposed: Intervals, lost: float) -> str:
     copying_ns = intervals.duration_ns(copies.on_device)
     hidden = 1 - intervals.duration_ns(exposed) / max(1, copying_ns)
-    took = phrases.time(trace, copying_ns)
     return (
-        f"{_copied(copies)} take {took}, of which computing or waiting for data hides "
-        f"{share(hidden)}; the step waits for {share(lost)} of the time."
+        f"{_copied(copies)} take {phrases.time(trace, copying_ns)}, of which computing or waiting "
+        f"for data hides {share(hidden)}; the step waits for {share(lost)} of the time."
     )
 
 
 def _evidence(copies: HostCopies, exposed: float, lost: float) -> Iterator[Evidence]:
     yield facts.fraction("Exposed copying", exposed)
     yield facts.fraction("Of that, waited for by the step", lost)
-    copying_ns = intervals.duration_ns(copies.on_device)
-    yield facts.duration("Copying in all", copying_ns)
-    yield facts.size("Bytes copied", copies.total_bytes)
-    yield facts.count("Copies", len(copies.rows))
+    yield facts.duration("Copying in total", intervals.duration_ns(copies.on_device))
+    yield facts.size("Bytes copied in total", copies.total_bytes)
+    yield facts.count("Copies in total", len(copies.rows))
 
 
 def _fix(module: str, target: str) -> Fix:
-    """Return the prefetcher for torch's module of the device, and what `.to()` takes there."""
-    is_known = target != ANY_DEVICE
+    """Return the prefetcher for torch's module of the device and the argument of `.to()`."""
+    is_generic = target == ANY_DEVICE
+    stream = "torch.Stream(device)" if is_generic else f"{module}.Stream()"
+    context = "copier" if is_generic else f"{module}.stream(copier)"
     return Fix(
-        "Copy the next batch on a stream of its own while this one is computed.",
-        f"copier = {f'{module}.Stream()' if is_known else 'torch.Stream(device)'}\n"
+        "Copy the next batch on a separate stream while the current batch is computed.",
+        f"copier = {stream}\n"
         "def prefetch(batch):\n"
         "    if batch is None:\n"
         "        return None\n"
-        f"    with {f'{module}.stream(copier)' if is_known else 'copier'}:\n"
+        f"    with {context}:\n"
         f"        return batch.to({target}, non_blocking=True)  # from pinned memory\n"
         "upcoming = prefetch(next(batches, None))\n"
         "while upcoming is not None:\n"
@@ -132,10 +130,10 @@ def _fix(module: str, target: str) -> Fix:
         "    ready, upcoming = upcoming, prefetch(next(batches, None))\n"
         f"    ready.record_stream({module}.current_stream())\n"
         "    train_step(ready)",
-        verify=VERIFY,
+        verify="The fraction of Memcpy in Overview falls: copies then run alongside kernels.",
         caveats=(
             "Needs pinned memory; sending uint8 and converting on the device halves it again.",
-            "One more batch lies in the device's memory.",
+            "One more batch occupies the device's memory.",
         ),
     )
 
@@ -146,19 +144,18 @@ RULE = Rule(
     category="transfer",
     why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
     detects="Copies to the device during which nothing computes and the host does not wait for "
-    "data. It speaks where the step waits for at least `least_share` of the device's time of that: "
-    "what follows is launched already, or the host waits for the copy.",
+    "data. It reports where the step waits for at least `least_share` of the device's time of "
+    "that: the next work is launched already, or the host waits for the copy.",
     silent=(
-        "The copies lie in a first step that has ten times the copies of any later one: the model "
+        "The copies are in a first step that has ten times the copies of any later step: the model "
         "is being loaded.",
-        "Copies from pageable memory cannot overlap: pageable-h2d-copy answers for those.",
-        "A copy while the host waits for the next batch is that wait's.",
-        "The host is late with what follows the copy: it would be so without the copy.",
-        "A collective runs meanwhile: it would without the copy too.",
+        "Copies from pageable memory cannot overlap: `pageable-h2d-copy` reports them.",
+        "A copy while the host waits for the next batch is a part of that wait.",
+        "The host is late with the work after the copy: it would be late without the copy.",
+        "A collective runs meanwhile: it would run without the copy too.",
     ),
-    saving=(
-        "At most all copying that no kernel hides and that the step waits for; at least half of it."
-    ),
+    saving="At most all copying that no kernel hides and that the step waits for; at least half of "
+    "it.",
     fix=_fix("torch.accelerator", ANY_DEVICE),
     effort="hour",
     risk="memory",

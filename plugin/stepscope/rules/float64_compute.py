@@ -75,7 +75,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         fix=_fix(trace, found, is_default=is_default),
         subject="default dtype" if is_default else "a part",
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _claims(trace: Trace, found: DoublePrecision) -> Iterator[Claim]:

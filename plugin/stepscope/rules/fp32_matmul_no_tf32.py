@@ -69,7 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     elif ratio is not None and ratio < LEAST_RATIO:
         yield _acquitted(finding, f"This device has TF32 only {ratio:.2g} times as fast.")
     else:
-        yield kernel_time.answer(trace, finding)
+        yield kernel_time.result(trace, finding)
 
 
 def _is_allowed(trace: Trace, products: ProductKernels, plain: NDArray[np.bool_]) -> bool:

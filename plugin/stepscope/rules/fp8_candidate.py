@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     part = products.share(large)
     if part < options.least_share or not part or products.of_type(*EIGHT_BITS).any():
         return
-    yield kernel_time.answer(trace, _finding(trace, products, large, ratio))
+    yield kernel_time.result(trace, _finding(trace, products, large, ratio))
 
 
 def _are_large(trace: Trace, products: ProductKernels, least: int) -> NDArray[np.bool_]:

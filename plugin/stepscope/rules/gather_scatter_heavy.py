@@ -72,16 +72,15 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report gathers, scatters, indexing and embeddings, by the operators that launched them."""
     rows = kernel_time.rows_in_window(trace)
     is_gather = kernel_time.owned_by(trace, GATHERING.search)
-    found = kernel_time.work(trace, rows, is_gather & kernel_time.are_kernels(trace))
+    found = kernel_time.work_of(trace, rows, is_gather & kernel_time.are_kernels(trace))
     if found.share < options.least_share:
         return
     most = _most(trace, found)
     finding = Finding(
         severity="info",
         confidence="medium",
-        message=(
-            f"Gathers and scatters take {kernel_time.taking(trace, found)}, most of them by {most}."
-        ),
+        message=f"Gathers and scatters take {kernel_time.time_and_fraction(trace, found)}, most of "
+        f"them by {most}.",
         evidence=(
             facts.fraction("Of the kernels' time", found.share, "operators"),
             facts.count("Kernels", len(found.rows)),
@@ -100,7 +99,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         fix=_fix(most),
         subject=most,
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _most(trace: Trace, found: Work) -> str:

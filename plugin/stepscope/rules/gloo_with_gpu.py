@@ -48,12 +48,12 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         raise NotApplicableError(msg)
     if any(each not in HOST_BACKENDS for each in set(backend)):
         return  # for the host's tensors and barriers, beside the device's own library
-    chosen = is_gloo & collective_costs.within(trace) & (events["kind"] != "barrier").to_numpy()
+    chosen = is_gloo & collective_costs.in_window(trace) & (events["kind"] != "barrier").to_numpy()
     if not chosen.any():
         return
     running_ns = collective_costs.running(trace, chosen)
     running = running_ns / window(trace).reference_ns
-    sent = collective_costs.message_words(events[chosen])
+    sent = collective_costs.message_size(events[chosen])
     lasting = duration(window(trace).per_step(running_ns))
     text = (
         f"{count(int(chosen.sum()), 'collective')}{f' of {sent}' if sent else ''} went through "

@@ -15,15 +15,15 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuleResult
 from stepscope.rules.shared import phrases, sync_waits
-from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
+from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
 SCALER = "aten::_amp_foreach_non_finite_check_and_unscale_"
 SCALER_READS = 1
-"""GradScaler looks once a step whether a gradient overflowed: it cannot without waiting."""
+"""Per step: GradScaler reads whether a gradient overflowed, and has to wait for it."""
 PAUSE_NS = 5_000
-"""Between two pieces of work that are queued, the device itself takes some microseconds."""
-WORDS = Words(
-    counted="Values read",
+"""The longest pause of the device between two pieces of work that are queued."""
+TEXTS = Texts(
+    counted="Values read in total",
     happens=lambda number: f"{count(number, 'value is', 'values are')} read from the device",
     less="reading less",
     link=Link(view="operators", search="aten::item"),
@@ -32,34 +32,35 @@ WORDS = Words(
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report `.item()`, `if tensor:` and the like by the idle time that they cause."""
-    found = waits(trace, "item", options)
-    if found is None:
+    waits = sync_waits.waits(trace, "item", options)
+    if waits is None:
         return
-    by_scaler = _has_scaler(trace) and found.a_step <= SCALER_READS
-    if not found.is_costly:
-        why = " GradScaler reads one value a step by design." if by_scaler else ""
-        yield sync_waits.rejected(trace, found, WORDS, why)
-    elif by_scaler:
-        yield _of_scaler(trace, found)
+    if not (_has_scaler(trace) and waits.per_step <= SCALER_READS):
+        more = (_work_for_reads(trace, waits),)
+        yield sync_waits.result(trace, waits, TEXTS, _fix(trace), more)
+    elif waits.is_costly:
+        yield _scaler_finding(trace, waits)
     else:
-        also = (_work_for_reads(trace, found),)
-        yield sync_waits.finding(trace, found, WORDS, _fix(trace), also)
+        finding = sync_waits.finding(trace, waits, TEXTS, RULE.fix)
+        design = " GradScaler reads one value per step by design."
+        yield sync_waits.ruled_out(trace, waits, TEXTS, finding, design)
 
 
 def _has_scaler(trace: Trace) -> bool:
     return any(str(name) == SCALER for name in trace.host_calls["name"].cat.categories)
 
 
-def _of_scaler(trace: Trace, found: Waits) -> Finding:
-    """Return what is to be said of the one read of a loss scaler: it has another fix."""
+def _scaler_finding(trace: Trace, waits: Waits) -> Finding:
+    """Return the finding about the one read of a loss scaler, which has another fix."""
     return Finding(
         severity="info",
-        message=f"GradScaler reads one value a step by design; behind that {phrases.device(trace)} "
-        f"stands still for {phrases.time(trace, found.idle_ns)}.",
-        evidence=sync_waits.evidence(trace, found, WORDS),
+        message="GradScaler reads one value per step by design; "
+        f"{phrases.device(trace)} is then idle for {phrases.time(trace, waits.idle_ns)}.",
+        evidence=sync_waits.evidence(trace, waits, TEXTS),
         fix=Fix(
-            "bfloat16 has the range of float32: it needs no loss scaling, and no read.",
-            f'with torch.autocast("{_module(trace)}", dtype=torch.bfloat16):\n'
+            "Use bfloat16: it has the range of float32, and needs no loss scaling and no read.",
+            f'with torch.autocast("{trace.dialect.terms.get("module", "cpu")}", '
+            "dtype=torch.bfloat16):\n"
             "    loss = criterion(model(inputs), targets)\n"
             "loss.backward()   # without GradScaler\n"
             "optimizer.step()",
@@ -74,20 +75,19 @@ def _of_scaler(trace: Trace, found: Waits) -> Finding:
     )
 
 
-def _work_for_reads(trace: Trace, found: Waits) -> Claim:
-    """Claim what the device does for the reads alone; the host waits for it, so it is not hidden.
+def _work_for_reads(trace: Trace, waits: Waits) -> Claim:
+    """Claim the device work for the reads alone, which the host waits for.
 
-    The copies are sure to go. What made the values may be wanted still.
+    The copies certainly go. The work that computes the values may still be needed.
     """
-    work = value_reads(trace, found.cost)
-    copies = alone(trace, work.copies)
+    work = value_reads(trace, waits.cost)
     both = alone(trace, np.concatenate((work.copies, work.makers)))
     return Claim(
         _with_pauses(both),
         ALL_OF_IT,
-        "Beside that the copies of the values, and at most the comparisons and reductions right in "
-        "front of the reads.",
-        low_intervals=copies,
+        "In addition the copies of the values, and at most the comparisons and reductions right "
+        "before the reads.",
+        low_intervals=alone(trace, work.copies),
     )
 
 
@@ -97,17 +97,12 @@ def _with_pauses(times: Intervals) -> Intervals:
     return np.stack((closed[:, 0], closed[:, 1] - PAUSE_NS), axis=1)
 
 
-def _module(trace: Trace) -> str:
-    return trace.dialect.terms.get("module", "cpu")
-
-
 def _fix(trace: Trace) -> Fix:
     warning = trace.dialect.terms.get("sync_warning", "")
     if not warning:
         return RULE.fix
-    return replace(
-        RULE.fix, verify=f"`{warning}` names every line that still waits. {RULE.fix.verify}"
-    )
+    verify = f"`{warning}` names every line that still waits. {RULE.fix.verify}"
+    return replace(RULE.fix, verify=verify)
 
 
 RULE = Rule(
@@ -115,22 +110,18 @@ RULE = Rule(
     title="Reading values (.item(), if tensor:) drains the device",
     category="synchronization",
     why="The host waits until the device has computed the value. By then nothing is queued, so the "
-    "device stands still until the host has launched again.",
-    detects=(
-        "Waits of the host below `aten::item`, `aten::_local_scalar_dense` and `aten::is_nonzero`: "
-        "`.item()`, `float(tensor)`, `if tensor:`, `print(tensor)`. " + sync_waits.DETECTS
-    ),
+    "device is idle until the host has launched again.",
+    detects="Waits of the host below `aten::item`, `aten::_local_scalar_dense` and "
+    "`aten::is_nonzero`: `.item()`, `float(tensor)`, `if tensor:`, `print(tensor)`. "
+    f"{sync_waits.DETECTS}",
     silent=(
         *sync_waits.SILENT,
         "`.item()` of a tensor on the CPU waits for nothing, however often it is called.",
-        "GradScaler's one read a step is by design: where it costs something it is a note.",
+        "GradScaler's one read per step is by design: where it costs time, it is reported as info.",
     ),
-    saving=(
-        sync_waits.SAVING
-        + " Beside that the copies of the values, and at most the comparisons and "
-        "reductions right in front of the reads that autograd did not record: they are computed "
-        "for the reads alone."
-    ),
+    saving=f"{sync_waits.SAVING} In addition the copies of the values, and at most the comparisons "
+    "and reductions right before the reads that autograd did not record: they are computed for the "
+    "reads alone.",
     fix=Fix(
         "Keep values on the device and read them every N steps.",
         "running += loss.detach()          # instead of running += loss.item()\n"
@@ -139,7 +130,7 @@ RULE = Rule(
         "    running.zero_()\n"
         "# and torch.where(condition, a, b) instead of `if condition:` on a tensor",
         verify="In the next trace `After a sync` in Overview is near 0.",
-        caveats=("A wait at the step's end may be needed by what follows.",),
+        caveats=("A wait at the end of a step may be needed by the code that follows.",),
     ),
     effort="hour",
     risk="none",
@@ -151,6 +142,6 @@ RULE = Rule(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#avoid-unnecessary-cpu-gpu-synchronization",
     ),
-    origin="PyTorch tuning guide; Nsight Systems cuda_api_sync, charged by idle time instead",
+    origin="PyTorch tuning guide; Nsight Systems cuda_api_sync, here by idle time instead",
     culprit="reading values back",
 )

@@ -20,15 +20,20 @@ from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
 OUTSIDE = "outside any operator"
+STACKS_PER_OPERATOR = 3
+"""Python functions per operator from which recording them causes such gaps: PyTorch's own depth."""
+REPLAYING = ("reduce-overhead", "max-autotune")
+"""Modes of torch.compile that replay graphs."""
+VERIFY = "In the next trace `Dispatch` in Overview is below 10 %."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Shares are of the window or of the gaps, from 0 to 1."""
+    """Fractions of the window or of the gaps, from 0 to 1."""
 
     warning_share: float = option(
         0.10,
-        "Idle time in gaps of under 1 ms, of the window, from which it is a fault.",
+        "Idle time in gaps of under 1 ms, as a fraction of the window, from which it is reported.",
         origin="ours: healthy real traces have 0 to 6 %; xprof warns of kernel launches from 3 %",
     )
     critical_share: float = option(
@@ -37,12 +42,12 @@ class Options:
         origin="ours: xprof calls 15 % of a step in kernel launches severe, hidden ones included",
     )
     least_kernels: int = option(
-        50, "Kernels a step.", origin="ours: with fewer there is next to nothing to fuse"
+        50, "Kernels per step.", origin="ours: with fewer there is next to nothing to fuse"
     )
     python_share: float = option(
         0.30,
-        "Of the gaps, between operators, from which Python itself is named as a cause.",
-        origin="ours: in eager PyTorch the operators' own part is 55 to 80 % (real traces)",
+        "Time between operators, as a fraction of the gaps, from which Python is named as a cause.",
+        origin="ours: in eager PyTorch the operators' part is 55 to 80 % (real traces)",
     )
 
 
@@ -51,37 +56,32 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     requirements.linked_launches(trace)
-    within = window(trace)
-    cost = dispatch_gaps(trace, device)
-    lost = cost.idle_ns / max(1, within.device_duration_ns)
-    is_pattern = within.per_step(cost.kernel_count) >= options.least_kernels
-    if lost < options.warning_share or not is_pattern:
+    span = window(trace)
+    gaps = dispatch_gaps(trace, device)
+    lost = gaps.idle_ns / max(1, span.device_duration_ns)
+    kernels = span.per_step(gaps.kernel_count)
+    if lost < options.warning_share or kernels < options.least_kernels:
         return
     is_distorted = _is_distorted(trace)
     table = _table(trace, device)
-    lines = [str(row.cells[1] or "") for row in table.rows]
     yield Finding(
         severity="critical" if lost >= options.critical_share else "warning",
         confidence="medium" if is_distorted else "high",
-        message=f"{trace.dialect.device} {device.device} waits {phrases.time(trace, cost.idle_ns)} "
-        f"({share(lost)}) for the next of {within.per_step(cost.kernel_count):,} kernels, in gaps "
-        f"of under 1 ms{_split(cost)}.",
-        evidence=tuple(_evidence(trace, device, cost, lost)),
-        tables=(table,) if table.rows else (),
-        locations=event_references.source_lines(lines),
+        message=f"{trace.dialect.device} {device.device} waits {phrases.time(trace, gaps.idle_ns)} "
+        f"({share(lost)}) for the next of {kernels:,} kernels, in gaps of under 1 "
+        f"ms{_split(gaps)}.",
+        evidence=tuple(_evidence(trace, device, gaps, lost)),
+        tables=(table,),
+        locations=event_references.source_lines(str(row.cells[1] or "") for row in table.rows),
         claims=(
             Claim(
-                cost.idle,
+                gaps.idle,
                 FEWER_LAUNCHES,
-                "All idle time in gaps of under 1 ms: graphs win nearly all, compile half.",
+                "All idle time in gaps of under 1 ms: graphs save nearly all, compiling half.",
             ),
         ),
-        fix=_fix(trace, cost, options, is_distorted=is_distorted),
+        fix=_fix(trace, gaps, options, is_distorted=is_distorted),
     )
-
-
-STACKS_PER_OPERATOR = 3
-"""Python functions an operator from which recording them slows just this: PyTorch's own depth."""
 
 
 def _is_distorted(trace: Trace) -> bool:
@@ -90,76 +90,64 @@ def _is_distorted(trace: Trace) -> bool:
     return python_count >= STACKS_PER_OPERATOR * max(1, operator_count)
 
 
-def _split(cost: DispatchGaps) -> str:
-    if not cost.has_operators:
-        return ""  # what the host did in between was not recorded
+def _split(gaps: DispatchGaps) -> str:
+    if not gaps.has_operators:
+        return ""  # the host's work in between was not recorded
     return (
-        f": {share(cost.inside_share)} of it inside operators, {share(cost.launch_share)} in the "
-        f"launch calls, {share(cost.between_share)} between operators (Python)"
+        f": {share(gaps.inside_share)} of it inside operators, {share(gaps.launch_share)} in the "
+        f"launch calls, {share(gaps.between_share)} between operators (Python)"
     )
 
 
 def _table(trace: Trace, device: DeviceActivity) -> EvidenceTable:
-    """Return the operators and lines in front of which the device waits longest."""
+    """Return the operators and lines before which the device waits longest."""
     idle = idle_by_source_line(trace)
-    mine = idle[(idle["device"] == device.device) & (idle["cause"] == "dispatch")].head(MOST_ROWS)
-    places = zip(
-        mine["operator"], mine["source_line"], mine["gap_count"], mine["idle_ns"], strict=True
-    )
-    rows = tuple(
-        facts.row(
-            operator or OUTSIDE,
-            line or None,
-            int(gaps),
-            int(idle_ns),
-            link=Link(view="operators", search=operator) if operator else None,
-        )
-        for operator, line, gaps, idle_ns in places
-    )
+    rows = idle[(idle["device"] == device.device) & (idle["cause"] == "dispatch")].head(MOST_ROWS)
+    columns = ["operator", "source_line", "gap_count", "idle_ns"]
     return facts.table(
-        "Where it waits for launches",
-        {"Operator": "code", "Source line": "code", "Gaps": "count", "Idle": "ns"},
-        rows,
+        "Waits for launches",
+        {"Operator": "code", "Source line": "code", "Gaps": "count", "Idle in total": "ns"},
+        (
+            facts.row(
+                operator or OUTSIDE,
+                *cells,
+                link=Link(view="operators", search=operator) if operator else None,
+            )
+            for operator, *cells in rows[columns].itertuples(index=False, name=None)
+        ),
     )
 
 
 def _evidence(
-    trace: Trace, device: DeviceActivity, cost: DispatchGaps, lost: float
+    trace: Trace, device: DeviceActivity, gaps: DispatchGaps, lost: float
 ) -> Iterator[Evidence]:
-    within = window(trace)
+    span = window(trace)
     yield facts.fraction("Idle, dispatch", lost, "overview")
-    yield facts.count(
-        "Kernels a step" if within.has_steps else "Kernels",
-        within.per_step(cost.kernel_count),
-        "kernels",
-    )
-    yield facts.duration("Median kernel", cost.median_kernel_ns, "kernels")
-    if cost.has_operators:
-        yield facts.fraction("Of the gaps, inside operators", cost.inside_share)
-        yield facts.fraction("Of the gaps, in launch calls", cost.launch_share)
-        yield facts.fraction("Of the gaps, between operators", cost.between_share)
-    busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
+    label = f"Kernels {phrases.per_step(trace)}"
+    yield facts.count(label, span.per_step(gaps.kernel_count), "kernels")
+    yield facts.duration("Median kernel", gaps.median_kernel_ns, "kernels")
+    if gaps.has_operators:
+        yield facts.fraction("Of the gaps, inside operators", gaps.inside_share)
+        yield facts.fraction("Of the gaps, in launch calls", gaps.launch_share)
+        yield facts.fraction("Of the gaps, between operators", gaps.between_share)
+    busy = intervals.duration_ns(device.busy) / max(1, span.device_duration_ns)
     yield facts.fraction(f"{trace.dialect.device} busy", busy)
 
 
-def _fix(trace: Trace, cost: DispatchGaps, options: Options, *, is_distorted: bool) -> Fix:
+def _fix(trace: Trace, gaps: DispatchGaps, options: Options, *, is_distorted: bool) -> Fix:
     graph = trace.dialect.terms.get("graph", "")
     caveats = list(RULE.fix.caveats)
     if is_distorted:
-        caveats.append(
-            "Stacks were recorded, which slows just this: record again with_stack=False."
-        )
-    if cost.between_share >= options.python_share and cost.has_operators:
+        caveats.append("Recording stacks causes such gaps: record again with_stack=False.")
+    if gaps.between_share >= options.python_share and gaps.has_operators:
         caveats.append(
             "Much of it is Python between operators: move it out of the loop; drop per-layer hooks."
         )
-    if cost.has_graphs:
-        summary = (
-            f"{graph or 'Graph'}s are used already: put what is launched one by one into them."
-        )
+    if gaps.has_graphs:
+        summary = f"{graph or 'Graph'}s are used already: put the single launches into them."
         code = ""
     elif recorded_facts.is_compiled(trace) and graph:
-        return _of_compiled(trace, graph, tuple(caveats))
+        return _compiled_fix(trace, graph, tuple(caveats))
     elif graph:
         summary = f"Replay the step's launches as one {graph}, or fuse them."
         code = 'model = torch.compile(model, mode="reduce-overhead")'
@@ -169,8 +157,8 @@ def _fix(trace: Trace, cost: DispatchGaps, options: Options, *, is_distorted: bo
     return Fix(summary, code, verify=VERIFY, caveats=tuple(caveats))
 
 
-def _of_compiled(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
-    """Return what helps a program that torch.compile compiled, by the mode that was recorded."""
+def _compiled_fix(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
+    """Return the fix for a program that torch.compile compiled, by the mode that was recorded."""
     mode = recorded_settings(trace).compile.mode
     if mode in REPLAYING:
         return Fix(
@@ -185,16 +173,13 @@ def _of_compiled(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
         f'model = torch.compile(model, mode="reduce-overhead"){now}',
         verify=VERIFY,
         caveats=(
-            f"It is compiled already ({RECORDED}), or a part of it: compile all that is launched "
-            "in a step.",
+            f"It is compiled already ({RECORDED}), or a part of it: compile everything that is "
+            "launched in a step.",
             *caveats,
         ),
     )
 
 
-REPLAYING = ("reduce-overhead", "max-autotune")
-"""Modes of torch.compile that replay graphs."""
-VERIFY = "In the next trace `DispatchGaps` in Overview is below 10 %."
 RULE = Rule(
     id="launch-bound",
     title="The CPU cannot launch kernels fast enough",
@@ -202,18 +187,18 @@ RULE = Rule(
     why="Each kernel costs the host some 5 to 20 µs of Python, dispatch and launch. Where kernels "
     "are shorter than that, the device waits for the host.",
     detects="Gaps of under 1 ms on the busiest device that end with work which was launched, or "
-    "still being launched, after the gap began. It speaks where there are `least_kernels` kernels "
-    "a step and such gaps are `warning_share` of the window; from `critical_share` on it is "
+    "still being launched, after the gap began. It reports where there are `least_kernels` kernels "
+    "per step and such gaps are `warning_share` of the window; from `critical_share` on it is "
     "critical. From `python_share` of the gaps between operators on, Python is named.",
     silent=(
-        "Gaps of 1 ms and more are no dispatch: the host did something else.",
+        "Gaps of 1 ms and more are not dispatch: the host did something else.",
         "Gaps behind a wait, in the allocator or while data was loaded belong to other rules.",
-        "Where under 95 % of the device's work has a recorded launch, or graphs were captured, it "
-        "cannot be told.",
-        "Where stacks were recorded, which slows just this, confidence is medium.",
+        "Where under 95 % of the device's work has a recorded launch, or graphs were captured, the "
+        "rule is inconclusive.",
+        "Where stacks were recorded, which causes such gaps, confidence is medium.",
     ),
-    saving="At most all idle time in such gaps, as replaying a graph would win it; at least half "
-    "of it. More than the host's part of a step cannot be won: the device's work stays.",
+    saving="At most all idle time in such gaps, as replaying a graph would save it; at least half "
+    "of it. The device's own work stays.",
     fix=Fix(
         "Launch fewer, larger kernels.",
         'model = torch.compile(model, mode="reduce-overhead")',

@@ -20,11 +20,11 @@ VOLUME_DIMENSIONS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How much of the kernels' time conversions may take."""
+    """The part of the kernels' time that conversions may take."""
 
     least_share: float = option(
         0.02,
-        "Share of all kernels' time in conversions from which it speaks.",
+        "Fraction of all kernels' time in conversions from which they are reported.",
         origin="ours: one conversion of a network's first input takes up to 1.9 % in real traces "
         "of inference",
     )
@@ -34,51 +34,45 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report kernels that only turn channels-first tensors into channels-last ones, or back."""
     rows = kernel_time.rows_in_window(trace)
     is_conversion = kernel_time.kernels_named(trace, trace.dialect.layout_kernel.search)
-    found = kernel_time.work(trace, rows, is_conversion)
-    if found.share < options.least_share:
+    work = kernel_time.work_of(trace, rows, is_conversion)
+    if work.share < options.least_share:
         return
-    yield kernel_time.answer(
-        trace,
-        Finding(
-            message="Conversions between channels-first and channels-last take "
-            f"{kernel_time.taking(trace, found)}.",
-            evidence=(
-                facts.fraction("Of the kernels' time", found.share, "kernels"),
-                facts.count("Conversions", len(found.rows)),
-            ),
-            tables=(kernel_time.by_operator(trace, found, "Conversions"),),
-            events=kernel_time.longest(trace, found),
-            locations=kernel_time.lines(trace, found),
-            claims=(
-                kernel_time.claim(
-                    trace,
-                    found,
-                    LAYOUT_CONVERSIONS,
-                    "The conversions' own time, all of it at most.",
-                ),
-            ),
-            fix=_fix(trace, found),
+    layout = "torch.channels_last_3d" if _are_volumes(trace, work) else "torch.channels_last"
+    finding = Finding(
+        message="Conversions between channels-first and channels-last take "
+        f"{kernel_time.time_and_fraction(trace, work)}.",
+        evidence=(
+            facts.fraction("Of the kernels' time", work.share, "kernels"),
+            facts.count("Conversions in total", len(work.rows)),
         ),
+        tables=(kernel_time.by_operator(trace, work, "Conversions"),),
+        events=kernel_time.longest(trace, work),
+        locations=kernel_time.lines(trace, work),
+        claims=(
+            kernel_time.claim(
+                trace,
+                work,
+                LAYOUT_CONVERSIONS,
+                "The conversions' own time, all of it at most.",
+            ),
+        ),
+        fix=_fix(layout, *_setting(trace)),
     )
+    yield kernel_time.result(trace, finding)
 
 
-def _fix(trace: Trace, found: Work) -> Fix:
-    layout = "torch.channels_last_3d" if _are_volumes(trace, found) else "torch.channels_last"
-    return _fix_to(layout, *_setting(trace))
-
-
-def _fix_to(layout: str, *caveats: str) -> Fix:
+def _fix(layout: str, *caveats: str) -> Fix:
     return Fix(
-        "Keep the model and its inputs in the order that the convolutions compute in.",
+        "Keep the model and its inputs in the memory format in which convolutions compute.",
         f"model = model.to(memory_format={layout})\n"
         f"inputs = inputs.to(device, memory_format={layout})",
-        verify="The conversions are gone from Kernels, all but those of the first input.",
+        verify="The conversions are gone from Kernels, except those of the first input.",
         caveats=(
             *caveats,
-            "An operator that does not know channels-last gives its result channels-first again: "
-            "of conversions that remain, the table names the operator.",
+            "An operator without channels-last support returns its result channels-first: the "
+            "table names the operator of the conversions that remain.",
             "It helps where products run on matrix units (float16, bfloat16, tf32); plain float32 "
-            "convolutions may be slower in this order.",
+            "convolutions may be slower in this format.",
         ),
     )
 
@@ -88,13 +82,13 @@ def _setting(trace: Trace) -> Iterator[str]:
         yield f"Set {variable} as well: without it, older versions of torch convert all the same."
 
 
-def _are_volumes(trace: Trace, found: Work) -> bool:
-    """Tell whether most conversions are for convolutions in three dimensions; no where unknown."""
+def _are_volumes(trace: Trace, work: Work) -> bool:
+    """Return whether most conversions are for convolutions in three dimensions; no if unknown."""
     dims = trace.host_calls["input_dims"].cat
-    told = [len(shape(str(text), 0)) == VOLUME_DIMENSIONS for text in dims.categories]
-    owner = links(trace).owner_of_device_event[found.rows]
+    is_volume = [len(shape(str(text), 0)) == VOLUME_DIMENSIONS for text in dims.categories]
+    owner = links(trace).owner_of_device_event[work.rows]
     codes = np.append(dims.codes.to_numpy(), -1)[owner]
-    return bool(np.mean(np.array([*told, False])[codes]) > 0.5)
+    return bool(np.mean(np.array([*is_volume, False])[codes]) > 0.5)
 
 
 RULE = Rule(
@@ -104,17 +98,17 @@ RULE = Rule(
     why="Matrix units convolve channels-last tensors. Where the model keeps channels first, the "
     "library reorders each convolution's input, weights and result, which moves all their bytes "
     "and computes nothing.",
-    detects="Kernels of the convolution libraries that only reorder, as a share of all kernels' "
-    "time. It speaks from `least_share` on.",
+    detects="Kernels of the convolution libraries that only reorder, as a fraction of all kernels' "
+    "time. It reports from `least_share` on.",
     silent=(
         "A few conversions of a network's first input stay below the threshold.",
-        "Where the host is the limit, or the device hardly works, it is rejected: a shorter kernel "
-        "would only lengthen the gap behind it.",
+        "Where the host is the limit, or the device hardly works, it is ruled out: a shorter "
+        "kernel would only lengthen the gap behind it.",
     ),
     saving="The times in which the device does nothing but convert, where the device is the limit: "
     "70 % of them at least, all at most. That convolutions themselves may become faster is not "
     "counted.",
-    fix=_fix_to("torch.channels_last"),
+    fix=_fix("torch.channels_last"),
     effort="flag",
     risk="none",
     options=Options(),

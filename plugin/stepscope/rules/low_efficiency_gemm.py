@@ -63,7 +63,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if not len(known):
         raise MissingDataError(_reason(products), "")
     low = known[(known["roofline_share"] <= options.most_roofline_share).to_numpy()]
-    found = kernel_time.work(trace, rows, kernels_of(trace, low))
+    found = kernel_time.work_of(trace, rows, kernels_of(trace, low))
     if not len(low) or found.share < options.least_share:
         return
     reached = float(np.average(low["roofline_share"], weights=low["kernel_ns"]))
@@ -72,7 +72,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         severity="info",
         confidence="medium",
         message=f"Matrix products that reach {share(reached)} of what the device can do with their "
-        f"shapes take {kernel_time.taking(trace, found)}.",
+        f"shapes take {kernel_time.time_and_fraction(trace, found)}.",
         evidence=(
             facts.fraction("Of the kernels' time", found.share, "kernels"),
             facts.fraction("Of the roofline, on average", reached),
@@ -92,7 +92,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         ),
         fix=_fix(trace, worst),
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _reason(products: pd.DataFrame) -> str:

@@ -135,7 +135,7 @@ def _fix_of_loader(trace: Trace) -> Fix:
 
 def _pinning_loader(trace: Trace) -> str:
     workers = recorded_facts.bounded(trace, 2)
-    batch = recorded_facts.of_loaders(trace, lambda loader: loader.batch_size) or "..."
+    batch = recorded_facts.loader_setting(trace, lambda loader: loader.batch_size) or "..."
     return (
         f"loader = DataLoader(dataset, batch_size={batch}, num_workers={workers}, pin_memory=True)"
     )

@@ -60,7 +60,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
             evidence=evidence,
         )
         return
-    tables, events, lines = copy_sources.shown(trace, copies, copy_sources.longest(copies))
+    tables, events, lines = copy_sources.sources(trace, copies, copy_sources.longest(copies))
     yield Finding(
         message=f"{_copied(trace, copies, often)}; {_idle(trace, cost, lost)}.",
         evidence=evidence,

@@ -53,7 +53,7 @@ def _finding(trace: Trace, found: Updates) -> Finding:
         "At most the idle time during the updates, and what a fused update saves of reading and "
         "writing; at least half of the idle time.",
     )
-    saves = claimable_time.is_worth_a_word(trace, claims)
+    saves = claimable_time.is_worth_reporting(trace, claims)
     return Finding(
         message=_message(trace, found, saves=saves),
         evidence=optimizer_steps.evidence(trace, found),

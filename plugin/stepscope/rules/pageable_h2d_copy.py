@@ -67,7 +67,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
             evidence=evidence,
         )
         return
-    tables, events, lines = copy_sources.shown(trace, copies, copy_sources.largest(copies))
+    tables, events, lines = copy_sources.sources(trace, copies, copy_sources.largest(copies))
     loading = data_loading(trace)
     yield Finding(
         severity=severity_of(claimed_ns / within.reference_ns) or "info",
@@ -134,7 +134,7 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
             verify=VERIFY,
             caveats=caveats,
         )
-    if recorded_facts.of_loaders(trace, lambda loader: loader.pin_memory):
+    if recorded_facts.loader_setting(trace, lambda loader: loader.pin_memory):
         return _not_the_loaders(trace, caveats)
     known = loading_costs.batch_argument(trace)
     workers = loading_costs.worker_count(trace) or "..."

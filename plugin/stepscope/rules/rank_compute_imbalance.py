@@ -13,7 +13,7 @@ from stepscope.base.findings import EvidenceTable, Fix, Severity
 from stepscope.base.formatting import duration, share
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
 from stepscope.rules.shared import facts, rank_evidence
-from stepscope.rules.shared.rank_evidence import Ranks, called
+from stepscope.rules.shared.rank_evidence import Ranks, rank_name
 
 ROWS_SHOWN = 10
 
@@ -50,7 +50,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     if len(computing) < 2 or spread < options.least_spread_share:
         return
     slowest, quickest = (
-        called(table[table["worker"] == worker].iloc[0].to_dict())
+        rank_name(table[table["worker"] == worker].iloc[0].to_dict())
         for worker in (computing.idxmax(), computing.idxmin())
     )
     beyond_ns = float(computing.max() - computing.mean())
@@ -101,7 +101,7 @@ def _table(table: pd.DataFrame) -> EvidenceTable:
         },
         (
             (
-                called(row),
+                rank_name(row),
                 float(row["computing_ns"]),
                 float(row["exposed_ns"]),
                 float(row["step_ns"]),

@@ -55,7 +55,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Many:
-    chosen: collective_costs.Chosen
+    chosen: collective_costs.Mask
     a_step: float
     bucket_ratio: float
     """Messages a backward pass over those of default buckets; NaN where it is not DDP's."""
@@ -107,7 +107,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 def _many(trace: Trace, events: pd.DataFrame, options: Options) -> _Many | None:
     """Return the messages that are many and small, or more than DDP's buckets would be."""
     is_needed = requested_in_calls(trace, IN_BATCH_NORM)
-    chosen = events["kind"].isin(KINDS).to_numpy() & collective_costs.within(trace) & ~is_needed
+    chosen = events["kind"].isin(KINDS).to_numpy() & collective_costs.in_window(trace) & ~is_needed
     chosen &= events["duration_ns"].notna().to_numpy()
     buckets = _in_buckets(trace, events, chosen)
     if buckets is not None and buckets.bucket_ratio >= options.least_bucket_ratio:
@@ -130,9 +130,7 @@ def _are_small(mine: pd.DataFrame, options: Options) -> bool:
     return bool(mine["duration_ns"].median() < options.short_ns)
 
 
-def _in_buckets(
-    trace: Trace, events: pd.DataFrame, chosen: collective_costs.Chosen
-) -> _Many | None:
+def _in_buckets(trace: Trace, events: pd.DataFrame, chosen: collective_costs.Mask) -> _Many | None:
     """Return DDP's messages of gradients with how many more they are than buckets of 25 MiB."""
     passes = ddp.forward_count(trace)
     kind, dtype = events["kind"].to_numpy(), events["dtype"].to_numpy()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from stepscope.analyses.communication.rank_table import rank_table_of
 from stepscope.analyses.communication.ranked_run import RankRun, several_ranks
@@ -17,7 +18,7 @@ from stepscope.base.findings import EvidenceTable, Fix, Link
 from stepscope.base.formatting import duration, number_ranges, share
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
-from stepscope.rules.shared.rank_evidence import Ranks, called
+from stepscope.rules.shared.rank_evidence import Ranks, rank_name, rank_number
 
 ROWS_SHOWN = 10
 COUNTS = ("last_count", "collective_count")
@@ -25,136 +26,133 @@ REMEDIES = {
     "computing": "Give every rank the same work: bucket by length, shuffle shards; else check the"
     " device's clock and temperature.",
     "data loading": "Load faster there: more workers, the same storage as the others.",
-    "copies": "Pin the memory that it copies from, and look at its PCIe link and NUMA node.",
-    "host": "Look at what else runs on its machine, and how many cores it has.",
+    "copies": "Pin the memory that it copies from, and check its PCIe link and NUMA node.",
+    "host": "Check what else runs on its machine, and how many cores it has.",
 }
 METHOD = (
-    "The others' waiting in collectives beyond the shortest duration over the ranks, as far as it "
-    "is for this: as long as it has more to do than the slowest of the others, or else the part "
-    "before collectives to which it came last; 30 % of it at least."
+    "The others' waiting in collectives beyond the shortest duration over the ranks, as far as "
+    "this rank causes it: by as much as it has more to do than the slowest of the others, or else "
+    "the part before collectives to which it came last; at least 30 % of it."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a late rank is worth a word."""
+    """When a late rank is worth reporting."""
 
     least_wait_share: float = option(
         0.05,
-        "Of the step: how long the others wait for it on average.",
+        "Mean time per step for which the others wait for it, as a fraction of the step.",
         origin="HTA's stragglers and torch-tb-profiler's overview name no threshold; 5 % is where "
-        "torch-tb-profiler and xprof speak of lost time",
+        "torch-tb-profiler and xprof report lost time",
     )
     shown_count: int = option(
-        3, "How many ranks are told at most.", origin="ours", is_threshold=False
+        3, "Number of late ranks, or groups of them, shown.", origin="ours", is_threshold=False
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Late:
-    """Late ranks of one reason, and what the others lose by them."""
+class _LateRanks:
+    """Late ranks of one cause, and the time that the others lose."""
 
-    together: StragglerGroup
+    group: StragglerGroup
     rows: tuple[Mapping[Any, Any], ...]
-    """Of the stragglers' recordings, the costliest first."""
+    """Of the stragglers' traces, the costliest first."""
     waits_ns: Mapping[str, float]
-    """Recording to how long it waits a step for these ranks."""
+    """Trace to its waiting per step for these ranks."""
     step_ns: float
 
     @property
     def mean_ns(self) -> float:
-        """How long the others wait a step, on average."""
+        """Mean waiting of the others per step."""
         return sum(self.waits_ns.values()) / max(1, len(self.waits_ns))
 
     @cached_property
     def of_ranks(self) -> tuple[Mapping[Any, Any], ...]:
-        """Of each rank its costliest recording."""
-        found: dict[str, Mapping[Any, Any]] = {}
+        """The costliest trace of each rank."""
+        first: dict[str, Mapping[Any, Any]] = {}
         for row in self.rows:
-            found.setdefault(row["worker"], row)
-        return tuple(found.values())
+            first.setdefault(row["worker"], row)
+        return tuple(first.values())
 
     @property
-    def place(self) -> str:
-        """What tells it from other late ranks."""
-        many = len(self.of_ranks) > 1
-        return self.together.name or ("several ranks" if many else called(self.rows[0]))
+    def subject(self) -> str:
+        """What distinguishes these ranks from other late ones."""
+        are_many = len(self.of_ranks) > 1
+        return self.group.name or ("several ranks" if are_many else rank_name(self.rows[0]))
 
     @property
     def names(self) -> str:
-        """What to call them, where a sentence begins."""
+        """The ranks, as a sentence begins."""
         if len(self.of_ranks) == 1:
-            name = called(self.rows[0])
+            name = rank_name(self.rows[0])
             return name[:1].upper() + name[1:]
-        known = {int(row["rank"]) for row in self.of_ranks if row["rank"] == row["rank"]}
-        which = f" ({number_ranges(known)})" if len(known) == len(self.of_ranks) else ""
-        late, of = len(self.of_ranks), self.together.recorded_count
-        if self.together.kind == "ranks":
-            return f"{late} ranks{which}"
-        many = f"The {late} ranks" if late == of else f"{late} of {of} ranks"
-        return f"{many} of {self.together.kind} {self.together.name}{which}"
+        numbers = [number for row in self.of_ranks if (number := rank_number(row)) is not None]
+        late, of = len(self.of_ranks), self.group.recorded_count
+        listed = f" ({number_ranges(numbers)})" if len(numbers) == late else ""
+        if self.group.kind == "ranks":
+            return f"{late} ranks{listed}"
+        part = f"The {late} ranks" if late == of else f"{late} of {of} ranks"
+        return f"{part} of {self.group.kind} {self.group.name}{listed}"
 
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
-    """Report ranks that come last beyond what is usual, by what the others wait for them."""
+    """Report ranks that come last more often than usual, by the time that the others wait."""
     ranks = rank_evidence.several(evidence)
     run = several_ranks(ranks.parts)
-    late = stragglers_of(run)
-    found = _all_late(ranks, run)
-    if sum(each.mean_ns for each in found) >= options.least_wait_share * _step_ns(found):
-        for each in found[: options.shown_count]:
-            yield _finding(ranks, each, late)
+    groups = _late_ranks(ranks, run)
+    step_ns = max((late.step_ns for late in groups), default=0.0)
+    if sum(late.mean_ns for late in groups) >= options.least_wait_share * step_ns:
+        for late in groups[: options.shown_count]:
+            yield _finding(ranks, late, stragglers_of(run))
 
 
-def _step_ns(found: Sequence[_Late]) -> float:
-    return max((each.step_ns for each in found), default=0.0)
+def _late_ranks(ranks: Ranks, run: RankRun) -> list[_LateRanks]:
+    """Return the late ranks with the time that the others lose.
 
-
-def _all_late(ranks: Ranks, run: RankRun) -> list[_Late]:
-    """Return the late ranks with what the others lose by them.
-
-    Of waiting that no computing hides: by how much more these have to do than the slowest of the
-    others, since they make the ranks of their groups late, for which others wait then; where their
-    own work does not tell, the part before collectives to which they came last.
+    It is waiting that no computing hides: the time by which these ranks have more to do than the
+    slowest of the others, since they delay the ranks of their groups, which delay others in turn;
+    where their compute time shows no such difference, the part before collectives to which they
+    came last.
     """
     rows = {(row["worker"], row["span"]): row for row in stragglers_of(run).to_dict("records")}
     table = rank_table_of(run)
     traces = [ranks.recording(row).trace for row in table.to_dict("records")]
-    spans = table["span"].to_numpy()
+    spans, step_ns = table["span"].to_numpy(), table["step_ns"].to_numpy()
     left = table[["wait_ns", "exposed_ns"]].min(axis=1, skipna=False).to_numpy()
-    found = []
-    for together in straggler_groups(run):
-        places = list(together.indexes)
-        mine = [rows[run.parts[at].evidence.worker, run.parts[at].evidence.span] for at in places]
-        is_beside = np.isin(spans, spans[places])
-        is_beside[places] = False
-        part = np.zeros(len(spans))
-        for row in mine:
-            part[spans == row["span"]] += float(row["wait_caused_share"])
-        lost = np.minimum(left, together.gain_ns) if together.gain_ns else left * part
-        chosen = np.flatnonzero(is_beside & ~np.isnan(left))
-        found.append(
-            _Late(
-                together=together,
-                rows=tuple(mine),
-                waits_ns={traces[at]: float(lost[at]) for at in chosen.tolist()},
-                step_ns=float(table["step_ns"].to_numpy()[is_beside].mean()),
+    result = []
+    for group in straggler_groups(run):
+        parts = [run.parts[index].evidence for index in group.indexes]
+        late = [rows[part.worker, part.span] for part in parts]
+        is_other = np.isin(spans, [part.span for part in parts])
+        is_other[list(group.indexes)] = False
+        fraction = np.zeros(len(spans))
+        for row in late:
+            fraction[spans == row["span"]] += float(row["wait_caused_share"])
+        lost = np.minimum(left, group.gain_ns) if group.gain_ns else left * fraction
+        waiting = np.flatnonzero(is_other & ~np.isnan(left)).tolist()
+        result.append(
+            _LateRanks(
+                group=group,
+                rows=tuple(late),
+                waits_ns={traces[index]: float(lost[index]) for index in waiting},
+                step_ns=float(step_ns[is_other].mean()),
             )
         )
-        left = np.where(is_beside, left - lost, left)
-    return found
+        left = np.where(is_other, left - lost, left)
+    return result
 
 
-def _finding(ranks: Ranks, late: _Late, table: pd.DataFrame) -> Finding:
+def _finding(ranks: Ranks, late: _LateRanks, table: pd.DataFrame) -> Finding:
     first = late.rows[0]
     cause = first["cause"]
     return Finding(
         confidence=ranks.confidence("high" if cause is not None else "medium"),
         message=_message(ranks, late),
         evidence=(
-            facts.duration("Waiting of the others a step", round(late.mean_ns)),
+            facts.duration("Waiting of the others per step", round(late.mean_ns)),
             facts.fraction("Collectives to which it comes last", float(first["last_share"])),
-            facts.duration("Lateness in a collective", round(first["lateness_ns"])),
+            facts.duration("Lateness per collective", round(first["lateness_ns"])),
         ),
         tables=(_table(table),),
         run_claim=RunClaim(
@@ -164,78 +162,67 @@ def _finding(ranks: Ranks, late: _Late, table: pd.DataFrame) -> Finding:
             taken_ns=late.waits_ns,
             taken_from=("exposed-communication",),
         ),
-        fix=_fix(str(cause)) if cause is not None else None,
+        fix=None if cause is None else replace(RULE.fix, summary=REMEDIES[cause]),
         blamed=tuple(ranks.recording(row).trace for row in late.of_ranks),
-        subject=late.place,
+        subject=late.subject,
     )
 
 
-def _message(ranks: Ranks, late: _Late) -> str:
-    first, many = late.rows[0], len(late.of_ranks) > 1
+def _message(ranks: Ranks, late: _LateRanks) -> str:
+    first, are_many = late.rows[0], len(late.of_ranks) > 1
     since, spans = int(first["since_step"]), {row["span"] for row in late.rows}
     when = f" since step {since}" if since >= 0 and len(spans) == 1 else ""
-    waits = f"{duration(late.mean_ns)} a step"
-    of_step = f"({share(late.mean_ns / late.step_ns)})"
-    if many:
-        text = f"{late.names} hold the others up{when}: these wait {waits} for them {of_step}."
+    waits = f"{duration(late.mean_ns)} per step ({share(late.mean_ns / late.step_ns)})"
+    if are_many:
+        text = f"{late.names} delay the others{when}: these wait {waits} for them."
     else:
         last, of = (sum(int(row[name]) for row in late.rows) for name in COUNTS)
         text = (
             f"{late.names} comes last to {last} of {of} collectives{when}: the others wait {waits} "
-            f"for it {of_step}."
+            "for it."
         )
     if first["cause"] is not None:
         longer = duration(float(first["cause_ns"]))
-        who = f"The slowest, {called(first)}, takes" if many else "It takes"
-        text += f" {who} {longer} a step longer than the median rank in {first['cause']}."
-    if alone := _own_findings(ranks, late.rows):
-        text += f" On {'them' if many else 'it'} alone: {phrases.joined(alone)}."
+        subject = f"The slowest, {rank_name(first)}, takes" if are_many else "It takes"
+        text += f" {subject} {longer} per step longer than the median rank in {first['cause']}."
+    if rules := _rules_only_there(ranks, late.rows):
+        text += f" On {'them' if are_many else 'it'} alone: {phrases.joined(rules)}."
     return text
 
 
-def _own_findings(ranks: Ranks, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
-    """Return the rules that found something serious on these ranks and on no other."""
-    mine = {ranks.recording(row).trace for row in rows}
-    own, others = set[str](), set[str]()
-    for each in ranks.recordings:
-        (own if each.trace in mine else others).update(
+def _rules_only_there(ranks: Ranks, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
+    """Return the rules with a serious finding on these ranks and on no other."""
+    late = {ranks.recording(row).trace for row in rows}
+    there, elsewhere = set[str](), set[str]()
+    for recording in ranks.recordings:
+        (there if recording.trace in late else elsewhere).update(
             outcome.rule
-            for outcome in each.outcomes
+            for outcome in recording.outcomes
             if outcome.status == "found" and outcome.severity in ("critical", "warning")
         )
-    return sorted(own - others)
+    return sorted(there - elsewhere)
 
 
 def _table(late: pd.DataFrame) -> EvidenceTable:
-    rows = [
-        facts.row(
-            called(row),
-            row["lateness_ns"],
-            row["last_share"],
-            row["wait_ns"],
-            link=Link(view="overview", rank=_number(row)),
-        )
-        for row in late.head(ROWS_SHOWN).to_dict("records")
-    ]
     return facts.table(
         "Ranks, the latest first",
         {
             "Rank": "text",
-            "Lateness in a collective": "ns",
+            "Lateness per collective": "ns",
             "Comes last": "share",
-            "Waits for others in all": "ns",
+            "Waits for others in total": "ns",
         },
-        rows,
+        (
+            facts.row(
+                rank_name(row),
+                row["lateness_ns"],
+                row["last_share"],
+                row["wait_ns"],
+                link=Link(view="overview", rank=rank_number(row)),
+            )
+            for row in late.head(ROWS_SHOWN).to_dict("records")
+        ),
     )
-
-
-def _number(row: Mapping[Any, Any]) -> int | None:
-    name = called(row)
-    return int(name.removeprefix("rank ")) if name.startswith("rank ") else None
-
-
-def _fix(cause: str) -> Fix:
-    return Fix(REMEDIES[cause], verify=RULE.fix.verify, caveats=RULE.fix.caveats)
 
 
 RULE = Rule(
@@ -243,30 +230,30 @@ RULE = Rule(
     title="One rank comes late to collectives, and the others wait for it",
     category="distributed balance",
     why="No rank leaves a collective before all have come. A rank that is late makes every other "
-    "rank stand still, and the job as slow as itself.",
+    "rank wait, and the job as slow as itself.",
     detects="Collectives matched across ranks by group and sequence. All ranks leave together, so "
     "the one whose call is shortest came last; this needs no common clock. A rank is late if its "
     "lateness is an outlier among the ranks (modified z-score above 3.5; of two ranks, last in 60 "
-    "% of the collectives) and 1 % of a step or more; or if that holds of its own work, the step "
-    "less communication that nothing hides, beside the ranks of its pipeline stage. Late ranks "
-    "that are most of a machine, or of a process group, are told as one. It speaks where the "
-    "others wait for all of them together for `least_wait_share` of a step.",
+    "% of the collectives) and 1 % of a step or more; or if the same holds of its compute time, "
+    "the step less exposed communication, compared with the ranks of its pipeline stage. Late "
+    "ranks that are most of a machine, or of a process group, are reported together. The rule "
+    "reports where the others wait for all late ranks together for `least_wait_share` of a step.",
     silent=(
-        "A rank that is late in one of its groups only because another made it wait there does not "
+        "A rank that is late in one of its groups only because another delayed it there does not "
         "count as late.",
-        "Collectives that do not make every rank wait (sends, receives, broadcasts) are left out.",
+        "Collectives that do not make every rank wait (sends, receives, broadcasts) do not count.",
     ),
-    saving="At most the others' mean waiting a step that no computing hides, as far as it is for "
-    "this rank: by how much longer its own work is than that of the slowest other, or else before "
-    "collectives to which it comes last. 30 % of that at least, what evening out the work of the "
-    "recordings in sample_logs/ranks won. What the others' `exposed-communication` claims is "
-    "lessened by it.",
+    saving="At most the others' mean waiting per step that no computing hides, as far as this rank "
+    "causes it: by as much as its compute time is longer than that of the slowest other rank, or "
+    "else before collectives to which it comes last. At least 30 % of that, which evening out the "
+    "work of the ranks in sample_logs/ranks saved. The others' `exposed-communication` claims as "
+    "much less.",
     fix=Fix(
         "Find out what is different on that rank, and make its work equal to the others'.",
-        verify="In the next recording no rank comes last to more than its share of collectives.",
+        verify="In the next trace no rank comes last to more than its share of collectives.",
         caveats=(
             "Stages of a pipeline wait for each other by design.",
-            "Record all ranks over the same steps, else they cannot be matched.",
+            "Record all ranks over the same steps: otherwise they do not match.",
         ),
     ),
     effort="day",

@@ -53,7 +53,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         claims=tuple(_claims(trace, found)),
         fix=_fix(found),
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _message(trace: Trace, found: MisalignedProducts) -> str:
@@ -112,7 +112,7 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
     keys = ["name", "dims", "type", "sizes"]
     worst = frame.groupby(keys, dropna=False, sort=False)["ns"].sum().reset_index()
     worst = worst.sort_values("ns", ascending=False, kind="stable").head(product_evidence.MOST_ROWS)
-    return product_evidence.table(
+    return facts.table(
         "Misaligned products",
         {
             "Operator": "text",
@@ -133,6 +133,7 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
                 *(worst[column].tolist() for column in worst), strict=True
             )
         ),
+        "operators",
     )
 
 

@@ -59,7 +59,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         effort="flag" if _is_eager(trace) else None,
         subject="math fallback" if is_math else "",
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: bool) -> str:
@@ -103,7 +103,7 @@ def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64
     number = np.bincount(of_chain, minlength=count)
     worst = np.argsort(-total_ns, kind="stable")[: product_evidence.MOST_ROWS]
     texts = [*map(str, dims.categories), None]
-    return product_evidence.table(
+    return facts.table(
         "Attentions by the shapes of their first product",
         {
             "Shapes": "code",

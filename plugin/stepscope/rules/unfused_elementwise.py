@@ -53,7 +53,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         yield from _on_host(trace, options)
         return
     chains = kernel_chains(trace)
-    found = kernel_time.work(trace, rows, _mask(trace, chains.fusable))
+    found = kernel_time.work_of(trace, rows, _mask(trace, chains.fusable))
     if found.share < options.least_share or found.whole_ns < options.least_time_ns:
         return
     call = owners_of_device_events(trace)[chains.rows]
@@ -61,8 +61,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     length = len(chains.chained) / chains.count
     finding = Finding(
         message=f"Pointwise and reduction kernels follow each other in chains of {length:.1f} on "
-        f"average; all but the longest of each chain take {kernel_time.taking(trace, found)}, "
-        "which one kernel a chain could save.",
+        "average; all but the longest of each chain take "
+        f"{kernel_time.time_and_fraction(trace, found)}, which one kernel a chain could save.",
         evidence=(
             facts.fraction("Of the kernels' time", found.share, "kernels"),
             *counts(chains),
@@ -83,7 +83,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         ),
         fix=fix(trace, call, is_compiled=_is_compiled(trace)),
     )
-    yield kernel_time.answer(trace, finding)
+    yield kernel_time.result(trace, finding)
 
 
 def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         return
     cost = call_cost(trace, found.times, launched_work(trace, found.rows).events)
     claims = (_claim(trace, cost),)
-    saves = claimable_time.is_worth_a_word(trace, claims)
+    saves = claimable_time.is_worth_reporting(trace, claims)
     yield Finding(
         message=_message(trace, cost, len(found.rows) / update_count),
         evidence=_evidence(trace, found, cost),

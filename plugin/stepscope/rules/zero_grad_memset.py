@@ -36,7 +36,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
     cost = found.cost
     claims = _claims(cost, has_device=len(trace.device_events) > 0)
-    saves = claimable_time.is_worth_a_word(trace, claims)
+    saves = claimable_time.is_worth_reporting(trace, claims)
     return Finding(
         message=_message(trace, len(found.fills), cost),
         evidence=(

@@ -1,4 +1,4 @@
-"""What rules on some host calls have in common: what the calls cost, claimed and shown."""
+"""Host calls: their cost as claims and evidence, their names, events and source lines."""
 
 import numpy as np
 import pandas as pd
@@ -7,17 +7,18 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import event_references
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.base.calibration import Factor
-from stepscope.base.findings import EventReference, Evidence, EvidenceTable, Link, SourceLine
+from stepscope.base.findings import EventReference, Evidence, EvidenceTable, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim
-from stepscope.rules.shared import facts, phrases
+from stepscope.rules.shared import facts
+from stepscope.rules.shared.phrases import fraction_of_window
 
 MOST_ROWS = 10
 MOST_LINES = 5
 
 
 def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Claim, ...]:
-    """Claim the idle time and the device's work, each with its factor; `method` says how."""
+    """Claim the idle time and the device's work, each with its factor."""
     return (
         Claim(cost.idle, late, method),
         Claim(cost.work, work, is_device_work=True),
@@ -25,37 +26,31 @@ def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Cla
 
 
 def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:
-    """Return what calls cost, as shares of the window."""
-    overview = Link(view="overview")
-    host = facts.fraction(
-        "Host time in them", phrases.fraction_of_window(trace, cost.host_ns), overview
-    )
+    """Return the cost of calls, as fractions of the window."""
+    host = facts.fraction("Host time in them", fraction_of_window(trace, cost.host_ns), "overview")
     if not len(trace.device_events):
         return (host,)
+    idle, work = (fraction_of_window(trace, time_ns) for time_ns in (cost.idle_ns, cost.work_ns))
     return (
         host,
-        facts.fraction(
-            "Idle time meanwhile", phrases.fraction_of_window(trace, cost.idle_ns), overview
-        ),
-        facts.fraction(
-            "Device time of their work", phrases.fraction_of_window(trace, cost.work_ns), "kernels"
-        ),
+        facts.fraction("Idle time meanwhile", idle, "overview"),
+        facts.fraction("Device time of their work", work, "kernels"),
     )
 
 
 def by_name(frame: pd.DataFrame, rows: NDArray[np.int64], label: str) -> EvidenceTable:
-    """Return some calls (rows of a frame of the host) by name: how often, how long in all."""
+    """Return some calls (rows of a frame of the host) by name: their number and total time."""
     names = frame["name"].cat
     codes = names.codes.to_numpy()[rows]
-    took = frame["duration_ns"].to_numpy()[rows]
-    total = np.bincount(codes, weights=took, minlength=len(names.categories))
+    duration_ns = frame["duration_ns"].to_numpy()[rows]
+    total_ns = np.bincount(codes, weights=duration_ns, minlength=len(names.categories))
     count = np.bincount(codes, minlength=len(names.categories))
-    order = np.argsort(-total, kind="stable")[:MOST_ROWS]
+    order = np.argsort(-total_ns, kind="stable")[:MOST_ROWS]
     return facts.table(
         label,
-        {"Call": "code", "Calls": "count", "Host time": "ns"},
+        {"Call": "code", "Calls": "count", "Host time in total": "ns"},
         (
-            (str(names.categories[code]), int(count[code]), int(total[code]))
+            (str(names.categories[code]), count[code], total_ns[code])
             for code in order[count[order] > 0].tolist()
         ),
         "operators",
@@ -64,8 +59,8 @@ def by_name(frame: pd.DataFrame, rows: NDArray[np.int64], label: str) -> Evidenc
 
 def most_time(frame: pd.DataFrame, rows: NDArray[np.int64], most: int) -> list[int]:
     """Return the rows of a frame that took longest, the longest first."""
-    took = frame["duration_ns"].to_numpy()[rows]
-    return [int(row) for row in rows[np.argsort(-took, kind="stable")[:most]]]
+    duration_ns = frame["duration_ns"].to_numpy()[rows]
+    return [int(row) for row in rows[np.argsort(-duration_ns, kind="stable")[:most]]]
 
 
 def longest(trace: Trace, rows: NDArray[np.int64], detail: str = "") -> tuple[EventReference, ...]:
@@ -74,11 +69,11 @@ def longest(trace: Trace, rows: NDArray[np.int64], detail: str = "") -> tuple[Ev
     return tuple(event_references.host_call(trace, row, detail=detail) for row in most)
 
 
-def lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
+def lines(trace: Trace, rows: NDArray[np.int64], most: int = MOST_LINES) -> tuple[SourceLine, ...]:
     """Return the user's lines that led to the longest of some host calls; none without stacks."""
-    most = most_time(trace.host_calls, rows, MOST_LINES)
+    longest_rows = most_time(trace.host_calls, rows, most)
     return event_references.source_lines(
-        event_references.line_of_host_call(trace, row) for row in most
+        event_references.line_of_host_call(trace, row) for row in longest_rows
     )
 
 

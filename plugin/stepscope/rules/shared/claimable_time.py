@@ -1,4 +1,4 @@
-"""What claims could save: time within the window, of device work where the device is the limit."""
+"""Potential savings of claims: time in the window; of device work only where it is the limit."""
 
 from collections.abc import Iterable
 
@@ -11,25 +11,25 @@ from stepscope.rules import Claim, severity_of
 
 
 def possible(trace: Trace, claim: Claim) -> Intervals:
-    """Return that part of a claim in which time can be won."""
+    """Return the part of a claim in which time can be saved."""
     span = window(trace)
-    mine = intervals.clip(claim.intervals, span.start_ns, span.device_end_ns)
+    times = intervals.clip(claim.intervals, span.start_ns, span.device_end_ns)
     if not claim.is_device_work:
-        return mine
-    return intervals.intersection(mine, gpu_bound_times(trace).possible)
+        return times
+    return intervals.intersection(times, gpu_bound_times(trace).possible)
 
 
 def claimed_ns(trace: Trace, claims: Iterable[Claim]) -> float:
-    """Return what claims could save at most, if they were alone."""
+    """Return the greatest potential saving of claims, apart from all other findings."""
     taken = intervals.EMPTY
     total = 0.0
     for claim in claims:
-        mine = possible(trace, claim)
-        total += claim.factor.high * intervals.duration_ns(intervals.difference(mine, taken))
-        taken = intervals.merged(taken, mine) if len(taken) else mine
+        times = possible(trace, claim)
+        total += claim.factor.high * intervals.duration_ns(intervals.difference(times, taken))
+        taken = intervals.merged(taken, times) if len(taken) else times
     return total
 
 
-def is_worth_a_word(trace: Trace, claims: Iterable[Claim]) -> bool:
-    """Tell whether claims could save enough of the window to be a finding."""
+def is_worth_reporting(trace: Trace, claims: Iterable[Claim]) -> bool:
+    """Return whether claims could save enough of the window for a finding."""
     return severity_of(claimed_ns(trace, claims) / window(trace).reference_ns) is not None

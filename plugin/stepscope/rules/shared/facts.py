@@ -73,12 +73,13 @@ def table(
     label: str,
     columns: Mapping[str, Unit],
     rows: pd.DataFrame | Iterable[EvidenceRow | Sequence[Any]],
-    view: View | None = None,
+    link: LinkTarget = None,
 ) -> EvidenceTable:
     """Return a table: its columns' labels with their units, and its rows, the worst first.
 
     Rows are tuples of cells, `row(...)`, or a frame whose columns stand in that order. NaN and ""
-    become empty cells. With a `view`, each row leads there, searching for its first cell.
+    become empty cells. With a `link`, each row leads there: to a view, searching for the row's
+    first cell, or to the `Link`.
     """
     if isinstance(rows, pd.DataFrame):
         rows = rows.itertuples(index=False, name=None)
@@ -86,19 +87,19 @@ def table(
     return EvidenceTable(
         label=label,
         columns=tuple(EvidenceColumn(label=name, unit=unit) for name, unit in columns.items()),
-        rows=tuple(_row(cells, units, view) for cells in rows),
+        rows=tuple(_row(cells, units, link) for cells in rows),
     )
 
 
 def _row(
-    cells: EvidenceRow | Sequence[Any], units: Sequence[Unit], view: View | None
+    cells: EvidenceRow | Sequence[Any], units: Sequence[Unit], link: LinkTarget
 ) -> EvidenceRow:
-    link = cells.link if isinstance(cells, EvidenceRow) else None
     values = cells.cells if isinstance(cells, EvidenceRow) else cells
     plain = tuple(_cell(value, unit) for value, unit in zip(values, units, strict=True))
-    if view is not None:
-        link = Link(view=view, search=str(plain[0] or ""))
-    return EvidenceRow(cells=plain, link=link)
+    if isinstance(cells, EvidenceRow):
+        return EvidenceRow(cells=plain, link=cells.link)
+    target = Link(view=link, search=str(plain[0] or "")) if isinstance(link, str) else link
+    return EvidenceRow(cells=plain, link=target)
 
 
 def _cell(value: Any, unit: Unit) -> Cell:  # noqa: ANN401 (NumPy's scalars too)

@@ -90,7 +90,7 @@ def tables(trace: Trace, found: DoublePrecision) -> tuple[EvidenceTable, ...]:
 
 def _operators(trace: Trace, found: DoublePrecision) -> EvidenceTable:
     worst = by_operator(trace, found).head(product_evidence.MOST_ROWS)
-    return product_evidence.table(
+    return facts.table(
         "Operators in float64",
         {
             "Operator": "text",

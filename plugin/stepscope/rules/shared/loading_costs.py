@@ -1,35 +1,34 @@
-"""What the rules on fetching batches have in common: what it costs, and what it spends that on."""
+"""Costs of fetching batches: their time, and the functions that take it."""
 
 from collections.abc import Iterable
 
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.batch_size import batch_size
-from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import DataStalls, LoadingCost, loading_costs
 from stepscope.analyses.idle.loader_restarts import loader_restarts
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
 from stepscope.base.findings import Confidence, Evidence, EvidenceTable, Link, SourceLine
-from stepscope.base.formatting import duration, share
+from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 WORTH_LISTING = 0.01
-"""Of all loading: what takes less explains nothing."""
+"""Of all loading: functions that take less explain nothing."""
 CHEAP_BATCH_NS = 500_000
 """Of a batch made in the process: taking one from a worker costs more. Measured on two cores with a
 data set in memory (torch 2.13, 32 samples of 12 kB): 0.3 ms without workers, 1.8 ms from one."""
 
 
 def exposed_share(trace: Trace, stalls: DataStalls) -> float:
-    """Return the share of the window in which nothing but loading went on."""
-    return stalls.exposed_ns / window(trace).reference_ns
+    """Return the fraction of the window in which nothing but loading went on."""
+    return phrases.fraction_of_window(trace, stalls.exposed_ns)
 
 
 def confidence(trace: Trace, stalls: DataStalls) -> Confidence:
-    """Return how sure it is that nothing else went on, and that there is room for workers."""
+    """Return the confidence that nothing else went on, and that workers find free cores."""
     if stalls.is_device_missing:
         return "low"
     if not stalls.has_device and recorded_facts.usable_cpus(trace) == 1:
@@ -43,62 +42,64 @@ def claim(stalls: DataStalls) -> Claim:
         return Claim(
             stalls.exposed,
             EXPOSED_TIME,
-            "All loading time in which no device was busy; where it was measured, 77 and 84 % of "
-            "that were won.",
+            "All loading time in which no device was busy; measured cases saved 77 and 84 % of it.",
         )
     return Claim(
         stalls.exposed,
         EXPOSED_TIME_WITHOUT_DEVICE,
-        "All loading time; on a CPU alone, loading and computing share the cores, and where it was "
-        "measured on two cores, a quarter of it to all of it was won.",
+        "All loading time; on a CPU alone, loading and computing share the cores: measured cases "
+        "on two cores saved a quarter to all of it.",
     )
 
 
 def evidence(trace: Trace, stalls: DataStalls, label: str, search: str) -> tuple[Evidence, ...]:
-    """Return the numbers behind a finding; `label` names the calls, `search` finds them."""
+    """Return the numbers of a finding; `label` names the calls, `search` selects them."""
     return (
         facts.fraction("Exposed loading", exposed_share(trace, stalls), "overview"),
-        facts.duration("Loading in all", stalls.total_ns),
+        facts.duration("Loading in total", stalls.total_ns),
         facts.count(label, len(stalls.rows), Link(view="operators", search=search)),
-        facts.duration("Loading a batch, mean", round(stalls.batch_ns)),
+        facts.duration("Mean loading per batch", round(stalls.batch_ns)),
         *recorded_facts.cpus(trace),
     )
 
 
-def work(trace: Trace, stalls: DataStalls) -> tuple[tuple[EvidenceTable, ...], list[LoadingCost]]:
-    """Return what the calls spend their time on, as a table (none where that is unknown)."""
+def costs(trace: Trace, stalls: DataStalls) -> list[LoadingCost]:
+    """Return the functions and operators on which the calls spend their time."""
     least_ns = WORTH_LISTING * stalls.total_ns
-    costs = [each for each in loading_costs(trace, stalls.rows) if each.time_ns >= least_ns]
-    if not costs:
-        return (), costs
-    rows = tuple(
-        facts.row(
-            cost.name,
-            cost.time_ns,
-            cost.time_ns / max(1, stalls.total_ns),
-            link=Link(view="operators", search=cost.name)
-            if not cost.is_function
-            else Link(view="operators", source=cost.name),
-        )
-        for cost in costs
-    )
-    return (
-        facts.table(
-            "What loading does",
-            {"Function or operator": "text", "With what it calls": "ns", "Of loading": "share"},
-            rows,
+    return [cost for cost in loading_costs(trace, stalls.rows) if cost.time_ns >= least_ns]
+
+
+def table(stalls: DataStalls, costs: Iterable[LoadingCost]) -> EvidenceTable:
+    """Return the functions and operators on which the calls spend their time, as a table."""
+    return facts.table(
+        "Functions and operators of loading",
+        {
+            "Function or operator": "text",
+            "Time with callees in total": "ns",
+            "Of loading": "share",
+        },
+        (
+            facts.row(
+                cost.name,
+                cost.time_ns,
+                cost.time_ns / max(1, stalls.total_ns),
+                link=Link(view="operators", source=cost.name)
+                if cost.is_function
+                else Link(view="operators", search=cost.name),
+            )
+            for cost in costs
         ),
-    ), costs
+    )
 
 
 def lines(costs: Iterable[LoadingCost]) -> tuple[SourceLine, ...]:
-    """Return the user's own functions among what the calls spend their time on."""
+    """Return the user's own functions among those on which the calls spend their time."""
     return event_references.source_lines(cost.name for cost in costs)
 
 
 def batch_argument(trace: Trace) -> str:
-    """Return the loader's argument for the batch that was recorded or seen."""
-    recorded = recorded_facts.of_loaders(trace, lambda loader: loader.batch_size)
+    """Return the loader's argument for the batch size that was recorded or inferred."""
+    recorded = recorded_facts.loader_setting(trace, lambda loader: loader.batch_size)
     if recorded is not None and hints(trace).batch_size is None:
         return f"batch_size={recorded}"
     batch = batch_size(trace)
@@ -106,10 +107,10 @@ def batch_argument(trace: Trace) -> str:
 
 
 def worker_count(trace: Trace) -> int:
-    """Return how many workers load: as recorded or said, else as they started; 0: not known."""
-    if (said := hints(trace).num_workers) is not None:
-        return said
-    recorded = recorded_facts.of_loaders(
+    """Return the number of loading workers: given, recorded, or as they started; 0: unknown."""
+    if (given := hints(trace).num_workers) is not None:
+        return given
+    recorded = recorded_facts.loader_setting(
         trace, lambda loader: loader.worker_count, has_workers=True
     )
     if recorded is not None:
@@ -117,8 +118,8 @@ def worker_count(trace: Trace) -> int:
     return max(loader_restarts(trace).worker_counts, default=0)
 
 
-def room(trace: Trace) -> str:
-    """Return the caveat on CPUs: with how many there are, where that was recorded."""
+def cpu_caveat(trace: Trace) -> str:
+    """Return the caveat on CPUs: with their number, where that was recorded."""
     count = recorded_facts.usable_cpus(trace)
     if count is None:
         return (
@@ -135,12 +136,11 @@ def pinned_argument(stalls: DataStalls) -> str:
 
 
 def too_little(trace: Trace, stalls: DataStalls, batches: str) -> str:
-    """Say that little could be won: the device works meanwhile, or it is little time at all."""
-    within = window(trace)
+    """Return why little could be saved: the device works meanwhile, or it is little time."""
     covered = 1 - stalls.exposed_ns / max(1, stalls.total_ns)
     working = f", but the {trace.dialect.device} works during {share(covered)} of that"
     return (
-        f"{batches} take {duration(within.per_step(stalls.total_ns))}"
-        f" {phrases.per_step(trace)}{working if covered >= 0.5 else ''}; "
-        f"{share(exposed_share(trace, stalls))} of the time could be won at most."
+        f"{batches} take {phrases.time(trace, stalls.total_ns)}"
+        f"{working if covered >= 0.5 else ''}; at most {share(exposed_share(trace, stalls))} of "
+        "the time could be saved."
     )

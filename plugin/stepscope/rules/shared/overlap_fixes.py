@@ -61,8 +61,8 @@ def _role(trace: Trace, worst: pd.DataFrame) -> str:
 
 def _about(worst: pd.DataFrame) -> str:
     """Say in a comment what it is about: `# all_reduce in default_pg (8 ranks): 5 of 31.5 MB`."""
-    group = collective_costs.group_words(worst)
-    sent = collective_costs.message_words(worst)
+    group = collective_costs.group_name(worst)
+    sent = collective_costs.message_size(worst)
     words = f"# {worst['kind'].iloc[0]}{f' in {group}' if group else ''}"
     return f"{words}, messages of {sent}" if sent else words
 

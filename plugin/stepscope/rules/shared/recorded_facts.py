@@ -1,4 +1,4 @@
-"""What rules take from the settings that the trace handler recorded, in place of a guess."""
+"""Settings that the trace handler recorded, as rules use them in place of a guess."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -18,70 +18,71 @@ ValueT = TypeVar("ValueT")
 
 
 def evidence(label: str, value: float | str, unit: Unit = "text") -> Evidence:
-    """Return a setting as a fact, with where it is from."""
+    """Return a setting as evidence, with its source in the label."""
     return Evidence(label=f"{label} ({RECORDED})", value=value, unit=unit)
 
 
 def usable_cpus(trace: Trace) -> int | None:
-    """Return how many CPUs this process may use: its share, where several ranks are on a host."""
+    """Return the number of CPUs for this process: its part, where several ranks share a host."""
     settings = recorded_settings(trace)
     count = settings.host.usable_cpu_count or settings.host.cpu_count
     return None if count is None else max(1, count // settings.ranks_on_this_host)
 
 
 def cpus(trace: Trace) -> Iterator[Evidence]:
-    """Yield how many CPUs this process may use, where it was recorded."""
+    """Yield the number of CPUs for this process, where it was recorded."""
     count = usable_cpus(trace)
     if count is not None:
         yield evidence("CPUs that this process may use", count, "count")
 
 
 def bounded(trace: Trace, workers: int) -> int:
-    """Return a number of workers, but no more than there are CPUs for them."""
+    """Return a number of workers, limited to the CPUs for them."""
     count = usable_cpus(trace)
     return workers if count is None else min(workers, count)
 
 
 def loaders(trace: Trace, *, has_workers: bool | None = None) -> tuple[LoaderSettings, ...]:
     """Return the loaders that were iterated: with workers, without, or all of them."""
-    found = used_loaders(recorded_settings(trace))
+    iterated = used_loaders(recorded_settings(trace))
     if has_workers is None:
-        return found
+        return iterated
     return tuple(
-        each
-        for each in found
-        if each.worker_count is not None and (each.worker_count > 0) == has_workers
+        loader
+        for loader in iterated
+        if loader.worker_count is not None and (loader.worker_count > 0) == has_workers
     )
 
 
-def of_loaders(
+def loader_setting(
     trace: Trace,
     setting: Callable[[LoaderSettings], ValueT | None],
     *,
     has_workers: bool | None = None,
 ) -> ValueT | None:
-    """Return what all these loaders have set; None where it is not known, or they differ."""
-    return common_value(setting(each) for each in loaders(trace, has_workers=has_workers))
+    """Return the common setting of these loaders; None where it is unknown, or they differ."""
+    return common_value(setting(loader) for loader in loaders(trace, has_workers=has_workers))
 
 
 def optimizer(trace: Trace, name: str) -> OptimizerSettings | None:
-    """Return the settings of all optimizers of this class; None: not known, or they differ."""
-    mine = [each for each in recorded_settings(trace).optimizers if each.name == name]
-    return mine[0] if mine and all(each == mine[0] for each in mine) else None
+    """Return the settings of all optimizers of this class; None: unknown, or they differ."""
+    return common_value(one for one in recorded_settings(trace).optimizers if one.name == name)
 
 
 def is_compiled(trace: Trace) -> bool:
-    """Tell whether the trace handler saw that torch.compile compiled something."""
+    """Return whether the trace handler recorded that torch.compile compiled something."""
     return bool(recorded_settings(trace).compile.is_compiled)
 
 
 def compiling(trace: Trace) -> str:
-    """Return the line that compiles: the model, or where that is done already, what is around."""
+    """Return the code that compiles: the model, or if that is compiled, the step around it."""
     if is_compiled(trace):
-        return f"step = torch.compile(step)  # what is not compiled yet: some is ({RECORDED})"
+        return (
+            f"step = torch.compile(step)  # also the parts not compiled yet: some are ({RECORDED})"
+        )
     return "model = torch.compile(model)"
 
 
 def is_expandable(trace: Trace) -> bool:
-    """Tell whether the allocator's segments may grow already."""
+    """Return whether the allocator's segments may grow."""
     return bool(recorded_settings(trace).allocator.expandable_segments)

@@ -1,4 +1,4 @@
-"""What the rules on waits have in common: a wait is charged with the idle time behind it."""
+"""Waits of the host for the device: a wait costs the idle time right behind it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,26 +14,24 @@ from stepscope.analyses.idle.ledger import STALL_NS
 from stepscope.analyses.idle.sync_cost import SyncCost, longest, sync_cost
 from stepscope.analyses.idle.sync_sites import SyncSites, sync_sites
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.errors import MissingDataError
-from stepscope.base.findings import EventReference, Evidence, EvidenceTable, Fix, Link, Severity
+from stepscope.base.findings import Evidence, Fix, Link, Severity
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, RuledOut, option, severity_of
+from stepscope.rules import Claim, Finding, RuledOut, RuleResult, conclusive_if, option, severity_of
 from stepscope.rules.shared import facts, phrases
 
 Rows = NDArray[np.int64]
 MOST_SHOWN = 10
 DETECTS = (
-    "A wait is charged with the time for which the busiest device stands still behind it, since "
-    "a host that waits while the device works loses nothing. It speaks from `least_idle_share` of "
-    "the window on. From `least_a_step` waits a step that cost less, it lists them as considered "
-    "and rejected."
+    "A wait costs the time for which the busiest device is idle right behind it: a host that waits "
+    "while the device works loses nothing. The rule reports from `least_idle_share` of the window "
+    "on. Waits that cost less are ruled out from `least_a_step` per step on."
 )
 SAVING = (
     "At least the idle time right behind the waits; at most all idle time until two operations are "
-    "queued again, in the same step. Of a gap of 1 ms or more a wait is charged with as much as it "
-    "waited: the rest is the host's own."
+    "queued again, in the same step. Of a gap of 1 ms or more, a wait accounts for as much as it "
+    "waited: the rest is the host's own work."
 )
 SILENT = (
     "Waits of the profiler itself, outside the steps, are not counted.",
@@ -43,46 +41,47 @@ SILENT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When waits are worth a word."""
+    """When waits are worth reporting."""
 
     least_idle_share: float = option(
         0.01,
-        "Idle time right behind the waits, of the window, from which they are a fault.",
-        origin="ours: below 1 % no rule speaks; Nsight Systems (cuda_api_sync) lists every wait, "
+        "Idle time right behind the waits, as a fraction of the window, from which they are "
+        "reported.",
+        origin="ours: below 1 % no rule reports; Nsight Systems (cuda_api_sync) lists every wait, "
         "which in a trace whose GPU is 96 % busy is 43 % of the time",
     )
     least_a_step: float = option(
         1.0,
-        "Waits a step from which they are mentioned even where they cost nothing.",
-        origin="ours: what happens less than once a step is no habit of the loop",
+        "Waits per step from which they are mentioned even where they cost nothing.",
+        origin="ours: less than once per step is no habit of the loop",
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Waits:
-    """The waits of one cause that are worth a word."""
+    """The waits of one cause that are worth reporting."""
 
     cost: SyncCost
-    a_step: float
-    """How many there are a step, or in all where there are no steps."""
+    per_step: float
+    """Number of waits per step, or in total where there are no steps."""
     idle_ns: int
     idle_share: float
-    """Of the window: how long the device stands still right behind them."""
+    """Idle time right behind them, as a fraction of the window."""
     is_costly: bool
     operators: Rows | None = None
     """The operators to be named, as `sync_sites` takes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
-    """What the waits of one rule are called."""
+class Texts:
+    """Texts about the waits of one rule."""
 
     counted: str
     """Label of their number: `Values read`."""
     happens: Callable[[int], str]
-    """What happens so many times, as a sentence begins."""
+    """The beginning of a sentence: `24 values are read from the device`."""
     less: str
-    """What would save nothing where they cost nothing: `reading less`."""
+    """The change that would save nothing where they cost nothing: `reading less`."""
     link: Link
 
 
@@ -92,157 +91,158 @@ def waits(
     """Return the waits of one cause, or None where they are few and cost nothing.
 
     Raises:
-        MissingDataError: no device was recorded, or its idle time cannot be trusted.
+        MissingDataError: no device was recorded, or its idle time is unreliable.
     """
     requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     cost = sync_cost(trace, cause, among)
-    within = window(trace)
+    span = window(trace)
     idle_ns = intervals.duration_ns(cost.idle)
-    found = Waits(
-        cost=cost,
-        a_step=cost.count / max(1, within.step_count),
-        idle_ns=idle_ns,
-        idle_share=idle_ns / within.reference_ns,
-        is_costly=idle_ns >= options.least_idle_share * within.reference_ns,
-    )
-    if not cost.count or (not found.is_costly and found.a_step < options.least_a_step):
+    is_costly = idle_ns >= options.least_idle_share * span.reference_ns
+    per_step = cost.count / max(1, span.step_count)
+    if not cost.count or (not is_costly and per_step < options.least_a_step):
         return None
-    return found
+    return Waits(
+        cost=cost,
+        per_step=per_step,
+        idle_ns=idle_ns,
+        idle_share=idle_ns / span.reference_ns,
+        is_costly=is_costly,
+    )
 
 
 def finding(
-    trace: Trace,
-    found: Waits,
-    words: Words,
-    fix: Fix,
-    also: tuple[Claim, ...] = (),
+    trace: Trace, waits: Waits, texts: Texts, fix: Fix, more: tuple[Claim, ...] = ()
 ) -> Finding:
-    """Return the finding about costly waits; `also` is claimed beside the idle time."""
-    where = sync_sites(trace, found.cost, found.operators)
-    claims = (_claim(found), *also)
+    """Return the finding about waits; `more` is claimed besides the idle time behind them."""
+    where = sync_sites(trace, waits.cost, waits.operators)
+    claims = (_claim(waits), *more)
     return Finding(
         severity=severity(trace, claims),
-        message=f"{words.happens(found.cost.count)} ({_often(found)} {phrases.per_step(trace)}); "
-        f"behind that {phrases.device(trace)} stands still for "
-        f"{phrases.time(trace, found.idle_ns)} ({share(found.idle_share)}).",
-        evidence=evidence(trace, found, words),
-        tables=(_table(where),),
-        events=_events(trace, found, where),
+        message=f"{_happens(trace, waits, texts)}; {phrases.device(trace)} is then idle for "
+        f"{phrases.time(trace, waits.idle_ns)} ({share(waits.idle_share)}).",
+        evidence=evidence(trace, waits, texts),
+        tables=(
+            facts.table(
+                "Waits of the host",
+                {
+                    "Source line": "code",
+                    "Operator": "code",
+                    "Waits": "count",
+                    "Host blocked in total": "ns",
+                    "Idle behind in total": "ns",
+                },
+                (
+                    facts.row(
+                        site.line,
+                        site.operator,
+                        site.count,
+                        site.blocked_ns,
+                        site.idle_ns,
+                        link=Link(view="operators", search=site.operator, source=site.line or None),
+                    )
+                    for site in where.sites[:MOST_SHOWN]
+                ),
+            ),
+        ),
+        events=tuple(
+            event_references.runtime_call(trace, call, detail=site)
+            for call, site in _longest(trace, waits, where)
+        ),
         locations=event_references.source_lines(site.line for site in where.sites),
         claims=claims,
         fix=fix,
     )
 
 
-def rejected(trace: Trace, found: Waits, words: Words, why: str = "") -> RuledOut:
-    """Return the numbers that acquit waits; `why` is a last sentence.
+def result(
+    trace: Trace, waits: Waits, texts: Texts, fix: Fix, more: tuple[Claim, ...] = ()
+) -> RuleResult:
+    """Return the finding about waits, or rule it out where they cost next to nothing.
 
     Raises:
-        MissingDataError: what the host waited for was not recorded.
+        MissingDataError: the work that the host waited for was not recorded.
     """
-    cost, within = found.cost, window(trace)
-    _insist_on_awaited_work(trace, cost)
-    where = sync_sites(trace, cost, found.operators)
-    blocked = share(min(1.0, cost.blocked_ns / within.reference_ns))
-    meanwhile = ""
+    problem = finding(trace, waits, texts, fix, more)
+    return problem if waits.is_costly else ruled_out(trace, waits, texts, problem)
+
+
+def ruled_out(
+    trace: Trace, waits: Waits, texts: Texts, problem: Finding, reason: str = ""
+) -> RuledOut:
+    """Return waits that cost next to nothing, with their numbers; `reason` is a last sentence."""
+    cost = waits.cost
+    _require_awaited_work(trace, cost)
+    blocked = share(min(1.0, phrases.fraction_of_window(trace, cost.blocked_ns)))
+    busy = ""
     if cost.working_share > 0.5:
-        meanwhile = f" is at work {share(cost.working_share)} of that time, and"
-    return RuledOut(
-        message=f"{words.happens(cost.count)} ({_often(found)} {phrases.per_step(trace)}), and the "
-        f"host is blocked for {phrases.time(trace, cost.blocked_ns)} ({blocked}); but "
-        f"{phrases.device(trace)}{meanwhile} stands still behind it for "
-        f"{phrases.time(trace, found.idle_ns)} ({share(found.idle_share)}): {words.less} would "
-        f"save next to nothing now.{why}",
-        evidence=evidence(trace, found, words),
-        tables=(_table(where),),
-        events=_events(trace, found, where),
+        busy = f" is busy for {share(cost.working_share)} of that time, and"
+    return problem.ruled_out(
+        f"{_happens(trace, waits, texts)}, and the host is blocked for "
+        f"{phrases.time(trace, cost.blocked_ns)} ({blocked}); but {phrases.device(trace)}{busy} is "
+        f"then idle for {phrases.time(trace, waits.idle_ns)} ({share(waits.idle_share)}): "
+        f"{texts.less} would save next to nothing now.{reason}"
     )
 
 
-def _insist_on_awaited_work(trace: Trace, cost: SyncCost) -> None:
-    """Insist that long waits were for work that is in the recording."""
+def _happens(trace: Trace, waits: Waits, texts: Texts) -> str:
+    """Return how often waits happen: `4 values are read from the device (2.5 per step)`."""
+    often = f"{waits.per_step:,.0f}" if waits.per_step >= 100 else f"{waits.per_step:.3g}"
+    return f"{texts.happens(waits.cost.count)} ({often} {phrases.per_step(trace)})"
+
+
+def _require_awaited_work(trace: Trace, cost: SyncCost) -> None:
+    """Require that long waits were for work that is in the trace."""
     syncs = synchronizations(trace)
     start, end = syncs.start_ns[cost.rows], syncs.end_ns[cost.rows]
     is_long = end - start >= STALL_NS
     waited = intervals.union(start[is_long], end[is_long])
-    for_nothing_ns = intervals.duration_ns(intervals.difference(waited, all_busy(trace)))
-    if for_nothing_ns >= 0.01 * window(trace).reference_ns:
-        msg = f"the host waits {duration(for_nothing_ns)} for device work that was not recorded"
-        raise MissingDataError(msg, requirements.RECORD_DEVICE)
+    unrecorded_ns = intervals.duration_ns(intervals.difference(waited, all_busy(trace)))
+    conclusive_if(
+        unrecorded_ns < 0.01 * window(trace).reference_ns,
+        f"the host waits {duration(unrecorded_ns)} for device work that was not recorded",
+        requirements.RECORD_DEVICE,
+    )
 
 
 def severity(trace: Trace, claims: tuple[Claim, ...]) -> Severity:
-    """Return how serious costly waits are: never less than a warning."""
-    won_ns = sum(claim.factor.high * intervals.duration_ns(claim.intervals) for claim in claims)
-    serious = severity_of(won_ns / window(trace).reference_ns)
-    return "critical" if serious == "critical" else "warning"
-
-
-def _often(found: Waits) -> str:
-    """Return how many waits there are a step, as a sentence has it: `1`, `2.5`, `6,000`."""
-    return f"{found.a_step:,.0f}" if found.a_step >= 100 else f"{found.a_step:.3g}"
+    """Return the severity of costly waits: at least a warning."""
+    saved_ns = sum(claim.factor.high * intervals.duration_ns(claim.intervals) for claim in claims)
+    is_critical = severity_of(phrases.fraction_of_window(trace, saved_ns)) == "critical"
+    return "critical" if is_critical else "warning"
 
 
 def times(number: int) -> str:
-    """Return how often: `once`, `24 times`."""
+    """Return a number of times: `once`, `24 times`."""
     return "once" if number == 1 else count(number, "time")
 
 
-def evidence(trace: Trace, found: Waits, words: Words) -> tuple[Evidence, ...]:
-    """Return the numbers behind a finding, or that acquit."""
-    cost = found.cost
-    overview = Link(view="overview")
+def evidence(trace: Trace, waits: Waits, texts: Texts) -> tuple[Evidence, ...]:
+    """Return the numbers of a finding, or of waits that cost nothing."""
+    cost = waits.cost
     return (
-        facts.count(words.counted, cost.count, words.link),
-        facts.fraction("Idle time behind them", found.idle_share, overview),
-        facts.duration("Host blocked (no loss by itself)", cost.blocked_ns),
-        facts.fraction(f"{trace.dialect.device} at work meanwhile", cost.working_share),
+        facts.count(texts.counted, cost.count, texts.link),
+        facts.fraction("Idle time right behind them", waits.idle_share, "overview"),
+        facts.duration("Host blocked in total (no loss by itself)", cost.blocked_ns),
+        facts.fraction(f"{trace.dialect.device} busy meanwhile", cost.working_share),
     )
 
 
-def _claim(found: Waits) -> Claim:
-    """Claim the idle time until the queue is filled again; what is right behind them is sure."""
+def _claim(waits: Waits) -> Claim:
+    """Claim the idle time until the queue is filled again; right behind the waits it is certain."""
     return Claim(
-        found.cost.refill,
+        waits.cost.refill,
         ALL_OF_IT,
         "At least the idle time right behind the waits; at most all of it until two operations are "
         "queued again.",
-        low_intervals=found.cost.idle,
+        low_intervals=waits.cost.idle,
     )
 
 
-def _table(where: SyncSites) -> EvidenceTable:
-    rows = tuple(
-        facts.row(
-            site.line or None,
-            site.operator,
-            site.count,
-            site.blocked_ns,
-            site.idle_ns,
-            link=Link(view="operators", search=site.operator, source=site.line or None),
-        )
-        for site in where.sites[:MOST_SHOWN]
-    )
-    return facts.table(
-        "Where the host waits",
-        {
-            "Source line": "code",
-            "Operator": "code",
-            "Waits": "count",
-            "Host blocked": "ns",
-            "Idle behind": "ns",
-        },
-        rows,
-    )
-
-
-def _events(trace: Trace, found: Waits, where: SyncSites) -> tuple[EventReference, ...]:
-    """Name the longest waits with where they were asked for."""
-    syncs, cost = synchronizations(trace), found.cost
+def _longest(trace: Trace, waits: Waits, where: SyncSites) -> list[tuple[int, str]]:
+    """Return the runtime calls of the longest waits with the names of their sites."""
+    syncs, cost = synchronizations(trace), waits.cost
     rows = longest(trace, cost, MOST_SHOWN)
-    places = where.site_of[np.searchsorted(cost.rows, rows)]
-    return tuple(
-        event_references.runtime_call(trace, int(syncs.calls[row]), detail=where.sites[place].name)
-        for row, place in zip(rows.tolist(), places.tolist(), strict=True)
-    )
+    sites = where.site_of[np.searchsorted(cost.rows, rows)].tolist()
+    calls = syncs.calls[rows].tolist()
+    return [(call, where.sites[site].name) for call, site in zip(calls, sites, strict=True)]
