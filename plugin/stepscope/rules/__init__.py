@@ -24,7 +24,6 @@ are string literals filled to the line's length. Of events and lines see `shared
 `shared.kernel_time`. A label of a rate or a sum ends in "per step" or "in total".
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
@@ -36,6 +35,7 @@ from typing import Any, Generic, Literal, TypeVar
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.health import PARTS, Parts
 from stepscope.base.calibration import EXPOSED_TIME, Factor
+from stepscope.base.deprecation import deprecated_names
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import (
     Confidence,
@@ -288,31 +288,6 @@ def severity_of(share: float) -> Severity | None:
     return "info" if share >= INFO_SHARE else None
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 (a class or a union of classes)
-    """Return what a former name stands for, with a warning."""
-    if name not in FORMER_NAMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    warnings.warn(
-        f"stepscope.rules.{name} is now {FORMER_NAMES[name]}", DeprecationWarning, stacklevel=2
-    )
-    return globals()[FORMER_NAMES[name]]
-
-
-FORMER_NAMES = {"Rejected": "RuledOut", "Answer": "RuleResult"}
-
-
-def claim_order(rules: Iterable[Rule[Any]]) -> dict[str, int]:
-    """Return the position of each rule, by id, in the order in which claims get time.
-
-    By `priority`, then more specific rules first (`after`), then by id.
-    """
-    by_id = {rule.id: rule for rule in rules}
-
-    def depth(rule: Rule[Any]) -> int:
-        return 1 + max(
-            (depth(by_id[rule_id]) for rule_id in rule.after if rule_id in by_id), default=0
-        )
-
-    ordered = sorted(by_id.values(), key=lambda rule: (rule.priority, depth(rule), rule.id))
-    return {rule.id: position for position, rule in enumerate(ordered)}
+__getattr__ = deprecated_names(
+    __name__, {"Rejected": (__name__, "RuledOut"), "Answer": (__name__, "RuleResult")}
+)
