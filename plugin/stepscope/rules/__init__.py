@@ -288,6 +288,22 @@ def severity_of(share: float) -> Severity | None:
     return "info" if share >= INFO_SHARE else None
 
 
+def claim_order(rules: Iterable[Rule[Any]]) -> dict[str, int]:
+    """Return the position of each rule, by id, in the order in which claims get time.
+
+    By `priority`, then more specific rules first (`after`), then by id.
+    """
+    by_id = {rule.id: rule for rule in rules}
+
+    def depth(rule: Rule[Any]) -> int:
+        return 1 + max(
+            (depth(by_id[rule_id]) for rule_id in rule.after if rule_id in by_id), default=0
+        )
+
+    ordered = sorted(by_id.values(), key=lambda rule: (rule.priority, depth(rule), rule.id))
+    return {rule.id: position for position, rule in enumerate(ordered)}
+
+
 __getattr__ = deprecated_names(
     __name__, {"Rejected": (__name__, "RuledOut"), "Answer": (__name__, "RuleResult")}
 )
