@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.core.python_callers import python_callers
+from stepscope.analyses.core.call_paths import python_callers
 from stepscope.model import call_tree
 from stepscope.model.frames.spans import spans
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stepscope.analyses.communication.transfer_model import transfer_share
+from stepscope.analyses.communication.collective_table import transfer_share
 
 
 def events(*rows: tuple[str, float, float]) -> pd.DataFrame:

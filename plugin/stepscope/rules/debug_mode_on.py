@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, frame_times
+from stepscope.analyses.core.call_paths import python_nesting
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.python_callers import python_nesting
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import alone

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.devices.exclusive_device_time import alone
-from stepscope.analyses.idle.value_reads import value_reads
+from stepscope.analyses.idle.sync_cost import value_reads
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count

@@ -8,7 +8,7 @@ import pandas as pd
 
 from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
 from stepscope.analyses.communication.collective_events import requested_in_calls
-from stepscope.analyses.communication.transfer_model import transfer_share
+from stepscope.analyses.communication.collective_table import transfer_share
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import EXPOSED_COMMUNICATION, Factor

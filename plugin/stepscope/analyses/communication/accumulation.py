@@ -85,7 +85,6 @@ def _accumulation(
 def _pass_of(
     forwards: NDArray[np.int64], moments: NDArray[np.int64] | NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the last forward pass begun at each moment, -1 before the first."""
     return np.searchsorted(forwards, moments, side="right") - 1
 
 

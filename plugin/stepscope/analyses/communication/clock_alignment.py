@@ -74,8 +74,6 @@ class ClockLinks:
 
 
 class _Reached(NamedTuple):
-    """A clock at the end of links, ordered by error."""
-
     error_ns: float
     clock: int
     reference: int
@@ -181,7 +179,6 @@ def _usual_transfer(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
 
 
 def _drift(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
-    """Return each link's drift between the first and the last third of its collectives."""
     at = pairs["at_ns"].to_numpy()
     bounds = [statistics.quantile(at, link, count, share)[link] for share in (1 / 3, 2 / 3)]
     means = []
@@ -196,7 +193,6 @@ def _drift(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
 
 
 def _without(pairs: pd.DataFrame, drift: Floats, middle_ns: int) -> pd.DataFrame:
-    """Return the pairs with the drift subtracted."""
     moved = np.round(drift * (pairs["at_ns"].to_numpy() - middle_ns)).astype(np.int64)
     columns = ("apart_ns", "least_ns", "most_ns")
     return pairs.assign(**{name: pairs[name].to_numpy() - moved for name in columns})
@@ -255,7 +251,6 @@ def _reached_from(
 
 
 def _neighbours(links: ClockLinks) -> Near:
-    """Return the links from each clock."""
     near: Near = {}
     columns = (links.anchor, links.other, links.offset_ns, links.drift, links.error_ns)
     more = (links.likely_error_ns, links.count)

@@ -7,16 +7,13 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
-from stepscope.analyses.communication.ranked_run import several_ranks
+from stepscope.analyses.communication.ranked_run import IDENTITY, several_ranks
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
-    Column("rank", "float64", "id", "The rank; NaN: unknown."),
-    Column("worker", "object", "text", "The trace's worker."),
-    Column("span", "object", "text", "The trace's span."),
-    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+    *IDENTITY,
     Column("reference_rank", "float64", "id", "The rank whose clock it is compared with."),
     Column("reference_worker", "object", "text", "The reference's worker; None: not aligned."),
     Column("offset_ns", "float64", "ns", "Added to its times gives the reference's; NaN: it shares"

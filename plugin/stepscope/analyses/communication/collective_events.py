@@ -18,6 +18,13 @@ from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 NO_STEP = -1
+GROUP: Schema = (
+    Column("group", "object", "text", "The process group's name; None: not recorded."),
+    Column("group_description", "object", "text", "Its description, such as `default_pg`."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
+    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
+)
+DTYPE = Column("dtype", "object", "text", "torch's type of an element; None: unknown.")
 SCHEMA: Schema = (
     Column("event", "int64", "id", "Its first kernel; on the host its annotation or call."),
     Column("name", "object", "text", "That event's name as the profiler wrote it."),
@@ -31,7 +38,7 @@ SCHEMA: Schema = (
     Column("exposed_ns", "float64", "ns", "The part in which its device does not compute."),
     Column("launch_to_start_ns", "float64", "ns", "From the host's call to the first kernel; NaN"
            " where the call is unknown, and on the host."),
-    Column("dtype", "object", "text", "torch's type of an element; None: unknown."),
+    DTYPE,
     Column("in_bytes", "float64", "bytes", "The rank's input; NaN: not recorded."),
     Column("out_bytes", "float64", "bytes", "The rank's output; NaN: not recorded."),
     Column("message_bytes", "float64", "bytes", "The larger of the two: nccl-tests' size."),
@@ -39,10 +46,7 @@ SCHEMA: Schema = (
            " waiting for other ranks (nccl-tests' algbw)."),
     Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor for kind"
            " and number of ranks (busbw); NaN where those are unknown."),
-    Column("group", "object", "text", "The process group's name; None: not recorded."),
-    Column("group_description", "object", "text", "Its description, such as `default_pg`."),
-    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
-    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
+    *GROUP,
     Column("sequence", "int64", "id", "Its number within the group (torch's `Seq`); -1: none."),
     Column("source_rank", "int64", "id", "Sender of a point-to-point transfer; -1: unknown."),
     Column("destination_rank", "int64", "id", "Receiver; -1: unknown."),

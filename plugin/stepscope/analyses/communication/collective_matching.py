@@ -156,7 +156,6 @@ class _Keys:
 
 
 def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
-    """Return the keys of all traces by span, and each member's."""
     number: dict[Key, int] = {}
     codes = [np.empty(0, dtype=np.int64)]
     for part in parts:
@@ -198,7 +197,6 @@ def combined(first: Ints, second: Ints) -> Ints:
 
 
 def _position_in_unit(members: pd.DataFrame, unit: Ints) -> Ints:
-    """Return each member's position among those of its rank and unit, by time."""
     pair = combined(unit, members["recording"].to_numpy())
     order = np.lexsort((members["start_ns"].to_numpy(), pair))
     ordered = pair[order]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.collective_events import collective_events
+from stepscope.analyses.communication.collective_events import DTYPE, GROUP, collective_events
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.core.window import window
@@ -21,11 +21,8 @@ KEY = ("kind", "backend", "group", "group_description", "group_ranks", "group_si
 SCHEMA: Schema = (
     Column("kind", "object", "text", "`all_reduce`, `all_gather`, `send`, …; `other`: unknown."),
     Column("backend", "object", "text", "The library: `nccl`, `rccl`, `gloo`, `symm_mem`, …."),
-    Column("group", "object", "text", "The process group's name; None: not recorded."),
-    Column("group_description", "object", "text", "Its description, such as `default_pg`."),
-    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
-    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
-    Column("dtype", "object", "text", "torch's type of an element; None: unknown."),
+    *GROUP,
+    DTYPE,
     Column("message_bytes", "float64", "bytes", "The larger of input and output."),
     Column("call_count", "int64", "count", "Number of collectives."),
     Column("timed_count", "int64", "count", "Collectives with known times, of which the columns"
@@ -72,7 +69,6 @@ def collective_table(trace: Trace) -> pd.DataFrame:
 
 
 def _groups(events: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each row's group, in order of appearance, and the first row of each."""
     key = events.groupby(list(KEY), dropna=False, sort=False).ngroup().to_numpy()
     group, distinct = pd.factorize(key)
     first = np.full(len(distinct), len(events), dtype=np.int64)
@@ -130,3 +126,33 @@ TABLES = {
         build=collective_table,
     ),
 }
+
+
+LEAST_RANGE = 2.0
+"""Least ratio of the largest to the smallest message, for an estimate of the bandwidth."""
+
+
+def transfer_share(events: pd.DataFrame) -> float:
+    """Return the fraction of the time of `collective_events` rows that is transfer, not latency.
+
+    A message takes a latency plus its size over the bandwidth (Hockney 1994, "The communication
+    challenge for MPP"), both estimated from the shortest of the largest and of the smallest
+    messages of a kind. NaN where message sizes are unknown, or nearly equal in a kind.
+    """
+    sized = events[events["message_bytes"].notna() & events["duration_ns"].notna()]
+    if len(sized) < len(events):
+        return float("nan")
+    parts = [_transfer_ns(same) for _, same in sized.groupby("kind", sort=False)]
+    total_ns = float(sized["duration_ns"].sum())
+    if not parts or not total_ns:
+        return float("nan")
+    return float(np.minimum(1.0, np.sum(parts) / total_ns))  # NaN stays NaN
+
+
+def _transfer_ns(same: pd.DataFrame) -> float:
+    shortest = same.groupby("message_bytes")["duration_ns"].min()
+    least, most = float(shortest.index[0]), float(shortest.index[-1])
+    if most <= 0 or most < LEAST_RANGE * least:
+        return float("nan")
+    rise_ns = float(shortest.iloc[-1]) - float(shortest.iloc[0])
+    return max(0.0, rise_ns / (most - least)) * float(same["message_bytes"].sum())

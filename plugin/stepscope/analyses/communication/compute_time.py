@@ -105,7 +105,6 @@ def peer_groups(run: RankRun) -> Ints:
 
 
 def _stage(part: RankSummary, rank: int) -> int:
-    """Return a rank's position in its pipeline; -1: none."""
     for group in part.groups:
         if group.role == STAGES and group.ranks:
             text = f",{group.ranks.strip('[]')},"

@@ -31,7 +31,6 @@ def exposed_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
 
 
 def _running(trace: Trace, selected: NDArray[np.bool_]) -> tuple[Intervals, Intervals]:
-    """Return the times of the selected collectives on the host and on the main device."""
     frame, main = trace.collectives, main_device(trace)
     kernels = frame["kernel_count"].to_numpy()
     host = frame_times.times(frame, selected & (kernels == 0))

@@ -132,7 +132,6 @@ def _missing(run: RankRun) -> NDArray[np.object_]:
 
 
 def _reduced(how: np.ufunc, values: NDArray[Any], matches: Matches) -> NDArray[Any]:
-    """Return one value per match."""
     return np.asarray(how.reduceat(values, matches.first)) if len(values) else values
 
 

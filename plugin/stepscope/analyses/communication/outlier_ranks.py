@@ -51,8 +51,6 @@ SCHEMA: Schema = (
 
 
 class _Outlier(NamedTuple):
-    """A trace or a machine with an outlying figure."""
-
     position: int
     """Index of the run's trace; -1: a machine."""
     host: str | None

@@ -73,7 +73,6 @@ def process_groups(trace: Trace) -> pd.DataFrame:
 
 
 def _about(trace: Trace) -> tuple[int, bool]:
-    """Return the job's size, and whether DistributedDataParallel runs."""
     info = trace.metadata.get("distributedInfo")
     world_size = whole_number(info.get("world_size")) if isinstance(info, Mapping) else None
     wrapped = name_mask(trace.host_calls["name"], "DistributedDataParallel.forward".__eq__)

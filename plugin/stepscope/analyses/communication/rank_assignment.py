@@ -128,7 +128,6 @@ def _by_name(evidence: Sequence[RankEvidence]) -> list[int | None]:
 def _unless_shared(
     evidence: Sequence[RankEvidence], ranks: Sequence[int | None]
 ) -> list[int | None]:
-    """Return the ranks, None for those that several workers share."""
     pairs = {(item.worker, rank) for item, rank in zip(evidence, ranks, strict=True)}
     holders = Counter(rank for _, rank in pairs)
     return [rank if rank is not None and holders[rank] == 1 else None for rank in ranks]

@@ -204,7 +204,6 @@ def _totals(trace: Trace) -> RankTotals:
 
 
 def _kernel_count(trace: Trace) -> int:
-    """Return the number of kernels that begin in the window (without an incomplete last step)."""
     span, start_ns = window(trace), trace.kernels["start_ns"].to_numpy()
     return int(((start_ns >= span.start_ns) & (start_ns < span.device_end_ns)).sum())
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import (
+    IDENTITY,
     RankRun,
     computed_per_run,
     rank_run,
@@ -20,13 +21,11 @@ from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
-    Column("rank", "float64", "id", "The rank; NaN: unknown."),
+    IDENTITY[0],
     Column("rank_source", "object", "text", "`header` (distributedInfo.rank), `file name`,"
            " `content` (its process groups) or `device` (its number)."),
     Column("rank_confidence", "object", "text", "`high`, `medium` or `low`."),
-    Column("worker", "object", "text", "The trace's worker."),
-    Column("span", "object", "text", "The trace's span."),
-    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+    *IDENTITY[1:],
     Column("device_name", "object", "text", "The device's name; None: no device, or unknown."),
     Column("step_count", "int64", "count", "Complete steps; 0: the whole trace counts as one."),
     Column("step_ns", "float64", "ns", "Mean step, including the device's last work."),

@@ -15,8 +15,15 @@ from stepscope.analyses.communication.rank_assignment import RecordedRank, recor
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
 
+IDENTITY: Schema = (
+    Column("rank", "float64", "id", "The rank; NaN: unknown."),
+    Column("worker", "object", "text", "The trace's worker."),
+    Column("span", "object", "text", "The trace's span."),
+    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+)
 ONE_RANK = "only one rank was recorded"
 REMEDY = (
     "torch.profiler.tensorboard_trace_handler(folder, worker_name=f'rank{rank}')"

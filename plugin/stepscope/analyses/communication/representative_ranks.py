@@ -16,6 +16,7 @@ from stepscope.analyses.communication.outlier_ranks import comparison_text, outl
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import (
+    IDENTITY,
     RankRun,
     computed_per_run,
     several_ranks,
@@ -33,10 +34,7 @@ SCHEMA: Schema = (
     Column("kind", "object", "text", "`fastest` and `slowest` (by compute time, compared with the"
            " same pipeline stage), `median` (nearest to the median in all figures together), or"
            " `odd` (an outlier in another figure)."),
-    Column("rank", "float64", "id", "The rank; NaN: unknown."),
-    Column("worker", "object", "text", "The trace's worker."),
-    Column("span", "object", "text", "The trace's span."),
-    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+    *IDENTITY,
     Column("figure", "object", "text", "The figure of the selection: see `outlier-ranks`."),
     Column("value", "float64", "", "Its value: nanoseconds, a number, or bytes."),
     Column("usual", "float64", "", "The median of its peers."),
@@ -126,7 +124,6 @@ def _reason(figures: RankFigures, at: int, figure: str) -> str:
 
 
 def _usual(figures: RankFigures, left: NDArray[np.int64], figure: str) -> Representative:
-    """Return the rank with the figures nearest to the medians."""
     far = np.nansum(np.abs(figures.score[left]), axis=1)
     at = int(left[np.argmin(far)])
     figure_count = int((~np.isnan(figures.score[at])).sum())

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.communication.collective_events import DTYPE, GROUP
 from stepscope.analyses.communication.collective_matching import FULL
 from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
@@ -19,10 +20,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 SCHEMA: Schema = (
     Column("kind", "object", "text", "`all_reduce`, `all_gather`, …."),
-    Column("group", "object", "text", "The process group's name; None: not recorded."),
-    Column("group_ranks", "object", "text", "Its ranks (JSON); None: unknown."),
-    Column("group_size", "float64", "count", "Number of its ranks; NaN: not recorded."),
-    Column("dtype", "object", "text", "Type of an element; None: not recorded."),
+    GROUP[0],
+    *GROUP[2:],
+    DTYPE,
     Column("message_bytes", "float64", "bytes", "The larger of input and output, on the rank with"
            " most; NaN: not recorded."),
     Column("call_count", "int64", "count", "Number of collectives."),
@@ -114,7 +114,6 @@ def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
 
 
 def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]:
-    """Return the cost of each kind's members, per rank."""
     matches = run.matches
     recording = matches.trace_index[member]
     pairs = np.unique(kind * max(1, len(run.parts)) + recording)
@@ -139,7 +138,6 @@ def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]
 
 
 def _calls(rows: pd.DataFrame, kind: Ints, count: int, match: Ints) -> dict[str, Any]:
-    """Return the figures of each kind's collectives, each counted once."""
     size, transfer = rows["message_bytes"].to_numpy(), rows["transfer_ns"].to_numpy()
     calls = np.bincount(kind, minlength=count)
     order = np.lexsort((-np.nan_to_num(rows["wait_ns"].to_numpy()), kind))

@@ -119,7 +119,6 @@ def _merged(members: Sequence[RankGroup], wait_ns: float) -> RunGroup:
 
 
 def _waits(run: RankRun) -> dict[tuple[str, str], float]:
-    """Return the waiting of all ranks in each group, by its name and ranks."""
     matches = run.matches
     is_matched = matches.is_matched
     total = np.bincount(

@@ -102,7 +102,6 @@ def _covered(steps: RankSteps, waits: Intervals) -> Ints:
 
 
 def _parts(steps: RankSteps, waits: Intervals) -> Ints:
-    """Return one trace's categories, a row per step."""
     waiting = np.minimum(exposed_during(steps, waits), steps.exposed_ns)
     parts_ns = (
         steps.computing_ns - steps.overlapped_ns,

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from stepscope.analyses.communication.compute_time import compute_time, step_excess_ns
 from stepscope.analyses.communication.matched_collectives import last_arrivals
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
-from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, several_ranks
+from stepscope.analyses.communication.ranked_run import (
+    IDENTITY,
+    RankRun,
+    computed_per_run,
+    several_ranks,
+)
 from stepscope.analyses.communication.robust_zscore import OUTLIER, group_median, modified_zscores
 from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
@@ -42,9 +47,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
 }
 """Causes other than computing, and the categories of `step_breakdown` that grow with them."""
 SCHEMA: Schema = (
-    Column("rank", "float64", "id", "The rank; NaN: unknown."),
-    Column("worker", "object", "text", "The trace's worker."),
-    Column("span", "object", "text", "The trace's span."),
+    *IDENTITY[:3],
     Column("is_straggler", "bool", "", "Whether it is an outlier among the ranks, and late by 1 %"
            " of a step or more."),
     Column("score", "float64", "", "Modified z-score over the ranks (Iglewicz and Hoaglin) of its"
@@ -102,7 +105,6 @@ def stragglers_of(run: RankRun) -> pd.DataFrame:
 
 
 def _full(run: RankRun) -> pd.DataFrame:
-    """Return the members of full matches, with their lateness and waiting."""
     matches, rows = run.matches, run.matches.is_full
     return pd.DataFrame(
         {
@@ -140,7 +142,6 @@ def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
 
 
 def _lateness(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
-    """Return each trace's mean lateness in the group in which it is least late."""
     count = len(run.parts)
     keyed = members["trace_index"] * (int(members["group"].max()) + 1 if len(members) else 1)
     pair, distinct = pd.factorize((keyed + members["group"]).to_numpy())

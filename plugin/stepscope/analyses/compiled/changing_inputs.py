@@ -51,7 +51,6 @@ UNKNOWN = ChangingInputs(change="unknown")
 
 
 def _frames(ids: NDArray[np.object_]) -> NDArray[np.int64]:
-    """Return the number of each id's frame, or -1."""
     codes, distinct = pd.factorize(ids)
     matches = [COMPILE_ID.fullmatch(str(text)) for text in distinct]
     numbers = [int(match["frame"] or NONE) if match else NONE for match in matches]

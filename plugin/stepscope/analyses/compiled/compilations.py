@@ -82,7 +82,6 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
 
 
 def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the first id in each compilation, else None."""
     phase = compile_events(trace).phase
     inside = np.flatnonzero(phase >= 0)
     ids = name_parts(trace, inside, ID_ARGUMENT, "id")
@@ -148,7 +147,6 @@ def compiling_calls(trace: Trace, rows: NDArray[np.int64], ids: set[str]) -> Int
 
 
 def _first_runs(trace: Trace, ids: set[str]) -> NDArray[np.int64]:
-    """Return the rows of the first calls of the code with some compile ids."""
     regions = np.flatnonzero(name_mask(trace.host_calls["name"], REGION.search))
     called = pd.Series(name_parts(trace, regions, REGION, "id"))
     return regions[(called.isin(ids) & ~called.duplicated()).to_numpy()]

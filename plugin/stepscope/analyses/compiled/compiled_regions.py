@@ -180,7 +180,6 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
 
 
 def _self_nearest(nearest_row: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows that are equal to their nearest row."""
     return np.flatnonzero(nearest_row == np.arange(len(nearest_row)))
 
 

@@ -128,7 +128,6 @@ def _contents(
     position: NDArray[np.int64],
     count: int,
 ) -> NDArray[np.uint64]:
-    """Return a hash of each launch's sequence of events."""
     code = trace.device_events["name"].cat.codes.to_numpy()[rows]
     mixed = _scattered(_scattered(position.astype(np.uint64)) ^ code.astype(np.int64).view("u8"))
     hashes = np.zeros(count, dtype=np.uint64)

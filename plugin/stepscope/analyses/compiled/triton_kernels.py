@@ -72,7 +72,6 @@ def triton_kernel_table(trace: Trace) -> pd.DataFrame:
 
 
 def _ranges(trace: Trace) -> NDArray[np.int64]:
-    """Return the ranges around launches (`host_calls` rows)."""
     backend = trace.source.label("kernel_backend", trace.host_calls["event"].to_numpy())
     return np.flatnonzero(np.asarray(backend.codes) >= 0)
 

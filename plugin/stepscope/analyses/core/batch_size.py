@@ -101,7 +101,6 @@ def _given(trace: Trace, size: int, source: Source) -> BatchSize:
 
 
 def _recorded(trace: Trace) -> int | None:
-    """Return the samples per step, else the batch size on which all loaders agree."""
     settings = recorded_settings(trace)
     if settings.distributed.strategy == IN_PARTS:
         return None
@@ -111,7 +110,6 @@ def _recorded(trace: Trace) -> int | None:
 
 
 def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the first row in each step; without steps, the first row."""
     steps = trace.steps
     if not len(steps):
         return rows[:1]

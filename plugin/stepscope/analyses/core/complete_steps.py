@@ -47,7 +47,6 @@ def complete_steps(trace: Trace) -> CompleteSteps:
 def _device_work(
     trace: Trace, start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each step, the end and the number of the device events launched in it."""
     calls, device = trace.runtime_calls, trace.device_events
     launch = links(trace).call_of_device_event
     linked = np.flatnonzero(launch >= 0)
@@ -62,7 +61,6 @@ def _device_work(
 
 
 def _complete_count(work_count: NDArray[np.int64]) -> int:
-    """Return the number of complete steps; all of them without device work."""
     if not work_count.any():
         return len(work_count)
     last = int(np.flatnonzero(work_count)[-1])

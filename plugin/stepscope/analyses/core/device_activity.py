@@ -30,8 +30,6 @@ class DeviceActivity:
     """Collectives' kernels."""
     copies: Intervals
     memory_sets: Intervals
-    kernel_sum_ns: int
-    """Sum of kernel durations; concurrent kernels all count."""
 
     def clipped(self, start_ns: int, end_ns: int) -> "DeviceActivity":
         """Return the activity in `[start_ns, end_ns)`."""
@@ -62,7 +60,6 @@ def whole_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
 def _activity(trace: Trace, device: int) -> DeviceActivity:
     events = trace.device_events
     rows = np.flatnonzero(events["device"].to_numpy() == device)
-    duration_ns = events["duration_ns"].to_numpy()[rows]
     kind = events["kind"].to_numpy()[rows]
     collective = events["is_collective"].to_numpy()[rows]
     is_kernel = kind == int(Kind.KERNEL)
@@ -75,7 +72,6 @@ def _activity(trace: Trace, device: int) -> DeviceActivity:
         communication=times(events, rows[collective]),
         copies=times(events, rows[kind == int(Kind.COPY)]),
         memory_sets=times(events, rows[kind == int(Kind.MEMORY_SET)]),
-        kernel_sum_ns=int(duration_ns[is_kernel].sum()),
     )
 
 

@@ -182,7 +182,7 @@ def lines_of_device_events(trace: Trace, rows: NDArray[np.int64]) -> pd.Categori
     From the operator's `Call stack`, else from the Python calls around the launch; else missing.
     """
     around, functions = _around_launch(trace, rows)
-    listed, stacks = _in_call_stack(trace, rows)
+    listed, stacks = call_stack_lines(trace, links(trace).owner_of_device_event[rows])
     texts = pd.Index([*functions, *stacks], dtype=object)
     index = np.where(listed != NONE, listed + len(functions), around)
     codes, distinct = pd.factorize(texts)
@@ -200,9 +200,12 @@ def _around_launch(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.in
     return codes, [str(name) for name in functions["name"].cat.categories]
 
 
-def _in_call_stack(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+def call_stack_lines(trace: Trace, calls: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the user's line in the `Call stack` of `host_calls` rows, as an index, and the lines.
+
+    -1 for row -1 and for a stack without the user's code.
+    """
     stacks = trace.host_calls["call_stack"].cat
     lines = [user_line(str(stack).split(";")) for stack in stacks.categories]
     index = np.array([at if line else NONE for at, line in enumerate(lines)] + [NONE])
-    owner = links(trace).owner_of_device_event[rows]
-    return index[np.append(stacks.codes.to_numpy(), NONE)[owner]], lines
+    return index[np.append(stacks.codes.to_numpy(), NONE)[calls]], lines

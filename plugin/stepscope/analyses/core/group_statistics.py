@@ -114,7 +114,6 @@ def quantile(
 
 
 def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.int64]:
-    """Return the values sorted by group, then value."""
     if not len(values):
         return values
     least = int(values.min())

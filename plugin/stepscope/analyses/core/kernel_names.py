@@ -91,7 +91,6 @@ def _closes(text: str, index: int, opened: str) -> bool:
 
 
 def _operation(template: str) -> str:
-    """Return the template's first name that is an operation, or ""."""
     for path in _PATH.findall(template):
         last = path.rsplit("::", 1)[-1]
         if not _OF_NO_INTEREST.match(last) and not last.startswith(("lambda", "operator")):
@@ -109,7 +108,6 @@ def _short_mangled(name: str) -> str:
 
 
 def _mangled_path(name: str, at: int) -> tuple[list[str], int]:
-    """Return the parts `<length><text>` from a position on, and their end."""
     path: list[str] = []
     while match := _LENGTH.match(name, at):
         end = match.end() + int(match[0])

@@ -96,5 +96,4 @@ def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
 
 @computed
 def _host_order(trace: Trace) -> NDArray[np.int64]:
-    """Return the rows of `host_calls` in the order of `call_tree.Nesting.order`."""
     return call_tree.ordered(*spans(trace.host_calls))

@@ -142,7 +142,6 @@ def _signs(trace: Trace) -> Iterator[str]:
 
 
 def _process_names(trace: Trace) -> tuple[str, ...]:
-    """Return the names that metadata events give processes and threads."""
     named = trace.columns.arguments.get("name")
     return (named.texts if named else None) or ()
 

@@ -39,44 +39,20 @@ def _has(trace: Trace, kind: Kind) -> bool:
     return bool((trace.source.kinds == int(kind)).any())
 
 
-def _without_host(trace: Trace) -> bool:
-    return bool(len(trace.device_events)) and not len(trace.host_calls)
-
-
 def _without_device(trace: Trace) -> bool:
     used = (trace.memory["device_type_code"] > 0).any()
     return bool(used) and not len(trace.device_events)
-
-
-def _without_steps(trace: Trace) -> bool:
-    return not len(complete_steps(trace))
-
-
-def _with_few_steps(trace: Trace) -> bool:
-    return 0 < len(complete_steps(trace)) < LEAST_STEPS
-
-
-def _without_shapes(trace: Trace) -> bool:
-    return bool(trace.host_calls["is_operator"].any()) and not trace.source.has(*SHAPES)
 
 
 def _without_stacks(trace: Trace) -> bool:
     return not _has(trace, Kind.PYTHON_CALL) and not trace.source.has(*STACKS)
 
 
-def _without_modules(trace: Trace) -> bool:
-    return _without_stacks(trace) and not trace.source.has(*MODULES)
-
-
-def _without_memory(trace: Trace) -> bool:
-    return not _has(trace, Kind.MEMORY)
-
-
 FLAGS: tuple[Flag, ...] = (
     Flag(
         name="operators",
         argument="activities",
-        is_missing=_without_host,
+        is_missing=lambda trace: bool(len(trace.device_events)) and not len(trace.host_calls),
         why="Operators show the code that launches device work, and why the device waits.",
         message="no operator was recorded: device work cannot be traced to code",
         remedy=f"torch.profiler.profile(activities=[{HOST}, ...])",
@@ -90,7 +66,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         name="steps",
         argument="schedule",
-        is_missing=_without_steps,
+        is_missing=lambda trace: not len(complete_steps(trace)),
         why="Steps make figures comparable: without them, figures cover the whole trace.",
         message="no step is marked: figures cover the whole trace, not a step",
         remedy="Call prof.step() at the end of each iteration",
@@ -98,13 +74,15 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         name="more-steps",
         argument="schedule",
-        is_missing=_with_few_steps,
+        is_missing=lambda trace: 0 < len(complete_steps(trace)) < LEAST_STEPS,
         why="Three steps show the usual step; with fewer, no finding has high confidence.",
     ),
     Flag(
         name="shapes",
         argument="record_shapes",
-        is_missing=_without_shapes,
+        is_missing=lambda trace: (
+            bool(trace.host_calls["is_operator"].any()) and not trace.source.has(*SHAPES)
+        ),
         why="Shapes show the batch size and distinguish calls of one operator.",
         message="input shapes were not recorded: batch size and grouping by shape are missing",
         remedy="torch.profiler.profile(..., record_shapes=True)",
@@ -120,13 +98,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         name="modules",
         argument="with_stack",
-        is_missing=_without_modules,
+        is_missing=lambda trace: _without_stacks(trace) and not trace.source.has(*MODULES),
         why="Time per nn.Module comes with the stacks; with_modules adds nothing to the file.",
     ),
     Flag(
         name="memory",
         argument="profile_memory",
-        is_missing=_without_memory,
+        is_missing=lambda trace: not _has(trace, Kind.MEMORY),
         why="Allocations show how full the device's memory is and which operators fill it.",
         message="allocations were not recorded",
         remedy="torch.profiler.profile(..., profile_memory=True)",

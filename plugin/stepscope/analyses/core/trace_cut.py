@@ -92,7 +92,6 @@ def _is_phase(columns: EventColumns, *phases: str) -> NDArray[np.bool_]:
 
 
 def _launched(trace: Trace, is_inside: NDArray[np.bool_]) -> Rows:
-    """Return the device events whose launches are inside."""
     call = links(trace).call_of_device_event
     events = trace.runtime_calls["event"].to_numpy()
     linked = np.flatnonzero(call >= 0)
@@ -120,7 +119,6 @@ def _whole_flows(
 
 
 def _repairs(trace: Trace, slices: Rows, until_ns: Rows) -> tuple[Rows, Rows]:
-    """Return the slices to shorten, and their shortened durations."""
     (track, _), start_ns = trace.source.threads, trace.columns.start_ns[slices]
     end_ns = repaired_end_ns(track[slices], start_ns, until_ns)
     shorter = np.flatnonzero(end_ns < until_ns)
@@ -146,7 +144,6 @@ def repaired_end_ns(
 
 
 def _shortened(starts: list[int], ends: list[int]) -> list[int]:
-    """Return the shortened ends of one track's slices, ordered by start, the longest first."""
     running: list[int] = []
     for row, start in enumerate(starts):
         while running and ends[running[-1]] <= start:

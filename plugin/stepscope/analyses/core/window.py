@@ -74,7 +74,6 @@ def window(trace: Trace) -> Window:
 
 
 def _extents(trace: Trace, steps: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield the frames that may define a window, best first."""
     yield steps
     yield trace.device_events
     yield trace.operators

@@ -16,10 +16,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.call_paths import Paths
+from stepscope.analyses.core.call_paths import Paths, python_calls_at, python_paths
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.python_callers import python_calls_at, python_paths
 from stepscope.analyses.host.forward_operators import forward_operators
 from stepscope.analyses.host.host_call_tree import HostTree, host_tree
 from stepscope.base.errors import MissingDataError

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.call_paths import python_nesting
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.host_activity import main_thread
-from stepscope.analyses.core.python_callers import python_nesting
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_detection import NAMED, library_of
 from stepscope.model import intervals

@@ -71,7 +71,6 @@ def _waits(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _next_on_thread(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each runtime call, the next one on its thread, or -1."""
     thread = trace.runtime_calls["thread"].cat.codes.to_numpy()
     order = np.argsort(thread, kind="stable")
     following = np.full(len(order), -1, dtype=np.int64)

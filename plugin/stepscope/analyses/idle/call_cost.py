@@ -52,7 +52,6 @@ def call_cost(trace: Trace, host: Intervals, events: NDArray[np.int64]) -> CallC
     device = main_device(trace)
     if device is None:
         return CallCost(host=host, idle=host, work=EMPTY)
-    times = idle_ledger(trace)[device.device].times
-    late = intervals.merged(times["dispatch"], times["host-stall"])
+    late = idle_ledger(trace)[device.device].host_late
     work = intervals.clip(alone(trace, events), span.start_ns, span.device_end_ns)
     return CallCost(host=host, idle=intervals.intersection(late, host), work=work)

@@ -36,8 +36,7 @@ class CopyCost:
 
 def copy_cost(trace: Trace, device: DeviceActivity, copies: HostCopies) -> CopyCost:
     """Return the cost of some copies to a device."""
-    times = idle_ledger(trace)[device.device].times
-    late = intervals.merged(times["dispatch"], times["host-stall"])
+    late = idle_ledger(trace)[device.device].host_late
     return CopyCost(
         exposed=intervals.difference(copies.on_device, device.kernels),
         late=intervals.intersection(copies.on_host, late),

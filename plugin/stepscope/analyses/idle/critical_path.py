@@ -87,8 +87,6 @@ def critical_path(trace: Trace) -> CriticalPath:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Graph:
-    """Nodes: device events, then stretches of the host; each has at most one predecessor."""
-
     device_count: int
     start_ns: NDArray[np.int64]
     before: NDArray[np.int64]
@@ -187,8 +185,6 @@ def _walk(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Parts:
-    """Parts of the path, in order; all arrays are parallel."""
-
     step: NDArray[np.int64]
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
@@ -249,7 +245,6 @@ def _path(graph: _Graph, device: DeviceWaits, parts: _Parts) -> CriticalPath:
 
 
 def _split_by_loading(trace: Trace, path: CriticalPath) -> CriticalPath:
-    """Split the host's segments at data loading."""
     on_host = path.bound == CPU
     times = np.stack((path.start_ns, path.end_ns), axis=1)[on_host]
     loading = intervals.intersection(times, data_loading(trace).times)

@@ -95,7 +95,6 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
 
 
 def _is_device_used(trace: Trace) -> bool:
-    """Return whether a device computes, or may compute where the model's device is unknown."""
     is_on_host = recorded_settings(trace).model.is_on_host
     return bool(trace.metadata.get("deviceProperties")) if is_on_host is None else not is_on_host
 

@@ -85,7 +85,6 @@ def _done(
 
 
 def _valid(rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the awaited work if it began before the waiting work, else -1."""
     is_earlier = np.append(start, LATEST)[rows] < start
     return np.where(is_earlier, rows, NONE)
 
@@ -134,7 +133,6 @@ def _event_waits(trace: Trace) -> NDArray[np.int64]:
 
 
 def _call_ns(trace: Trace, correlation: NDArray[np.int64], *, unknown_ns: int) -> NDArray[np.int64]:
-    """Return the start of each of these calls."""
     calls = trace.runtime_calls
     row = rows_of_keys(correlation, calls["correlation"].to_numpy())
     return np.append(calls["start_ns"].to_numpy(), unknown_ns)[row]

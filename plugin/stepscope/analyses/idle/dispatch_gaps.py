@@ -84,7 +84,6 @@ def _operator_times(trace: Trace) -> Intervals:
 
 
 def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:
-    """Return the fraction of kernels (`device_events` rows) from graph launches."""
     by_graph = np.append(name_mask(trace.runtime_calls["name"], GRAPH_LAUNCH_NAME.search), False)
     call = links(trace).call_of_device_event[rows]
     return float(by_graph[call].mean()) if len(call) else 0.0

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import requirements
-from stepscope.analyses.core.event_references import user_calls, user_line
+from stepscope.analyses.core.event_references import call_stack_lines, user_calls
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
@@ -104,13 +104,11 @@ def _rows(trace: Trace, device: int, ledger: Ledger) -> pd.DataFrame:
 
 
 def _remedy(trace: Trace) -> str | None:
-    """Return the argument that records source lines; None where they were recorded."""
     has_stacks = len(trace.python_calls) or (trace.host_calls["call_stack"].cat.codes >= 0).any()
     return None if has_stacks else RECORD_STACKS
 
 
 def _groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each row's group of equal keys, and the first row of each."""
     group = np.zeros(len(keys), dtype=np.int64)
     for column in keys.T:
         codes, distinct = pd.factorize(column)
@@ -165,10 +163,7 @@ def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]
     """
     functions = user_calls(trace)["name"].cat.categories
     function = np.append(main_thread_stacks(trace).function, NONE)[pieces.stretch]
-    stacks = trace.host_calls["call_stack"].cat
-    listed = [user_line(str(stack).split(";")) for stack in stacks.categories]
-    index = np.array([at if line else NONE for at, line in enumerate(listed)] + [NONE])
-    by_stack = index[np.append(stacks.codes.to_numpy(), NONE)[pieces.owner]]
+    by_stack, listed = call_stack_lines(trace, pieces.owner)
     line = np.where((function < 0) & (by_stack >= 0), by_stack + len(functions), function)
     codes, distinct = pd.factorize(np.array([*functions, *listed], dtype=object))
     return np.append(codes, NONE)[line], [str(text) for text in distinct]

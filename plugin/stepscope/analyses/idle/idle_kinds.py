@@ -85,12 +85,10 @@ def _gaps(trace: Trace, stream: Times) -> tuple[Times, Times, Times]:
 
 
 def _latest_end(end_ns: Times, stream: Times) -> Times:
-    """Return, for each row, the latest end up to it on its stream."""
     return np.asarray(pd.Series(end_ns).groupby(stream).cummax().to_numpy())
 
 
 def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
-    """Return each gap's index in `KINDS`; an unknown launch is not a host wait."""
     call = links(trace).call_of_device_event[row]
     launch_ns = trace.runtime_calls["start_ns"].to_numpy()
     is_late = np.append(launch_ns, np.iinfo(np.int64).min)[call] > gap_start
@@ -99,7 +97,6 @@ def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
 
 
 def _busy_ns(trace: Trace, row: Times, gap_start: Times, gap_end: Times) -> Times:
-    """Return the time of each gap in which another stream of its device works."""
     device = trace.device_events["device"].to_numpy()[row]
     busy = np.zeros(len(row), dtype=np.int64)
     for activity in whole_activity(trace):

@@ -134,7 +134,6 @@ def idle_by_stream(trace: Trace) -> pd.DataFrame:
 def _streams(
     trace: Trace, activity: DeviceActivity
 ) -> Iterator[tuple[int, NDArray[np.int64], intervals.Intervals]]:
-    """Yield each stream of a device, its `device_events` rows, and its busy times."""
     events, span = trace.device_events, window(trace)
     stream = events["stream"].to_numpy()[activity.rows]
     order = np.argsort(stream, kind="stable")
@@ -151,7 +150,6 @@ def _streams(
 
 
 def _rows(trace: Trace, ledger: Ledger) -> Iterator[dict[str, Any]]:
-    """Yield the figures of each cause with idle time."""
     window_ns = max(1, window(trace).device_duration_ns)
     for cause, times in ledger.times.items():
         idle_ns = intervals.duration_ns(times)

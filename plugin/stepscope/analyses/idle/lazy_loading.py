@@ -33,7 +33,6 @@ def first_use_times(trace: Trace) -> Intervals:
 
 
 def _first_launches(trace: Trace) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the `runtime_calls` rows that launched the first kernel of a name."""
     call = links(trace).call_of_device_event
     names = pd.Series(trace.device_events["name"].cat.codes)
     return np.asarray(call[~names.duplicated().to_numpy()])

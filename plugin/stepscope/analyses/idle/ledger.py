@@ -57,6 +57,11 @@ class Ledger:
         """Nanoseconds of each cause; they sum to the device's idle time."""
         return {cause: intervals.duration_ns(times) for cause, times in self.times.items()}
 
+    @property
+    def host_late(self) -> Intervals:
+        """Idle times in which the host is late with the next work."""
+        return intervals.merged(self.times["dispatch"], self.times["host-stall"])
+
 
 @computed
 def idle_ledger(trace: Trace) -> dict[int, Ledger]:
@@ -100,7 +105,6 @@ def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Interval
 
 
 def _next_events(trace: Trace, rows: NDArray[np.int64], gaps: Intervals) -> NDArray[np.int64]:
-    """Return the event that begins at each gap's end, or -1."""
     start = trace.device_events["start_ns"].to_numpy()[rows]
     index = np.searchsorted(start, gaps[:, 1], side="left")
     return np.append(rows, -1)[np.minimum(index, len(rows))]

@@ -137,7 +137,6 @@ def _count_between(
     before_ns: NDArray[np.int64],
     is_named: Callable[[str], object],
 ) -> NDArray[np.int64]:
-    """Return the number of operators of some names that begin between times."""
     calls = trace.host_calls
     selected = name_mask(calls["name"], is_named) & calls["is_operator"].to_numpy()
     start = np.sort(calls["start_ns"].to_numpy()[selected], kind="stable")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.device_activity import all_busy, main_device
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.synchronizations import Cause, synchronizations
+from stepscope.analyses.core.synchronizations import Cause, outermost_operator, synchronizations
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.model import intervals
@@ -55,8 +55,11 @@ def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None
     syncs = synchronizations(trace)
     has_cause = syncs.of(cause)
     rows = np.flatnonzero(has_cause if among is None else has_cause & among)
-    idle = _idle_behind(trace, rows)
-    late = _late_idle(trace)
+    idle = late = EMPTY
+    if (device := main_device(trace)) is not None:
+        ledger = idle_ledger(trace)[device.device]
+        gaps = ledger.gaps[np.isin(ledger.sync, rows)]
+        idle, late = intervals.intersection(ledger.times["post-sync"], gaps), ledger.host_late
     until = _refilled_ns(trace, syncs.end_ns[rows])
     refilling = intervals.union(syncs.end_ns[rows], until)
     blocked = intervals.union(syncs.start_ns[rows], syncs.end_ns[rows])
@@ -74,23 +77,6 @@ def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None
     )
 
 
-def _idle_behind(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
-    device = main_device(trace)
-    if device is None:
-        return EMPTY
-    ledger = idle_ledger(trace)[device.device]
-    gaps = ledger.gaps[np.isin(ledger.sync, rows)]
-    return intervals.intersection(ledger.times["post-sync"], gaps)
-
-
-def _late_idle(trace: Trace) -> Intervals:
-    device = main_device(trace)
-    if device is None:
-        return EMPTY
-    times = idle_ledger(trace)[device.device].times
-    return intervals.merged(times["dispatch"], times["host-stall"])
-
-
 def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each wait's end, the end of the second launch after it, in the same step."""
     made = _launch_ends(trace)
@@ -103,7 +89,6 @@ def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @computed
 def _launch_ends(trace: Trace) -> NDArray[np.int64]:
-    """Return the ends of all launches, in order."""
     calls = trace.runtime_calls
     return np.sort(calls["end_ns"].to_numpy()[name_mask(calls["name"], LAUNCH_NAME.search)])
 
@@ -122,3 +107,69 @@ def location(trace: Trace, owner: int) -> str:
     return event_references.line_of_host_call(trace, owner) or str(
         trace.host_calls["name"].iloc[owner]
     )
+
+
+NONE = -1
+LONGEST = 4
+"""`(scores.argmax(1) == labels).sum().item()` are three operators; few checks are longer."""
+COMPARES_OR_REDUCES = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("abs", "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "eq", "equal"),
+        *("ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "linalg_vector_norm"),
+        *("logical_and", "logical_not", "logical_or", "lt", "max", "mean", "min", "ne", "norm"),
+        "sum",
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ValueReads:
+    """Rows of `device_events`."""
+
+    copies: NDArray[np.int64]
+    """Copies of the values."""
+    makers: NDArray[np.int64]
+    """Work that computed the values, apparently for the reads alone."""
+
+
+def value_reads(trace: Trace, cost: SyncCost) -> ValueReads:
+    """Return the device work due only to value reads (`sync_cost(trace, "item")`).
+
+    That is the copies, and the work of operators right before the read on its thread that compare
+    or reduce, and that autograd did not record (a backward pass needs those).
+    """
+    owner = links(trace).owner_of_device_event
+    is_copy = _marked(trace, cost.operators)[owner]
+    makers = _makers(trace, synchronizations(trace).owner[cost.rows])
+    around = outermost_operator(trace, np.where(is_copy, NONE, owner))
+    is_made = _marked(trace, makers)[around]
+    return ValueReads(copies=np.flatnonzero(is_copy), makers=np.flatnonzero(is_made))
+
+
+def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the outermost operators (`host_calls` rows) right before reads."""
+    calls = trace.host_calls
+    is_operator = calls["is_operator"].to_numpy()
+    is_inner = np.append(is_operator, False)[calls["parent"].to_numpy()]
+    thread = calls["thread"].cat.codes.to_numpy()
+    top = np.flatnonzero(is_operator & ~is_inner)
+    top = top[np.argsort(thread[top], kind="stable")]
+    fits = name_mask(calls["name"], COMPARES_OR_REDUCES.__contains__)
+    fits &= calls["sequence_number"].to_numpy() < 0
+    position = np.flatnonzero(_marked(trace, reads)[top])
+    makers = []
+    for _ in range(LONGEST):
+        position = position[position > 0]
+        before = top[position - 1]
+        position = position[fits[before] & (thread[before] == thread[top[position]])] - 1
+        makers.append(top[position])
+    return np.concatenate(makers)
+
+
+def _marked(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a mask of some `host_calls` rows, with False for row -1."""
+    is_marked = np.zeros(len(trace.host_calls) + 1, dtype=bool)
+    is_marked[rows] = True
+    is_marked[NONE] = False
+    return is_marked

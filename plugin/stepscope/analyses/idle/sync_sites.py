@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.core.event_references import user_calls, user_line
+from stepscope.analyses.core.event_references import call_stack_lines, user_calls
 from stepscope.analyses.core.group_statistics import group_rows, sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
@@ -97,11 +97,8 @@ def _lines(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
     functions = user_calls(trace)
     around = call_tree.enclosing(spans(functions), spans(trace.runtime_calls.iloc[calls]))
     lines = _texts(functions["name"], around)
-    stacks = trace.host_calls["call_stack"].cat
-    listed = [user_line(str(stack).split(";")) for stack in stacks.categories]
-    written = np.array([*listed, ""], dtype=object)
-    in_stack = written[np.append(stacks.codes.to_numpy(), NONE)[owner]]
-    return np.where(lines == "", in_stack, lines)
+    by_stack, listed = call_stack_lines(trace, owner)
+    return np.where(lines == "", np.array([*listed, ""], dtype=object)[by_stack], lines)
 
 
 def _operators(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
@@ -117,7 +114,6 @@ def _texts(names: "pd.Series[Any]", rows: Rows) -> NDArray[np.object_]:
 
 
 def _idle_behind(trace: Trace, rows: Rows) -> Rows:
-    """Return the busiest device's idle time right after some `synchronizations`."""
     device = main_device(trace)
     if device is None:
         return np.zeros(len(rows), dtype=np.int64)

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
-from stepscope.analyses.core.python_callers import python_paths
+from stepscope.analyses.core.call_paths import python_paths
 from stepscope.analyses.memory.owners import (
     callers_of_operators,
     modules_around,

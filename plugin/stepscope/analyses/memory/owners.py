@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.call_paths import python_calls_at, python_nesting
 from stepscope.analyses.core.links import enclosing_call
-from stepscope.analyses.core.python_callers import python_calls_at, python_nesting
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 

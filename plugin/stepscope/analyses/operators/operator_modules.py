@@ -8,8 +8,8 @@ and the engine's call around it, belongs to the module of its forward operator: 
 import numpy as np
 
 from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.call_paths import python_callers
 from stepscope.analyses.core.forward_backward import forward_backward
-from stepscope.analyses.core.python_callers import python_callers
 from stepscope.analyses.operators.grouping import Labels
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames.name_masks import name_mask

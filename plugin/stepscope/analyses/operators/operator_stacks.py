@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.call_paths import python_callers, python_paths
 from stepscope.analyses.core.forward_backward import forward_backward
-from stepscope.analyses.core.python_callers import python_callers, python_paths
 from stepscope.analyses.operators.grouping import Labels, distinct
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace, computed

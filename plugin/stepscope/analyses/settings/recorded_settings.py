@@ -310,8 +310,6 @@ def recorded_settings(trace: Trace) -> RecordedSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class _Lost:
-    """Settings that are not understood."""
-
     paths: list[str]
     has_unknown_names: bool
     """Whether unknown names count, as for newer schemas."""
@@ -336,7 +334,6 @@ def used_loaders(settings: RecordedSettings) -> tuple[LoaderSettings, ...]:
 
 
 def _settings_of(kind: type[Any]) -> Iterable[Any]:
-    """Yield the fields that the trace handler writes."""
     return (
         setting for setting in fields(kind) if setting.metadata or is_dataclass(setting.default)
     )
@@ -363,7 +360,6 @@ def _read(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> Subjec
 
 
 def _setting(setting: Any, value: object, path: str, lost: _Lost) -> Any:  # noqa: ANN401
-    """Return one setting, or the settings of a subject; None where it is not understood."""
     if is_dataclass(setting.default):
         return _read(type(setting.default), value, path, lost)
     if "subjects" in setting.metadata:

@@ -40,9 +40,11 @@ def setting_of(declared: "Field[Any]") -> Setting | None:
     return setting if isinstance(setting, Setting) else None
 
 
-def flag(label: str) -> Any:  # noqa: ANN401 (as `dataclasses.field`)
-    """Declare a setting that is on or off."""
-    return _declared(Setting(read=as_flag, label=label, unit="flag"))
+def _field(setting: Setting, factory: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
+    about = {"setting": setting}
+    if factory is None:
+        return field(default=None, metadata=about)
+    return field(default=MISSING, default_factory=factory, metadata=about)
 
 
 def number(label: str, *, least: int = 0, unit: str = "count") -> Any:  # noqa: ANN401 (a field)
@@ -52,49 +54,14 @@ def number(label: str, *, least: int = 0, unit: str = "count") -> Any:  # noqa: 
         count = as_count(value)
         return count if count is not None and count >= least else None
 
-    return _declared(Setting(read=read, label=label, unit=unit))
+    return _field(Setting(read=read, label=label, unit=unit))
 
 
-def quantity(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that is a number, whole or not, and not below zero."""
-    return _declared(Setting(read=as_quantity, label=label, unit="count"))
-
-
-def text(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that is a text; numbers become texts."""
-    return _declared(Setting(read=as_text, label=label, unit="text"))
-
-
-def data_type(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that is one of torch's types, without `torch.`."""
-    return _declared(Setting(read=as_data_type, label=label, unit="text"))
-
-
-def release(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that is a version: a text, a number, or a list of numbers."""
-    return _declared(Setting(read=as_version, label=label, unit="text"))
-
-
-def counts(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that maps names to counts."""
-    return _declared(Setting(read=as_counts, label=label, unit="count"), factory=dict)
-
-
-def names(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare a setting that is a list of names; None where none was written."""
-    return _declared(Setting(read=as_names, label=label, unit="text"))
-
-
-def variables(label: str) -> Any:  # noqa: ANN401 (a field)
-    """Declare environment variables with their values."""
-    return _declared(Setting(read=as_variables, label=label, unit="text"), factory=dict)
-
-
-def _declared(setting: Setting, factory: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
-    about = {"setting": setting}
-    if factory is None:
-        return field(default=None, metadata=about)
-    return field(default=MISSING, default_factory=factory, metadata=about)
+def _kind(
+    read: Reader, unit: str, factory: Callable[[], Any] | None = None
+) -> Callable[[str], Any]:
+    """Return a function that declares a setting of a kind, by its label."""
+    return lambda label: _field(Setting(read=read, label=label, unit=unit), factory)
 
 
 def as_flag(value: object) -> bool | None:
@@ -172,3 +139,13 @@ def as_variables(value: object) -> dict[str, str] | None:
         if is_name and shown is not None:
             variables[name] = shown
     return variables
+
+
+flag = _kind(as_flag, "flag")
+quantity = _kind(as_quantity, "count")
+text = _kind(as_text, "text")
+data_type = _kind(as_data_type, "text")
+release = _kind(as_version, "text")
+names = _kind(as_names, "text")
+counts = _kind(as_counts, "count", dict)
+variables = _kind(as_variables, "text", dict)

@@ -147,7 +147,6 @@ def run_settings(trace: Trace) -> tuple[RunSetting, ...]:
 
 
 def _group(subject: str, kinds: list[str], index: int, count: int) -> str:
-    """Return a group's title: `DataLoader 2`, or `Device × 8`."""
     name = GROUPS[subject]
     if kinds.count(subject) > 1:
         name = f"{name} {kinds[:index].count(subject) + 1}"

@@ -66,7 +66,6 @@ def _text(value: object) -> str:
 
 
 def _reasons(ignored: Mapping[Any, Any]) -> dict[str, str]:
-    """Return the rules to ignore that have a reason."""
     texts = {
         _text(rule): _text(reason).strip() for rule, reason in list(ignored.items())[:MOST_IGNORED]
     }

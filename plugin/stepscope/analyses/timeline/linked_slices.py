@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.synchronizations import synchronizations
-from stepscope.analyses.idle.awaited_work import awaited_work
+from stepscope.analyses.idle.host_waits import awaited_work
 from stepscope.base.errors import MissingDataError
 from stepscope.dialects import Kind
 from stepscope.model.trace import Trace
