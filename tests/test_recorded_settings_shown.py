@@ -66,7 +66,7 @@ def test_the_table_has_a_row_a_setting_and_none_of_what_is_not_known() -> None:
         ("dataloaders[0]", "worker_count", "Workers", "0", "count"),
         ("dataloaders[0]", "pin_memory", "Pinned memory", "false", "flag"),
         ("precision", "autocast.enabled", "Autocast", "true", "flag"),
-        ("precision", "autocast.dtype", "Autocast's type", "bfloat16", "text"),
+        ("precision", "autocast.dtype", "Autocast type", "bfloat16", "text"),
         (
             "precision",
             "model_dtype_counts.float32",
@@ -160,7 +160,7 @@ def test_settings_that_differ_are_named_from_before_to_after() -> None:
     assert [(each.label, each.before, each.after) for each in found] == [
         ("DataLoader, Workers", "0", "4"),
         ("DataLoader, Pinned memory", "off", "on"),
-        ("DataLoader, Prefetched a worker", "not recorded", "2"),
+        ("DataLoader, Prefetched batches per worker", "not recorded", "2"),
     ]
     assert found[0].name == "dataloaders[0].worker_count"
 

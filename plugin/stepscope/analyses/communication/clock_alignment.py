@@ -53,10 +53,10 @@ class Alignment:
     link_count: Ints
     """Collectives behind the last link."""
 
-    def added_ns(self, recording: Ints, at_ns: Ints) -> Floats:
+    def added_ns(self, trace_index: Ints, at_ns: Ints) -> Floats:
         """Return the offsets to add to times of traces; NaN for traces that are not aligned."""
         later = (at_ns - self.middle_ns).astype(np.float64)
-        return self.offset_ns[recording] + self.drift[recording] * later
+        return self.offset_ns[trace_index] + self.drift[trace_index] * later
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

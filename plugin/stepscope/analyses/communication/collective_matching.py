@@ -110,11 +110,11 @@ def match_collectives(parts: Sequence[RankSummary]) -> Matches:
     unit = [_units_by_sequence(by_sequence), _units_by_order(by_order)]
     members = pd.concat([by_sequence, by_order], ignore_index=True)
     match = _numbered(np.concatenate(unit), members)
-    order = np.lexsort((members["recording"].to_numpy(), match))
+    order = np.lexsort((members["trace_index"].to_numpy(), match))
     frame = members.iloc[order]
     return Matches(
         keys=keys.keys,
-        trace_index=frame["recording"].to_numpy(),
+        trace_index=frame["trace_index"].to_numpy(),
         row=frame["row"].to_numpy(),
         match=match[order],
         key=frame["key"].to_numpy(),
@@ -138,7 +138,7 @@ def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
     counts = [len(of) for of in collectives]
     return pd.DataFrame(
         {
-            "recording": np.repeat(np.arange(len(parts)), counts),
+            "trace_index": np.repeat(np.arange(len(parts)), counts),
             "row": np.concatenate([empty, *(np.arange(count) for count in counts)]),
             "span": np.repeat([spans[part.evidence.span] for part in parts], counts),
             **columns,
@@ -146,7 +146,7 @@ def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
                 [empty.astype(float), *(of.message_bytes for of in collectives)]
             ),
         }
-    ).astype({"recording": np.int64, "row": np.int64, "span": np.int64})
+    ).astype({"trace_index": np.int64, "row": np.int64, "span": np.int64})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,7 +197,7 @@ def combined(first: Ints, second: Ints) -> Ints:
 
 
 def _position_in_unit(members: pd.DataFrame, unit: Ints) -> Ints:
-    pair = combined(unit, members["recording"].to_numpy())
+    pair = combined(unit, members["trace_index"].to_numpy())
     order = np.lexsort((members["start_ns"].to_numpy(), pair))
     ordered = pair[order]
     is_first = np.diff(ordered, prepend=-1) != 0
@@ -209,7 +209,7 @@ def _position_in_unit(members: pd.DataFrame, unit: Ints) -> Ints:
 
 def _counts(members: pd.DataFrame, unit: Ints) -> tuple[Ints, Ints, Ints]:
     """Return unit and count of each pair of unit and rank, and each member's pair."""
-    pair = combined(unit, members["recording"].to_numpy())
+    pair = combined(unit, members["trace_index"].to_numpy())
     count = np.bincount(pair) if len(pair) else pair
     unit_of = np.empty(len(count), dtype=np.int64)
     unit_of[pair] = unit

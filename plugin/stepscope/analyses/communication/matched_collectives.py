@@ -125,8 +125,8 @@ def _missing(run: RankRun) -> NDArray[np.object_]:
     for which, match in enumerate(example.tolist()):
         members = matches.keys[key[match]].ranks
         if members:
-            recordings = matches.trace_index[bounds[match] : bounds[match + 1]]
-            present = {run.ranks[at].rank for at in recordings.tolist()}
+            trace_indices = matches.trace_index[bounds[match] : bounds[match + 1]]
+            present = {run.ranks[at].rank for at in trace_indices.tolist()}
             texts[which] = as_ranges(set(json.loads(members)) - present)
     return texts[code]
 

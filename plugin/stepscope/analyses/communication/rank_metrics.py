@@ -95,8 +95,8 @@ def _unmatched_ns(run: RankRun) -> Floats:
     """Return each trace's time per step in unmatched collectives, whose waiting is unknown."""
     matches = run.matches
     is_alone = ~matches.is_matched
-    recording = matches.trace_index[is_alone]
-    total = np.bincount(recording, matches.duration_ns[is_alone], minlength=len(run.parts))
+    trace_index = matches.trace_index[is_alone]
+    total = np.bincount(trace_index, matches.duration_ns[is_alone], minlength=len(run.parts))
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
     return np.asarray(total / steps, dtype=np.float64)
 

@@ -78,13 +78,13 @@ def rank_table_of(run: RankRun) -> pd.DataFrame:
 def _matched(run: RankRun) -> dict[str, Any]:
     matches, count = run.matches, len(run.parts)
     is_matched = matches.is_matched
-    recording = matches.trace_index[is_matched]
+    trace_index = matches.trace_index[is_matched]
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
     transfer = (
-        np.bincount(recording, matches.transfer_ns[matches.match[is_matched]], minlength=count)
+        np.bincount(trace_index, matches.transfer_ns[matches.match[is_matched]], minlength=count)
         / steps
     )
-    matched = np.bincount(recording, minlength=count)
+    matched = np.bincount(trace_index, minlength=count)
     wait = np.array([intervals.duration_ns(of) for of in run.waits], dtype=float) / steps
     return {
         "transfer_ns": np.where(matched > 0, transfer, np.nan),

@@ -115,8 +115,8 @@ def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
 
 def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]:
     matches = run.matches
-    recording = matches.trace_index[member]
-    pairs = np.unique(kind * max(1, len(run.parts)) + recording)
+    trace_index = matches.trace_index[member]
+    pairs = np.unique(kind * max(1, len(run.parts)) + trace_index)
     ranks = np.bincount(pairs // max(1, len(run.parts)), minlength=count)
     duration = matches.duration_ns[member]
     is_matched = matches.is_matched[member]
@@ -174,19 +174,19 @@ def align_collective(run: RankRun, match: int) -> AlignedCollective:
     matches, clocks = run.matches, run.alignment
     low = int(matches.first[match])
     member = np.arange(low, low + int(matches.size[match]))
-    recording, start = matches.trace_index[member], matches.start_ns[member]
-    reference = clocks.reference[recording]
+    trace_index, start = matches.trace_index[member], matches.start_ns[member]
+    reference = clocks.reference[trace_index]
     is_aligned = bool((reference >= 0).all() and (reference == reference[0]).all())
     if is_aligned:
         base = int(start.min())
-        aligned = (start - base) + clocks.added_ns(recording, start)
-        error = 2 * float(clocks.error_ns[recording].max())
+        aligned = (start - base) + clocks.added_ns(trace_index, start)
+        error = 2 * float(clocks.error_ns[trace_index].max())
     else:
         aligned = -matches.duration_ns[member].astype(np.float64)
         is_full = matches.keys[int(matches.key[low])].kind in FULL
         error = float(matches.transfer_ns[match]) if is_full else np.nan
     return AlignedCollective(
-        trace_index=recording,
+        trace_index=trace_index,
         member=member,
         start_ns=np.round(aligned - aligned.min()).astype(np.int64),
         aligned_by="clocks" if is_aligned else "ends",

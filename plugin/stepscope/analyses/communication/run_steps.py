@@ -79,17 +79,17 @@ def run_steps(run: RankRun) -> RunSteps:
         run.matches.trace_index[run.matches.is_matched],
         minlength=len(run.parts),
     ).astype(bool)
-    recording = np.repeat(np.arange(len(steps)), counts)
+    trace_index = np.repeat(np.arange(len(steps)), counts)
     number = _together([item.number for item in steps])
     return RunSteps(
-        trace_index=recording,
+        trace_index=trace_index,
         number=number,
         duration_ns=_together([item.duration_ns for item in steps]),
         parts_ns=_together([*parts, np.empty((0, len(CATEGORIES)), dtype=np.int64)]),
         idle_ns=_together([item.idle_ns for item in steps]).astype(np.float64),
         wait_ns=_together([_covered(*item) for item in zip(steps, run.waits, strict=True)]),
-        late_ns=_lateness(run, recording, number),
-        is_matched=has_matched[recording],
+        late_ns=_lateness(run, trace_index, number),
+        is_matched=has_matched[trace_index],
     )
 
 
@@ -131,28 +131,28 @@ def exposed_during(steps: RankSteps, times: Intervals) -> Ints:
     return np.asarray(np.maximum(amounts, 0))
 
 
-def _lateness(run: RankRun, recording: Ints, number: Ints) -> Floats:
+def _lateness(run: RankRun, trace_index: Ints, number: Ints) -> Floats:
     """Return the mean lateness of each trace and step in its best group."""
     matches = run.matches
     late, group = matches.late_ns, matches.group
     has_steps = np.array([*(part.steps.has_steps for part in run.parts), True], dtype=bool)
     step = np.where(has_steps[matches.trace_index], matches.step, WHOLE)
-    row = _row_of(recording, number, (matches.trace_index, step))
+    row = _row_of(trace_index, number, (matches.trace_index, step))
     group_count = int(group.max(initial=0)) + 1
     is_full = ~np.isnan(late) & (row >= 0)
     pair = row[is_full] * group_count + group[is_full]
     distinct, which = np.unique(pair, return_inverse=True)
     mean = statistics.mean(late[is_full], which, len(distinct))
-    least = np.full(len(recording), np.inf)
+    least = np.full(len(trace_index), np.inf)
     np.minimum.at(least, distinct // group_count, mean)
     return np.where(np.isfinite(least), least, np.nan)
 
 
-def _row_of(recording: Ints, number: Ints, members: tuple[Ints, Ints]) -> Ints:
+def _row_of(trace_index: Ints, number: Ints, members: tuple[Ints, Ints]) -> Ints:
     """Return each member's row among traces and steps, or -1."""
     who, step = members
     numbers = np.unique(np.concatenate((number, step)))
-    keys = recording * len(numbers) + np.searchsorted(numbers, number)
+    keys = trace_index * len(numbers) + np.searchsorted(numbers, number)
     order = np.argsort(keys, kind="stable")
     searched = who * len(numbers) + np.searchsorted(numbers, step)
     index = np.minimum(np.searchsorted(keys[order], searched), max(0, len(keys) - 1))

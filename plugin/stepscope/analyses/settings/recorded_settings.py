@@ -55,7 +55,7 @@ class TorchSettings:
     cudnn: str | None = release("cuDNN")
     hip: str | None = release("HIP")
     driver: str | None = release("Driver")
-    git: str | None = text("PyTorch's commit")
+    git: str | None = text("PyTorch commit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +65,8 @@ class HostSettings:
     cpu_count: int | None = number("CPUs", least=1)
     usable_cpu_count: int | None = number("Usable CPUs", least=1)
     """By the process's affinity and its container's limit."""
-    thread_count: int | None = number("Threads within operators", least=1)
-    interop_thread_count: int | None = number("Threads between operators", least=1)
+    thread_count: int | None = number("Intra-op threads", least=1)
+    interop_thread_count: int | None = number("Inter-op threads", least=1)
     memory_bytes: int | None = number("Host memory", unit="bytes", least=1)
     platform: str | None = text("Platform")
     python: str | None = release("Python")
@@ -78,7 +78,7 @@ class HostSettings:
 class DeviceSettings:
     """A device that torch sees, used or not."""
 
-    index: int | None = number("Device's number")
+    index: int | None = number("Device index")
     name: str | None = text("Device")
     memory_bytes: int | None = number("Device memory", unit="bytes", least=1)
     capability: str | None = release("Compute capability")
@@ -92,13 +92,13 @@ class LoaderSettings:
     worker_count: int | None = number("Workers")
     pin_memory: bool | None = flag("Pinned memory")
     persistent_workers: bool | None = flag("Persistent workers")
-    prefetch_factor: int | None = number("Prefetched a worker", least=1)
-    drop_last: bool | None = flag("Last batch dropped")
+    prefetch_factor: int | None = number("Prefetched batches per worker", least=1)
+    drop_last: bool | None = flag("Drop last batch")
     dataset_length: int | None = number("Samples")
-    dataset: str | None = text("Data set")
+    dataset: str | None = text("Dataset")
     sampler: str | None = text("Sampler")
-    multiprocessing_context: str | None = text("Start of workers")
-    is_in_use: bool | None = flag("In use when it was recorded")
+    multiprocessing_context: str | None = text("Worker start method")
+    is_in_use: bool | None = flag("In use during the trace")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +106,8 @@ class AutocastSettings:
     """Autocast within the step."""
 
     enabled: bool | None = flag("Autocast")
-    device: str | None = text("Autocast's device")
-    dtype: str | None = data_type("Autocast's type")
+    device: str | None = text("Autocast device")
+    dtype: str | None = data_type("Autocast type")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +116,8 @@ class PrecisionSettings:
 
     default_dtype: str | None = data_type("Default type")
     autocast: AutocastSettings = AutocastSettings()
-    float32_matmul: str | None = text("Float32 products")
-    tf32_matmul: bool | None = flag("TF32 in products")
+    float32_matmul: str | None = text("Float32 matmul precision")
+    tf32_matmul: bool | None = flag("TF32 in matmul")
     tf32_cudnn: bool | None = flag("TF32 in convolutions")
     model_dtype_counts: Mapping[str, int] = counts("Parameters of type")
 
@@ -135,7 +135,7 @@ class CudnnSettings:
 class AllocatorSettings:
     """The device's allocator."""
 
-    conf: str | None = text("Allocator's settings")
+    conf: str | None = text("Allocator configuration")
     backend: str | None = text("Allocator")
     expandable_segments: bool | None = flag("Expandable segments")
 
@@ -162,20 +162,20 @@ class DistributedSettings:
     local_rank: int | None = number("Local rank")
     strategy: str | None = text("Strategy")
     bucket_cap_mb: float | None = quantity("Bucket size (MiB)")
-    broadcast_buffers: bool | None = flag("Buffers sent before each forward")
-    find_unused_parameters: bool | None = flag("Finds unused parameters")
-    gradient_as_bucket_view: bool | None = flag("Gradients are views of buckets")
+    broadcast_buffers: bool | None = flag("Broadcast buffers")
+    find_unused_parameters: bool | None = flag("Find unused parameters")
+    gradient_as_bucket_view: bool | None = flag("Gradients as bucket views")
     static_graph: bool | None = flag("Static graph")
     sharding_strategy: str | None = text("Sharding")
     mesh_shape: str | None = text("Mesh")
-    reshard_after_forward: bool | None = flag("Sharded again after forward")
-    backward_prefetch: str | None = text("Prefetched in backward")
-    forward_prefetch: bool | None = flag("Prefetched in forward")
-    limit_all_gathers: bool | None = flag("All-gathers limited")
-    cpu_offload: bool | None = flag("Parameters on the host")
-    param_dtype: str | None = data_type("Parameters computed as")
-    reduce_dtype: str | None = data_type("Gradients reduced as")
-    buffer_dtype: str | None = data_type("Buffers computed as")
+    reshard_after_forward: bool | None = flag("Reshard after forward")
+    backward_prefetch: str | None = text("Backward prefetch")
+    forward_prefetch: bool | None = flag("Forward prefetch")
+    limit_all_gathers: bool | None = flag("Limit all-gathers")
+    cpu_offload: bool | None = flag("CPU offload")
+    param_dtype: str | None = data_type("Parameter type in computation")
+    reduce_dtype: str | None = data_type("Gradient reduction type")
+    buffer_dtype: str | None = data_type("Buffer type in computation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,8 +196,8 @@ class ModelSettings:
     name: str | None = text("Class")
     parameter_count: int | None = number("Parameters")
     trainable_parameter_count: int | None = number("Trainable parameters")
-    device: str | None = text("Model's device")
-    training: bool | None = flag("In training mode")
+    device: str | None = text("Model device")
+    training: bool | None = flag("Training mode")
 
     @property
     def is_on_host(self) -> bool | None:
@@ -209,11 +209,11 @@ class ModelSettings:
 class ScheduleSettings:
     """The profiler's schedule, in steps."""
 
-    skip_first: int | None = number("Skipped at first")
-    wait: int | None = number("Waited")
+    skip_first: int | None = number("Skip first")
+    wait: int | None = number("Wait")
     warmup: int | None = number("Warm-up")
     active: int | None = number("Active")
-    repeat: int | None = number("Repeated")
+    repeat: int | None = number("Repeat")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,11 +233,11 @@ class FrameworkSettings:
     """Settings of the training framework, in its terms."""
 
     name: str | None = text("Framework")
-    version: str | None = release("Framework's version")
-    accumulated_batch_count: int | None = number("Batches an optimizer step", least=1)
-    precision: str | None = text("Framework's precision")
-    strategy: str | None = text("Framework's strategy")
-    max_step_count: int | None = number("Steps in all")
+    version: str | None = release("Framework version")
+    accumulated_batch_count: int | None = number("Batches per optimizer step", least=1)
+    precision: str | None = text("Framework precision")
+    strategy: str | None = text("Framework strategy")
+    max_step_count: int | None = number("Total steps")
     gradient_checkpointing: bool | None = flag("Gradient checkpointing")
 
 
@@ -245,7 +245,7 @@ class FrameworkSettings:
 class BatchSettings:
     """A step's batch."""
 
-    sample_count: int | None = number("Samples a step", least=1)
+    sample_count: int | None = number("Samples per step", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
