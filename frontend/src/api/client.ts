@@ -55,36 +55,29 @@ export type GetPath = keyof Gets;
 export type ResponseOf<P extends GetPath> = Gets[P][1];
 
 type NamesIn<P> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
-type Nullable<Q> = { readonly [K in keyof Q]: Q[K] | null };
-/** The variable parts of a path and its query; null and undefined are not sent. */
-export type ParametersOf<P extends GetPath> = Nullable<Gets[P][0]> & {
+/** The query of a path; null and undefined are not sent. */
+export type QueryOf<P extends GetPath> = { readonly [K in keyof Gets[P][0]]: Gets[P][0][K] | null };
+/** The variable parts of a path and its query. */
+export type ParametersOf<P extends GetPath> = QueryOf<P> & {
   readonly [Name in NamesIn<P>]: string | number;
 };
-export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** The path with its variable parts filled in, and the parameters that are left for its query. */
-export function filled(path: string, parameters: object): readonly [string, Parameters] {
-  const query = { ...parameters } as Record<string, Parameters[string]>;
+/** The path with its variable parts filled in, and the other parameters as its query. */
+export function filled(path: string, parameters: object): string {
+  const values = new Map(Object.entries(parameters));
   const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value = segment(String(query[name]));
-    delete query[name];
+    const value = segment(String(values.get(name)));
+    values.delete(name);
     return value;
   });
-  return [place, query];
-}
-
-function relativeUrl(path: string, parameters: object): string {
-  const [place, query] = filled(path, parameters);
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
-  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  return given.length === 0 ? place : `${place}?${text}`;
+  const given = [...values].filter(([, value]) => value !== null && value !== undefined);
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length === 0 ? place : `${place}?${query}`;
 }
 
 /** The URL of a response, for a link or an embedded page. */
-export function addressOf<P extends GetPath>(path: P, parameters: ParametersOf<P>): string;
-export function addressOf(path: string, parameters?: Parameters): string;
-export function addressOf(path: string, parameters: object = {}): string {
-  return new URL(`api/${relativeUrl(path, parameters)}`, document.baseURI).href;
+export function addressOf<P extends GetPath>(path: P, parameters: ParametersOf<P>): string {
+  return new URL(`api/${filled(path, parameters)}`, document.baseURI).href;
 }
 
 export type TableName = 'operators' | 'kernels';
@@ -98,24 +91,16 @@ async function get<P extends GetPath>(
   path: P,
   parameters: ParametersOf<P>,
   signal: AbortSignal,
-): Promise<ResponseOf<P>>;
-async function get<T>(path: string, parameters: Parameters, signal: AbortSignal): Promise<T>;
-async function get(path: string, parameters: object, signal: AbortSignal): Promise<unknown> {
-  return (await request(relativeUrl(path, parameters), { signal })).json();
+): Promise<ResponseOf<P>> {
+  return (await request(filled(path, parameters), { signal })).json();
 }
 
 async function bytes<P extends GetPath>(
   path: P,
   parameters: ParametersOf<P>,
   signal: AbortSignal,
-): Promise<ArrayBuffer>;
-async function bytes(
-  path: string,
-  parameters: Parameters,
-  signal: AbortSignal,
-): Promise<ArrayBuffer>;
-async function bytes(path: string, parameters: object, signal: AbortSignal): Promise<ArrayBuffer> {
-  return (await request(relativeUrl(path, parameters), { signal })).arrayBuffer();
+): Promise<ArrayBuffer> {
+  return (await request(filled(path, parameters), { signal })).arrayBuffer();
 }
 
 export const api = {

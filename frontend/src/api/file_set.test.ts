@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { cancelledSpan, queuedSpan, readingSpan, spanOf } from '../../tests/states';
-import { fileSet } from './file_set';
+import { fileSet } from './queries';
 
 it('does not change while files are read, and does when one comes, changes or is given up', () => {
   const size = { file_bytes: 516_000_000 };

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { api, RequestError, segment } from './client';
+import { api, RequestError } from './client';
 import { pollInterval, shouldRetry } from './queries';
 import type { Runs } from './types.gen';
 
@@ -50,8 +50,8 @@ describe('the client', () => {
   it('asks relative to the page, with ids escaped', async () => {
     const asked = serve(async () => new Response('{}'));
     await api.get(
-      `traces/${segment('a/../b')}/kernels`,
-      { group: 'launch', start_ns: null },
+      'traces/{trace}/kernels',
+      { trace: 'a/../b', group: 'launch', start_ns: null },
       signal,
     );
     const page = new URL('.', document.baseURI).href;
@@ -88,7 +88,9 @@ describe('the client', () => {
   it('takes an everyday refusal for one, though it comes with status 200', async () => {
     const body = JSON.stringify({ code: 'not-recorded', message: 'no memory', hint: 'profile()' });
     serve(async () => new Response(body, { headers: { 'X-Stepscope-Status': '422' } }));
-    await expect(api.get('traces/t/memory', {}, signal)).rejects.toMatchObject({
+    await expect(
+      api.get('traces/{trace}/memory/curve', { trace: 't' }, signal),
+    ).rejects.toMatchObject({
       status: 422,
       code: 'not-recorded',
       hint: 'profile()',

@@ -18,7 +18,6 @@ import {
   type Change,
   filled,
   type GetPath,
-  type Parameters,
   type ParametersOf,
   RequestError,
   type ResponseOf,
@@ -83,7 +82,7 @@ export function useAdvice(run: RunState, trace: string): UseQueryResult<RunRepor
 }
 
 /** A response that never changes while the page is open. */
-export function useStatic<P extends GetPath>(
+export function useStaticQuery<P extends GetPath>(
   path: P,
   parameters: ParametersOf<P>,
 ): UseQueryResult<ResponseOf<P>> {
@@ -113,56 +112,46 @@ type Below<Prefix extends string, P = GetPath> = P extends `${Prefix}${infer Res
 type TracePath = Below<'traces/{trace}/'>;
 type OfTrace<P extends TracePath> = `traces/{trace}/${P}`;
 
+/** The key of a query about one trace. */
+export const traceKey = (trace: string, path: string, parameters: object): readonly unknown[] => [
+  'trace',
+  trace,
+  path,
+  parameters,
+];
+
 /** A response about one trace. The previous response to the same path is shown until then. */
-export function useTraceAnswer<P extends TracePath>(
+export function useTraceQuery<P extends TracePath>(
   trace: string,
   path: P,
   parameters?: Omit<ParametersOf<OfTrace<P>>, 'trace'>,
-  options?: Enabled,
-): UseQueryResult<ResponseOf<OfTrace<P>>>;
-export function useTraceAnswer<T>(
-  trace: string,
-  path: string,
-  parameters?: Parameters,
-  options?: Enabled,
-): UseQueryResult<T>;
-export function useTraceAnswer(
-  trace: string,
-  path: string,
-  parameters: Parameters = {},
   { enabled = true }: Enabled = {},
-): UseQueryResult<unknown> {
-  const [address, query] = filled(`traces/{trace}/${path}`, { trace, ...parameters });
+): UseQueryResult<ResponseOf<OfTrace<P>>> {
+  const all = { trace, ...parameters } as unknown as ParametersOf<OfTrace<P>>;
+  const key = traceKey(trace, path, parameters ?? {});
+  const resource = (of: readonly unknown[]): string =>
+    `${of[1]} ${filled(String(of[2]), of[3] as object).split('?')[0]}`;
   return useQuery({
-    queryKey: ['trace', trace, path, parameters, address],
-    queryFn: ({ signal }) => api.get(address, query, signal),
+    queryKey: key,
+    queryFn: ({ signal }) => api.get<OfTrace<P>>(`traces/{trace}/${path}`, all, signal),
     placeholderData: (previous, last) =>
-      last?.queryKey[4] === address ? keepPreviousData(previous) : undefined,
+      last && resource(last.queryKey) === resource(key) ? keepPreviousData(previous) : undefined,
     enabled,
   });
 }
 
 /** A response about all traces of a run; requested again when more of them are ready. */
-export function useRunAnswer<P extends GetPath>(
+export function useRunQuery<P extends GetPath>(
   run: RunState,
   path: P,
   parameters?: Omit<ParametersOf<P>, 'run'>,
-): UseQueryResult<ResponseOf<P>>;
-export function useRunAnswer<T>(
-  run: RunState,
-  path: string,
-  parameters?: Parameters,
-): UseQueryResult<T>;
-export function useRunAnswer(
-  run: RunState,
-  path: string,
-  parameters: Parameters = {},
-): UseQueryResult<unknown> {
+): UseQueryResult<ResponseOf<P>> {
+  const all = { run: run.id, ...parameters } as unknown as ParametersOf<P>;
   return useFollowed({
-    queryKey: ['run', run.id, path, parameters],
-    ask: (signal) => api.get(path, { run: run.id, ...parameters }, signal),
+    queryKey: ['run', run.id, path, parameters ?? {}],
+    ask: (signal) => api.get(path, all, signal),
     basis: basisOf(spansOf(run)),
-    isAlike: ([, other, sameOrOther]) => other === run.id && sameOrOther === path,
+    isAlike: ([, otherRun, otherPath]) => otherRun === run.id && otherPath === path,
   });
 }
 
@@ -199,7 +188,7 @@ export function useTableData(
   const narrowing = useNarrowing(trace);
   const { start_ns, end_ns } = narrowing ?? {};
   const enabled = narrowing !== undefined;
-  return useTraceAnswer(trace, name, { group, start_ns, end_ns }, { enabled });
+  return useTraceQuery(trace, name, { group, start_ns, end_ns }, { enabled });
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { useTraceAnswer } from '../api/queries';
-import type { Span, TimelineSlice } from '../api/types.gen';
+import { useTraceQuery } from '../api/queries';
+import type { Span } from '../api/types.gen';
 import { duration } from '../core/format';
 import { shortName } from '../core/names';
 import { useNavigation } from '../state/navigation';
@@ -17,7 +17,7 @@ interface WordsProps extends Props {
 
 /** The event by its name and duration, once they are known; by its place in the file until then. */
 function Words({ span, event }: WordsProps): ReactNode {
-  const { data } = useTraceAnswer<TimelineSlice>(span.trace, `timeline/slices/${event}`);
+  const { data } = useTraceQuery(span.trace, 'timeline/slices/{event}', { event });
   const isIt = data?.event === event;
   return (
     <>

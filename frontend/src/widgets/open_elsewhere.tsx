@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { addressOf, api, type Parameters, segment } from '../api/client';
-import { type Narrowing, useNarrowing } from '../api/queries';
+import { addressOf, api, type QueryOf } from '../api/client';
+import { type Narrowing, useNarrowing, useStaticQuery } from '../api/queries';
 import type { Tools } from '../api/types.gen';
 import { quantity } from '../core/format';
 import { handToPerfetto, PUBLIC_PAGE } from '../host/perfetto';
@@ -16,12 +15,14 @@ interface Props {
   readonly selection: Selection;
 }
 
+type FileRange = QueryOf<'traces/{trace}/file'>;
+
 interface Elsewhere {
   readonly narrowing: Narrowing | null | undefined;
   readonly tools: Tools | undefined;
   /** The address of the file, or of a part of it. */
-  readonly addressOf: (part: Parameters) => string;
-  readonly part: Parameters;
+  readonly addressOf: (part: FileRange) => string;
+  readonly part: FileRange;
   /** Hands it to a page of Perfetto's; rejects with why that did not work. */
   readonly open: (page: string) => Promise<void>;
 }
@@ -29,15 +30,10 @@ interface Elsewhere {
 /** How the recording, or the part that the page narrows to, is taken to other viewers. */
 export function useElsewhere({ run, worker, span }: Selection): Elsewhere {
   const narrowing = useNarrowing(span.trace);
-  const tools = useQuery({
-    queryKey: ['tools'],
-    queryFn: ({ signal }) => api.get<Tools>('tools', {}, signal),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  const part: Parameters = narrowing
+  const tools = useStaticQuery('tools', {});
+  const part: FileRange = narrowing
     ? { start_ns: narrowing.start_ns, end_ns: narrowing.end_ns }
     : {};
-  const path = `traces/${segment(span.trace)}/file`;
   const open = (page: string): Promise<void> => {
     // Other readers give up a file for one bad event: what is damaged goes out repaired.
     const repaired = span.damage === null ? part : { ...part, is_repaired: true };
@@ -45,13 +41,18 @@ export function useElsewhere({ run, worker, span }: Selection): Elsewhere {
       page,
       title: `${run.name} – ${worker.name}${narrowing ? `, ${narrowing.label}` : ''}`,
       fileName: span.file,
-      read: () => api.bytes(path, repaired, new AbortController().signal),
+      read: () =>
+        api.bytes(
+          'traces/{trace}/file',
+          { trace: span.trace, ...repaired },
+          new AbortController().signal,
+        ),
     });
   };
   return {
     narrowing,
     tools: tools.data,
-    addressOf: (wanted) => addressOf(path, wanted),
+    addressOf: (range) => addressOf('traces/{trace}/file', { trace: span.trace, ...range }),
     part,
     open,
   };

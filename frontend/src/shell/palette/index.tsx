@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -10,9 +9,8 @@ import {
   useRef,
   useState,
 } from 'react';
-import { api } from '../../api/client';
-import { useAdvice, useOverview, useTraceAnswer } from '../../api/queries';
-import type { Names, Runs, Tables } from '../../api/types.gen';
+import { useAdvice, useOverview, useStaticQuery, useTraceQuery } from '../../api/queries';
+import type { Runs } from '../../api/types.gen';
 import { count, plural } from '../../core/format';
 import { pieces } from '../../core/fuzzy';
 import { downloadFrom } from '../../host/download';
@@ -47,12 +45,8 @@ function useRecordingEntries(selection: Selection): readonly Entry[] {
   const isReady = span.state === 'ready';
   const advice = useAdvice(run, span.trace).data;
   const overview = useOverview(span.trace, { enabled: isReady }).data;
-  const tables = useQuery({
-    queryKey: ['tables'],
-    queryFn: ({ signal }) => api.get<Tables>('tables', {}, signal),
-    staleTime: Number.POSITIVE_INFINITY,
-  }).data;
-  const names = useTraceAnswer<Names>(span.trace, 'names', {}, { enabled: isReady }).data;
+  const tables = useStaticQuery('tables', {}).data;
+  const names = useTraceQuery(span.trace, 'names', {}, { enabled: isReady }).data;
   return useMemo(
     () => [
       ...(advice ? findingEntries(advice, selection) : []),

@@ -1,13 +1,12 @@
 import { useQueries } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
-import { api, segment } from '../../api/client';
-import { useTraceAnswer } from '../../api/queries';
+import { api } from '../../api/client';
+import { useTraceQuery } from '../../api/queries';
 import type {
   EventReference,
   Timeline,
   TimelineHit,
   TimelineHits,
-  TimelineSlice,
   TimelineTrack,
 } from '../../api/types.gen';
 import { fillOf, INK } from '../../canvas/colours';
@@ -201,9 +200,9 @@ function Lanes({ trace, timeline, event, eventTrack }: LanesProps): ReactNode {
     queries: tracks.map((track) => ({
       queryKey: ['trace', trace, 'timeline/slices', track.id, start_ns, end_ns],
       queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
-        api.get<TimelineHits>(
-          `traces/${segment(trace)}/timeline/slices`,
-          { track: track.id, start_ns, end_ns, limit: MOST_SLICES },
+        api.get(
+          'traces/{trace}/timeline/slices',
+          { trace, track: track.id, start_ns, end_ns, limit: MOST_SLICES },
           signal,
         ),
     })),
@@ -228,11 +227,11 @@ interface Props {
 
 /** The tracks around the worst event; a click opens the timeline. */
 export function MiniTimeline({ trace, event }: Props): ReactNode {
-  const timeline = useTraceAnswer<Timeline>(trace, 'timeline/tracks');
-  const slice = useTraceAnswer<TimelineSlice>(
+  const timeline = useTraceQuery(trace, 'timeline/tracks');
+  const slice = useTraceQuery(
     trace,
-    `timeline/slices/${event.event ?? 0}`,
-    {},
+    'timeline/slices/{event}',
+    { event: event.event ?? 0 },
     { enabled: event.event !== null },
   );
   const isResolved = event.event === null || slice.data !== undefined || slice.isError;

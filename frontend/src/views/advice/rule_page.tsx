@@ -1,7 +1,5 @@
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api, segment } from '../../api/client';
-import type { RulePage as RulePageText } from '../../api/types.gen';
+import { useStaticQuery } from '../../api/queries';
 import { type Block, blocksOf } from '../../core/blocks';
 import { Blocks } from '../../widgets/blocks';
 import { Loaded } from '../../widgets/loaded';
@@ -17,11 +15,7 @@ interface Props {
 
 /** The documentation of a rule, as `stepscope explain` prints it. */
 export default function RulePage({ rule }: Props): ReactNode {
-  const query = useQuery({
-    queryKey: ['rule', rule],
-    queryFn: ({ signal }) => api.get<RulePageText>(`rules/${segment(rule)}`, {}, signal),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const query = useStaticQuery('rules/{rule}', { rule });
   return (
     <Loaded query={query} what="The page of this check">
       {({ text }) => <Blocks blocks={withoutHead(blocksOf(text))} />}

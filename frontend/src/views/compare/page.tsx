@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useKnownRuns } from '../../api/known_runs';
+import { useRunList } from '../../api/queries';
 import type { Runs } from '../../api/types.gen';
 import { isPending } from '../../core/progress';
 import { useNavigation } from '../../state/navigation';
@@ -85,6 +85,6 @@ export function ComparePage({ selection, runs }: PageProps & { readonly runs: Ru
 }
 
 export default function Page({ selection }: PageProps): ReactNode {
-  const runs = useKnownRuns();
+  const runs = useRunList();
   return runs ? <ComparePage selection={selection} runs={runs} /> : <Skeleton />;
 }

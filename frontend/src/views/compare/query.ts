@@ -1,6 +1,6 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/client';
-import { fileSet } from '../../api/file_set';
+import { fileSet } from '../../api/queries';
 import type { ComparisonAnswer } from '../../api/types.gen';
 import { recordingsOf, type Side } from './sides';
 
@@ -18,7 +18,7 @@ export function useComparison(before: Side, after: Side): UseQueryResult<Compari
   };
   return useQuery({
     queryKey: ['comparison', parameters, fileSet([before, after].flatMap(recordingsOf))],
-    queryFn: ({ signal }) => api.get<ComparisonAnswer>('comparison', parameters, signal),
+    queryFn: ({ signal }) => api.get('comparison', parameters, signal),
     placeholderData: (previous, query) =>
       JSON.stringify(query?.queryKey[1]) === JSON.stringify(parameters)
         ? keepPreviousData(previous)

@@ -322,7 +322,7 @@ export function Bars({ selection, summary }: Props): ReactNode {
   const { location } = useNavigation();
   const [whole, setWhole] = useOption<Whole>('bars', 'step', ['step', 'communication']);
   const [unit, setUnit] = useOption<Unit>('by', 'rank', ['rank', 'node']);
-  const query = useRanksQuery<RankBreakdown>(selection, 'distributed/ranks', {
+  const query = useRanksQuery(selection, 'distributed/ranks', {
     step: summary.steps.includes(location.step ?? -1) ? location.step : null,
   });
   return (

@@ -182,7 +182,7 @@ interface Props {
 export function CollectivePanel({ selection, of }: Props): ReactNode {
   const { location } = useNavigation();
   const { worker, event } = refFrom(location.options.at) ?? of;
-  const query = useRanksQuery<CollectiveRanks>(selection, 'distributed/collective', {
+  const query = useRanksQuery(selection, 'distributed/collective', {
     worker,
     event,
   });

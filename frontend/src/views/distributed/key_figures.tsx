@@ -61,7 +61,7 @@ interface Props {
 
 /** The key figures of the job: mean step, waiting, stragglers, missing and damaged ranks. */
 export function KeyFigures({ selection, summary }: Props): ReactNode {
-  const { data } = useRanksQuery<RankBreakdown>(selection, 'distributed/ranks', { step: null });
+  const { data } = useRanksQuery(selection, 'distributed/ranks', { step: null });
   const { ranks, world_size, mean_step_ns } = summary;
   const missing = missingOf(selection, summary);
   const waiting = data && waitingOf(data);

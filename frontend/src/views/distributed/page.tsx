@@ -174,7 +174,7 @@ function View({ selection, summary }: Props): ReactNode {
 
 /** Compares the ranks of a run. */
 export default function Page({ selection }: PageProps): ReactNode {
-  const query = useRanksQuery<Distributed>(selection, 'distributed');
+  const query = useRanksQuery(selection, 'distributed');
   return (
     <div className="page">
       <ViewHeader title="Distributed" note={query.data && note(query.data)}>

@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { api, type Parameters } from '../../api/client';
+import { api, type GetPath, type ParametersOf, type ResponseOf } from '../../api/client';
 import { basisOf, useFollowed } from '../../api/following';
 import type { RunState, Span } from '../../api/types.gen';
 import type { Selection } from '../../state/selection';
@@ -7,15 +7,18 @@ import type { Selection } from '../../state/selection';
 const spansOf = (run: RunState, label: string): Span[] =>
   run.workers.flatMap((worker) => worker.spans).filter((span) => span.label === label);
 
+type RanksPath = Extract<GetPath, `distributed${string}`>;
+
 /** Data of all ranks of a run. */
-export function useRanksQuery<T>(
+export function useRanksQuery<P extends RanksPath>(
   { run, span }: Pick<Selection, 'run' | 'span'>,
-  path: string,
-  parameters: Parameters = {},
-): UseQueryResult<T> {
+  path: P,
+  parameters?: Omit<ParametersOf<P>, 'run' | 'span'>,
+): UseQueryResult<ResponseOf<P>> {
+  const all = { run: run.id, span: span.label, ...parameters } as unknown as ParametersOf<P>;
   return useFollowed({
     queryKey: ['ranks', run.id, path, span.label, parameters],
-    ask: (signal) => api.get<T>(path, { run: run.id, span: span.label, ...parameters }, signal),
+    ask: (signal) => api.get(path, all, signal),
     basis: basisOf(spansOf(run, span.label)),
     isAlike: ([, otherRun, otherPath]) => otherRun === run.id && otherPath === path,
   });

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { Collectives, Distributed, Table } from '../../api/types.gen';
+import type { Distributed, Table } from '../../api/types.gen';
 import { count } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
@@ -32,7 +32,7 @@ export function CollectivesTable({ selection, summary }: Props): ReactNode {
   const workers = summary.ranks.map(({ worker }) => worker);
   const [worker, setWorker] = useOption('of', '', ['', ...workers]);
   const step = summary.steps.includes(location.step ?? -1) ? location.step : null;
-  const query = useRanksQuery<Collectives>(selection, 'distributed/collectives', {
+  const query = useRanksQuery(selection, 'distributed/collectives', {
     by,
     step,
     worker: worker === '' ? null : worker,
@@ -102,7 +102,7 @@ interface ListProps extends Pick<Props, 'selection'> {
 
 /** The process groups, or the devices. */
 export function ListTable({ selection, path, label }: ListProps): ReactNode {
-  const query = useRanksQuery<Table>(selection, `distributed/${path}`);
+  const query = useRanksQuery(selection, `distributed/${path}`);
   return (
     <Loaded query={query} what={label}>
       {(table) => (

@@ -1,6 +1,5 @@
 /** The baseline in the URL: another trace, the previous step, or nothing. */
-import { useKnownRuns } from '../../api/known_runs';
-import { type Narrowing, useOverview } from '../../api/queries';
+import { type Narrowing, useOverview, useRunList } from '../../api/queries';
 import type { Overview, Runs, Span } from '../../api/types.gen';
 import type { PageLocation } from '../../state/location';
 import { type Patch, useNavigation } from '../../state/navigation';
@@ -92,7 +91,7 @@ const isSelected = ({ patch }: Choice, location: PageLocation): boolean =>
 
 export function useComparison(selection: Selection): Comparison {
   const { location } = useNavigation();
-  const runs = useKnownRuns();
+  const runs = useRunList();
   const { step, time, options } = location;
   const isOfStep = step !== null && time === null;
   const overview = useOverview(selection.span.trace, { enabled: isOfStep });

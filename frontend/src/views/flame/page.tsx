@@ -7,7 +7,7 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
-import { addressOf, api, segment } from '../../api/client';
+import { addressOf, api, type ParametersOf, type ResponseOf } from '../../api/client';
 import { type Narrowing, useNarrowing } from '../../api/queries';
 import type { FlameFunctions, FlameGraph } from '../../api/types.gen';
 import { fileName } from '../../core/export';
@@ -40,6 +40,7 @@ import { kindOf, type Layout, layoutOf, matchesOf, NONE, type Node } from './lay
 import { nodeOf, pathKeys } from './moves';
 import {
   comparedRequest,
+  type FlameData,
   type FlameRequest,
   type FlameSettings,
   requestOf,
@@ -50,16 +51,15 @@ import '../../widgets/table/table.css';
 import './flame.css';
 
 /** Data of one trace or of two; a new request keeps the previous data until it arrives. */
-function useFlameQuery<T>(
+function useFlameQuery<W extends FlameData>(
   trace: string,
-  { path, parameters }: FlameRequest,
+  { path, parameters }: FlameRequest<W>,
   enabled: boolean,
-): UseQueryResult<T> {
-  const isOfTwo = path.startsWith('flame/compared');
+): UseQueryResult<ResponseOf<`traces/{trace}/flame/${W}`>> {
   return useQuery({
     queryKey: ['flame', trace, path, parameters],
     queryFn: ({ signal }) =>
-      api.get<T>(isOfTwo ? path : `traces/${segment(trace)}/${path}`, parameters, signal),
+      api.get(path, { trace, ...parameters } as ParametersOf<typeof path>, signal),
     placeholderData: (previous, query) =>
       query?.queryKey[1] === trace &&
       String(query.queryKey[2]).endsWith(path.split('/').at(-1) ?? '')
@@ -69,10 +69,10 @@ function useFlameQuery<T>(
   });
 }
 
-function requestFor(
-  what: 'graph' | 'functions',
+function requestFor<W extends FlameData>(
+  what: W,
   { settings, trace, narrowing, comparison }: Shown,
-): FlameRequest {
+): FlameRequest<W> {
   const { baseline } = comparison;
   if (baseline?.kind === 'recording')
     return comparedRequest(what, settings, { trace, baseline: baseline.trace });
@@ -239,7 +239,7 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
 
 function speedscopeAddress({ settings, trace, narrowing }: Shown): string {
   const { path, parameters } = requestOf('speedscope', settings, { narrowing, before: null });
-  const profile = addressOf(`traces/${segment(trace)}/${path}`, parameters);
+  const profile = addressOf(path, { trace, ...parameters });
   return `speedscope/index.html#profileURL=${encodeURIComponent(profile)}`;
 }
 
@@ -341,8 +341,8 @@ export default function Page({ selection }: PageProps): ReactNode {
     comparison,
   };
   const isReady = narrowing !== undefined;
-  const graph = useFlameQuery<FlameGraph>(trace, requestFor('graph', shown), isReady);
-  const functions = useFlameQuery<FlameFunctions>(trace, requestFor('functions', shown), isReady);
+  const graph = useFlameQuery(trace, requestFor('graph', shown), isReady);
+  const functions = useFlameQuery(trace, requestFor('functions', shown), isReady);
   const isOfSteps = comparison.baseline?.kind === 'recording' && narrowing;
   return (
     <div className="full-view column grow flame-view">

@@ -1,5 +1,5 @@
 /** The settings of a flame graph in the URL, and the API requests for them. Pure. */
-import type { Parameters } from '../../api/client';
+import type { ParametersOf } from '../../api/client';
 import type { Narrowing } from '../../api/queries';
 import type { PageLocation } from '../../state/location';
 
@@ -59,15 +59,17 @@ export type Baseline =
   | { readonly kind: 'recording'; readonly trace: string }
   | { readonly kind: 'time'; readonly time: Narrowing };
 
-export interface FlameRequest {
-  /** Of one trace: the path after `traces/<trace>/`; of two: the whole path. */
-  readonly path: string;
-  readonly parameters: Parameters;
+export type FlameData = 'graph' | 'functions';
+
+export interface FlameRequest<W extends FlameData | 'speedscope'> {
+  /** The path of one trace; a comparison of two has the same response. */
+  readonly path: `traces/{trace}/flame/${W}`;
+  readonly parameters: Partial<ParametersOf<'traces/{trace}/flame/graph'>>;
 }
 
 const unlessDefault = <T>(value: T, of: T): T | null => (value === of ? null : value);
 
-function treeParameters(settings: FlameSettings): Parameters {
+function treeParameters(settings: FlameSettings): FlameRequest<'graph'>['parameters'] {
   const isTimed = settings.subject !== 'memory';
   return {
     measure: isTimed ? unlessDefault(settings.measure, 'host') : null,
@@ -78,7 +80,7 @@ function treeParameters(settings: FlameSettings): Parameters {
   };
 }
 
-function pathParameters(settings: FlameSettings): Parameters {
+function pathParameters(settings: FlameSettings): FlameRequest<'graph'>['parameters'] {
   return {
     direction: unlessDefault(settings.direction, 'callees'),
     name: settings.name,
@@ -91,13 +93,13 @@ interface Times {
   readonly before: Narrowing | null;
 }
 
-export function requestOf(
-  what: 'graph' | 'functions' | 'speedscope',
+export function requestOf<W extends FlameData | 'speedscope'>(
+  what: W,
   settings: FlameSettings,
   { narrowing, before }: Times,
-): FlameRequest {
+): FlameRequest<W> {
   return {
-    path: `flame/${what}`,
+    path: `traces/{trace}/flame/${what}`,
     parameters: {
       subject: unlessDefault(settings.subject, 'calls'),
       ...treeParameters(settings),
@@ -112,16 +114,16 @@ export function requestOf(
 }
 
 /** The request for two traces, over the steps of each. */
-export function comparedRequest(
-  what: 'graph' | 'functions',
+export function comparedRequest<W extends FlameData>(
+  what: W,
   settings: FlameSettings,
-  { trace, baseline }: { readonly trace: string; readonly baseline: string },
-): FlameRequest {
+  traces: { readonly trace: string; readonly baseline: string },
+): FlameRequest<W> {
+  const path: `flame/compared/${FlameSettings['subject']}/${FlameData}` = `flame/compared/${settings.subject}/${what}`;
   return {
-    path: `flame/compared/${settings.subject}/${what}`,
+    path: path as unknown as FlameRequest<W>['path'],
     parameters: {
-      trace,
-      baseline,
+      ...traces,
       ...treeParameters(settings),
       ...(what === 'graph' ? pathParameters(settings) : {}),
     },

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useNarrowing, useTraceAnswer } from '../../api/queries';
+import { useNarrowing, useTraceQuery } from '../../api/queries';
 import type { KernelDetails, KernelLaunch, StreamUse, Table } from '../../api/types.gen';
 import { Histogram } from '../../charts/histogram';
 import { bytes, count, duration, quantityExact } from '../../core/format';
@@ -153,7 +153,7 @@ interface Props {
 /** The details of the kernel of a row. */
 export function KernelRow({ trace, table, at, device }: Props): ReactNode {
   const narrowing = useNarrowing(trace);
-  const query = useTraceAnswer<KernelDetails>(
+  const query = useTraceQuery(
     trace,
     'kernels/details',
     {

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
-import { useTraceAnswer } from '../../api/queries';
+import { useTraceQuery } from '../../api/queries';
 import type { MemoryAllocations } from '../../api/types.gen';
 import type { Spot } from '../../charts/time_series';
 import { bytes, count, duration, plural } from '../../core/format';
@@ -248,11 +248,7 @@ export function Allocations({ scope, onLook }: PartProps): ReactNode {
       limit: LIMIT,
     };
   }, [location, device, narrowing, period, state]);
-  const query = useTraceAnswer<MemoryAllocations>(
-    selection.span.trace,
-    'memory/allocations',
-    parameters,
-  );
+  const query = useTraceQuery(selection.span.trace, 'memory/allocations', parameters);
   return (
     <div className="memory-part column grow">
       <div className="memory-bar wrap">

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
-import { useTraceAnswer } from '../../api/queries';
-import type { Table } from '../../api/types.gen';
+import { useTraceQuery } from '../../api/queries';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
@@ -12,7 +11,7 @@ import { type MemoryScope, traceNames } from './scope';
 export function ByOperator({ scope }: { readonly scope: MemoryScope }): ReactNode {
   const { device, narrowing, selection } = scope;
   const { start_ns, end_ns } = narrowing ?? {};
-  const query = useTraceAnswer<Table>(selection.span.trace, 'memory/operators', {
+  const query = useTraceQuery(selection.span.trace, 'memory/operators', {
     device,
     start_ns,
     end_ns,

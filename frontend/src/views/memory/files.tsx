@@ -1,11 +1,6 @@
 import { type ReactNode, useMemo } from 'react';
-import { useRunAnswer } from '../../api/queries';
-import type {
-  MemoryFile,
-  MemoryFileCurve,
-  MemoryFileReport,
-  MemoryFiles,
-} from '../../api/types.gen';
+import { useRunQuery } from '../../api/queries';
+import type { MemoryFile, MemoryFileCurve, MemoryFileReport } from '../../api/types.gen';
 import type { Line } from '../../charts/time_series';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, count } from '../../core/format';
@@ -124,10 +119,7 @@ interface FileProps {
 
 function FileReport({ file, selection }: FileProps): ReactNode {
   const { run } = selection;
-  const query = useRunAnswer<MemoryFileReport>(
-    run,
-    `runs/${encodeURIComponent(run.id)}/memory-files/${file.id}`,
-  );
+  const query = useRunQuery(run, 'runs/{run}/memory-files/{file}', { file: file.id });
   if (file.problem !== '') {
     return (
       <div className="memory-growth">
@@ -152,7 +144,7 @@ const KINDS = { snapshot: 'snapshot', timeline: 'timeline' } as const;
 export function Files({ selection }: { readonly selection: Selection }): ReactNode {
   const { location, go } = useNavigation();
   const { run } = selection;
-  const query = useRunAnswer<MemoryFiles>(run, `runs/${encodeURIComponent(run.id)}/memory-files`);
+  const query = useRunQuery(run, 'runs/{run}/memory-files');
   return (
     <div className="memory-part column grow memory-scroll">
       <Loaded query={query} what="Memory files">

@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo } from 'react';
-import { useTraceAnswer } from '../../api/queries';
+import { useTraceQuery } from '../../api/queries';
 import type { MemoryFragmentation } from '../../api/types.gen';
 import { bytes, duration, quantity, quantityExact, share } from '../../core/format';
 import { Code } from '../../widgets/code';
@@ -86,7 +86,7 @@ const figuresOf = (data: MemoryFragmentation): Figure[] => [
 export function Fragmentation({ scope }: { readonly scope: MemoryScope }): ReactNode {
   const { device, narrowing, selection } = scope;
   const { start_ns, end_ns } = narrowing ?? {};
-  const query = useTraceAnswer<MemoryFragmentation>(selection.span.trace, 'memory/fragmentation', {
+  const query = useTraceQuery(selection.span.trace, 'memory/fragmentation', {
     device,
     start_ns,
     end_ns,

@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo } from 'react';
-import { useTraceAnswer } from '../../api/queries';
+import { useTraceQuery } from '../../api/queries';
 import type { MemoryGrowth, Table } from '../../api/types.gen';
 import type { Line } from '../../charts/time_series';
 import { MEMORY_COLOURS } from '../../core/colour';
@@ -114,7 +114,7 @@ const KEYS = [
 export function Growth({ scope }: { readonly scope: MemoryScope }): ReactNode {
   const { location } = useNavigation();
   const { device, selection } = scope;
-  const query = useTraceAnswer<MemoryGrowth>(selection.span.trace, 'memory/growth', { device });
+  const query = useTraceQuery(selection.span.trace, 'memory/growth', { device });
   return (
     <div className="memory-part column grow memory-scroll">
       <Loaded query={query} what="Growth">

@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
-import { useTraceAnswer } from '../../api/queries';
+import { useTraceQuery } from '../../api/queries';
 import type { MemoryHolders } from '../../api/types.gen';
 import { fillOf, type Theme } from '../../canvas/colours';
 import { type Tile, Treemap } from '../../charts/treemap';
@@ -218,7 +218,7 @@ export function Holders({ scope }: { readonly scope: MemoryScope }): ReactNode {
   const [by] = useOption<By>('by', 'operator', IDS);
   const { device, moment, narrowing, selection } = scope;
   const { start_ns, end_ns } = narrowing ?? {};
-  const query = useTraceAnswer<MemoryHolders>(selection.span.trace, 'memory/holders', {
+  const query = useTraceQuery(selection.span.trace, 'memory/holders', {
     device,
     by,
     moment_ns: moment,

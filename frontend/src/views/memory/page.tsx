@@ -1,6 +1,6 @@
 import { type ReactNode, useMemo, useRef, useState } from 'react';
-import { type Narrowing, useNarrowing, useRunAnswer, useTraceAnswer } from '../../api/queries';
-import type { MemoryDeviceFacts, MemoryFiles, MemoryOverTime } from '../../api/types.gen';
+import { type Narrowing, useNarrowing, useRunQuery, useTraceQuery } from '../../api/queries';
+import type { MemoryDeviceFacts, MemoryOverTime } from '../../api/types.gen';
 import type { Spot } from '../../charts/time_series';
 import { fileName } from '../../core/export';
 import { bytes, count, duration, plural, share } from '../../core/format';
@@ -253,18 +253,15 @@ function Memory({ selection }: PageProps): ReactNode {
   const { location } = useNavigation();
   const { trace } = selection.span;
   const narrowing = useNarrowing(trace);
-  const unzoomed = useTraceAnswer<MemoryOverTime>(trace, 'memory/curve', { pixels: PIXELS });
-  const files = useRunAnswer<MemoryFiles>(
-    selection.run,
-    `runs/${encodeURIComponent(selection.run.id)}/memory-files`,
-  );
+  const unzoomed = useTraceQuery(trace, 'memory/curve', { pixels: PIXELS });
+  const files = useRunQuery(selection.run, 'runs/{run}/memory-files');
   const requested = location.options.device;
   const device =
     unzoomed.data?.devices.find(({ id }) => id === requested)?.id ?? unzoomed.data?.device;
   const isZoomed = location.options.zoom === 'range' && narrowing;
   const { start_ns, end_ns } = isZoomed || {};
   const isDefault = device === unzoomed.data?.device && !isZoomed;
-  const zoomed = useTraceAnswer<MemoryOverTime>(
+  const zoomed = useTraceQuery(
     trace,
     'memory/curve',
     { pixels: PIXELS, device, start_ns, end_ns },

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
-import { useNarrowing, useTraceAnswer } from '../../api/queries';
-import type { Modules } from '../../api/types.gen';
+import { useNarrowing, useTraceQuery } from '../../api/queries';
 import { useOption } from '../../state/option';
 import { Empty } from '../../widgets/empty';
 import { Loaded } from '../../widgets/loaded';
@@ -49,7 +48,7 @@ function ModulesPage({ selection }: PageProps): ReactNode {
   const [by, choose] = useOption('by', 'instance', GROUPING_IDS);
   const grouping = <Segmented label="Rows" segments={GROUPINGS} value={by} onChoose={choose} />;
   const { start_ns, end_ns } = narrowing ?? {};
-  const query = useTraceAnswer<Modules>(
+  const query = useTraceQuery(
     trace,
     'modules',
     { by, start_ns, end_ns },

@@ -1,7 +1,7 @@
 import { type ReactNode, useId } from 'react';
 import type { Narrowing } from '../../api/queries';
-import { useTraceAnswer } from '../../api/queries';
-import type { ModuleWork, Table } from '../../api/types.gen';
+import { useTraceQuery } from '../../api/queries';
+import type { Table } from '../../api/types.gen';
 import { count, duration, plural, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
 import { useOption } from '../../state/option';
@@ -77,7 +77,7 @@ interface Props {
 export function Work({ trace, narrowing, row, className }: Props): ReactNode {
   const [scope, choose] = useOption('count', 'within', SCOPE_IDS);
   const { start_ns, end_ns } = narrowing ?? {};
-  const query = useTraceAnswer<ModuleWork>(trace, 'modules/work', {
+  const query = useTraceQuery(trace, 'modules/work', {
     row,
     class_name: className,
     within: scope === 'within',

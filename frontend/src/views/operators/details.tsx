@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useNarrowing, useTraceAnswer } from '../../api/queries';
+import { useNarrowing, useTraceQuery } from '../../api/queries';
 import type { OperatorDetails, ShapeUse, Table } from '../../api/types.gen';
 import { Histogram } from '../../charts/histogram';
 import { count, duration, quantityExact, share } from '../../core/format';
@@ -130,7 +130,7 @@ interface Props {
 export function OperatorRow({ trace, table, at, device }: Props): ReactNode {
   const narrowing = useNarrowing(trace);
   const label = LABELS[table.group];
-  const query = useTraceAnswer<OperatorDetails>(
+  const query = useTraceQuery(
     trace,
     'operators/details',
     {

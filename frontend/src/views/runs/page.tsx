@@ -1,5 +1,5 @@
 import { type ReactNode, useCallback, useDeferredValue, useMemo } from 'react';
-import { useKnownRuns } from '../../api/known_runs';
+import { useRunList } from '../../api/queries';
 import type { Column, RunState, Runs } from '../../api/types.gen';
 import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
@@ -248,6 +248,6 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
 }
 
 export default function Page(): ReactNode {
-  const runs = useKnownRuns();
+  const runs = useRunList();
   return runs ? <RunsPage runs={runs} /> : <Skeleton />;
 }

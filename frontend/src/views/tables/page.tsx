@@ -1,8 +1,7 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api, type Parameters } from '../../api/client';
-import { useNarrowing, useRunAnswer, useTraceAnswer } from '../../api/queries';
-import type { Table, TableInfo, Tables } from '../../api/types.gen';
+import { useNarrowing, useRunQuery, useStaticQuery, useTraceQuery } from '../../api/queries';
+import type { Table, TableInfo, TablesQuery } from '../../api/types.gen';
 import { count } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
@@ -23,7 +22,10 @@ const isCut = (table: Table | undefined): boolean =>
   table !== undefined && (table.all_row_count ?? 0) > table.row_count;
 
 /** The server sorts if it does not send all rows. */
-function orderOf(sort: Sort | null, table: Table | undefined): Parameters {
+function orderOf(
+  sort: Sort | null,
+  table: Table | undefined,
+): Partial<Pick<TablesQuery, 'sort' | 'descending'>> {
   return sort && isCut(table) ? { sort: sort.key, descending: sort.descending } : {};
 }
 
@@ -98,18 +100,18 @@ function TraceTable(props: ShownProps): ReactNode {
   const narrowing = useNarrowing(selection.span.trace);
   const { start_ns, end_ns } = narrowing ?? {};
   const limit = useLimit();
-  const path = `tables/${info.name}`;
-  const first = useTraceAnswer<Table>(
+  const { name } = info;
+  const first = useTraceQuery(
     selection.span.trace,
-    path,
-    { start_ns, end_ns, limit },
+    'tables/{name}',
+    { name, start_ns, end_ns, limit },
     { enabled: narrowing !== undefined },
   );
   const order = orderOf(location.sort, first.data);
-  const sorted = useTraceAnswer<Table>(
+  const sorted = useTraceQuery(
     selection.span.trace,
-    path,
-    { start_ns, end_ns, limit, ...order },
+    'tables/{name}',
+    { name, start_ns, end_ns, limit, ...order },
     { enabled: narrowing !== undefined && order.sort !== undefined },
   );
   return <Shown {...props} query={order.sort === undefined ? first : sorted} />;
@@ -117,18 +119,14 @@ function TraceTable(props: ShownProps): ReactNode {
 
 function RunTable(props: ShownProps): ReactNode {
   const { info, selection } = props;
-  const path = `runs/${selection.run.id}/tables/${info.name}`;
-  return (
-    <Shown {...props} query={useRunAnswer<Table>(selection.run, path, { limit: useLimit() })} />
-  );
+  // The server lists the tables of a run that there are.
+  const path = `runs/{run}/tables/${info.name}` as 'runs/{run}/tables/ranks';
+  return <Shown {...props} query={useRunQuery(selection.run, path, { limit: useLimit() })} />;
 }
 
 export default function Page({ selection }: PageProps): ReactNode {
   const { location } = useNavigation();
-  const list = useQuery({
-    queryKey: ['tables'],
-    queryFn: ({ signal }) => api.get<Tables>('tables', {}, signal),
-  });
+  const list = useStaticQuery('tables', {});
   return (
     <Loaded query={list} what="The list of tables">
       {({ tables }) => {

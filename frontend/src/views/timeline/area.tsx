@@ -1,6 +1,6 @@
 /** The summary of an area: time by name, and how busy each track was. */
 import { type ReactNode, useMemo } from 'react';
-import { useTraceAnswer } from '../../api/queries';
+import { useTraceQuery } from '../../api/queries';
 import type { Column, TimelineArea } from '../../api/types.gen';
 import {
   count,
@@ -236,7 +236,7 @@ function AreaSummary(props: SummaryProps): ReactNode {
 
 export function AreaTab(props: Props): ReactNode {
   const { trace, area } = props;
-  const query = useTraceAnswer<TimelineArea>(
+  const query = useTraceQuery(
     trace,
     'timeline/area',
     {

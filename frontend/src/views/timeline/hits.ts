@@ -1,8 +1,8 @@
 /** Steps through the results (hits) of a search over the whole trace, however many there are. */
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { api, type Parameters, segment } from '../../api/client';
-import { useTraceAnswer } from '../../api/queries';
+import { api, type QueryOf } from '../../api/client';
+import { traceKey, useTraceQuery } from '../../api/queries';
 import type { TimelineHits } from '../../api/types.gen';
 import { matcherOf } from '../../core/search';
 import { toast } from '../../widgets/toast';
@@ -14,6 +14,7 @@ export const PAGE_HITS = 1000;
 /** Hits per exported file: the limit of the server. */
 export const MOST_EXPORTED = 10_000;
 const PATH = 'timeline/search';
+const URL_PATH = `traces/{trace}/${PATH}` as const;
 const REGEX = /^\/(.+)\/[a-z]*$/s;
 
 /** Consecutive hits. */
@@ -85,7 +86,7 @@ export async function adjacentHit(
 }
 
 /** A time needs only the number of its first hit: no page begins there. */
-const parametersOf = (search: string, part: Part): Parameters => ({
+const parametersOf = (search: string, part: Part): QueryOf<typeof URL_PATH> => ({
   ...queryOf(search),
   limit: 'start_ns' in part ? 0 : PAGE_HITS,
   ...part,
@@ -120,7 +121,7 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Hi
   const client = useQueryClient();
   const latestRequest = useLatestRequest();
   const [cursor, setCursor] = useState<Cursor | null>(null);
-  const query = useTraceAnswer<TimelineHits>(trace, PATH, parametersOf(search, { offset: 0 }), {
+  const query = useTraceQuery(trace, PATH, parametersOf(search, { offset: 0 }), {
     enabled: isSearch(search),
   });
   const latest = useRef({ search, selected, onHit });
@@ -136,9 +137,8 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Hi
     const fetchPage: FetchPage = (part) => {
       const parameters = parametersOf(text, part);
       return client.fetchQuery({
-        queryKey: ['trace', trace, PATH, parameters, `traces/${segment(trace)}/${PATH}`],
-        queryFn: ({ signal }) =>
-          api.get<TimelineHits>(`traces/${segment(trace)}/${PATH}`, parameters, signal),
+        queryKey: traceKey(trace, PATH, parameters),
+        queryFn: ({ signal }) => api.get(URL_PATH, { trace, ...parameters }, signal),
         staleTime: Number.POSITIVE_INFINITY,
       });
     };
@@ -161,7 +161,7 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Hi
   const all = (): Promise<Page> => {
     const parameters = { ...parametersOf(search, { offset: 0 }), limit: MOST_EXPORTED };
     const { signal } = new AbortController();
-    return api.get<TimelineHits>(`traces/${segment(trace)}/${PATH}`, parameters, signal);
+    return api.get(URL_PATH, { trace, ...parameters }, signal);
   };
   return { query, number, page: here && onPage !== null ? here.page : first, move, all };
 }

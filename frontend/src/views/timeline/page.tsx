@@ -1,12 +1,10 @@
 import { type ReactNode, useMemo } from 'react';
-import { useTraceAnswer } from '../../api/queries';
-import type { TimelineNames } from '../../api/types.gen';
+import { useTraceQuery } from '../../api/queries';
 import { Empty } from '../../widgets/empty';
 import { Loaded } from '../../widgets/loaded';
 import { RecordHint } from '../../widgets/record_hint';
 import type { PageProps } from '../view';
 import { TimelineView } from './timeline';
-import type { Timeline } from './wire';
 import './timeline.css';
 
 const NO_NAMES: readonly string[] = [];
@@ -24,8 +22,8 @@ function NoEvents(): ReactNode {
 
 export default function Page({ selection }: PageProps): ReactNode {
   const { trace } = selection.span;
-  const tracks = useTraceAnswer<Timeline>(trace, 'timeline/tracks');
-  const names = useTraceAnswer<TimelineNames>(trace, 'timeline/names');
+  const tracks = useTraceQuery(trace, 'timeline/tracks');
+  const names = useTraceQuery(trace, 'timeline/names');
   const nameList = useMemo(() => names.data?.names ?? NO_NAMES, [names.data]);
   return (
     <Loaded query={tracks} what="The timeline">

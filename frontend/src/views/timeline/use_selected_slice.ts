@@ -1,8 +1,7 @@
 /** The selected slice: an event, which the URL holds, or an idle time, which no event stands for. */
 import { useEffect, useRef, useState } from 'react';
-import { api, type Parameters, segment } from '../../api/client';
-import { useTraceAnswer } from '../../api/queries';
-import type { TimelineNeighbour } from '../../api/types.gen';
+import { api, type ParametersOf, type QueryOf } from '../../api/client';
+import { useTraceQuery } from '../../api/queries';
 import { useNavigation } from '../../state/navigation';
 import { useLatestRequest } from './latest_request';
 import { isOpenTrack } from './layout';
@@ -26,9 +25,9 @@ export interface SelectedSlice {
   /** Selects a clicked slice; `onEvent` receives its event before the URL changes. */
   readonly pick: (picked: Picked, onEvent: (event: number) => void) => void;
   /** Requests a slice by its position; a later selection drops the response. */
-  readonly request: (
-    path: 'at' | 'neighbour',
-    parameters: Parameters,
+  readonly request: <N extends 'at' | 'neighbour'>(
+    name: N,
+    parameters: QueryOf<`traces/{trace}/timeline/${N}`>,
     onHit: (hit: Hit | null) => void,
   ) => void;
 }
@@ -38,8 +37,12 @@ export function useSelectedSlice(trace: string): SelectedSlice {
   const [picked, setPicked] = useState<Picked | null>(null);
   const [merged, setMerged] = useState<{ slice: Picked; event: number } | null>(null);
   const { event } = location;
-  const path = `timeline/slices/${event ?? 0}`;
-  const query = useTraceAnswer<SliceDetails>(trace, path, {}, { enabled: event !== null });
+  const query = useTraceQuery(
+    trace,
+    'timeline/slices/{event}',
+    { event: event ?? 0 },
+    { enabled: event !== null },
+  );
   const last = useRef<SliceDetails | undefined>(undefined);
   if (query.data || event === null || query.error) last.current = query.data;
   const latest = useLatestRequest();
@@ -52,7 +55,11 @@ export function useSelectedSlice(trace: string): SelectedSlice {
   const request: SelectedSlice['request'] = (name, parameters, onHit) => {
     const signal = latest.begin();
     api
-      .get<TimelineNeighbour>(`traces/${segment(trace)}/timeline/${name}`, parameters, signal)
+      .get(
+        `traces/{trace}/timeline/${name}`,
+        { trace, ...parameters } as ParametersOf<`traces/{trace}/timeline/${typeof name}`>,
+        signal,
+      )
       .then(
         ({ hit }) => hit,
         () => null,

@@ -1,7 +1,6 @@
 /** The viewer with its stores, for as long as the trace is shown; its range follows the URL and is written to it. */
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { api, segment } from '../../api/client';
-import type { TimelineCounter } from '../../api/types.gen';
+import { api } from '../../api/client';
 import { isSameRange, type Range } from '../../canvas/viewport';
 import { heatRows } from './minimap';
 import { Palette } from './palette';
@@ -9,7 +8,7 @@ import { Scene } from './scene';
 import { CounterStore, DetailsStore } from './stores';
 import { TileStore } from './tile_store';
 import { Viewer } from './viewer';
-import type { SliceDetails, Timeline } from './wire';
+import type { Timeline } from './wire';
 
 export interface Engine {
   readonly viewer: Viewer;
@@ -19,20 +18,23 @@ export interface Engine {
 }
 
 function engineOf(trace: string, timeline: Timeline, start: Range | null): Engine {
-  const path = (what: string): string => `traces/${segment(trace)}/timeline/${what}`;
   const changed = (): void => viewer.draw();
   const store = new TileStore(
     (tracks, level, tile, signal) =>
-      api.bytes(path('tiles'), { tracks: tracks.join(','), level, tile }, signal),
+      api.bytes(
+        'traces/{trace}/timeline/tiles',
+        { trace, tracks: tracks.join(','), level, tile },
+        signal,
+      ),
     changed,
   );
   const counters = new CounterStore(
     (track, level, tile, signal) =>
-      api.get<TimelineCounter>(path('counters'), { track, level, tile }, signal),
+      api.get('traces/{trace}/timeline/counters', { trace, track, level, tile }, signal),
     changed,
   );
   const details = new DetailsStore(
-    (event, signal) => api.get<SliceDetails>(path(`slices/${event}`), {}, signal),
+    (event, signal) => api.get('traces/{trace}/timeline/slices/{event}', { trace, event }, signal),
     changed,
   );
   const bounds = { start: timeline.start_ns, end: timeline.end_ns };

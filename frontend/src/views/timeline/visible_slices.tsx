@@ -1,6 +1,6 @@
 /** The visible slices of one track as a table, for reading, copying and screen readers. */
 import { type ReactNode, useEffect, useState } from 'react';
-import { useTraceAnswer } from '../../api/queries';
+import { useTraceQuery } from '../../api/queries';
 import type { TimelineHits } from '../../api/types.gen';
 import { isSameRange, type Range } from '../../canvas/viewport';
 import { count, duration, plural } from '../../core/format';
@@ -40,11 +40,11 @@ export function VisibleTab({ trace, timeline, viewer, track, ...props }: Props):
   const range = useRestedRange(viewer);
   const tracks = timeline.tracks.filter(({ row_count }) => row_count > 0);
   const shown = tracks.find(({ id }) => id === track) ?? tracks[0];
-  const query = useTraceAnswer<TimelineHits>(
+  const query = useTraceQuery(
     trace,
     'timeline/slices',
     {
-      track: shown?.id,
+      track: shown?.id ?? 0,
       start_ns: Math.floor(range.start),
       end_ns: Math.ceil(range.end),
       limit: MOST_ROWS,

@@ -1,8 +1,7 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import { api } from '../../api/client';
-import { fileSet } from '../../api/file_set';
-import { useKnownRuns } from '../../api/known_runs';
+import { fileSet, useRunList } from '../../api/queries';
 import type { RunState, Runs, Trends } from '../../api/types.gen';
 import { fileName } from '../../core/export';
 import { plural } from '../../core/format';
@@ -36,7 +35,7 @@ function useTrends(runs: Runs, { run, scope, worker }: TrendScope): UseQueryResu
   const parameters = { run: run.id, scope, worker };
   return useQuery({
     queryKey: ['trends', parameters, fileSet(runs.runs.flatMap(spansOf))],
-    queryFn: ({ signal }) => api.get<Trends>('trends', parameters, signal),
+    queryFn: ({ signal }) => api.get('trends', parameters, signal),
     placeholderData: (previous, query) =>
       JSON.stringify(query?.queryKey[1]) === JSON.stringify(parameters)
         ? keepPreviousData(previous)
@@ -162,6 +161,6 @@ export function TrendsPage({ selection, runs }: PageProps & { readonly runs: Run
 }
 
 export default function Page({ selection }: PageProps): ReactNode {
-  const runs = useKnownRuns();
+  const runs = useRunList();
   return runs ? <TrendsPage selection={selection} runs={runs} /> : <Skeleton />;
 }

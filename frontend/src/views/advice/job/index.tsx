@@ -28,8 +28,8 @@ interface Props {
   readonly choice: ReactNode;
 }
 
-/** The rule whose finding also stands at the top. */
-const MISSING_RANKS = 'missing-ranks';
+/** Findings of this category are also listed at the top. */
+const TRACE_QUALITY = 'trace quality';
 
 interface VerdictProps extends Pick<Props, 'report' | 'run'> {
   readonly terms: JobTerms;
@@ -138,7 +138,7 @@ export function Job({ report, run, choice }: Props): ReactNode {
         <Verdict report={report} run={run} terms={terms} />
         <Incomplete
           run={run}
-          missing={report.merged.find(({ outcome }) => outcome.rule === MISSING_RANKS)?.outcome}
+          missing={report.merged.find(({ outcome }) => outcome.category === TRACE_QUALITY)?.outcome}
         />
         {shown.length > 0 ? (
           <section aria-labelledby="fix-first">

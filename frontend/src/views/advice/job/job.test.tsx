@@ -150,6 +150,7 @@ describe('the advice on a job of a thousand ranks', () => {
     const missing = mergedOutcome({
       outcome: outcome({
         rule: 'missing-ranks',
+        category: 'trace quality',
         title: 'Some ranks of the job were not recorded',
         message: 'Ranks 8-9 have no recording, of 1,024 ranks.',
         severity: 'info',

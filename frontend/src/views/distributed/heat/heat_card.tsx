@@ -216,7 +216,7 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
 /** The heat map of ranks by steps. */
 export function HeatCard({ selection, summary }: Props): ReactNode {
   const [metric, setMetric] = useMetric(summary);
-  const query = useRanksQuery<RankSteps>(selection, 'distributed/steps', { metric });
+  const query = useRanksQuery(selection, 'distributed/steps', { metric });
   return (
     <section className="card heat-card" aria-label="Ranks by step">
       <div className="heat-controls wrap">

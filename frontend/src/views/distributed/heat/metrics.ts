@@ -1,9 +1,11 @@
 /** The metrics of the heat map; the URL holds the selected one. */
-import type { Distributed } from '../../../api/types.gen';
+import type { Distributed, DistributedStepsQuery } from '../../../api/types.gen';
 import { useOption } from '../../../state/option';
 import type { Segment } from '../../../widgets/segmented';
 
-export const METRICS: readonly Segment<string>[] = [
+type Metric = NonNullable<DistributedStepsQuery['metric']>;
+
+export const METRICS: readonly Segment<Metric>[] = [
   {
     id: 'own',
     label: 'Own work',
@@ -26,7 +28,7 @@ export const METRICS: readonly Segment<string>[] = [
 const IDS = METRICS.map(({ id }) => id);
 
 /** The metric that shows the first straggler; without a straggler the step time. */
-export function defaultMetric({ stragglers }: Distributed): string {
+export function defaultMetric({ stragglers }: Distributed): Metric {
   const [first] = stragglers;
   if (!first) return 'step';
   return first.found_by === 'own work' ? 'own' : 'late';

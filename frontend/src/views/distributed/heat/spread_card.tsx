@@ -116,7 +116,7 @@ interface Props {
 export function SpreadCard({ selection, summary }: Props): ReactNode {
   const { location } = useNavigation();
   const [metric] = useMetric(summary);
-  const { data: steps } = useRanksQuery<RankSteps>(selection, 'distributed/steps', { metric });
+  const { data: steps } = useRanksQuery(selection, 'distributed/steps', { metric });
   const grid = useMemo(() => steps && gridOf(steps), [steps]);
   const column = steps && location.step !== null ? steps.steps.indexOf(location.step) : -1;
   const spread = useMemo(

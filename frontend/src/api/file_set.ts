@@ -1,1 +1,0 @@
-export { fileSet } from './queries';

@@ -1,1 +1,0 @@
-export { useRunList as useKnownRuns } from './queries';
