@@ -14,7 +14,7 @@ import stepscope
 from stepscope.cli import cli
 from stepscope.recording.launch import STARTUP, environment_of
 from stepscope.recording.messages import steps_in_words
-from stepscope.recording.record_report import told
+from stepscope.recording.record_report import summary
 from stepscope.recording.record_request import (
     ACCOUNTS,
     VARIABLE,
@@ -98,19 +98,19 @@ FILE = Written(path="/logs/run/a.json.gz", first_step=6, step_count=8, is_whole=
             (Account(process=1, has_torch=True), Account(process=2, has_torch=True, step_count=7)),
             "the script ended after 7 steps, before recording began",
         ),
-        ((Account(process=1, has_torch=True, notes=["it broke"]),), "why is said above"),
+        ((Account(process=1, has_torch=True, notes=["it broke"]),), "the reason is printed above"),
     ],
 )
 def test_where_nothing_was_recorded_the_reason_is_said(
     given: tuple[Account, ...], words: str
 ) -> None:
-    first, *_ = told(accounts(*given), ORDER)
+    first, *_ = summary(accounts(*given), ORDER)
     assert first.startswith("nothing was recorded")
     assert words in first
 
 
 def test_where_something_was_recorded_the_next_command_is_said() -> None:
-    lines = told(accounts(Account(process=1, written=[FILE, FILE]), Account(process=2)), ORDER)
+    lines = summary(accounts(Account(process=1, written=[FILE, FILE]), Account(process=2)), ORDER)
     assert lines == (
         "2 recordings of 1 process in /logs/run",
         "what to change: stepscope advise /logs/run",
@@ -204,7 +204,7 @@ def test_what_is_no_torch_of_ours_costs_the_recording_and_not_the_script(tmp_pat
     done = run(tmp_path, "--", sys.executable, "train.py")
     assert (done.returncode, done.stdout) == (0, "torch\n")
     assert done.stderr.startswith("stepscope: cannot record (")
-    assert done.stderr.endswith("stepscope: nothing was recorded; why is said above\n")
+    assert done.stderr.endswith("stepscope: nothing was recorded; the reason is printed above\n")
 
 
 @pytest.mark.parametrize(

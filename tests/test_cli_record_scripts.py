@@ -366,7 +366,7 @@ def test_a_folder_that_cannot_be_written_leaves_the_training_alone(tmp_path: Pat
     done = run(tmp_path, "--", sys.executable, "own.py")
     assert (done.returncode, done.stdout) == (0, "3\n")
     assert "a recording could not be saved" in said(done)
-    assert "nothing was recorded; why is said above" in said(done)
+    assert "nothing was recorded; the reason is printed above" in said(done)
     assert "Traceback" not in done.stderr
 
 

@@ -198,5 +198,5 @@ def test_a_proxy_among_frozen_objects_is_not_asked(monkeypatch: pytest.MonkeyPat
     model = SetsAPartToEvaluate()
     monkeypatch.setattr(gc, "get_objects", list)
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
-    assert model in live_objects.found(Given()).modules
+    assert model in live_objects.live_objects(Given()).modules
     del proxy

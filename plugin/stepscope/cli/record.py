@@ -127,7 +127,7 @@ def record(  # noqa: PLR0913 (one parameter an option)
     """
     from stepscope.base import urls
     from stepscope.recording.launch import NOT_EXECUTABLE, NOT_FOUND, run
-    from stepscope.recording.record_report import told
+    from stepscope.recording.record_report import summary
     from stepscope.recording.record_request import Order, accounts_in
 
     if log_dir is not None and urls.is_remote(log_dir):
@@ -157,7 +157,7 @@ def record(  # noqa: PLR0913 (one parameter an option)
             is_there = not isinstance(error, FileNotFoundError)
             raise click.exceptions.Exit(NOT_EXECUTABLE if is_there else NOT_FOUND) from None
         accounts = accounts_in(own)
-    for line in told(accounts, order):
+    for line in summary(accounts, order):
         click.echo(f"stepscope: {line}", err=True)
     if is_advised and any(one.written for one in accounts):
         _advise(context, order)

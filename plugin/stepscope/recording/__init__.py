@@ -1,16 +1,7 @@
-"""Recording: what a training script calls, to write traces that hold what advice would else guess.
+"""Recording: trace handler, schedules, callbacks and `stepscope record`, which run in trainings.
 
-```
-handler.py         trace_handler: saves each span, and never raises
-schedules.py       schedule_for: which steps to record
-settings.py        collect: the settings of this process, of which each span's file gets a copy
-subjects/          one subject of the settings a file
-autocast_watch.py  whether autocast is entered, where Python can tell
-scene.py           the DataLoaders, optimizers and modules that are alive
-writing.py         a file is written under another name, completed, and then renamed
-```
 Nothing here imports torch, numpy or pandas before a span is saved: `import stepscope` stays light,
-and a training process is not given what it does not use.
+and a training process loads no module that it does not use.
 """
 
 from stepscope.recording.handler import TraceHandler, trace_handler

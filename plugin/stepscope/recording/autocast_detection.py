@@ -1,4 +1,4 @@
-"""Whether the training enters autocast: seen from within, without being in its way.
+"""Detection of autocast regions in a running training, without patching it.
 
 A `with torch.autocast(…)` is over when a span is saved, and leaves nothing behind. From Python 3.12
 on, the interpreter itself says when one function returns (`sys.monitoring`): the first return of
@@ -25,7 +25,7 @@ class AutocastWatch:
     def __init__(self, autocast: type | None = None) -> None:
         self.seen: Mapping[str, Any] | None = None
         self.is_watching = False
-        """Whether every region entered is seen; false for ever where Python cannot tell."""
+        """Whether every entered region is detected; never where Python lacks monitoring."""
         self._tool: int | None = None
         self._code: CodeType | None = None
         monitoring = getattr(sys, "monitoring", None)
@@ -45,7 +45,7 @@ class AutocastWatch:
         self._tool, self._code, self.is_watching = tool, code, True
 
     def _returned(self, _code: CodeType, _offset: int, region: Any) -> None:
-        """Note an enabled region; Python calls this, and what it raises would be raised there."""
+        """Note an enabled region; an exception here would be raised in the user's code."""
         try:
             if getattr(region, "_enabled", False):
                 dtype = str(region.fast_dtype).removeprefix("torch.")
@@ -55,7 +55,7 @@ class AutocastWatch:
             self.is_watching = False
 
     def stop(self) -> None:
-        """Give the tool's number back; what was seen stays."""
+        """Release the monitoring tool's id; detected regions stay."""
         monitoring = getattr(sys, "monitoring", None)
         if monitoring and self._tool is not None and self._code is not None:
             monitoring.set_local_events(self._tool, self._code, 0)
@@ -71,7 +71,7 @@ class _Process:
 
 
 def start() -> None:
-    """Watch from now on; what was seen before is forgotten. It never raises."""
+    """Forget detected regions, and start to watch. Never raises."""
     try:
         if _Process.watch:
             _Process.watch.stop()
@@ -81,10 +81,7 @@ def start() -> None:
 
 
 def seen() -> Mapping[str, Any] | None:
-    """Return the first enabled region entered since `start`; disabled, if there was surely none.
-
-    None is what is not known.
-    """
+    """Return the first enabled region entered since `start`; disabled, if there was surely none."""
     watch = _Process.watch
     if watch is None:
         return None

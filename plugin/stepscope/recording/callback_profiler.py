@@ -1,6 +1,6 @@
-"""A profiler in somebody else's training loop, which tells by callbacks when a step begins.
+"""A profiler that a framework's training loop drives by callbacks.
 
-It never raises into the loop. What goes wrong is said once, and nothing more is recorded.
+It never raises into the loop: an error is logged once, and recording ends.
 """
 
 import logging
@@ -39,7 +39,7 @@ class DrivenProfiler:
     """Records the steps that a schedule chooses, and never an evaluation among them.
 
     A step reaches from `step_begins` to the next one, or to `interrupted` where an evaluation comes
-    between: what was recorded until then is saved, and the rest follows as another span.
+    between: the span so far is saved, and the rest follows as another span.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class DrivenProfiler:
 
     @_harmless
     def ended(self) -> None:
-        """Say that the training came to its end: what was recorded is saved."""
+        """End of the training: save the span."""
         self._stop()
         self.is_over = True
         if not self._has_recorded:
@@ -89,7 +89,7 @@ class DrivenProfiler:
 
     @_harmless
     def aborted(self) -> None:
-        """Say that the training was broken off: what was recorded is saved."""
+        """The training was interrupted: save the span."""
         self._stop()
         self.is_over = True
 
@@ -169,20 +169,22 @@ def _is_to_record(action: Any) -> bool:
 
 
 def profiler_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what to call `torch.profiler.profile` with: what is given, and shapes.
+    """Return the arguments for `torch.profiler.profile`: those given, and shapes.
 
     Raises:
         UsageError: it takes no such argument, or it is one that the callback sets itself.
     """
     from torch.profiler import profile
 
-    own = {"self", "schedule", "on_trace_ready"}
+    reserved = {"self", "schedule", "on_trace_ready"}
     parameters = signature(profile.__init__).parameters.values()
-    known = {each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY} - own
-    if unknown := sorted(given.keys() - known):
+    allowed = {
+        parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY
+    } - reserved
+    if unknown := sorted(given.keys() - allowed):
         message = (
             f"torch.profiler.profile takes no {', '.join(unknown)} here; "
-            f"it takes {', '.join(sorted(known))}."
+            f"it takes {', '.join(sorted(allowed))}."
         )
         raise UsageError(message)
     return {"record_shapes": True, **given}

@@ -1,4 +1,4 @@
-"""The cycles of steps that one process records: when the next begins, and how each ends."""
+"""Recording cycles of one process: their start and end."""
 
 import time
 from enum import Enum, auto
@@ -20,7 +20,7 @@ MOST_RESTARTS = 6
 
 
 class Ended(Enum):
-    """How a cycle ended."""
+    """Result of a cycle."""
 
     SAVED = auto()
     NOT_SAVED = auto()
@@ -50,7 +50,7 @@ class Cycles:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all is recorded that was asked for."""
+        """Whether all requested cycles are recorded."""
         return self._done_count >= self._order.repeat
 
     @property
@@ -70,7 +70,7 @@ class Cycles:
         return first, first + self._order.active - 1
 
     def is_due(self, step: int, epoch_length: int) -> bool:
-        """Tell whether a cycle begins with this step.
+        """Return whether a cycle begins with this step.
 
         `epoch_length` is the number of batches; 0: not known.
         """
@@ -100,7 +100,7 @@ class Cycles:
         return self._save(profiled) if profiled.is_over else None
 
     def evaluation(self) -> Ended | None:
-        """Keep out what is no step of training; None where nothing was being kept."""
+        """Interrupt the cycle for an evaluation; None where none is active."""
         profiled = self._profiled
         if profiled is None or not profiled.is_active:
             return None
@@ -109,14 +109,14 @@ class Cycles:
             return self._save(profiled)
         self._restarts += 1
         self._next_start = profiled.step_number + 1
-        return self.finish(is_kept=False)
+        return self.finish(is_saved=False)
 
-    def finish(self, *, is_kept: bool) -> Ended | None:
-        """End a cycle before its time; what it has is saved, unless it is not to be kept."""
+    def finish(self, *, is_saved: bool) -> Ended | None:
+        """End a cycle early; its steps are saved if `is_saved`."""
         profiled = self._profiled
         if profiled is None:
             return None
-        if is_kept and profiled.is_active:
+        if is_saved and profiled.is_active:
             return self._save(profiled)
         self._profiled = None
         profiled.drop()

@@ -9,7 +9,7 @@ Being there before would mean to put a method of ours in the place of one of
 every torch since 2.4, whatever the schedule, however many spans there are, from kineto's exporter
 and from the one in Python; a file that ends otherwise is kept as it is.
 
-How failures are told: by one `logging` record of level WARNING a handler and kind (nothing saved,
+Failures are reported by one `logging` record of level WARNING a handler and kind (nothing saved,
 saved without settings), on the logger `stepscope.recording`, which Python writes to stderr where
 nobody set up logging. Not by `warnings`: where those are errors (`-W error`), one would end the
 training.
@@ -39,7 +39,7 @@ logger = logging.getLogger("stepscope.recording")
 
 
 class TraceHandler:
-    """What `trace_handler` returns; `profile(on_trace_ready=…)` calls it with the profiler."""
+    """The callable that `trace_handler` returns, for `profile(on_trace_ready=…)`."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class TraceHandler:
         self.saved: list[Path] = []
         """The files that were written."""
         self._collect = collect
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def __call__(self, profiler: Any) -> None:
-        """Save a span. It never raises: what goes wrong is said once, and training goes on."""
+        """Save a span. Never raises: an error is logged once, and training continues."""
         try:
             self._save(profiler)
         except OSError as error:
@@ -89,8 +89,8 @@ class TraceHandler:
         """Return `use_python_export` where it is asked for and torch has it (since 2.13)."""
         if not self.use_python_export:
             return {}
-        is_known = "use_python_export" in signature(profiler.export_chrome_trace).parameters
-        return {"use_python_export": True} if is_known else {}
+        has_option = "use_python_export" in signature(profiler.export_chrome_trace).parameters
+        return {"use_python_export": True} if has_option else {}
 
     def _settings(self, profiler: Any) -> str | None:
         try:
@@ -100,10 +100,10 @@ class TraceHandler:
             return None
 
     def _tell(self, kind: str, more: str) -> None:
-        """Say it, unless something of its kind was said: the lesser must not hide the greater."""
-        if kind in self._told:
+        """Log a warning once per kind, so that a minor one does not hide a major one."""
+        if kind in self._reported:
             return
-        self._told.add(kind)
+        self._reported.add(kind)
         with suppress(Exception):  # a filter or a handler of the user's
             logger.warning(
                 "stepscope: a recorded span was %s %s. Training goes on; this is said once.",
@@ -157,29 +157,29 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
 
     Then: `stepscope advise log/run`, or `tensorboard --logdir log`.
 
-    It takes the place of `torch.profiler.tensorboard_trace_handler`, with the same arguments and
-    file names, and adds to each trace what advice would else have to infer: versions, processors
+    It replaces `torch.profiler.tensorboard_trace_handler`, with the same arguments and file names,
+    and adds settings that rules would otherwise infer: versions, processors
     and GPUs, the settings of DataLoaders, optimizers and the model, precision, torch.compile, DDP
     and FSDP, and a fixed list of environment variables that change speed. DataLoaders, optimizers
-    and models are found; what is given here goes before. Nothing of data, weights, code or paths is
-    recorded beyond what torch records. No step does more than with torch's handler: all is
-    collected when a span is saved.
+    and models are found among live objects; arguments take precedence. No data, weights, code or
+    paths are recorded beyond those that torch records. A step costs no more than with torch's
+    handler: settings are collected when a span is saved.
 
-    It never raises: where a span cannot be saved, training goes on and stderr says why, once. A
-    file is written under another name and then renamed, so that none is ever half.
+    It never raises: where a span cannot be saved, training continues and stderr shows the reason
+    once. A file is written under another name and then renamed, so that none is incomplete.
 
     Args:
         dir_name: The folder for the traces of this run, which is made if it is not there.
         worker_name: Names this process; host and process id unless given, with the rank before
             them in a process group.
         use_gzip: Whether the files are compressed (about a tenth of the size).
-        use_python_export: As torch's; left out where torch has no such thing (before 2.13).
+        use_python_export: As torch's; ignored before torch 2.13.
         dataloader: The DataLoader of the loop, or several.
         model: The model that is trained.
         optimizer: The optimizer, or several.
         batch_size: Samples of one step, over all its batches, of this process.
-        settings: What else you know, by subject and field, as `{"precision": {"autocast":
-            {"enabled": True, "device": "cuda", "dtype": "bfloat16"}}}`; it goes before all else.
+        settings: More settings, by subject and field, as `{"precision": {"autocast":
+            {"enabled": True, "device": "cuda", "dtype": "bfloat16"}}}`; they override all others.
         leave_out: Subjects that are not recorded, of `torch`, `host`, `devices`, `dataloaders`,
             `batch`, `precision`, `cudnn`, `allocator`, `environment`, `compile`, `distributed`,
             `optimizers`, `model`, `profiler`.

@@ -35,7 +35,7 @@ def run(command: Sequence[str], order: Order, accounts: str) -> int:
 def environment_of(
     environment: "os._Environ[str] | dict[str, str]", order: Order, accounts: str
 ) -> dict[str, str]:
-    """Return the environment in which Python records itself; what is there is kept."""
+    """Return the environment in which Python processes record themselves."""
     paths = [str(STARTUP), environment.get("PYTHONPATH", "")]
     return {
         **environment,
@@ -55,7 +55,7 @@ def _whole(command: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _signals_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Pass on what this process is sent; a terminal's Ctrl-C reaches the script by itself."""
+    """Forward signals; a terminal's Ctrl-C reaches the script by itself."""
 
     def passed_on(number: int, frame: FrameType | None) -> None:
         del frame
@@ -76,7 +76,7 @@ def _signals_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
 
 
 def _is_in_foreground() -> bool:
-    """Tell whether a terminal sends its Ctrl-C to this process, and so to the script, too."""
+    """Return whether a terminal sends its Ctrl-C to this process, and so to the script, too."""
     if not hasattr(os, "tcgetpgrp"):  # Windows: a console sends it to all that run in it
         return True
     try:

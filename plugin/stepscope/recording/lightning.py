@@ -30,7 +30,7 @@ else:
         from pytorch_lightning import Callback
 
 AUTOCAST_DTYPES = {"16-mixed": "float16", "bf16-mixed": "bfloat16"}
-"""What Lightning's names of precision run under `torch.autocast` with."""
+"""Lightning's names of precision, with the autocast type of each."""
 UNLIMITED = -1
 
 
@@ -49,9 +49,9 @@ class StepscopeCallback(Callback):
     Args:
         log_dir: The run's folder; each rank's files bear its number.
         schedule: Which steps to record, as `torch.profiler.schedule(…)` or
-            `stepscope.schedule_for(…)` say it; unless given, what `schedule_for` chooses for the
+            `stepscope.schedule_for(…)` say it; by default, `schedule_for` of the
             number of steps that the Trainer will make.
-        worker_name: What to call this process in place of its host, number and rank.
+        worker_name: Name of this process in place of host, process id and rank.
         use_gzip: Whether the files are compressed.
         **profiler: More arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`, ….
             `record_shapes` is True unless given.
@@ -105,7 +105,7 @@ class StepscopeCallback(Callback):
     def on_train_batch_end(
         self, trainer: Any, _module: Any, _outputs: Any, _batch: Any, _batch_idx: int
     ) -> None:
-        """End the training's last step here, before what Lightning does at its end."""
+        """End the last step before Lightning's work at the end of the training."""
         if self._driven and _is_last(trainer):
             self._driven.interrupted()
 
@@ -115,13 +115,13 @@ class StepscopeCallback(Callback):
             self._driven.interrupted()
 
     def on_train_end(self, _trainer: Any, _module: Any) -> None:
-        """Save what was recorded."""
+        """Save the span."""
         driven, self._driven = self._driven, None
         if driven:
             driven.ended()
 
     def on_exception(self, _trainer: Any, _module: Any, _exception: BaseException) -> None:
-        """Save what was recorded."""
+        """Save the span."""
         self._abort()
 
     def _abort(self) -> None:
@@ -170,11 +170,11 @@ def _collected(trainer: Any, profiler: Any) -> Mapping[str, Any]:
 
 def _given(trainer: Any) -> Given:
     loaders = tuple(_loaders(trainer.train_dataloader))
-    batches = [each.batch_size for each in loaders if whole(each.batch_size)]
+    batches = [loader.batch_size for loader in loaders if whole(loader.batch_size)]
     is_one = len(loaders) == len(batches) == 1
     return Given(
         dataloaders=loaders,
-        optimizers=tuple(getattr(each, "optimizer", each) for each in trainer.optimizers),
+        optimizers=tuple(getattr(wrapper, "optimizer", wrapper) for wrapper in trainer.optimizers),
         model=trainer.lightning_module,
         batch_size=batches[0] * trainer.accumulate_grad_batches if is_one else None,
         settings=_given_settings(trainer),
@@ -182,7 +182,7 @@ def _given(trainer: Any) -> Given:
 
 
 def _loaders(given: Any) -> list[Any]:
-    """Return the DataLoaders of what Lightning takes: one, or lists and dicts of them."""
+    """Return the DataLoaders among one, or nested lists and dicts of them."""
     from torch.utils.data import DataLoader
 
     if isinstance(given, DataLoader):
@@ -190,7 +190,7 @@ def _loaders(given: Any) -> list[Any]:
     if isinstance(given, Mapping):
         given = list(given.values())
     return (
-        [each for one in given for each in _loaders(one)]
+        [loader for argument in given for loader in _loaders(argument)]
         if isinstance(given, (list, tuple))
         else []
     )
@@ -205,7 +205,7 @@ def _given_settings(trainer: Any) -> dict[str, dict[str, Any]]:
 
 
 def _framework(trainer: Any) -> dict[str, Any]:
-    """Return what Lightning was asked for, in its own words."""
+    """Return the Trainer's options by Lightning's names."""
     name = type(trainer).__module__.partition(".")[0]
     return known(
         name=lambda: name,

@@ -1,4 +1,4 @@
-"""What one recorded process says: at once on standard error, and in its account for the command."""
+"""Messages of one recorded process: on standard error, and in its account for the command."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ class Teller:
             self.account.save(folder)
 
     def recording(self, first: int, last: int) -> None:
-        """Say, of the first of several ranks only, what is going to be recorded."""
+        """Print the steps to be recorded, on the first of several ranks only."""
         if not rank():
             self._tell(
                 f"recording steps {first} to {last}{self._whose()} "
@@ -32,7 +32,7 @@ class Teller:
             )
 
     def written(self, written: Written | None) -> None:
-        """Say what was recorded, or that it could not be saved."""
+        """Print the written file, or that it could not be saved."""
         if written is None:
             self.note("a recording could not be saved")
             return
@@ -44,17 +44,17 @@ class Teller:
         self._tell(f"recorded {what}{self._whose()}{early}: {self._shown(written.path)} ({size})")
 
     def take_back(self) -> None:
-        """Remove what was written of batches: the training that they were before has begun."""
+        """Remove traces of batches before the first optimizer step: they were an evaluation."""
         written, self.account.written = self.account.written, []
         self.account.is_complete = False
-        for each in written:
+        for file in written:
             with suppress(OSError):
-                Path(each.path).unlink()
+                Path(file.path).unlink()
         if written:
             self._tell("an optimizer steps: what was recorded of batches before is removed")
 
     def note(self, what: str) -> None:
-        """Say what went otherwise than asked."""
+        """Print a deviation from the request."""
         self.account.notes.append(what)
         self.save()
         self._tell(what)
@@ -64,7 +64,7 @@ class Teller:
         return "" if number is None else f" of rank {number}"
 
     def _shown(self, path: str) -> str:
-        """Return a path below the working folder as what it is below it."""
+        """Return a path below the working folder as a relative one."""
         here = os.getcwd()  # noqa: PTH109 (a text is compared)
         return os.path.relpath(path, here) if path.startswith(here + os.sep) else path
 
@@ -87,7 +87,7 @@ def steps_in_words(written: Written) -> str:
 
 
 def program() -> str:
-    """Return what this process runs: a script's name, or a module's with `-m`."""
+    """Return the name of the script, or of the module with `-m`."""
     words = iter(sys.orig_argv[1:])
     for word in words:
         if word == "-m":

@@ -21,7 +21,7 @@ DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu"}
 
 
 def another_runs() -> bool:
-    """Tell whether a profiler records this thread: there can be but one."""
+    """Return whether another profiler records this thread; torch allows one."""
     return bool(torch._C._autograd._profiler_enabled())  # noqa: SLF001 (the only way to ask)
 
 
@@ -39,7 +39,7 @@ class Profiled:
         self._step = first_step or 0
         """The number of the step that is under way."""
         self._saved_before = len(handler.saved)
-        self._is_kept = True
+        self._is_saved = True
         self._is_cut = False
         self._is_stopped = False
         with _silent(), _marked():
@@ -68,12 +68,12 @@ class Profiled:
 
     @property
     def step_count(self) -> int:
-        """How many steps that are kept have come to their end."""
+        """Number of complete recorded steps."""
         return 0 if self._first is None else max(self._step - self.first_active, 0)
 
     @property
     def is_active(self) -> bool:
-        """Whether what happens now is kept."""
+        """Whether the profiler is in its active phase."""
         return self._step >= self.first_active
 
     @property
@@ -94,7 +94,7 @@ class Profiled:
         """Record no more; a time without steps waits to be written or dropped."""
         if not self._is_stopped:
             self._is_stopped = True
-            self._is_kept = self._first is not None and self._is_kept
+            self._is_saved = self._first is not None and self._is_saved
             self._is_cut = not self.is_over
             self._leave_unused_device()
             with _silent():
@@ -105,9 +105,9 @@ class Profiled:
 
         The script could not fork processes that use it any more, and would pay for a context.
         """
-        for each in (self._profiler, getattr(self._profiler, "profiler", None)):
-            if not _is_initialized(getattr(each, "use_device", None) or ""):
-                each.use_device = None  # type: ignore[union-attr]
+        for profiler in (self._profiler, getattr(self._profiler, "profiler", None)):
+            if not _is_initialized(getattr(profiler, "use_device", None) or ""):
+                profiler.use_device = None  # type: ignore[union-attr]
 
     def written(self) -> Written | None:
         """Return the file, once recording is over; None where it could not be saved."""
@@ -124,11 +124,11 @@ class Profiled:
 
     def drop(self) -> None:
         """Record no more, and write nothing."""
-        self._is_kept = False
+        self._is_saved = False
         self.stop()
 
     def _export(self, profiler: Any) -> None:
-        if self._is_kept:
+        if self._is_saved:
             self._handler(_WithoutLastStep(profiler, self._step) if self._is_cut else profiler)
 
 
@@ -149,7 +149,7 @@ class _WithoutLastStep:
 
 
 def rename(path: Path, name: str, other: str) -> None:
-    """Give what has a name in a trace another one, of the same length, in place."""
+    """Rename events in a trace in place, to a name of the same length."""
     old, new = name.encode(), other.encode()
     if len(old) != len(new):
         message = f"{other} is not as long as {name}"
@@ -170,15 +170,15 @@ def _schedule(order: Order, first_step: int | None) -> Schedule | None:
 
 
 def _activities(*, is_early: bool) -> list[Any]:
-    """Return what to record: the host, and the devices that the script uses.
+    """Return the activities to record: the host, and the devices that the script uses.
 
     A device that is not used yet is left alone, since a profiler of it begins to use it. Only where
     recording begins before the first work, nobody knows whether it will be.
     """
     return [
-        each
-        for each in torch.profiler.supported_activities()  # type: ignore[no-untyped-call]
-        if each == ProfilerActivity.CPU or is_early or _is_used(each)
+        activity
+        for activity in torch.profiler.supported_activities()  # type: ignore[no-untyped-call]
+        if activity == ProfilerActivity.CPU or is_early or _is_used(activity)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What came of `stepscope record`, in sentences: from the accounts of all its processes."""
+"""The result of `stepscope record` in sentences, from the accounts of its processes."""
 
 import os
 import shlex
@@ -9,15 +9,15 @@ from stepscope.recording.record_request import Account, Order
 EARLIER = "--skip 0 --warmup 1 --active 3"
 
 
-def told(accounts: Sequence[Account], order: Order) -> tuple[str, ...]:
-    """Return what to say when the command has ended."""
+def summary(accounts: Sequence[Account], order: Order) -> tuple[str, ...]:
+    """Return the lines to print when the command has ended."""
     here = order.log_dir
     with_files = [one for one in accounts if one.written]
     if not with_files:
         return tuple(_why_nothing(accounts, order))
     files = sum(len(one.written) for one in with_files)
     shown = shlex.quote(os.path.relpath(here) if here.startswith(os.getcwd() + os.sep) else here)  # noqa: PTH109
-    what = f"{_counted(files, 'recording')} of {_counted(len(with_files), 'process', 'es')}"
+    what = f"{_counted(files, 'trace')} of {_counted(len(with_files), 'process', 'es')}"
     return (f"{what} in {shown}", f"what to change: stepscope advise {shown}")
 
 
@@ -26,9 +26,9 @@ def _counted(count: int, noun: str, ending: str = "s") -> str:
 
 
 def _why_nothing(accounts: Sequence[Account], order: Order) -> Iterator[str]:
-    """Yield why there is no recording, by the process that came nearest to one, and what to do."""
+    """Yield the reason that there is no trace, and the remedy."""
     if any(one.notes for one in accounts):
-        yield "nothing was recorded; why is said above"
+        yield "nothing was recorded; the reason is printed above"
         return
     nearest = max(accounts, key=_nearness, default=None)
     if nearest is None:

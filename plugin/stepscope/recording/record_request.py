@@ -1,7 +1,7 @@
-"""What `stepscope record` asks of the script's processes, and what each says came of it.
+"""The request of `stepscope record` to the script's processes, and the account that each returns.
 
-The order goes down in an environment variable, which children of children inherit. What came of it
-comes back as one small JSON file a process. Standard library only: this is read before torch, and
+The request travels in an environment variable, which all child processes inherit. Each process
+returns one small JSON file. Standard library only: this is read before torch, and
 perhaps in another environment than the one that stepscope is installed in.
 """
 
@@ -22,7 +22,7 @@ STEPS_FROM: tuple[StepsFrom, ...] = ("auto", "optimizer", "dataloader", "none")
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What to record of a script that was not changed, and where to put it."""
+    """Steps to record of an unchanged script, and the folder for the traces."""
 
     log_dir: str
     """Absolute: the script may go to another folder."""
@@ -76,7 +76,7 @@ class Written:
 
 @dataclass(kw_only=True)
 class Account:
-    """What came of the order in one process; rewritten whenever it changes."""
+    """The result in one process; rewritten whenever it changes."""
 
     process: int
     parent: int = 0
@@ -87,14 +87,14 @@ class Account:
     """Among the ranks of a distributed job; None: it is none."""
     has_torch: bool = False
     steps_from: str = ""
-    """What the steps were found from, in words: `optimizer SGD`."""
+    """Source of the steps, in words: `optimizer SGD`."""
     step_count: int = 0
     """How many whole steps were seen; once recording is over they are counted no more."""
     is_complete: bool = False
     """Whether all cycles were recorded."""
     written: list[Written] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What went otherwise than asked: sentences."""
+    """Deviations from the request: sentences."""
 
     def save(self, folder: str) -> None:
         """Write it; a folder that is gone costs nothing (the command ended before this process)."""
@@ -108,13 +108,13 @@ class Account:
 
 
 def accounts_in(folder: str) -> list[Account]:
-    """Return what each process said; one that was killed while it wrote is left out."""
+    """Return the account of each process, without those that were killed while writing."""
     return sorted(_read(folder), key=lambda one: (one.rank is None, one.rank or 0, one.process))
 
 
 def _read(folder: str) -> Iterator[Account]:
     for path in Path(folder).glob("*.json"):
         with suppress(OSError, ValueError, TypeError):
-            said = json.loads(path.read_text(encoding="utf-8"))
-            said["written"] = [Written(**each) for each in said.get("written", [])]
-            yield Account(**said)
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            fields["written"] = [Written(**written) for written in fields.get("written", [])]
+            yield Account(**fields)

@@ -1,4 +1,4 @@
-"""Which steps of a training to record: `schedule_for`."""
+"""Schedules of the steps to record: `schedule_for`."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,17 +55,17 @@ class Schedule:
         return ProfilerAction
 
     def __call__(self, step: int) -> Any:
-        """Return what the profiler does in a step: a `torch.profiler.ProfilerAction`."""
+        """Return the profiler's action in a step, a `torch.profiler.ProfilerAction`."""
         actions = self._actions
         since = step - self.skip_first
         if since < 0:
             return actions.NONE
-        span, place = divmod(since + self.wait, self.wait + self.warmup + self.active)
-        if span >= self.repeat or place < self.wait:
+        span, position = divmod(since + self.wait, self.wait + self.warmup + self.active)
+        if span >= self.repeat or position < self.wait:
             return actions.NONE
-        if place < self.wait + self.warmup:
+        if position < self.wait + self.warmup:
             return actions.WARMUP
-        is_last = place == self.wait + self.warmup + self.active - 1
+        is_last = position == self.wait + self.warmup + self.active - 1
         return actions.RECORD_AND_SAVE if is_last else actions.RECORD
 
     def __str__(self) -> str:
@@ -83,34 +83,34 @@ def schedule_for(  # noqa: PLR0913 (each is something a user may know)
     active: int | None = None,
     repeat: int | None = None,
 ) -> Schedule:
-    """Return a schedule for `torch.profiler.profile`: which steps of a training to record.
+    """Return a schedule for `torch.profiler.profile` that selects steps of a training.
 
     The start is skipped (a twentieth of the steps, at most 50: compiling, warm caches, batches that
-    workers made ahead); the profiler warms up for two steps; then eight are recorded. A long
-    training is recorded up to five times, spread evenly, so that what changes in it is seen. Say
-    what is known:
+    were prefetched); the profiler warms up for two steps; then eight are recorded. A long
+    training is recorded up to five times, spread evenly, so that changes are visible. Pass
+    the values that you know:
 
     ```python
     schedule_for(10_000)                            # steps in all: five spans, the first at step 52
     schedule_for(steps_an_epoch=500, epochs=3)      # a span an epoch, none across an epoch's end
     schedule_for(seconds=3600, step_seconds=0.25)   # as 14,400 steps
     schedule_for(step_seconds=20)                   # slow steps: fewer are recorded
-    schedule_for()                                  # nothing is known: one span, near the start
+    schedule_for()                                  # without arguments: one span, near the start
     print(schedule_for(1000))                       # records steps 52 to 59, 241 to 248, …
     ```
 
     The last span ends before the last step, so that it is saved within the loop. A training of
-    less than six steps is too short for that: then what can be is recorded.
+    less than six steps is too short for that: then as many as possible are recorded.
 
     Args:
-        step_count: How often the training calls `profiler.step()`.
+        step_count: Number of calls of `profiler.step()`.
         steps_an_epoch: Steps of one epoch (`len(loader)`); no span goes across an epoch's end.
-        epochs: How many epochs; 1 unless said. Only with `steps_an_epoch`.
-        step_seconds: How long a step takes, about. Where it is long, fewer steps are recorded, but
+        epochs: Number of epochs, 1 by default. Only with `steps_an_epoch`.
+        step_seconds: Approximate duration of a step. Of long steps fewer are recorded, but
             three at least: a span takes about ten seconds.
-        seconds: How long the training takes; with `step_seconds` it gives the number of steps.
-        active: How many steps a span records, instead of what is worked out.
-        repeat: How many spans, instead of what is worked out. Fewer where they do not fit.
+        seconds: Duration of the training; with `step_seconds` it gives the number of steps.
+        active: Steps per span, in place of the default.
+        repeat: Number of spans, in place of the default; fewer where they do not fit.
 
     Raises:
         UsageError: a number is not positive, or one is given without that which it needs.

@@ -1,7 +1,7 @@
-"""What is put around torch in a script that is recorded: optimizers, batches, profilers.
+"""Hooks on torch in a recorded script: optimizers, batches, profilers.
 
-Each wrapper is thin: it asks one question and calls what it wraps. Nothing is put in the way of
-`torch.compile`: where it traces a wrapper, the wrapper is what it wraps. Once all is recorded, a
+Each wrapper notifies the recorder and calls the original. Where `torch.compile` traces a wrapper,
+it sees the original. Once all is recorded, a
 wrapper costs one look at a flag.
 """
 
@@ -39,7 +39,7 @@ def start(order: str) -> None:
 
 
 def watch(recorder: ScriptRecorder) -> None:
-    """Put around torch what tells the recorder of steps, evaluations and other profilers."""
+    """Install the hooks for steps, evaluations and other profilers."""
     watch_optimizers(recorder)
     watch_batches(recorder)
     watch_profilers(recorder)
@@ -47,7 +47,7 @@ def watch(recorder: ScriptRecorder) -> None:
 
 
 def watch_optimizers(recorder: ScriptRecorder) -> None:
-    """Tell the recorder when the outermost of nested steps is over.
+    """Notify the recorder when the outermost of nested optimizer steps ends.
 
     An optimizer may hold another (ZeroRedundancyOptimizer), a GradScaler may leave the step out.
     """
@@ -63,7 +63,7 @@ def watch_optimizers(recorder: ScriptRecorder) -> None:
 
 
 class _Depth:
-    """How many calls of `step` are under way in the main thread."""
+    """Nesting depth of `step` calls in the main thread."""
 
     def __init__(self, recorder: ScriptRecorder) -> None:
         self._recorder = recorder
@@ -83,9 +83,9 @@ class _Depth:
             finally:
                 self._depth -= 1
             if not self._depth:
-                is_by_place = len(arguments) > optimizer_at
+                is_positional = len(arguments) > optimizer_at
                 recorder.optimizer_stepped(
-                    arguments[optimizer_at] if is_by_place else named.get("optimizer")
+                    arguments[optimizer_at] if is_positional else named.get("optimizer")
                 )
             return came
 
@@ -93,12 +93,12 @@ class _Depth:
 
 
 def _is_elsewhere(recorder: ScriptRecorder) -> bool:
-    """Tell whether this is no place where a step can end: another thread, or amid a backward."""
+    """Return whether this is no place where a step can end: another thread, or amid a backward."""
     return threading.get_ident() != recorder.main_thread or _backward_under_way() != NO_BACKWARD
 
 
 def watch_batches(recorder: ScriptRecorder) -> None:
-    """Tell the recorder when the next batch is asked for, and when there is none any more."""
+    """Notify the recorder when the next batch is requested, and when there is none left."""
     iterator = torch.utils.data.dataloader._BaseDataLoaderIter  # noqa: SLF001
     following = iterator.__next__
 
@@ -106,7 +106,7 @@ def watch_batches(recorder: ScriptRecorder) -> None:
     def watched(self: Any) -> Any:
         if not recorder.is_watching or _is_elsewhere(recorder):
             return following(self)
-        recorder.batch_asked(self, has_gradients=torch.is_grad_enabled())
+        recorder.batch_requested(self, has_gradients=torch.is_grad_enabled())
         try:
             return following(self)
         except StopIteration:
@@ -138,7 +138,7 @@ def watch_profilers(recorder: ScriptRecorder) -> None:
 
 
 def watch_evaluation(recorder: ScriptRecorder) -> None:
-    """Tell the recorder when a model is made ready to be used: it may be all that a script does.
+    """Notify the recorder when a model enters evaluation mode, which may be all that a script does.
 
     No hook of modules: with torch.compile, those cause recompilations, and errors (`scene.py`).
     """

@@ -1,11 +1,11 @@
-"""Records a script that was not changed, in one of its processes, and says what came of it.
+"""Recorder of an unchanged script, in one of its processes.
 
-It is told what the script does (`script_hooks.py`), asks where steps end (`step_finder.py`), and
-has an order (`order.py`). Nothing that goes wrong here is raised into the script.
+`script_hooks.py` notifies it of the script's calls, `step_detection.py` finds the ends of steps,
+and `record_request.py` holds the request. It never raises into the script.
 
 - An evaluation within a recording ends it: with 3 complete steps it is saved, else it is dropped,
   and begun again behind the evaluation.
-- A script that makes a profiler of its own is left alone from then on.
+- A script that creates its own profiler is not recorded from then on.
 - Processes that `multiprocessing` started are recorded only if they take steps: a rank does, a
   DataLoader's worker does not.
 """
@@ -43,7 +43,7 @@ def _harmless(
     """Let a method do nothing once recording is over, and end recording where it raises.
 
     It does nothing, too, where it is called amid another: by a timer, by a signal's handler, or
-    because the profiler itself does what is watched.
+    because the profiler itself calls a hooked function.
     """
 
     @functools.wraps(method)
@@ -132,13 +132,13 @@ class ScriptRecorder:
             self._step_begins(optimizer)
 
     @_harmless
-    def batch_asked(self, iterator: object, *, has_gradients: bool) -> None:
+    def batch_requested(self, iterator: object, *, has_gradients: bool) -> None:
         """Take note that the next batch is asked for."""
         if self._is_content:
             return
         if not self._epoch_length:
-            self._first_batch_is_asked(iterator)
-        border = self._finder.batch_asked(iterator, has_gradients=has_gradients)
+            self._first_batch_requested(iterator)
+        border = self._finder.batch_requested(iterator, has_gradients=has_gradients)
         if border is Border.STEP:
             self._step_begins(iterator)
         elif border is Border.EVALUATION:
@@ -156,7 +156,7 @@ class ScriptRecorder:
 
     @_harmless
     def ended(self) -> None:
-        """Write what there is: the process ends, in whatever way."""
+        """Write the trace: the process ends."""
         if _is_parent_of_ranks():
             self._whole.forget()
         self._finish()
@@ -166,7 +166,7 @@ class ScriptRecorder:
         with suppress(Exception):
             self._teller.note(f"recording failed ({why}); the script goes on")
             self._termination.disarm()
-            self._cycles.finish(is_kept=False)
+            self._cycles.finish(is_saved=False)
 
     def _leave_alone(self) -> None:
         self._whole.forget()
@@ -178,13 +178,13 @@ class ScriptRecorder:
 
     # --- what follows --------------------------------------------------------------------------
 
-    def _first_batch_is_asked(self, iterator: object) -> None:
+    def _first_batch_requested(self, iterator: object) -> None:
         self._whole.forget()
         self._epoch_length = -1
         with suppress(Exception):  # a sampler without a length, and whatever a user's may raise
             self._epoch_length = len(iterator)  # type: ignore[arg-type]
 
-    def _step_begins(self, found_by: object) -> None:
+    def _step_begins(self, detected_by: object) -> None:
         self._step += 1
         if self._step == 1:
             if _is_loading():
@@ -193,18 +193,18 @@ class ScriptRecorder:
             self._whole.forget()
             multiprocessing.util.Finalize(None, self.ended, exitpriority=FIRST)
         if self._cycles.is_recording:
-            self._name_what_is_followed(found_by)
+            self._name_step_source(detected_by)
             self._cycle_ended(self._cycles.step())
             self._go_on()
         if self.is_watching and self._cycles.is_due(self._step, max(self._epoch_length, 0)):
-            self._start_cycle(found_by)
+            self._start_cycle(detected_by)
 
-    def _start_cycle(self, found_by: object) -> None:
+    def _start_cycle(self, detected_by: object) -> None:
         if another_runs():
             self._leave_alone()
             return
         self._teller.account.step_count = self._step - 1
-        self._name_what_is_followed(found_by)
+        self._name_step_source(detected_by)
         self._teller.save()
         self._cycles.start(self._step)
         self._termination.arm()
@@ -214,8 +214,8 @@ class ScriptRecorder:
         self._cycle_ended(self._cycles.evaluation())
         self._go_on()
 
-    def _name_what_is_followed(self, found_by: object) -> None:
-        by_optimizer = f"step of the optimizer {type(found_by).__name__}"
+    def _name_step_source(self, detected_by: object) -> None:
+        by_optimizer = f"step of the optimizer {type(detected_by).__name__}"
         by_batch = "batch of a DataLoader"
         self._teller.account.steps_from = by_optimizer if self._finder.is_training else by_batch
 
@@ -240,8 +240,8 @@ class ScriptRecorder:
                 raise SystemExit(0)
 
     def _begin_anew(self) -> None:
-        """Drop what was counted, and recorded, of batches: an optimizer has stepped."""
-        self._cycles.finish(is_kept=False)
+        """Drop counts and traces of batches: an optimizer has stepped."""
+        self._cycles.finish(is_saved=False)
         self._termination.disarm()
         self._teller.take_back()
         self._is_content = False
@@ -249,7 +249,7 @@ class ScriptRecorder:
         self._step = 0
 
     def _finish(self) -> None:
-        self._cycle_ended(self._cycles.finish(is_kept=True))
+        self._cycle_ended(self._cycles.finish(is_saved=True))
         if written := self._whole.finish():
             self._teller.written(written)
         self._stop()
@@ -279,7 +279,7 @@ class ScriptRecorder:
 
 
 def _is_of_multiprocessing() -> bool:
-    """Tell whether `multiprocessing` started this interpreter."""
+    """Return whether `multiprocessing` started this interpreter."""
     command = sys.orig_argv
     return any(word.startswith("from multiprocessing.") for word in command) or (
         "--multiprocessing-fork" in command
@@ -287,14 +287,14 @@ def _is_of_multiprocessing() -> bool:
 
 
 def _is_loading() -> bool:
-    """Tell whether this is a DataLoader's worker, whatever it does to make its batches."""
+    """Return whether this is a DataLoader's worker, whatever it does to make its batches."""
     from torch.utils.data import get_worker_info
 
     return get_worker_info() is not None
 
 
 def _is_parent_of_ranks() -> bool:
-    """Tell whether processes that this one started, or that those did, took steps."""
+    """Return whether processes that this one started, or that those did, took steps."""
     folder = os.environ.get(ACCOUNTS)
     accounts = {one.process: one for one in accounts_in(folder)} if folder else {}
     return any(_is_below_this(one, accounts) for one in accounts.values() if one.step_count)

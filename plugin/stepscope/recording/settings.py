@@ -1,7 +1,7 @@
 """The settings of a training process: `collect`, which the file of each span gets a copy of.
 
 A subject is a file in `subjects/` with one function from a `Scene`. Each is asked on its own: one
-that fails costs its own fields, and is named under `failed`. What is not known is left out, never
+that fails costs its own fields, and is named under `failed`. Unknown values are left out, never
 guessed; null means that the setting is left to torch.
 """
 
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from stepscope._version import __version__
-from stepscope.recording.live_objects import Given, Scene, found
+from stepscope.recording.live_objects import Given, Scene, live_objects
 from stepscope.recording.subjects import (
     compilation,
     dataloader,
@@ -68,8 +68,8 @@ def collect(
     """Return the object that a trace holds under `"stepscope_recorder"`; it never raises.
 
     Args:
-        profiler: The `torch.profiler.profile` that records, for what it records.
-        given: What the caller names; it goes before what is found.
+        profiler: The `torch.profiler.profile` that records, for its options.
+        given: Objects and settings from the caller; they override live objects.
         leave_out: Subjects that are not collected, of `COLLECTORS`.
         is_searched: Whether DataLoaders, optimizers and modules that are not given are looked for.
     """
@@ -79,9 +79,9 @@ def collect(
     settings: dict[str, Any] = {}
     for subject, collector in COLLECTORS.items():
         if subject not in leave_out:
-            told = _told(subject, collector, scene, failed)
-            if (told := _with_given(told, given.settings.get(subject))) is not None:
-                settings[subject] = told
+            values = _collected_values(subject, collector, scene, failed)
+            if (values := _with_given(values, given.settings.get(subject))) is not None:
+                settings[subject] = values
     others = set(given.settings) - set(COLLECTORS) - set(leave_out)
     settings |= {subject: dict(given.settings[subject]) for subject in sorted(others)}
     result = {"schema": SCHEMA, "recorder": __version__, "settings": settings}
@@ -95,13 +95,13 @@ def as_json(collected: Mapping[str, Any]) -> str:
 
 def _scene(given: Given, profiler: Any, *, is_searched: bool) -> Scene:
     try:
-        return found(given, profiler, is_searched=is_searched)
+        return live_objects(given, profiler, is_searched=is_searched)
     except Exception:  # of the user's process anything may be met
         logger.debug("what is alive could not be looked through", exc_info=True)
         return Scene(given=given, profiler=profiler)
 
 
-def _told(subject: str, collector: Collector, scene: Scene, failed: list[str]) -> Any:
+def _collected_values(subject: str, collector: Collector, scene: Scene, failed: list[str]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of settings that torch has since renamed
@@ -112,14 +112,14 @@ def _told(subject: str, collector: Collector, scene: Scene, failed: list[str]) -
         return None
 
 
-def _with_given(told: Any, given: Mapping[str, Any] | None) -> Any:
+def _with_given(values: Any, given: Mapping[str, Any] | None) -> Any:
     if not given:
-        return told or (None if isinstance(told, Mapping) else told)
-    return {**(told if isinstance(told, Mapping) else {}), **given}
+        return values or (None if isinstance(values, Mapping) else values)
+    return {**(values if isinstance(values, Mapping) else {}), **given}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: what is of another type becomes text."""
+    """Return a value as JSON has it; other types become text."""
     if isinstance(value, Mapping):
         return {str(key)[:LONGEST_TEXT]: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Where one step of a script ends and the next begins, told from what the script calls.
+"""Detection of step boundaries from the calls of a script.
 
 The rule, in order of trust:
 
@@ -33,20 +33,20 @@ one step in so many has them."""
 
 
 class Border(Enum):
-    """What a call means for the steps."""
+    """Effect of a call on steps."""
 
     NONE = auto()
     """Nothing."""
     STEP = auto()
     """A step ends here and the next begins."""
     ANEW = auto()
-    """The same, and what was counted until now were not steps of training, but batches."""
+    """The same, and all steps so far were batches of an evaluation."""
     EVALUATION = auto()
     """The step that is under way is not like the others: an evaluation began in it."""
 
 
 class _Lead:
-    """Which one of several optimizers, or DataLoaders, defines the step."""
+    """The optimizer or DataLoader, of several, that defines the step."""
 
     def __init__(self) -> None:
         self._leader: weakref.ref[object] | None = None
@@ -58,7 +58,7 @@ class _Lead:
         """The others, each with the count of the leader's turns when it had its own last one."""
 
     def is_led_by(self, candidate: object) -> bool:
-        """Tell whether this one defines the step, now that it has its turn."""
+        """Return whether this one defines the step, now that it has its turn."""
         if self._leader is None or self._leader() is not candidate:
             if not self._is_to_lead(candidate):
                 return False
@@ -112,7 +112,7 @@ class StepFinder:
         self._evaluations.step_ended()
         return Border.STEP
 
-    def batch_asked(self, loader: object, *, has_gradients: bool) -> Border:
+    def batch_requested(self, loader: object, *, has_gradients: bool) -> Border:
         """Take note that the next batch is asked for, with gradients enabled or not."""
         if self.is_training:
             is_begun = self._evaluations.is_begun_by_batch(has_gradients=has_gradients)
@@ -146,7 +146,7 @@ class StepFinder:
 class _Evaluations:
     """Notices the steps of training in which an evaluation runs.
 
-    What is before the first border, the script's start, is no step: it is not learned from.
+    The time before the first border is the script's start, not a step.
     """
 
     def __init__(self) -> None:
@@ -171,14 +171,14 @@ class _Evaluations:
         if not has_gradients and self.is_begun_by_sign():
             return True
         most = MANY_TIMES * self._most_batches + SOME_BATCHES
-        return self._told_now(is_begun=self._batch_count > most)
+        return self._decided(is_begun=self._batch_count > most)
 
     def is_begun_by_sign(self) -> bool:
-        """Tell, once a step, that this is what only the steps with an evaluation do."""
+        """Count a step with an evaluation, once per step."""
         self._is_odd = True
-        return self._told_now(is_begun=self._odd_step_count * RARE <= self._step_count)
+        return self._decided(is_begun=self._odd_step_count * RARE <= self._step_count)
 
-    def _told_now(self, *, is_begun: bool) -> bool:
+    def _decided(self, *, is_begun: bool) -> bool:
         if self._is_told or not self._step_count or not is_begun:
             return False
         self._is_told = True

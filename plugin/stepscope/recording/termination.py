@@ -64,12 +64,12 @@ class Termination:
             self._pipe = None
 
     def _leave_signals(self, writing: int) -> None:
-        """Let signals do what they did before; what the script has set since is its own."""
+        """Restore the signal handlers, except those that the script has set since."""
         if signal.getsignal(signal.SIGTERM) == self._terminated:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        found = signal.set_wakeup_fd(-1)
-        if found not in (-1, writing):
-            signal.set_wakeup_fd(found)
+        previous = signal.set_wakeup_fd(-1)
+        if previous not in (-1, writing):
+            signal.set_wakeup_fd(previous)
 
     def _terminated(self, number: int, frame: FrameType | None) -> None:
         del frame

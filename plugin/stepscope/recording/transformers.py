@@ -6,7 +6,7 @@ from stepscope.recording.transformers import StepscopeCallback
 
 Trainer(model, args, callbacks=[StepscopeCallback("log/run")], ...)  # stepscope advise log/run
 ```
-Works with transformers 4.40 and later, and with what is built on its Trainer (trl, peft, setfit).
+Works with transformers 4.40 and later, and with trainers built on it (trl, peft, setfit).
 """
 
 import atexit
@@ -38,15 +38,15 @@ class StepscopeCallback(TrainerCallback):
 
     Nothing that goes wrong here reaches the training: it is said once (logger
     `stepscope.recording`), and recording ends. Where another torch profiler runs, nothing is
-    recorded. The Trainer does not tell callbacks of an exception: what was recorded until then is
+    recorded. The Trainer does not notify callbacks of an exception: a span in progress is
     saved when the process ends, when the next training begins, or by `close()`.
 
     Args:
         log_dir: The run's folder; each rank's files bear its number.
         schedule: Which steps to record, as `torch.profiler.schedule(…)` or
-            `stepscope.schedule_for(…)` say it; unless given, what `schedule_for` chooses for the
+            `stepscope.schedule_for(…)` say it; by default, `schedule_for` of the
             number of steps that the Trainer will make.
-        worker_name: What to call this process in place of its host, number and rank.
+        worker_name: Name of this process in place of host, process id and rank.
         use_gzip: Whether the files are compressed.
         **profiler: More arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`, ….
             `record_shapes` is True unless given.
@@ -72,7 +72,7 @@ class StepscopeCallback(TrainerCallback):
         self._driven: DrivenProfiler | None = None
 
     def close(self) -> None:
-        """Save what was recorded of a training that an exception ended."""
+        """Save the span of a training that an exception ended."""
         atexit.unregister(self.close)
         driven, self._driven = self._driven, None
         if driven:
@@ -113,7 +113,7 @@ class StepscopeCallback(TrainerCallback):
             self._driven.interrupted()
 
     def on_train_end(self, _args: Any, _state: Any, _control: Any, **_objects: Any) -> None:
-        """Save what was recorded."""
+        """Save the span."""
         driven, self._driven = self._driven, None
         atexit.unregister(self.close)
         if driven:
@@ -153,7 +153,7 @@ def _autocast(args: Any) -> dict[str, Any]:
 
 
 def _framework(args: Any, state: Any) -> dict[str, Any]:
-    """Return what the Trainer was asked for, in its own words."""
+    """Return the Trainer's options by its names."""
     return known(
         name=lambda: "transformers",
         version=lambda: transformers_version,
@@ -166,7 +166,7 @@ def _framework(args: Any, state: Any) -> dict[str, Any]:
 
 
 def _strategy(args: Any) -> str | None:
-    """Return what spreads the training over devices, where the arguments ask for it."""
+    """Return the distribution strategy that the arguments select."""
     if args.deepspeed:
         return "deepspeed"
     return "fsdp" if args.fsdp else None

@@ -1,8 +1,8 @@
-"""Records a script in which nothing tells steps: some seconds of it, as a whole.
+"""Recording of some seconds of a script without steps.
 
-It begins when a model is made ready (`eval()`), or some seconds after torch was imported, as long
-as no optimizer was made and no batch asked for. What was recorded is kept until the script ends,
-and dropped at the first sign of steps, or when the process forks: its children may take them.
+It begins at the first `eval()` of a model, or some seconds after the import of torch, as long as
+there is no optimizer and no batch was requested. The trace is written when the script ends, and
+dropped at the first sign of steps, or when the process forks: its children may take steps.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ class WholeRun:
 
     @property
     def is_by_order(self) -> bool:
-        """Whether a time is to be recorded, whatever the script does."""
+        """Whether the request asks for a time instead of steps."""
         return self._order.steps_from == "none"
 
     @property
@@ -91,5 +91,5 @@ class WholeRun:
 
 
 def _is_in_main_thread() -> bool:
-    """Tell whether this is the thread that is recorded: only there can that begin and end."""
+    """Return whether this is the main thread, where recording begins and ends."""
     return threading.current_thread() is threading.main_thread()

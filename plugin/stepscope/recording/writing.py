@@ -1,10 +1,10 @@
 """A trace file is written under another name, completed, and then renamed.
 
 A process that is killed, and a disk that is full, so never leave half a file under a trace's name:
-what is not finished ends in `.partial`, which neither stepscope nor TensorBoard looks for.
+an unfinished file ends in `.partial`, which neither stepscope nor TensorBoard reads.
 
 torch's exporter raises nothing where it cannot write (torch 2.13: it logs one line, and with gzip
-leaves an empty file): what it left is looked at.
+leaves an empty file): its output is checked.
 """
 
 import gzip
@@ -41,7 +41,7 @@ def write(path: Path, export: Export, key: str, value: str | None) -> bool:
 
     Args:
         path: Where it goes; with a name in `.gz`, compressed.
-        export: What writes a trace, as JSON, to the path that it is given.
+        export: Function that writes a trace, as JSON, to a path.
         key: The key's name.
         value: Its value, as JSON; None for none.
 
@@ -54,7 +54,7 @@ def write(path: Path, export: Export, key: str, value: str | None) -> bool:
     partial = path.with_name(path.name + PARTIAL)
     with _removed(partial):
         _create(partial)
-        with _plain_place(path, partial) as plain:
+        with _plain_path(path, partial) as plain:
             export(str(plain))
             is_added = _complete(plain, path, key, value)
             if plain != partial:
@@ -64,14 +64,14 @@ def write(path: Path, export: Export, key: str, value: str | None) -> bool:
 
 
 def _create(partial: Path) -> None:
-    """Make the folder and the file, so that what refuses them says why."""
+    """Make the folder and the file, so that a refusal raises with its reason."""
     partial.parent.mkdir(parents=True, exist_ok=True)
     partial.open("wb").close()
 
 
 @contextmanager
 def _removed(partial: Path) -> Iterator[None]:
-    """Remove what is left under names of ours, whatever happens; kineto writes to a `.tmp`."""
+    """Remove partial files on exit; kineto writes to a `.tmp`."""
     try:
         yield
     finally:
@@ -81,7 +81,7 @@ def _removed(partial: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _plain_place(path: Path, partial: Path) -> Iterator[Path]:
+def _plain_path(path: Path, partial: Path) -> Iterator[Path]:
     """Give the path to write JSON to: one in the system's temporary folder if it is compressed."""
     if path.suffix != ".gz":
         yield partial

@@ -1,7 +1,7 @@
 """Python runs this before a script whose PYTHONPATH begins with this folder: `stepscope record`.
 
 It waits for the script's own `import torch`, and starts the recorder then. A script that imports no
-torch runs untouched. Whatever goes wrong here is told once and costs the recording, not the script.
+torch runs untouched. An error here is printed once and costs the trace, not the script.
 A `sitecustomize` that the user has runs as it would without this one. Older versions of Python 3
 load this file too, so it is written for all of them, and it imports next to nothing.
 """
@@ -30,28 +30,28 @@ def tell(words: str) -> None:
 
 def give_back_the_name() -> None:
     """Take this folder off `sys.path`, and run the sitecustomize that the user has."""
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != FOLDER]  # noqa: PTH100
-    own = sys.modules.pop("sitecustomize", None)
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != FOLDER]  # noqa: PTH100
+    users_module = sys.modules.pop("sitecustomize", None)
     try:
         __import__("sitecustomize")
     except ImportError as error:
         if error.name != "sitecustomize":
             raise
-        if own is not None:
-            sys.modules["sitecustomize"] = own
+        if users_module is not None:
+            sys.modules["sitecustomize"] = users_module
 
 
 def leave_word(more: str = "") -> None:
-    """Leave word that this process is one of Python; what else is to be said of it comes later.
+    """Write the account of this Python process; the recorder completes it later.
 
-    Where the folder is not there, nobody reads it: the command has ended, or is of another host.
+    Without the folder no command reads it: it has ended, or runs on another host.
     """
     path = os.path.join(os.environ.get(ACCOUNTS, ""), "%d.json" % os.getpid())  # noqa: PTH118, UP031
     try:
         if os.environ.get(ACCOUNTS):
             with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
-                told = '{"process": %d, "parent": %d%s}'
-                file.write(told % (os.getpid(), os.getppid(), more))
+                account = '{"process": %d, "parent": %d%s}'
+                file.write(account % (os.getpid(), os.getppid(), more))
     except OSError:
         return
 

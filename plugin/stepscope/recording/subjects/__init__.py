@@ -1,4 +1,4 @@
-"""The subjects of the settings: functions from a `Scene` to what is known of it.
+"""The subjects of the settings: functions from a `Scene` to settings.
 
-`known` is how they ask: each field on its own, and what fails or is None is left out.
+`fields` reads each field on its own, and leaves out those that fail or are None.
 """

@@ -1,4 +1,4 @@
-"""Ask each field on its own."""
+"""Fields of a subject, each read on its own."""
 
 import logging
 from collections.abc import Callable
@@ -7,15 +7,15 @@ from typing import Any
 logger = logging.getLogger("stepscope.recording")
 
 
-def known(**fields: Callable[[], Any]) -> dict[str, Any]:
-    """Return what each function says, by name; what fails or says None is left out."""
-    said = {name: _asked(name, ask) for name, ask in fields.items()}
-    return {name: value for name, value in said.items() if value is not None}
+def fields(**readers: Callable[[], Any]) -> dict[str, Any]:
+    """Return the value of each reader by name, without those that fail or return None."""
+    values = {name: _value(name, read) for name, read in readers.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def _asked(name: str, ask: Callable[[], Any]) -> Any:
+def _value(name: str, read: Callable[[], Any]) -> Any:
     try:
-        return ask()
+        return read()
     except Exception:  # objects of the user's: anything may be raised
         logger.debug("%s is not known", name, exc_info=True)
         return None
@@ -27,7 +27,7 @@ def dtype_name(dtype: Any) -> str:
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole number, or None for what is none; True and False are none."""
+    """Return an int, or None for other values, bool included."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

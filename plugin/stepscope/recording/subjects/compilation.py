@@ -1,10 +1,10 @@
-"""What torch.compile did in this process. Nothing is said where it was never loaded."""
+"""Activity of torch.compile in this process; empty where it was never loaded."""
 
 import sys
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import known
+from stepscope.recording.subjects._fields import fields
 
 
 def compiled(scene: Scene) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def compiled(scene: Scene) -> dict[str, Any]:
     frame_count = int(counters.get("frames", {}).get("ok", 0))
     if not frame_count:
         return {"is_compiled": False}
-    return known(
+    return fields(
         is_compiled=lambda: True,
         backend=lambda: _backend(scene),
         mode=lambda: _mode(scene),
@@ -30,7 +30,7 @@ def compiled(scene: Scene) -> dict[str, Any]:
 
 
 def _backend(scene: Scene) -> str | None:
-    """Return what compiles graphs, where all uses of torch.compile have the same."""
+    """Return the backend of torch.compile, where all uses have the same."""
     names = {str(compiler.compiler_name) for compiler in scene.compilers}
     return names.pop() if len(names) == 1 else None
 

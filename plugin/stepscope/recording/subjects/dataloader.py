@@ -1,9 +1,9 @@
-"""How batches are loaded: the DataLoaders that are alive, those in use first."""
+"""Settings of the live DataLoaders, those in use first."""
 
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import flag, known, whole
+from stepscope.recording.subjects._fields import fields, flag, whole
 
 MOST_LOADERS = 16
 
@@ -16,19 +16,19 @@ def dataloaders(scene: Scene) -> list[dict[str, Any]] | None:
     """
     loaders = [(loader, _is_in_use(loader, scene)) for loader in scene.dataloaders]
     loaders.sort(key=lambda pair: not pair[1])
-    return [_told(loader, is_in_use=used) for loader, used in loaders[:MOST_LOADERS]] or None
+    return [_settings(loader, is_in_use=used) for loader, used in loaders[:MOST_LOADERS]] or None
 
 
 def _is_in_use(loader: Any, scene: Scene) -> bool:
     """Return whether an iterator has the loader's own sampler: it does not know its loader."""
-    own = getattr(loader, "_index_sampler", None)
-    return own is not None and any(
-        getattr(iterator, "_index_sampler", None) is own for iterator in scene.iterators
+    index_sampler = getattr(loader, "_index_sampler", None)
+    return index_sampler is not None and any(
+        getattr(iterator, "_index_sampler", None) is index_sampler for iterator in scene.iterators
     )
 
 
-def _told(loader: Any, *, is_in_use: bool) -> dict[str, Any]:
-    return known(
+def _settings(loader: Any, *, is_in_use: bool) -> dict[str, Any]:
+    return fields(
         batch_size=lambda: _batch_size(loader),
         worker_count=lambda: whole(loader.num_workers),
         pin_memory=lambda: flag(loader.pin_memory),
@@ -51,7 +51,7 @@ def _batch_size(loader: Any) -> int | None:
 
 
 def _sampler(loader: Any) -> Any:
-    """Return what orders the samples; beside a sampler of batches `loader.sampler` is a dummy.
+    """Return the sampler; with a batch sampler, `loader.sampler` is a dummy.
 
     accelerate puts one around another: its loaders, and so transformers', have no other sampler.
     """

@@ -1,4 +1,4 @@
-"""How the training is spread over processes."""
+"""Settings of distributed training: process group, DDP, FSDP."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import dtype_name, flag, known, whole
+from stepscope.recording.subjects._fields import dtype_name, fields, flag, whole
 
 BYTES_A_MEBIBYTE = 1024 * 1024
 NO_PREFETCH = "NONE"
@@ -18,25 +18,25 @@ def distributed(scene: Scene) -> dict[str, Any] | None:
     import torch.distributed as group
 
     wrapper = _wrapper(scene)
-    strategy, told = wrapper if wrapper else (None, {})
+    strategy, settings = wrapper if wrapper else (None, {})
     if not (group.is_available() and group.is_initialized()):
-        return {"strategy": strategy, **told} if strategy else None
+        return {"strategy": strategy, **settings} if strategy else None
     return {
-        **known(
+        **fields(
             backend=lambda: str(group.get_backend()),
             world_size=group.get_world_size,
             rank=group.get_rank,
             local_rank=lambda: int(os.environ["LOCAL_RANK"]),
         ),
         "strategy": strategy,
-        **told,
+        **settings,
     }
 
 
 def _wrapper(scene: Scene) -> tuple[str, dict[str, Any]] | None:
     """Return the name and the settings of a wrapper: within the model that is given, else alive."""
-    own = getattr(scene.given.model, "modules", None)  # an engine's wrapper may have none
-    given = list(own()) if callable(own) else [scene.given.model]
+    modules = getattr(scene.given.model, "modules", None)  # an engine's wrapper may have none
+    given = list(modules()) if callable(modules) else [scene.given.model]
     return _among(given) or _among(scene.modules)
 
 
@@ -65,13 +65,13 @@ def _fully_sharded() -> type | None:
 
 def _fully_sharded_2() -> type | None:
     """Return FSDP2's class; before torch 2.6 it was in another place."""
-    places = ("torch.distributed.fsdp", "torch.distributed._composable.fsdp")
-    classes = (getattr(sys.modules.get(place), "FSDPModule", None) for place in places)
+    modules_with_fsdp = ("torch.distributed.fsdp", "torch.distributed._composable.fsdp")
+    classes = (getattr(sys.modules.get(module), "FSDPModule", None) for module in modules_with_fsdp)
     return next(filter(None, classes), None)
 
 
 def _of_fsdp(wrapper: Any) -> dict[str, Any]:
-    return known(
+    return fields(
         sharding_strategy=lambda: wrapper.sharding_strategy.name,
         backward_prefetch=lambda: getattr(wrapper.backward_prefetch, "name", NO_PREFETCH),
         forward_prefetch=lambda: flag(wrapper.forward_prefetch),
@@ -81,11 +81,11 @@ def _of_fsdp(wrapper: Any) -> dict[str, Any]:
 
 
 def _of_fsdp2(units: list[Any]) -> dict[str, Any]:
-    """Return what all units have in common; what `fully_shard` was told stands in private places.
+    """Return settings that all units share; `fully_shard` keeps them in private attributes.
 
     The mesh alone has a public one: the parameters.
     """
-    return known(
+    return fields(
         mesh_shape=lambda: _same(_mesh_shape(unit) for unit in units),
         reshard_after_forward=lambda: _reshards(units),
         cpu_offload=lambda: _same(_is_offloaded(group) for group in _groups(units)),
@@ -113,7 +113,7 @@ def _groups_of(state: Any) -> list[Any]:
 
 
 def _reshards(units: list[Any]) -> bool | None:
-    """Return whether units free what they gathered behind their forward.
+    """Return whether units free gathered parameters after their forward pass.
 
     The outermost one counts only where there is no other: torch keeps its parameters by itself.
     """
@@ -134,13 +134,13 @@ def _mesh_shape(unit: Any) -> str:
 
 
 def _same(values: Iterable[Any]) -> Any:
-    """Return what all say; None where two differ, or nobody says anything."""
-    found = list(values)
-    return found[0] if found and all(each == found[0] for each in found) else None
+    """Return the common value; None where two differ, or there are none."""
+    first, *others = [*values] or [None]
+    return first if all(value == first for value in others) else None
 
 
 def _of_ddp(wrapper: Any) -> dict[str, Any]:
-    return known(
+    return fields(
         bucket_cap_mb=lambda: _bucket_cap_mb(wrapper),
         broadcast_buffers=lambda: flag(wrapper.broadcast_buffers),
         find_unused_parameters=lambda: flag(wrapper.find_unused_parameters),
@@ -156,8 +156,8 @@ def _bucket_cap_mb(wrapper: Any) -> float | None:
 
 
 def _types(mixed_precision: Callable[[], Any]) -> dict[str, Any]:
-    """Return the types of a policy of mixed precision; what is left as it is has none."""
-    return known(
+    """Return the types of a mixed-precision policy; None where it leaves a type unchanged."""
+    return fields(
         param_dtype=lambda: _type(mixed_precision().param_dtype),
         reduce_dtype=lambda: _type(mixed_precision().reduce_dtype),
         buffer_dtype=lambda: _type(mixed_precision().buffer_dtype),

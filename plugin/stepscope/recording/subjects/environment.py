@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import known
+from stepscope.recording.subjects._fields import fields
 
 RECORDED = (
     "CUBLAS_WORKSPACE_CONFIG",
@@ -71,7 +71,7 @@ def environment(_: Scene) -> dict[str, str]:
 
 def allocator(_: Scene) -> dict[str, Any]:
     """Return how the device's memory is allocated."""
-    return known(
+    return fields(
         conf=lambda: _allocator_conf(os.environ),
         backend=_backend,
         expandable_segments=lambda: _is_expandable(_allocator_conf(os.environ)),
@@ -85,8 +85,8 @@ def _allocator_conf(variables: Mapping[str, str]) -> str | None:
 def _is_expandable(conf: str | None) -> bool | None:
     """Return what the configuration says of expandable segments; None where it says nothing."""
     pairs = (pair.partition(":") for pair in (conf or "").split(","))
-    said = {name.strip(): value.strip().lower() for name, _, value in pairs}
-    return {"true": True, "false": False}.get(said.get("expandable_segments", ""))
+    options = {name.strip(): value.strip().lower() for name, _, value in pairs}
+    return {"true": True, "false": False}.get(options.get("expandable_segments", ""))
 
 
 def _backend() -> str | None:

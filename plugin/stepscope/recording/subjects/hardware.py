@@ -1,4 +1,4 @@
-"""What the process runs on: torch's build, the host, its devices. CUDA is never initialised here.
+"""Hardware and software of the process: torch build, host, devices; never initializes CUDA.
 
 A process that trains on the CPU beside a GPU would pay for a context on it in time and memory, and
 could not fork workers that use it. There the driver's files say which GPUs there are.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import known
+from stepscope.recording.subjects._fields import fields
 
 NVIDIA_VERSION = Path("/proc/driver/nvidia/version")
 NVIDIA_DEVICES = Path("/proc/driver/nvidia/gpus")
@@ -34,7 +34,7 @@ def torch_build(_: Scene) -> dict[str, Any]:
     """Return torch's version and those of the libraries it was built with."""
     import torch
 
-    return known(
+    return fields(
         version=lambda: str(torch.__version__),
         git=lambda: str(torch.version.git_version),
         cuda=lambda: torch.version.cuda,
@@ -56,7 +56,7 @@ def host(_: Scene) -> dict[str, Any]:
     """Return the host's processors and memory, and the threads torch uses."""
     import torch
 
-    return known(
+    return fields(
         cpu_count=os.cpu_count,
         usable_cpu_count=_usable_cpu_count,
         thread_count=torch.get_num_threads,
@@ -111,7 +111,7 @@ def _cuda_device(index: int) -> dict[str, Any]:
     import torch
 
     properties = torch.cuda.get_device_properties(index)
-    return known(
+    return fields(
         index=lambda: index,
         name=lambda: properties.name,
         memory_bytes=lambda: properties.total_memory,
@@ -123,7 +123,7 @@ def _xpu_device(index: int) -> dict[str, Any]:
     import torch
 
     properties = torch.xpu.get_device_properties(index)
-    return known(
+    return fields(
         index=lambda: index,
         name=lambda: properties.name,
         memory_bytes=lambda: properties.total_memory,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import flag, known
+from stepscope.recording.subjects._fields import fields, flag
 
 
 def model(scene: Scene) -> dict[str, Any] | None:
@@ -17,7 +17,7 @@ def model(scene: Scene) -> dict[str, Any] | None:
         return None
     inner = unwrapped(outer)
     counted = not is_flattened(outer)
-    return known(
+    return fields(
         name=lambda: _name(inner),
         parameter_count=lambda: _count(inner.parameters()) if counted else None,
         trainable_parameter_count=lambda: (
@@ -62,8 +62,8 @@ def _children(module: Any) -> dict[str, Any]:
 
 
 def _outermost(modules: tuple[Any, ...]) -> list[Any]:
-    within = {id(child) for module in modules for child in _children(module).values()}
-    return [module for module in modules if id(module) not in within]
+    child_ids = {id(child) for module in modules for child in _children(module).values()}
+    return [module for module in modules if id(module) not in child_ids]
 
 
 def _optimised(scene: Scene) -> set[int]:
@@ -78,8 +78,8 @@ def _size(module: Any, optimised: set[int]) -> tuple[int, bool, int]:
         parameters = list(module.parameters())
     except Exception:  # a module that was not initialised, or overrides it
         return 0, False, 0
-    own = sum(1 for parameter in parameters if id(parameter) in optimised)
-    return own, type(module).__name__ != "GraphModule", len(parameters)
+    trained_count = sum(1 for parameter in parameters if id(parameter) in optimised)
+    return trained_count, type(module).__name__ != "GraphModule", len(parameters)
 
 
 def _count(parameters: Iterable[Any]) -> int:

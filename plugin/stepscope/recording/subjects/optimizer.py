@@ -1,9 +1,9 @@
-"""How the optimizers are implemented: for each, and for all parameters in one call, or fused."""
+"""Optimizer implementations: one call per parameter, foreach, or fused."""
 
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import known
+from stepscope.recording.subjects._fields import fields
 
 MOST_OPTIMIZERS = 16
 
@@ -13,21 +13,21 @@ def optimizers(scene: Scene) -> list[dict[str, Any]] | None:
     wrapped = {id(getattr(optimizer, "optimizer", None)) for optimizer in scene.optimizers}
     inner = [o for o in scene.optimizers if id(o) in wrapped]
     plain = [o for o in scene.optimizers if not _wraps_one_of(o, inner)]
-    return [_told(optimizer) for optimizer in plain[:MOST_OPTIMIZERS]] or None
+    return [_settings(optimizer) for optimizer in plain[:MOST_OPTIMIZERS]] or None
 
 
 def _wraps_one_of(optimizer: Any, inner: list[Any]) -> bool:
     return any(getattr(optimizer, "optimizer", None) is one for one in inner)
 
 
-def _told(optimizer: Any) -> dict[str, Any]:
+def _settings(optimizer: Any) -> dict[str, Any]:
     groups = optimizer.param_groups
-    told = known(
+    settings = fields(
         name=lambda: type(optimizer).__name__,
         parameter_group_count=lambda: len(groups),
     )
     for option in ("foreach", "fused", "capturable"):
         values = [group[option] for group in groups if option in group]
         if values and all(value is values[0] for value in values):
-            told[option] = values[0]  # None: torch chooses
-    return told
+            settings[option] = values[0]  # None: torch chooses
+    return settings

@@ -1,4 +1,4 @@
-"""Which precision is computed in, and how cuDNN is set."""
+"""Numeric precision, and cuDNN settings."""
 
 from collections import Counter
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from stepscope.recording import autocast_detection
 from stepscope.recording.live_objects import Scene
 from stepscope.recording.subjects import compilation, model
-from stepscope.recording.subjects._fields import dtype_name, flag, known
+from stepscope.recording.subjects._fields import dtype_name, fields, flag
 
 
 def precision(scene: Scene) -> dict[str, Any]:
     """Return the default type, autocast, TF32, and the types of the model's parameters."""
     import torch
 
-    return known(
+    return fields(
         default_dtype=lambda: dtype_name(torch.get_default_dtype()),
         autocast=lambda: _autocast(scene),
         float32_matmul=torch.get_float32_matmul_precision,
@@ -73,7 +73,7 @@ def cudnn(_: Scene) -> dict[str, Any]:
     """Return how cuDNN chooses its algorithms."""
     from torch.backends import cudnn as backend
 
-    return known(
+    return fields(
         benchmark=lambda: flag(backend.benchmark),
         deterministic=lambda: flag(backend.deterministic),
         enabled=lambda: flag(backend.enabled),

@@ -1,9 +1,9 @@
-"""What the profiler was told to record."""
+"""Options of the profiler."""
 
 from typing import Any
 
 from stepscope.recording.live_objects import Scene
-from stepscope.recording.subjects._fields import flag, known, whole
+from stepscope.recording.subjects._fields import fields, flag, whole
 
 OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")
 SCHEDULED = ("skip_first", "wait", "warmup", "active", "repeat")
@@ -14,8 +14,8 @@ def profiler(scene: Scene) -> dict[str, Any] | None:
     if scene.profiler is None:
         return None
     options = {name: flag(getattr(scene.profiler, name, None)) for name in OPTIONS}
-    told = {name: value for name, value in options.items() if value is not None}
-    return told | known(schedule=lambda: schedule(scene.profiler.schedule) or None)
+    recorded = {name: value for name, value in options.items() if value is not None}
+    return recorded | fields(schedule=lambda: schedule(scene.profiler.schedule) or None)
 
 
 def schedule(of: Any) -> dict[str, int]:
@@ -30,5 +30,5 @@ def _closed_over(function: Any) -> dict[str, Any]:
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     if code is None or cells is None:
         return {}
-    held = dict(zip(code.co_freevars, cells, strict=True))
-    return {name: held[name].cell_contents for name in SCHEDULED if name in held}
+    closure = dict(zip(code.co_freevars, cells, strict=True))
+    return {name: closure[name].cell_contents for name in SCHEDULED if name in closure}
