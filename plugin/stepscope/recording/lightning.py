@@ -19,7 +19,7 @@ from stepscope.recording.callback_profiler import DrivenProfiler, Schedule, prof
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.live_objects import Given
 from stepscope.recording.schedules import schedule_for
-from stepscope.recording.subjects._fields import known, whole
+from stepscope.recording.subjects._fields import fields, whole
 
 if "lightning.pytorch" not in sys.modules and "pytorch_lightning" in sys.modules:
     from pytorch_lightning import Callback
@@ -207,7 +207,7 @@ def _given_settings(trainer: Any) -> dict[str, dict[str, Any]]:
 def _framework(trainer: Any) -> dict[str, Any]:
     """Return the Trainer's options by Lightning's names."""
     name = type(trainer).__module__.partition(".")[0]
-    return known(
+    return fields(
         name=lambda: name,
         version=lambda: str(sys.modules[name].__version__),
         accumulated_batch_count=lambda: int(trainer.accumulate_grad_batches),

@@ -22,7 +22,7 @@ from stepscope.recording.callback_profiler import DrivenProfiler, Schedule, prof
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.live_objects import Given
 from stepscope.recording.schedules import schedule_for
-from stepscope.recording.subjects._fields import known
+from stepscope.recording.subjects._fields import fields
 
 AUTOCAST_DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
 
@@ -154,7 +154,7 @@ def _autocast(args: Any) -> dict[str, Any]:
 
 def _framework(args: Any, state: Any) -> dict[str, Any]:
     """Return the Trainer's options by its names."""
-    return known(
+    return fields(
         name=lambda: "transformers",
         version=lambda: transformers_version,
         accumulated_batch_count=lambda: int(args.gradient_accumulation_steps),
