@@ -101,7 +101,7 @@ def test_advice_that_promised_nothing_is_held_against_nothing(log: Path, form: s
 )
 def test_a_chance_is_written_as_one_reads_it(p: float, words: str) -> None:
     change = Change(before=2.0, after=1.0, unit="ns", p=p, verdict="less")
-    assert comparison_phrases.sureness(change) == words
+    assert comparison_phrases.significance(change) == words
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.cli import cli
 from stepscope.model.read import read_trace
 from stepscope.model.trace import Trace
-from stepscope.render import chrome_trace
+from stepscope.render import trace_excerpt
 from stepscope.render.trace_excerpt import Request, write
 from stepscope.storage import discover
 
@@ -85,7 +85,7 @@ def test_events_keep_all_their_fields_and_the_file_its_header(tmp_path: Path) ->
     after = _cut_file(path, 100, 200)
     kept = [event for event in before["traceEvents"] if event["name"] in _names(after)]
     assert after.pop("traceEvents") == kept
-    note = after.pop(chrome_trace.NOTE)
+    note = after.pop(trace_excerpt.NOTE)
     assert note == {"start_ns": 100 * US, "end_ns": 200 * US, "shortened_count": 0}
     del before["traceEvents"]
     assert after == before
@@ -132,7 +132,7 @@ def test_what_crosses_is_shortened_told_and_left_on_demand(tmp_path: Path) -> No
     document = _cut_file(path, 0, 200)
     durations = {event["name"]: event["dur"] for event in document["traceEvents"]}
     assert durations == {"main": 200, "__enter__": 5, "forward": 100}
-    assert document[chrome_trace.NOTE]["shortened_count"] == 1
+    assert document[trace_excerpt.NOTE]["shortened_count"] == 1
     before = json.loads(path.read_text())["traceEvents"]
     as_recorded = _cut_file(path, 0, 200, is_repaired=False)
     assert as_recorded["traceEvents"] == before
@@ -223,10 +223,10 @@ def test_a_real_traces_part_is_read_as_the_same_events(name: str, tmp_path: Path
     part = cut(trace, 1_000_000, 3_000_000, is_repaired=False)
     target = tmp_path / "part.json.gz"
     with target.open("wb") as sink:
-        assert chrome_trace.write(trace, part, sink).lost_count == 0
+        assert trace_excerpt.write_events(trace, part, sink).lost_count == 0
     again = _trace(target)
     assert _told(again) == _told(trace, part.events)
-    assert {**again.metadata, chrome_trace.NOTE: 0} == {**trace.metadata, chrome_trace.NOTE: 0}
+    assert {**again.metadata, trace_excerpt.NOTE: 0} == {**trace.metadata, trace_excerpt.NOTE: 0}
     assert not again.columns.incidents
 
 

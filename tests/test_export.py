@@ -25,7 +25,7 @@ from stepscope.model.frames import Column
 from stepscope.model.trace import Trace
 from stepscope.render import table_csv, table_export, table_json
 from stepscope.render.table_export import LEADING, Request, schema_of
-from stepscope.render.table_file import About
+from stepscope.render.table_file import TableHeader
 from stepscope.tables import RunTable, Table, all_tables, find
 
 pytestmark = pytest.mark.frames
@@ -188,7 +188,7 @@ def test_an_id_is_a_whole_number_also_where_others_are_missing(
 
 TEXT = Column("text", "object", "text", "A text.")
 NUMBER = Column("number", "float64", "count", "A number.")
-ABOUT = About(table="t", title="T", meaning="M.", schema=(TEXT, NUMBER), version="0")
+ABOUT = TableHeader(table="t", title="T", meaning="M.", schema=(TEXT, NUMBER), version="0")
 texts = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 numbers = st.floats(allow_infinity=False)
 
@@ -311,12 +311,12 @@ def test_a_table_of_a_run_is_made_of_all_its_recordings(log: Path, tables: dict[
 def test_rows_from_another_machine_that_do_not_fit_the_disk_cost_themselves(tmp_path: Path) -> None:
     (tmp_path / "steps.full").symlink_to("/dev/full")
     sent = {
-        "steps": table_export.Sent(name="steps.full", content=b"1,2", row_count=1),
-        "kernels": table_export.Sent(name="../kernels.1", content=b"3", row_count=1),
+        "steps": table_export.SentRows(name="steps.full", content=b"1,2", row_count=1),
+        "kernels": table_export.SentRows(name="../kernels.1", content=b"3", row_count=1),
     }
-    landed = table_export.landed(sent, str(tmp_path))
-    assert isinstance(landed["steps"], table_export.Failed)
-    assert "There is no room to write the result" in landed["steps"].problem.message
+    landed = table_export.store_sent_rows(sent, str(tmp_path))
+    assert isinstance(landed["steps"], table_export.FailedTable)
+    assert "There is no room to write what was found" in landed["steps"].problem.message
     assert landed["kernels"] == table_export.Rows(path=str(tmp_path / "kernels.1"), row_count=1)
     assert (tmp_path / "kernels.1").read_bytes() == b"3"
 
@@ -402,7 +402,7 @@ def test_every_table_of_every_recording_can_be_written(name: str, tmp_path: Path
         request = Request(tables=tuple(all_tables()), form=form, run="r", folder=str(tmp_path))
         given = table_export.tabulate(trace, request)
         for table, each in given.items():
-            whole = table_export.gathered(table, [("r", each)], form, str(tmp_path))
+            whole = table_export.gather(table, [("r", each)], form, str(tmp_path))
             assert not whole.failed
             if whole.is_there:
                 table_export.write_file(whole, form, tmp_path / f"{table}.{form}")

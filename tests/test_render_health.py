@@ -14,7 +14,7 @@ from stepscope.base.report import (
     Problem,
     RecordNext,
 )
-from stepscope.render import health_markdown, health_text, json
+from stepscope.render import health_report, json
 
 OVERLAP = HealthItem(
     "same-stream-overlap",
@@ -65,7 +65,7 @@ def one_line(rendered: str) -> str:
 
 
 def test_health_as_text_has_what_was_read_then_damage_then_what_to_record() -> None:
-    said = one_line(health_text.render(HEALTH))
+    said = one_line(health_report.text(HEALTH))
     places = [
         said.index(part)
         for part in (
@@ -93,7 +93,7 @@ def test_health_as_text_has_what_was_read_then_damage_then_what_to_record() -> N
 
 
 def test_health_as_markdown_has_the_same() -> None:
-    said = health_markdown.render(HEALTH)
+    said = health_report.markdown(HEALTH)
     for part in (
         "## log/run/worker0.1.pt.trace.json.gz\n",
         "### Critical: `same-stream-overlap`, 1,234 of 5,678, 2.00 MB lost\n",
@@ -108,12 +108,12 @@ def test_health_as_markdown_has_the_same() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_health_keeps_to_its_width_but_for_code(width: int) -> None:
-    rendered = health_text.render(HEALTH, width=width)
+    rendered = health_report.text(HEALTH, width=width)
     lines = [line for line in rendered.splitlines() if "torch" not in line]
     assert max(map(len, lines)) <= width
     assert f"      {PROFILE.splitlines()[0]}\n" in rendered
     assert "\x1b" not in rendered
-    assert "\x1b[1;31mCRITICAL\x1b[0m" in health_text.render(HEALTH, is_coloured=True)
+    assert "\x1b[1;31mCRITICAL\x1b[0m" in health_report.text(HEALTH, is_coloured=True)
 
 
 def test_nothing_of_a_trace_acts_where_its_health_is_shown() -> None:
@@ -124,9 +124,9 @@ def test_nothing_of_a_trace_acts_where_its_health_is_shown() -> None:
         FILE, path=HOSTILE, run=HOSTILE, name=HOSTILE, producer=HOSTILE, health=(item,)
     )
     report = HealthReport((worst,), (Problem(HOSTILE, HOSTILE, HOSTILE),))
-    for rendered in (health_text.render(report), health_markdown.render(report)):
+    for rendered in (health_report.text(report), health_report.markdown(report)):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rendered)
-    written = health_markdown.render(report)
+    written = health_report.markdown(report)
     assert not re.search(r"^# not", written, re.MULTILINE)
     assert not re.search(r"@you", re.sub(r"(`+).*?\1", "", written))
 

@@ -13,7 +13,7 @@ from score.pairs import Result, Span, likely_difference
 from score.peers import PROGRAMS, Answer, ask, grade, kept, names_of
 from score.stories import Pair, Recording, stories
 from stepscope.comparison.significance import LEVEL, judged
-from stepscope.render.rule_accuracy import Kind, RuleRecord, sentences
+from stepscope.render.rule_page import RuleRecord, RunCounts, accuracy
 
 MS = 1e6
 
@@ -199,12 +199,13 @@ def test_the_programs_say_what_was_kept(run: str) -> None:
     ("record", "text"),
     [
         (
-            RuleRecord(recorded=Kind(found_count=2, missed_count=1)),
+            RuleRecord(recorded=RunCounts(hit_count=2, missed_count=1)),
             "Recorded: found in 2 of 3 runs with this fault, no false alarm.",
         ),
         (
             RuleRecord(
-                recorded=Kind(also_true_count=1, false_count=2), synthetic=Kind(found_count=1)
+                recorded=RunCounts(also_true_count=1, false_count=2),
+                synthetic=RunCounts(hit_count=1),
             ),
             "Recorded: also true in 1 run, **a false alarm in 2 runs**. Synthetic (written from a"
             " schedule, not recorded): found in 1 of 1 run with this fault, no false alarm.",
@@ -217,4 +218,4 @@ def test_the_programs_say_what_was_kept(run: str) -> None:
     ],
 )
 def test_a_record_is_told_in_words(record: RuleRecord, text: str) -> None:
-    assert sentences(record) == text
+    assert accuracy(record) == text

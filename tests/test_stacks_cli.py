@@ -14,7 +14,7 @@ from stepscope.analyses.host.call_stacks import call_stacks
 from stepscope.analyses.host.host_flame import host_flame
 from stepscope.base.errors import MissingDataError
 from stepscope.cli import cli
-from stepscope.render import collapsed_stacks, speedscope
+from stepscope.render import speedscope, stack_file
 
 ROWS: list[Any] = [
     ["python_function", "train.py(7): main", 0, 100],
@@ -75,7 +75,7 @@ def test_a_backward_call_has_the_stack_of_its_forward_operator() -> None:
             ["cpu_op", "aten::mm", 215, 20, {"tid": 9}],
         ]
     )
-    lines = list(collapsed_stacks.lines(call_stacks(trace), "self-cpu"))
+    lines = list(stack_file.collapsed_lines(call_stacks(trace), "self-cpu"))
     assert lines == [f"model.py(3):_forward {us}\n" for us in (50, 10, 20)]
 
 
@@ -125,7 +125,7 @@ def test_real_traces_make_files_that_hold_all_time(name: str) -> None:
         stacks = call_stacks(trace)
     except MissingDataError:
         return
-    lines = list(collapsed_stacks.lines(stacks, "self-cpu"))
+    lines = list(stack_file.collapsed_lines(stacks, "self-cpu"))
     assert all(int(line.rpartition(" ")[2]) > 0 for line in lines)
 
 

@@ -17,7 +17,7 @@ from stepscope.analyses.host.module_table import class_table, module_table
 from stepscope.analyses.host.python_time import python_time
 from stepscope.base.errors import MissingDataError, UnreadableError
 from stepscope.model.read import read_trace
-from stepscope.render import chrome_trace, collapsed_stacks, speedscope
+from stepscope.render import speedscope, stack_file, trace_excerpt
 from stepscope.storage import discover
 
 TIMES = st.sampled_from([0, 1, 5.5, -7, 10**13, -(10**13), 4.6e15, "12", "N/A", None, 1e300])
@@ -86,8 +86,9 @@ def test_nothing_else_goes_wrong(tmp_path: Path, events: list[dict[str, Any]]) -
     assert json.loads("".join(speedscope.parts(flame, "self-cpu", "worker")))
     with suppress(MissingDataError):
         assert all(
-            line.endswith("\n") for line in collapsed_stacks.lines(call_stacks(trace), "self-cpu")
+            line.endswith("\n")
+            for line in stack_file.collapsed_lines(call_stacks(trace), "self-cpu")
         )
     sink = io.BytesIO()
-    chrome_trace.write(trace, cut(trace, -(10**18), 10**18), sink)
+    trace_excerpt.write_events(trace, cut(trace, -(10**18), 10**18), sink)
     assert len(json.loads(sink.getvalue())["traceEvents"]) <= len(events)

@@ -12,7 +12,7 @@ from stepscope.advice import file_health
 from stepscope.analyses.health import health
 from stepscope.base.report import FileHealth, HealthReport
 from stepscope.model.trace import trace_from_columns
-from stepscope.render import health_markdown, health_text
+from stepscope.render import health_report
 
 NUMBERS: st.SearchStrategy[Any] = st.one_of(
     st.integers(-10, 400),
@@ -95,5 +95,5 @@ def test_every_check_gets_through(rows: list[dict[str, Any]], header: dict[str, 
         for example in item.examples:
             assert 0 <= example.offset_bytes <= len(content.encode())
     report = HealthReport((file,))
-    assert health_text.render(report)
-    assert health_markdown.render(report)
+    assert health_report.text(report)
+    assert health_report.markdown(report)

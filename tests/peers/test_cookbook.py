@@ -16,7 +16,7 @@ from loading import SAMPLE_LOGS, rows_of, trace_at
 from stepscope.analyses.host.call_stacks import call_stacks
 from stepscope.analyses.operators.operator_table import Grouping, operator_table
 from stepscope.model.trace import Trace
-from stepscope.render import collapsed_stacks
+from stepscope.render import stack_file
 
 US = 1000
 SPANS = (("long_job", 1), ("long_job", 2), ("with_stacks", 1))
@@ -126,7 +126,7 @@ def test_the_flame_graph_of_own_time_is_that_of_export_stacks() -> None:
     stacks = call_stacks(trace_of_span("with_stacks", 1))
     ours_us: dict[str, list[int]] = defaultdict(list)
     for stack, self_ns in zip(stacks.stack.tolist(), stacks.host_self_ns.tolist(), strict=True):
-        functions = ";".join(collapsed_stacks.written(stacks.frames(stack)))
+        functions = ";".join(stack_file.collapsed_frames(stacks.frames(stack)))
         if functions and self_ns >= US:
             ours_us[functions].append(self_ns // US)
     assert theirs_us.keys() <= ours_us.keys()

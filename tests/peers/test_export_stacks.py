@@ -11,7 +11,7 @@ import pytest
 from loading import trace_at, trace_of
 from stepscope.analyses.host.call_stacks import call_stacks
 from stepscope.model.trace import Trace
-from stepscope.render import collapsed_stacks
+from stepscope.render import stack_file
 
 torch = pytest.importorskip("torch")
 profiler = pytest.importorskip("torch.profiler")
@@ -82,7 +82,7 @@ def _ours(trace: Trace) -> Iterator[tuple[str, int]]:
     """Each call's functions and own time in ns."""
     stacks = call_stacks(trace)
     for stack, self_ns in zip(stacks.stack.tolist(), stacks.host_self_ns.tolist(), strict=True):
-        yield ";".join(collapsed_stacks.written(stacks.frames(stack))), self_ns
+        yield ";".join(stack_file.collapsed_frames(stacks.frames(stack))), self_ns
 
 
 def _as_torch_may_write(ours: Iterator[tuple[str, int]], theirs: list[str]) -> list[str]:
@@ -121,7 +121,7 @@ def test_the_recording_has_what_makes_the_comparison_hard(recording: Recording) 
 
 def test_lines_end_in_whole_microseconds_of_a_call_of_its_own(recording: Recording) -> None:
     stacks = call_stacks(trace_at(recording.path))
-    lines = list(collapsed_stacks.lines(stacks, "self-cpu"))
+    lines = list(stack_file.collapsed_lines(stacks, "self-cpu"))
     assert len(lines) == sum(1 for _, self_ns in _ours(trace_at(recording.path)) if self_ns >= US)
     assert all(line.endswith("\n") and int(line.rpartition(" ")[2]) > 0 for line in lines)
-    assert list(collapsed_stacks.lines(stacks, "self-device")) == []
+    assert list(stack_file.collapsed_lines(stacks, "self-device")) == []

@@ -2,7 +2,7 @@
 
 from loading import ROOT
 from score.page import Part
-from stepscope.render.rule_accuracy import Kind, RuleRecord, encoded
+from stepscope.render.rule_page import RuleRecord, RunCounts, encode_records
 
 FILE = ROOT / "plugin" / "stepscope" / "render" / "rule_records.json"
 
@@ -10,19 +10,19 @@ FILE = ROOT / "plugin" / "stepscope" / "render" / "rule_records.json"
 def content(parts: dict[str, Part]) -> bytes:
     """Return the file: what was recorded, then what was written from schedules."""
     recorded, synthetic = (_kinds(parts[name]) for name in ("recorded", "synthetic"))
-    return encoded(
+    return encode_records(
         {
             rule: RuleRecord(recorded=recorded[rule], synthetic=synthetic[rule])
             for rule in sorted(recorded)
-            if recorded[rule] != Kind() or synthetic[rule] != Kind()
+            if recorded[rule] != RunCounts() or synthetic[rule] != RunCounts()
         }
     )
 
 
-def _kinds(of: Part) -> dict[str, Kind]:
+def _kinds(of: Part) -> dict[str, RunCounts]:
     return {
-        rule: Kind(
-            found_count=len(each.found),
+        rule: RunCounts(
+            hit_count=len(each.found),
             missed_count=len(each.missed),
             also_true_count=len(each.also_true),
             false_count=len(each.false),

@@ -11,7 +11,7 @@ from stepscope.api.endpoint import Binary
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
 from stepscope.model.trace import Trace
-from stepscope.render import chrome_trace
+from stepscope.render import trace_excerpt
 
 PIECE_BYTES = 1 << 20
 MOST_IN_MEMORY_BYTES = 64 << 20
@@ -38,7 +38,9 @@ def part_file(trace: Trace, start_ns: int, end_ns: int) -> Binary:
     sink = cast("BinaryIO", SpooledTemporaryFile(max_size=MOST_IN_MEMORY_BYTES))  # noqa: SIM115
     try:
         with gzip.GzipFile(fileobj=sink, mode="wb", compresslevel=FASTEST, mtime=0) as packed:
-            chrome_trace.write(trace, cut(trace, start_ns, end_ns), cast("BinaryIO", packed))
+            trace_excerpt.write_events(
+                trace, cut(trace, start_ns, end_ns), cast("BinaryIO", packed)
+            )
     except BaseException as error:
         sink.close()
         if isinstance(error, OSError):

@@ -11,7 +11,7 @@ from stepscope.cli.one_trace import done, one_at
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
-    from stepscope.render.trace_excerpt import Answer
+    from stepscope.render.trace_excerpt import Excerpt
 
 NS_PER_MS = 1_000_000
 STEPS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
@@ -88,7 +88,7 @@ def _steps(text: str) -> tuple[int, int]:
     return first, last
 
 
-def _told(answer: "Answer", output: str) -> str:
+def _told(answer: "Excerpt", output: str) -> str:
     done = answer.written
     time = f"{answer.start_ns / NS_PER_MS:.3f} to {answer.end_ns / NS_PER_MS:.3f} ms"
     told = f"{done.event_count:,} of {answer.of_count:,} events, {time}, are in {output}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stepscope.base.config import Settings
     from stepscope.base.errors import UnreadableError
     from stepscope.readers.requests import ReadRequest, ReadResult
-    from stepscope.render.table_export import Form, Gathered, Given
+    from stepscope.render.table_export import Form, GatheredTable, TableResult
     from stepscope.storage.discover import TraceFile
 
 INCOMPLETE = 1
@@ -98,7 +98,7 @@ def export(  # noqa: PLR0913 (one parameter an option)
     with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
         tables, problems = _tables(paths, wanted, selection, effort, folder)
         _tell(tables, problems)
-        there = [table for table in tables if table.is_there]
+        there = [table for table in tables if table.rows]
         _write(there, wanted)
     if not there:
         raise click.exceptions.Exit(NOTHING_WRITTEN)
@@ -134,15 +134,15 @@ def _wanted(
 
 def _tables(
     paths: Sequence[str], wanted: Wanted, selection: Selection, effort: Effort, folder: str
-) -> "tuple[list[Gathered], list[UnreadableError]]":
+) -> "tuple[list[GatheredTable], list[UnreadableError]]":
     """Read file by file; what each gives goes to files in the folder."""
     from stepscope.base.errors import UnreadableError
-    from stepscope.render.table_export import gathered
+    from stepscope.render.table_export import gather
 
     settings = effort.settings()
     files, problems = files_at(paths)
     files = selection.of(files)
-    given: dict[str, list[tuple[str, Given]]] = {name: [] for name in wanted.names}
+    given: dict[str, list[tuple[str, TableResult]]] = {name: [] for name in wanted.names}
     orders = [_order(file, wanted, settings, folder) for file in files]
     outcomes = read(orders, settings, functools.partial(_landed, folder=folder))
     for file, outcome in zip(files, outcomes, strict=True):
@@ -151,7 +151,7 @@ def _tables(
             continue
         for name, each in answer_of(file, outcome).items():
             given[name].append((file.run, each))
-    tables = [gathered(name, each, wanted.form, folder) for name, each in given.items()]
+    tables = [gather(name, each, wanted.form, folder) for name, each in given.items()]
     return tables, problems
 
 
@@ -175,11 +175,11 @@ def _landed(answer: "ReadResult", folder: str) -> "ReadResult":
     from stepscope.render import table_export
 
     warned = answer.prepared
-    given = table_export.landed(warned.result, folder)
+    given = table_export.store_sent_rows(warned.result, folder)
     return dataclasses.replace(answer, prepared=dataclasses.replace(warned, result=given))
 
 
-def _tell(tables: "Iterable[Gathered]", problems: "list[UnreadableError]") -> None:
+def _tell(tables: "Iterable[GatheredTable]", problems: "list[UnreadableError]") -> None:
     """Say what is not in the files, and why."""
     from stepscope.base.report import Report
     from stepscope.render import phrases, table_listing
@@ -191,11 +191,11 @@ def _tell(tables: "Iterable[Gathered]", problems: "list[UnreadableError]") -> No
     for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
         click.echo(f"stepscope: {line}", err=True)
     for table in tables:
-        for line in table_listing.withheld(table.name, table.withheld):
+        for line in table_listing.withheld_lines(table.name, table.withheld):
             click.echo(f"stepscope: {line}", err=True)
 
 
-def _write(tables: "Sequence[Gathered]", wanted: Wanted) -> None:
+def _write(tables: "Sequence[GatheredTable]", wanted: Wanted) -> None:
     from stepscope.render import table_export
 
     if wanted.output == TO_STDOUT:
@@ -211,7 +211,7 @@ def _write(tables: "Sequence[Gathered]", wanted: Wanted) -> None:
         table_export.write_file(table, wanted.form, path)
 
 
-def _print(table: "Gathered", form: "Form") -> None:
+def _print(table: "GatheredTable", form: "Form") -> None:
     """Write to standard output; a terminal gets nothing that would act on it."""
     from stepscope.render import phrases, table_export
 
@@ -229,8 +229,8 @@ def _listed(as_json: bool) -> str:  # noqa: FBT001
     from stepscope.tables import all_tables
 
     if as_json:
-        return table_json.listed(all_tables())
-    return table_listing.listed(all_tables(), width=width(), is_coloured=is_coloured())
+        return table_json.table_list(all_tables())
+    return table_listing.table_list(all_tables(), width=width(), is_coloured=is_coloured())
 
 
 def _described(name: str, as_json: bool) -> str:  # noqa: FBT001
@@ -240,7 +240,7 @@ def _described(name: str, as_json: bool) -> str:  # noqa: FBT001
 
     table = find(name)
     if as_json:
-        return table_json.listed({name: table})
-    return table_listing.described(
+        return table_json.table_list({name: table})
+    return table_listing.table_description(
         name, table, schema_of(table), width=width(), is_coloured=is_coloured()
     )

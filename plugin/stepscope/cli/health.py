@@ -115,15 +115,15 @@ def _is_damaged(file: "FileHealth") -> bool:
 
 
 def _rendered(report: "HealthReport", printing: Printing) -> str:
-    from stepscope.render import health_markdown, health_text, json
+    from stepscope.render import health_report, json
 
     match printing.form:
         case "json":
             return json.render(report)
         case "markdown":
-            return health_markdown.render(report)
+            return health_report.markdown(report)
     # The problems have just been told on standard error.
     import msgspec
 
     told = msgspec.structs.replace(report, problems=())
-    return health_text.render(told, width=width(), is_coloured=printing.is_coloured)
+    return health_report.text(told, width=width(), is_coloured=printing.is_coloured)

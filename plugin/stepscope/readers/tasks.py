@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from stepscope.comparison.trends import Trend
     from stepscope.model.trace import Trace
     from stepscope.render.stack_file import Request as StackRequest
-    from stepscope.render.table_export import Given, Request
-    from stepscope.render.trace_excerpt import Answer as CutAnswer
+    from stepscope.render.table_export import Request, TableResult
+    from stepscope.render.trace_excerpt import Excerpt
     from stepscope.render.trace_excerpt import Request as CutRequest
     from stepscope.summaries.summary import Summary
 
@@ -54,7 +54,7 @@ def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":
     return file_health(trace, run=run, file_bytes=file_bytes)
 
 
-def tabulate(trace: "Trace", *, request: "Request") -> "dict[str, Given]":
+def tabulate(trace: "Trace", *, request: "Request") -> "dict[str, TableResult]":
     """Write what a recording has of each table that is asked for."""
     from stepscope.render import table_export
 
@@ -100,7 +100,7 @@ class Refusal:
     message: str
 
 
-def cut(trace: "Trace", *, request: "CutRequest") -> "CutAnswer | Refusal":
+def cut(trace: "Trace", *, request: "CutRequest") -> "Excerpt | Refusal":
     """Write a part of a recording."""
     from stepscope.render import trace_excerpt
 

@@ -1,4 +1,4 @@
-"""What advice is called, in every form alike: savings, marks, budgets, places."""
+"""Phrases of advice that all forms share: savings, marks, time budgets, extents."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from stepscope.base.findings import (
 from stepscope.base.formatting import duration, share
 from stepscope.base.report import BudgetLine, MergedOutcome, RepresentativeTrace, WorkerReport
 from stepscope.render import phrases, settings_text
-from stepscope.render.advice_sections import RECORDINGS_SHOWN, Advised, Told
+from stepscope.render.advice_sections import TRACES_SHOWN, AdviceItem, AdviceSections
 from stepscope.render.phrases import capitalised, plain
 
 CONFIDENCE: dict[Confidence, str] = {
@@ -31,46 +31,48 @@ RISK: dict[Risk, str] = {
     "none": "changes no results",
     "numerics": "results change a little",
     "memory": "needs more memory",
-    "behaviour": "may change what the program does",
+    "behaviour": "may change the program's behaviour",
 }
-STATES = {"healthy": "Healthy", "not-applicable": "Not applicable", "cannot-tell": "Cannot tell"}
+STATES = {"healthy": "Healthy", "not-applicable": "Not applicable", "cannot-tell": "Inconclusive"}
 GROUPS: dict[Status, str] = {
-    "cannot-tell": "Cannot tell",
+    "cannot-tell": "Inconclusive",
     "failed": "Failed",
     "not-applicable": "Not applicable",
 }
 SUPPRESSED_BY: dict[SuppressedBy, str] = {
-    "": "put aside",
-    "configuration": "put aside by the configuration",
-    "baseline": "put aside by the baseline",
-    "recording": "put aside by the program itself",
+    "": "suppressed",
+    "configuration": "suppressed by the configuration",
+    "baseline": "suppressed by the baseline",
+    "recording": "suppressed by the program itself",
 }
 NOTHING_FOUND = "No rule found anything to fix."
-NOTHING_READ = "No recording was read."
-REJECTED = "Considered and rejected"
+NOTHING_READ = "No trace was read."
+RULED_OUT = "Ruled out"
+ESTIMATED = "How this was estimated"
+SAVING = "potential saving"
 EVENTS_SHOWN = 3
 ROWS_SHOWN = 5
 LINES_SHOWN = 3
 ALSO_SHOWN = 3
 REPRESENTS = {
     "slowest": "the slowest",
-    "fastest": "the quickest",
-    "median": "as most are",
-    "odd": "unlike the others",
+    "fastest": "the fastest",
+    "median": "typical",
+    "odd": "unusual",
 }
 RULES_SHOWN = 4
-COVERED = "Seen too; the same time is counted above"
+COVERED = "Related symptom; the same time is counted above"
 TENTHS = 1000
-"""Of a percent in the whole."""
+"""Tenths of a percent in the whole."""
 
 
-def savings(told: Told, per: str) -> str:
-    """Say what a finding could save; empty where it claims nothing."""
-    claim, merged = told.outcome.claim, told.merged
+def savings(item: AdviceItem, per: str) -> str:
+    """Return a finding's potential saving; empty where it claims none."""
+    claim, merged = item.outcome.claim, item.merged
     if claim is None or claim.net_high_ns <= 0:
         return ""
     if merged is not None and len(merged.traces) > 1:
-        return _merged_saving(merged, per, told.outcome)
+        return _merged_saving(merged, per, item.outcome)
     least = ""
     if 0 < claim.net_low_ns < claim.net_high_ns:
         least = f", at least {duration(claim.net_low_ns)}"
@@ -78,7 +80,7 @@ def savings(told: Told, per: str) -> str:
 
 
 def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
-    """Say what it could save where it costs most, in the median recording, and at least."""
+    """Return the saving in the worst trace, in the median trace, and the least."""
     high, median, low = merged.net_high_ns, merged.net_median_ns, merged.net_low_ns
     if high is None or median is None or low is None:
         return ""
@@ -86,19 +88,19 @@ def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
     if worst.claim is not None and worst.claim.net_high_ns == high:
         of_step = f" ({share(worst.claim.net_share)})"
     least = f", at least {duration(low)}" if 0 < low < high else ""
-    middle = f"; the median recording {duration(median)}" if median < high else ""
-    return f"saves up to {duration(high)} {per}{of_step} where it costs most{middle}{least}"
+    middle = f", {duration(median)} in the median trace" if median < high else ""
+    return f"saves up to {duration(high)} {per}{of_step} in the worst trace{middle}{least}"
 
 
-def place(each: Told) -> str:
-    """Say where and when something was found, as a sentence; empty where neither is told."""
-    parts = (f"in {each.where}" if each.where else "", each.when)
+def extent(item: AdviceItem) -> str:
+    """Return the ranks and steps of a finding as a sentence; empty where both are unknown."""
+    parts = (f"in {item.where}" if item.where else "", item.when)
     text = ", ".join(part for part in parts if part)
     return f"{capitalised(text)}." if text else ""
 
 
 def qualities(outcome: Outcome) -> str:
-    """Say how sure a finding is, what its fix takes, and what that may change."""
+    """Return a finding's confidence, and the effort and risk of its fix."""
     parts = (
         CONFIDENCE[outcome.confidence] if outcome.confidence else "",
         EFFORT[outcome.effort] if outcome.effort else "",
@@ -108,37 +110,37 @@ def qualities(outcome: Outcome) -> str:
 
 
 def marks(outcome: Outcome) -> tuple[str, ...]:
-    """Return what sets a finding apart: new, on trial, of another package, no cause."""
+    """Return a finding's marks: new, preview, symptom, of another package."""
     parts = (
         {"new": "new", "worse": "worse than before"}.get(outcome.baseline, ""),
         {"preview": "preview", "deprecated": "deprecated"}.get(outcome.life_cycle, ""),
-        "a symptom" if outcome.is_symptom else "",
+        "symptom" if outcome.is_symptom else "",
         f"from {plain(outcome.package)}" if outcome.package else "",
     )
     return tuple(part for part in parts if part)
 
 
-def aside(outcome: Outcome) -> str:
-    """Say who put a finding aside, and why."""
+def suppression(outcome: Outcome) -> str:
+    """Return the source of a suppression, and its reason."""
     by = SUPPRESSED_BY[outcome.suppressed_by]
     return plain(f"{by}: {outcome.reason}" if outcome.reason else by)
 
 
 def source_line(line: SourceLine) -> str:
-    """Name a line of the user's program: `train.py:12 (forward)`."""
+    """Return a line of the user's program: `train.py:12 (forward)`."""
     where = f"{line.path}:{line.line}" if line.line > 0 else line.path
     return plain(f"{where} ({line.function})" if line.function else where)
 
 
 def more(total: int, shown: int, noun: str) -> str:
-    """Say how many are left out; empty where none is."""
+    """Return the number of items left out; empty where none is."""
     left = total - shown
     return f"and {left:,} more {noun if left == 1 else f'{noun}s'}" if left > 0 else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetRow:
-    """A part of the time, in words; `tenths` of a percent of all rows sum to 1000."""
+    """A part of the time as text; `tenths` of a percent of all rows sum to 1000."""
 
     category: str
     label: str
@@ -152,7 +154,7 @@ class BudgetRow:
 
 
 def budget(worker: WorkerReport) -> tuple[BudgetRow, ...]:
-    """Return where the time goes; the shares as they are written sum to 100.0 %."""
+    """Return the time by category; the shares as written sum to 100.0 %."""
     whole_ns = sum(line.time_ns for line in worker.budget)
     return tuple(
         BudgetRow(
@@ -170,13 +172,13 @@ def budget(worker: WorkerReport) -> tuple[BudgetRow, ...]:
 
 
 def whole(worker: WorkerReport) -> BudgetRow:
-    """Return the row that the others sum to; each nanosecond is won once, so that does too."""
+    """Return the total row: of the time, and of savings, which share no nanosecond."""
     low = sum(line.recoverable_low_ns for line in worker.budget)
     high = sum(line.recoverable_high_ns for line in worker.budget)
     time_ns = sum(line.time_ns for line in worker.budget)
     return BudgetRow(
         category="",
-        label="Mean step" if worker.step.count else "All",
+        label="Mean step" if worker.step.count else "Total",
         time=duration(time_ns),
         tenths=TENTHS,
         share=share(1.0),
@@ -187,7 +189,7 @@ def whole(worker: WorkerReport) -> BudgetRow:
 
 
 def recoverable(low_ns: int, high_ns: int) -> str:
-    """Say how much could be won back; a dash where no finding claims any."""
+    """Return a potential saving as text; a dash where there is none."""
     if high_ns <= 0:
         return "–"
     low, high = duration(low_ns), duration(high_ns)
@@ -195,46 +197,46 @@ def recoverable(low_ns: int, high_ns: int) -> str:
 
 
 def _tenths(lines: tuple[BudgetLine, ...]) -> list[int]:
-    """Share 100.0 % among the lines in whole tenths, the largest remainders first."""
+    """Distribute 100.0 % over the lines in whole tenths, the largest remainders first."""
     whole_ns = sum(line.time_ns for line in lines)
     exact = [divmod(line.time_ns * TENTHS, max(1, whole_ns)) for line in lines]
     tenths = [part for part, _ in exact]
-    by_remainder = sorted(range(len(exact)), key=lambda place: (-exact[place][1], place))
-    for place in by_remainder[: TENTHS - sum(tenths) if whole_ns else 0]:
-        tenths[place] += 1
+    by_remainder = sorted(range(len(exact)), key=lambda index: (-exact[index][1], index))
+    for index in by_remainder[: TENTHS - sum(tenths) if whole_ns else 0]:
+        tenths[index] += 1
     return tenths
 
 
-def verdict(advice: Advised) -> str:
-    """Return what is said of a run, first of all."""
+def verdict(advice: AdviceSections) -> str:
+    """Return the run's verdict, the first line of its advice."""
     if advice.lead is None:
         return NOTHING_READ
     return plain(advice.run.verdict or advice.lead.verdict)
 
 
-def recording(advice: Advised) -> str:
-    """Say whose time is told."""
+def recording(advice: AdviceSections) -> str:
+    """Return the name of the trace whose time budget is shown."""
     if advice.lead is None:
         return ""
-    told = phrases.recording(advice.lead)
-    return told if advice.is_single else f"The slowest of {len(advice.run.workers):,}: {told}"
+    name = phrases.recording(advice.lead)
+    return name if advice.is_single else f"The slowest of {len(advice.run.workers):,}: {name}"
 
 
-def settings(advice: Advised) -> str:
-    """Return the recorded settings that matter most; empty where there are none."""
+def settings(advice: AdviceSections) -> str:
+    """Return the most important recorded settings; empty where there are none."""
     return settings_text.brief(advice.lead.settings) if advice.lead else ""
 
 
-def own_verdict(advice: Advised) -> str:
-    """Return what is said of the recording whose time is told, where the run's verdict does not."""
+def lead_verdict(advice: AdviceSections) -> str:
+    """Return the shown trace's verdict, unless the run's verdict contains it."""
     lead = advice.lead
     if lead is None or advice.is_single or lead.verdict in advice.run.verdict:
         return ""
     return plain(lead.verdict)
 
 
-def recordings(advice: Advised) -> tuple[tuple[str, str, str], ...]:
-    """Return of the recordings to be shown, where there are several, name, step, busy device."""
+def recordings(advice: AdviceSections) -> tuple[tuple[str, str, str], ...]:
+    """Return name, step and busy device of each shown trace of several."""
     if advice.is_single:
         return ()
     return tuple(
@@ -242,18 +244,18 @@ def recordings(advice: Advised) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def represented(advice: Advised) -> tuple[str, ...]:
-    """Return why these recordings are shown of many."""
-    if len(advice.run.workers) <= RECORDINGS_SHOWN:
+def representatives(advice: AdviceSections) -> tuple[str, ...]:
+    """Return the reason to show each representative of many traces."""
+    if len(advice.run.workers) <= TRACES_SHOWN:
         return ()
     return tuple(
-        plain(f"{_rank_or_name(each)} is {REPRESENTS[each.kind]}. {each.reason}")
-        for each in advice.run.representatives
+        plain(f"{_rank_or_name(trace)} is {REPRESENTS[trace.kind]}. {trace.reason}")
+        for trace in advice.run.representatives
     )
 
 
-def _rank_or_name(each: RepresentativeTrace) -> str:
-    return f"Rank {each.rank}" if each.rank is not None else each.name
+def _rank_or_name(trace: RepresentativeTrace) -> str:
+    return f"Rank {trace.rank}" if trace.rank is not None else trace.name
 
 
 def _name(worker: WorkerReport) -> str:
@@ -262,7 +264,7 @@ def _name(worker: WorkerReport) -> str:
 
 
 def _busy(worker: WorkerReport) -> str:
-    """Say how busy the busiest device was; a dash where none was recorded."""
+    """Return the busy share of the busiest device; a dash where none was recorded."""
     shares = [device.busy_share for device in worker.devices]
     return share(max(shares)) if shares else "–"
 

@@ -1,15 +1,14 @@
-"""What of a run's advice is told, and in which order: the same in every form.
+"""The sections of a run's advice, in the same order in every form.
 
-Of a run with several recordings each finding is told once (`RunReport.merged`); of a single one
-every finding is. What rules over the whole run say belongs to both.
+Of a run with several traces each finding is shown once (`RunReport.merged`); of a single trace all
+findings are. Outcomes of rules over the whole run belong to both.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stepscope.advice.finding_extent import EVERY_STEP, ranks_of, steps_of
-from stepscope.advice.undamaged import undamaged
-from stepscope.base.findings import Outcome, Severity, Status
+from stepscope.advice.worker_report import undamaged
 from stepscope.base.formatting import count
 from stepscope.base.report import (
     HealthItem,
@@ -21,45 +20,43 @@ from stepscope.base.report import (
 )
 from stepscope.render.phrases import doubt, plain, sentences
 
-NOWHERE_ELSE: dict[Status, frozenset[Status]] = {
+ALLOWED_ELSEWHERE: dict[Status, frozenset[Status]] = {
     "passed": frozenset({"passed", "cannot-tell", "not-applicable"}),
     "not-applicable": frozenset({"not-applicable"}),
 }
-"""With which others a rule may stand in a list: what it says of other recordings says more."""
+"""Statuses of a rule on other traces with which it is still listed under this one."""
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 GROUPED: tuple[Status, ...] = ("cannot-tell", "failed", "not-applicable")
-"""Outcomes that are told by their reason."""
-
-
-RECORDINGS_SHOWN = 8
-"""Of more recordings, those that represent the others are shown."""
+"""Statuses that are grouped by reason."""
+TRACES_SHOWN = 8
+"""Of more traces, only the representatives are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """An outcome, and of a run with several recordings in which of them."""
+class AdviceItem:
+    """An outcome with its extent: traces, ranks and steps."""
 
     outcome: Outcome
     where: str = ""
     merged: MergedOutcome | None = None
     also: tuple[Outcome, ...] = ()
-    """What else the rule found in the same recording."""
+    """Further findings of the rule in the same trace."""
     when: str = ""
-    """In which steps; empty where that cannot be told, or goes without saying."""
+    """Its steps; empty where they are unknown, or all."""
     related: tuple[RelatedFinding, ...] = ()
     job_saving: JobSaving | None = None
-    """Of all that the rule found, with the first of it."""
+    """Of all findings of the rule; only with the first of them."""
 
     @property
     def is_covered(self) -> bool:
-        """Whether others' savings hold all of its own: it is the same time, seen from elsewhere."""
+        """Check whether other findings claim all of its time: it is a related symptom."""
         claim = self.outcome.claim
         return claim is not None and claim.net_high_ns <= 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why some rules have no answer, and the line of code that would give them one."""
+    """Reason of an inconclusive, failed or inapplicable result, with the code that records more."""
 
     rules: tuple[str, ...]
     text: str
@@ -69,21 +66,20 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class Passed:
-    """Rules that found nothing, and what of the recording puts that in doubt."""
+    """Rules that found nothing, and the damage (may be empty) that puts that in doubt."""
 
     rules: tuple[str, ...]
     why: str
-    """Empty where nothing does."""
 
     @property
     def label(self) -> str:
-        """What to call them."""
-        return f"Passed{', but doubtful' if self.why else ''} ({len(self.rules)})"
+        """The group's heading."""
+        return f"Passed{', with doubts' if self.why else ''} ({len(self.rules)})"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stand:
-    """Where recordings stand in which nothing serious was found."""
+class StatusNote:
+    """The overall status of traces without serious findings."""
 
     state: str
     message: str
@@ -91,161 +87,162 @@ class Stand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unhealthy:
-    """What is wrong with recordings, once for all that have it."""
+class HealthNote:
+    """A defect of trace files, once for all that have it."""
 
     item: HealthItem
     where: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advised:
-    """A run's advice as it is told."""
+class AdviceSections:
+    """A run's advice by section."""
 
     run: RunReport
     lead: WorkerReport | None
-    """The recording whose time is told; None: there is none."""
-    found: tuple[Told, ...]
-    rejected: tuple[Told, ...]
-    suppressed: tuple[Told, ...]
+    """The trace whose time budget is shown; None where there is no trace."""
+    findings: tuple[AdviceItem, ...]
+    ruled_out: tuple[AdviceItem, ...]
+    suppressed: tuple[AdviceItem, ...]
     passed: tuple[Passed, ...]
     reasons: dict[Status, tuple[Reason, ...]]
-    """Of `GROUPED`; what has none is left out."""
-    standings: tuple[Stand, ...]
-    health: tuple[Unhealthy, ...]
+    """By status of `GROUPED`; empty groups are left out."""
+    status_notes: tuple[StatusNote, ...]
+    health: tuple[HealthNote, ...]
 
     @property
     def is_single(self) -> bool:
-        """Whether the run has one recording."""
+        """Check whether the run has one trace."""
         return len(self.run.workers) == 1
 
     @property
     def shown(self) -> tuple[WorkerReport, ...]:
-        """Recordings to be shown: of many those that represent them, else the longest first."""
-        if len(self.run.workers) > RECORDINGS_SHOWN and self.run.representatives:
+        """Traces to list: the representatives of many, else the longest steps first."""
+        if len(self.run.workers) > TRACES_SHOWN and self.run.representatives:
             workers = {worker.trace: worker for worker in self.run.workers}
-            traces = (each.trace for each in self.run.representatives)
+            traces = (trace.trace for trace in self.run.representatives)
             return tuple(workers[trace] for trace in traces if trace in workers)
         ordered = sorted(undamaged(self.run.workers), key=lambda worker: -worker.step.mean_ns)
-        return tuple(ordered[:RECORDINGS_SHOWN])
+        return tuple(ordered[:TRACES_SHOWN])
 
     @property
     def per(self) -> str:
-        """What savings are counted over."""
-        return "a step" if self.lead and self.lead.step.count else "in all"
+        """The unit of savings."""
+        return "per step" if self.lead and self.lead.step.count else "in total"
 
 
-def advised(run: RunReport) -> Advised:
-    """Arrange a run's advice."""
+def advice_sections(run: RunReport) -> AdviceSections:
+    """Return a run's advice by section."""
     statuses: dict[str, set[Status]] = {}
     for outcome in run.outcomes:
         statuses.setdefault(outcome.rule, set()).add(outcome.status)
-    told = [
-        each
-        for each in run.outcomes
-        if statuses[each.rule] <= NOWHERE_ELSE.get(each.status, statuses[each.rule])
+    listed = [
+        outcome
+        for outcome in run.outcomes
+        if statuses[outcome.rule] <= ALLOWED_ELSEWHERE.get(outcome.status, statuses[outcome.rule])
     ]
-    return Advised(
+    return AdviceSections(
         run=run,
         lead=_lead(run),
-        found=tuple(_found(run)),
-        rejected=tuple(_each_once(run, "rejected")),
-        suppressed=tuple(_each_once(run, "suppressed")),
-        passed=_passed(each for each in told if each.status == "passed"),
-        reasons=_reasons(run, told),
-        standings=tuple(_standings(run)),
-        health=tuple(_health(run)),
+        findings=tuple(_findings(run)),
+        ruled_out=tuple(_once(run, "rejected")),
+        suppressed=tuple(_once(run, "suppressed")),
+        passed=_passed(outcome for outcome in listed if outcome.status == "passed"),
+        reasons=_reasons(run, listed),
+        status_notes=tuple(_status_notes(run)),
+        health=tuple(_health_notes(run)),
     )
 
 
 def _lead(run: RunReport) -> WorkerReport | None:
-    """Return whose time is told: of many ranks, which wait for each other, the slowest by its work.
-
-    Of fewer it is the recording with the longest step.
-    """
-    slowest = {each.trace for each in run.representatives if each.kind == "slowest"}
-    if len(run.workers) > RECORDINGS_SHOWN and slowest:
-        return next((each for each in run.workers if each.trace in slowest), None)
+    """Return the trace to show: of many ranks the slowest by its compute, else the longest step."""
+    slowest = {trace.trace for trace in run.representatives if trace.kind == "slowest"}
+    if len(run.workers) > TRACES_SHOWN and slowest:
+        return next((worker for worker in run.workers if worker.trace in slowest), None)
     return max(undamaged(run.workers), key=lambda worker: worker.step.mean_ns, default=None)
 
 
-def _found(run: RunReport) -> Iterable[Told]:
-    found = [outcome for outcome in run.outcomes if outcome.status == "found"]
+def _findings(run: RunReport) -> Iterable[AdviceItem]:
+    findings = [outcome for outcome in run.outcomes if outcome.status == "found"]
     if len(run.workers) <= 1:
-        yield from _of_one(run, found)
+        yield from _findings_of_one(run, findings)
         return
-    beside: dict[tuple[str, str], list[Outcome]] = {}
-    for outcome in found:
-        beside.setdefault((outcome.rule, outcome.trace), []).append(outcome)
+    by_trace: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in findings:
+        by_trace.setdefault((outcome.rule, outcome.trace), []).append(outcome)
     for merged in run.merged:
         first = merged.outcome
-        yield Told(
+        yield AdviceItem(
             outcome=first,
             where=plain(merged.where),
             merged=merged,
-            also=tuple(each for each in beside[first.rule, first.trace] if each != first),
+            also=tuple(other for other in by_trace[first.rule, first.trace] if other != first),
             when=plain(merged.when),
             related=merged.related,
             job_saving=merged.job_saving,
         )
 
 
-def _of_one(run: RunReport, found: Iterable[Outcome]) -> Iterable[Told]:
-    """Yield what was found in a single recording, each finding by itself."""
-    savings = {each.outcome.rule: each.job_saving for each in run.merged}
+def _findings_of_one(run: RunReport, findings: Iterable[Outcome]) -> Iterable[AdviceItem]:
+    """Yield the findings of a single trace."""
+    savings = {merged.outcome.rule: merged.job_saving for merged in run.merged}
     workers = {worker.trace: worker for worker in run.workers}
-    for outcome in found:
+    for outcome in findings:
         when = steps_of([outcome], workers).when
-        yield Told(
+        yield AdviceItem(
             outcome=outcome,
             when="" if when == EVERY_STEP else when,
             job_saving=savings.pop(outcome.rule, None),
         )
 
 
-def _each_once(run: RunReport, status: Status) -> Iterable[Told]:
-    """Yield outcomes that are the same in several recordings once, with how many that are."""
+def _once(run: RunReport, status: Status) -> Iterable[AdviceItem]:
+    """Yield outcomes that several traces share once, with the number of traces."""
     by_key: dict[tuple[str, str, int], list[Outcome]] = {}
-    place: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for outcome in run.outcomes:
         if outcome.status == status:
-            nth = place.get((outcome.rule, outcome.trace), 0)
-            place[outcome.rule, outcome.trace] = nth + 1
+            nth = counts.get((outcome.rule, outcome.trace), 0)
+            counts[outcome.rule, outcome.trace] = nth + 1
             by_key.setdefault((outcome.rule, outcome.fingerprint, nth), []).append(outcome)
     for outcomes in by_key.values():
-        yield Told(outcome=outcomes[0], where=_in_how_many(run, outcomes))
+        yield AdviceItem(outcome=outcomes[0], where=_trace_count(run, outcomes))
 
 
-def _in_how_many(run: RunReport, outcomes: Sequence[Outcome]) -> str:
-    """Say in how many recordings something is so; nothing where there is one, or it is all."""
-    traces = {each.trace for each in outcomes if each.trace}
-    if len(run.workers) == 1 or not 0 < len(traces) < len(run.workers):
-        return ""
-    return f"{len(traces)} of {count(len(run.workers), 'recording')}"
+def _trace_count(run: RunReport, outcomes: Sequence[Outcome]) -> str:
+    """Return the number of traces of these outcomes; empty where it is all of them."""
+    traces = {outcome.trace for outcome in outcomes if outcome.trace}
+    return _some_of(len(traces), run) if traces else ""
+
+
+def _some_of(number: int, run: RunReport) -> str:
+    total = len(run.workers)
+    return f"{number} of {count(total, 'trace')}" if number < total else ""
 
 
 def _passed(outcomes: Iterable[Outcome]) -> tuple[Passed, ...]:
-    """Return the rules that found nothing, those without a doubt first."""
-    why: dict[str, str] = {}
+    """Return the rules that found nothing, those without doubts first."""
+    doubts: dict[str, str] = {}
     for outcome in outcomes:
-        why[outcome.rule] = why.get(outcome.rule) or doubt(outcome)
+        doubts[outcome.rule] = doubts.get(outcome.rule) or doubt(outcome)
     rules: dict[str, list[str]] = {"": []}
-    for rule, reason in why.items():
-        rules.setdefault(reason, []).append(rule)
+    for rule, why in doubts.items():
+        rules.setdefault(why, []).append(rule)
     return tuple(
         Passed(rules=tuple(sorted(names)), why=why) for why, names in rules.items() if names
     )
 
 
 def _reasons(run: RunReport, outcomes: Iterable[Outcome]) -> dict[Status, tuple[Reason, ...]]:
-    """Return each reason once, with all rules that give it; the one of most rules first."""
+    """Return each reason once with its rules; the reason of most rules first."""
     by_rule: dict[tuple[Status, str], list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.status in GROUPED:
             by_rule.setdefault((outcome.status, outcome.rule), []).append(outcome)
     groups: dict[Status, dict[tuple[str, str, str], list[str]]] = {}
-    for (status, rule), mine in by_rule.items():
-        key = (mine[0].reason or "", mine[0].remedy or "", _in_how_many(run, mine))
+    for (status, rule), of_rule in by_rule.items():
+        first = of_rule[0]
+        key = (first.reason or "", first.remedy or "", _trace_count(run, of_rule))
         groups.setdefault(status, {}).setdefault(key, []).append(rule)
     return {
         status: tuple(
@@ -259,42 +256,41 @@ def _reasons(run: RunReport, outcomes: Iterable[Outcome]) -> dict[Status, tuple[
     }
 
 
-def _standings(run: RunReport) -> Iterable[Stand]:
-    """Yield the state of recordings in which nothing serious was found, the slowest's numbers.
+def _status_notes(run: RunReport) -> Iterable[StatusNote]:
+    """Yield the status of traces without serious findings, with the slowest trace's message.
 
-    None is called healthy of a run with something serious, be it one that only all tell together.
+    In a run with a serious finding no trace is called healthy.
     """
     is_serious = any(
-        each.status == "found" and each.severity in ("critical", "warning") for each in run.outcomes
+        outcome.status == "found" and outcome.severity in ("critical", "warning")
+        for outcome in run.outcomes
     )
     hidden = {"found", "healthy"} if is_serious else {"found"}
-    by_state: dict[str, list[WorkerReport]] = {}
-    for worker in sorted(run.workers, key=lambda each: -each.step.mean_ns):
+    messages: dict[str, list[str]] = {}
+    for worker in sorted(run.workers, key=lambda worker: -worker.step.mean_ns):
         if worker.standing is not None and worker.standing.state not in hidden:
-            by_state.setdefault(worker.standing.state, []).append(worker)
-    for state, workers in by_state.items():
-        if (standing := workers[0].standing) is None:
-            continue
-        some = len(workers) < len(run.workers)
-        where = f"{len(workers)} of {count(len(run.workers), 'recording')}" if some else ""
-        yield Stand(state=state, message=plain(standing.message), where=where)
+            messages.setdefault(worker.standing.state, []).append(worker.standing.message)
+    for state, of_state in messages.items():
+        where = _some_of(len(of_state), run)
+        yield StatusNote(state=state, message=plain(of_state[0]), where=where)
 
 
-def _health(run: RunReport) -> Iterable[Unhealthy]:
-    """Yield what is wrong with the recordings, the worst of each kind; notes are for `health`."""
+def _health_notes(run: RunReport) -> Iterable[HealthNote]:
+    """Yield the worst health item of each kind; notes are left to `stepscope health`."""
     by_kind: dict[str, list[tuple[HealthItem, WorkerReport]]] = {}
     for worker in run.workers:
         for item in worker.health:
             if item.severity != "info":
                 by_kind.setdefault(item.kind, []).append((item, worker))
-    for found in by_kind.values():
-        worst = min((item for item, _ in found), key=_seriousness)
-        where = ranks_of((worker.trace for _, worker in found), run.workers).where
-        if len({worker.trace for _, worker in found}) == len(run.workers):
-            where = ""
-        if where and len({item.message for item, _ in found}) > 1:
-            where = f"{where}; the worst is told"
-        yield Unhealthy(item=worst, where=plain(where))
+    for items in by_kind.values():
+        worst = min((item for item, _ in items), key=_seriousness)
+        traces = {worker.trace for _, worker in items}
+        where = ""
+        if len(traces) < len(run.workers):
+            where = ranks_of((worker.trace for _, worker in items), run.workers).where
+        if where and len({item.message for item, _ in items}) > 1:
+            where = f"{where}; the worst is shown"
+        yield HealthNote(item=worst, where=plain(where))
 
 
 def _seriousness(item: HealthItem) -> tuple[int, int]:

@@ -1,8 +1,7 @@
-"""A report of bounded length for a chat or an agent: numbers and what to do, and no more.
+"""A report of at most `LIMIT` characters for a chat or an agent: numbers and fixes.
 
-Whatever the run's size, it has at most `LIMIT` characters. Of each run the verdict comes first,
-then its worst finding, where the time goes, and the rest as far as it fits; what does not is
-counted.
+Of each run the verdict comes first, then its worst finding, the time budget, and the rest as far as
+it fits; a last line counts the lines left out.
 """
 
 from collections import Counter
@@ -11,31 +10,35 @@ from dataclasses import dataclass
 
 from stepscope.base.formatting import count
 from stepscope.base.report import Report, RunReport
-from stepscope.render import advice_phrases as told
+from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
-from stepscope.render.advice_sections import Advised, Told, advised
+from stepscope.render.advice_sections import (
+    SEVERITIES,
+    AdviceItem,
+    AdviceSections,
+    advice_sections,
+)
 from stepscope.render.markdown_escape import line
 
 LIMIT = 4000
 FOR_THE_END = 340
-"""Characters kept for what was left out, and how to get it."""
+"""Characters reserved for the count of lines left out, and for `MORE`."""
 NAME, VERDICT, BUDGET, FINDING, FIX, OTHER = 90, 320, 400, 460, 160, 300
-"""Most characters of a line, or of that part of one."""
+"""Most characters of a line, or of that part of a line."""
 RUNS_FIRST = 8
-"""So many runs, the worst first, are told of before the others' verdicts."""
+"""Runs, the worst first, whose findings come before the verdicts of the other runs."""
 RULES_NAMED = 6
-SEVERITIES = ("critical", "warning", "info")
 MORE = (
     "More: stepscope advise PATH --format json (all evidence), stepscope explain RULE "
-    "(what a rule looks at)."
+    "(details of a rule)."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line, its place among those that want room (0 first), and what it is called if left out.
+    """A line, its urgency (0 is highest), and the noun that counts it if it is left out.
 
-    What goes by no name is not missed.
+    Lines without a noun are not counted.
     """
 
     text: str
@@ -47,64 +50,59 @@ def render(report: Report) -> str:
     """Return the report in at most `LIMIT` characters."""
     runs = sorted(report.runs, key=_worst)
     blocks = [
-        list(_lines(advised(run), is_first=place < RUNS_FIRST)) for place, run in enumerate(runs)
+        list(_lines(advice_sections(run), is_first=number < RUNS_FIRST))
+        for number, run in enumerate(runs)
     ]
-    unread = [
-        Line(text=f"Not read: {line(each, OTHER)}", urgency=1, kind="unread file")
-        for each in phrases.problems(report)
-    ]
-    blocks.append(unread)
+    blocks.append(
+        [
+            Line(text=f"Not read: {line(problem, OTHER)}", urgency=1, kind="unread file")
+            for problem in phrases.problems(report)
+        ]
+    )
     head = f"stepscope {report.version}".strip() + f" on {count(len(runs), 'run')}\n"
-    kept, left = _kept(blocks, LIMIT - len(head) - FOR_THE_END)
-    body = "".join(f"{each.text}\n" for block in kept for each in block)
-    return head + body + _left_out(left) + MORE + "\n"
+    texts, left = _fitting(blocks, LIMIT - len(head) - FOR_THE_END)
+    if left:
+        parts = (count(number, kind) for kind, number in left.items())
+        texts.append(f"Left out for length: {', '.join(parts)}.")
+    return head + "".join(f"{text}\n" for text in (*texts, MORE))
 
 
 def _worst(run: RunReport) -> int:
-    """Return where a run stands among others: the one with the most serious finding first."""
-    found = {each.severity for each in run.outcomes if each.status == "found"}
-    return next((place for place, each in enumerate(SEVERITIES) if each in found), len(SEVERITIES))
+    """Return a sort key: runs with the most serious finding first."""
+    severities = {outcome.severity for outcome in run.outcomes if outcome.status == "found"}
+    ranks = (rank for rank, severity in enumerate(SEVERITIES) if severity in severities)
+    return next(ranks, len(SEVERITIES))
 
 
-def _kept(blocks: list[list[Line]], room: int) -> tuple[list[list[Line]], Counter[str]]:
-    """Return the lines that there is room for, in their order, and how many of what there is not.
+def _fitting(blocks: list[list[Line]], room: int) -> tuple[list[str], Counter[str]]:
+    """Return the lines that fit, in their order, and counts of the others.
 
-    The most urgent of all runs come first; a run without its first line has none, and where one of
-    a kind is left out so are those behind it.
+    The most urgent lines of all runs come first. A run without its first line has none, and after a
+    line that does not fit, no later line of its kind is taken.
     """
-    places = sorted(
-        (each.urgency, block, place)
+    positions = sorted(
+        (entry.urgency, block, index)
         for block, lines in enumerate(blocks)
-        for place, each in enumerate(lines)
+        for index, entry in enumerate(lines)
     )
-    kept: set[tuple[int, int]] = set()
+    taken: set[tuple[int, int]] = set()
     left: Counter[str] = Counter()
     closed: set[tuple[int, str]] = set()
-    for _, block, place in places:
-        each = blocks[block][place]
-        is_wanted = not place or (block, 0) in kept
-        if is_wanted and (block, each.kind) not in closed and len(each.text) < room:
-            kept.add((block, place))
-            room -= len(each.text) + 1
-        elif is_wanted and each.kind:
-            closed.add((block, each.kind))
-            left[each.kind] += 1
-    return [
-        [each for place, each in enumerate(lines) if (block, place) in kept]
-        for block, lines in enumerate(blocks)
-    ], left
+    for _, block, index in positions:
+        entry = blocks[block][index]
+        is_allowed = not index or (block, 0) in taken
+        if is_allowed and (block, entry.kind) not in closed and len(entry.text) < room:
+            taken.add((block, index))
+            room -= len(entry.text) + 1
+        elif is_allowed and entry.kind:
+            closed.add((block, entry.kind))
+            left[entry.kind] += 1
+    return [blocks[block][index].text for block, index in sorted(taken)], left
 
 
-def _left_out(left: Counter[str]) -> str:
-    if not left:
-        return ""
-    parts = (count(number, kind) for kind, number in left.items())
-    return f"Left out for length: {', '.join(parts)}.\n"
-
-
-def _lines(advice: Advised, *, is_first: bool) -> Iterator[Line]:
-    """Yield what there is to say of a run, in the order in which it is read."""
-    verdict = line(told.verdict(advice), VERDICT if is_first else VERDICT // 2)
+def _lines(advice: AdviceSections, *, is_first: bool) -> Iterator[Line]:
+    """Yield a run's lines in reading order."""
+    verdict = line(labels.verdict(advice), VERDICT if is_first else VERDICT // 2)
     yield Line(
         text=f"\nRun {line(advice.run.name, NAME)}: {verdict}",
         urgency=0 if is_first else 3,
@@ -114,76 +112,77 @@ def _lines(advice: Advised, *, is_first: bool) -> Iterator[Line]:
         yield Line(text=f"- {line(missing, OTHER)}", urgency=1, kind="missing rank")
     if job := job_phrases.job(advice.run):
         yield Line(text=f"- {line(job, BUDGET)}", urgency=2, kind="saving of the job")
-    for unhealthy in advice.health:
-        text = phrases.health(unhealthy.item)
-        yield Line(text=f"- Recording: {line(text, OTHER)}", urgency=4, kind="health item")
+    for note in advice.health:
+        text = phrases.health(note.item)
+        yield Line(text=f"- Trace: {line(text, OTHER)}", urgency=4, kind="health item")
     if budget := _budget(advice):
         yield Line(text=budget, urgency=2, kind="time budget")
-    for stand in advice.standings:
-        text = f"- {told.STATES[stand.state]}{_where(stand.where)}: {line(stand.message, OTHER)}"
-        yield Line(text=text, urgency=1, kind="state")
-    for number, each in enumerate(advice.found, start=1):
+    for status in advice.status_notes:
+        state = f"{labels.STATES[status.state]}{_where(status.where)}"
+        yield Line(text=f"- {state}: {line(status.message, OTHER)}", urgency=1, kind="status")
+    for number, item in enumerate(advice.findings, start=1):
         urgency = 1 if number == 1 else 2 + number
-        yield Line(text=_finding(number, each, advice), urgency=urgency, kind="finding")
-    for each in advice.rejected:
-        text = line(f"{each.outcome.rule}: {each.outcome.message}", OTHER)
-        yield Line(text=f"- Rejected{_where(each.where)}: {text}", urgency=7, kind="rejected one")
-    yield from _untold(advice)
+        yield Line(text=_finding(number, item, advice), urgency=urgency, kind="finding")
+    for item in advice.ruled_out:
+        text = line(f"{item.outcome.rule}: {item.outcome.message}", OTHER)
+        start = f"- {labels.RULED_OUT}{_where(item.where)}"
+        yield Line(text=f"{start}: {text}", urgency=7, kind="ruled-out finding")
+    yield from _other_outcomes(advice)
 
 
 def _where(where: str) -> str:
     return f" ({where})" if where else ""
 
 
-def _budget(advice: Advised) -> str:
-    rows = told.budget(advice.lead) if advice.lead else ()
+def _budget(advice: AdviceSections) -> str:
+    rows = labels.budget(advice.lead) if advice.lead else ()
     if not rows or advice.lead is None:
         return ""
     parts = (
         f"{row.label} {row.share}"
-        + (f" ({row.recoverable} to win back)" if row.recoverable_share > 0 else "")
+        + (f" ({labels.SAVING} {row.recoverable})" if row.recoverable_share > 0 else "")
         for row in sorted(rows, key=lambda row: -row.tenths)
     )
-    whole = told.whole(advice.lead)
-    whose = "" if advice.is_single else " of the slowest recording"
-    return line(f"- {whole.label}{whose}, {whole.time}: {', '.join(parts)}", BUDGET)
+    whole = labels.whole(advice.lead)
+    of_trace = "" if advice.is_single else " of the slowest trace"
+    return line(f"- {whole.label}{of_trace}, {whole.time}: {', '.join(parts)}", BUDGET)
 
 
-def _finding(number: int, each: Told, advice: Advised) -> str:
-    outcome = each.outcome
-    if each.is_covered:
-        text = f"{outcome.title}; the same time is counted above"
+def _finding(number: int, item: AdviceItem, advice: AdviceSections) -> str:
+    outcome = item.outcome
+    if item.is_covered:
+        text = f"{outcome.title}; {labels.COVERED[:1].lower()}{labels.COVERED[1:]}"
         return line(f"{number}. {outcome.severity} {outcome.rule}: {text}.", OTHER)
-    marks = "".join(f" ({mark})" for mark in told.marks(outcome))
+    marks = "".join(f" ({mark})" for mark in labels.marks(outcome))
     facts = phrases.sentences(
         f"{number}. {outcome.severity} {outcome.rule}{marks}: {outcome.title}",
-        told.sentence(told.savings(each, advice.per), told.qualities(outcome)),
-        job_phrases.job_saving(each, advice.run.job),
-        told.place(each),
-        *job_phrases.related(each),
+        labels.sentence(labels.savings(item, advice.per), labels.qualities(outcome)),
+        job_phrases.job_saving(item, advice.run.job),
+        labels.extent(item),
+        *job_phrases.related(item),
         phrases.cut(f"Fix: {outcome.fix.summary}", FIX) if outcome.fix else "",
         f"Measured: {outcome.message}",
     )
     return line(facts, FINDING)
 
 
-def _untold(advice: Advised) -> Iterator[Line]:
-    """Yield what has no answer, what was put aside, and how many rules found nothing."""
+def _other_outcomes(advice: AdviceSections) -> Iterator[Line]:
+    """Yield inconclusive and failed rules, suppressed findings, and the count of passed rules."""
     for status in ("cannot-tell", "failed"):
         for reason in advice.reasons.get(status, ()):
             rules = ", ".join(reason.rules[:RULES_NAMED])
-            rest = told.more(len(reason.rules), RULES_NAMED, "rule")
+            rest = labels.more(len(reason.rules), RULES_NAMED, "rule")
             remedy = f" To record it: {reason.remedy}" if reason.remedy else ""
             text = f"{rules}{f' {rest}' if rest else ''}: {reason.text}{remedy}"
             yield Line(
-                text=f"- {told.GROUPS[status]}{_where(reason.where)}: {line(text, OTHER)}",
+                text=f"- {labels.GROUPS[status]}{_where(reason.where)}: {line(text, OTHER)}",
                 urgency=5,
                 kind="reason",
             )
-    for each in advice.suppressed:
-        text = line(f"{each.outcome.rule}: {told.aside(each.outcome)}", OTHER)
-        yield Line(text=f"- Suppressed{_where(each.where)}: {text}", urgency=8, kind="suppression")
-    passed = sum(len(each.rules) for each in advice.passed)
-    others = sum(len(each.rules) for each in advice.reasons.get("not-applicable", ()))
-    text = f"- {count(passed, 'rule')} passed, {others:,} had nothing to look at."
+    for item in advice.suppressed:
+        text = line(f"{item.outcome.rule}: {labels.suppression(item.outcome)}", OTHER)
+        yield Line(text=f"- Suppressed{_where(item.where)}: {text}", urgency=8, kind="suppression")
+    passed = sum(len(group.rules) for group in advice.passed)
+    others = sum(len(reason.rules) for reason in advice.reasons.get("not-applicable", ()))
+    text = f"- {count(passed, 'rule')} passed, {others:,} not applicable."
     yield Line(text=text, urgency=6, kind="")

@@ -1,4 +1,4 @@
-"""What `compare_text` and `compare_markdown` both say: changes with their sign, names, verdicts."""
+"""Phrases of a comparison: changes with their sign, names, significance."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ from stepscope.render.phrases import plain, sentences, value
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"
 NOISE = "·"
-"""Marks a change that is not told from noise."""
+"""Marks a change that is not statistically significant."""
 STATUS: dict[Status, str] = {
     "added": "added",
     "gone": "gone",
@@ -39,9 +39,9 @@ ADVICE: dict[AdviceStatus, str] = {
     "still": "STILL THERE",
     "not-checked": "NOT CHECKED",
 }
-WORTH_TELLING = ("added", "gone", "slower", "faster", "other-calls")
+CHANGED = ("added", "gone", "slower", "faster", "other-calls")
 LEAST_POINTS = 0.01
-"""Of percentage points: a change that no reader cares for, and no recording can tell."""
+"""Percentage points below which a change is not shown as a number."""
 
 
 def amount(of: float, change: Change) -> str:
@@ -52,7 +52,7 @@ def amount(of: float, change: Change) -> str:
 
 
 def delta(change: Change) -> str:
-    """Return by how much a figure changed, with its sign."""
+    """Return the change of a figure, with its sign."""
     difference = change.delta
     if not difference:
         return "0"
@@ -69,7 +69,7 @@ def _points(size: float, sign: str) -> str:
 
 
 def in_percent(change: Change) -> str:
-    """Return by which share of what it was a figure changed; empty where it was nothing."""
+    """Return the change of a figure in percent; empty where it was zero before."""
     if change.share is None or not change.delta:
         return ""
     size = abs(change.share)
@@ -77,17 +77,17 @@ def in_percent(change: Change) -> str:
     return ("+" if change.share > 0 else MINUS) + text
 
 
-def is_real(change: Change) -> bool:
-    """Tell whether a change is told from noise."""
+def is_significant(change: Change) -> bool:
+    """Check whether a change is statistically significant."""
     return change.verdict in {"more", "less"}
 
 
-def sureness(change: Change) -> str:
-    """Say whether a change is told from noise."""
+def significance(change: Change) -> str:
+    """Return the significance of a change as text."""
     if change.verdict == "untested":
-        return "too few steps to tell it from noise"
+        return "not enough steps to compare"
     chance = "" if change.p is None else f" ({_p(change.p)})"
-    return f"{'told' if is_real(change) else 'not told'} from noise{chance}"
+    return f"{'' if is_significant(change) else 'not '}statistically significant{chance}"
 
 
 def _p(p: float) -> str:
@@ -95,18 +95,18 @@ def _p(p: float) -> str:
 
 
 def setting(of: SettingChange) -> str:
-    """Say which recorded setting differs: `DataLoader, Workers: 0 → 4`."""
+    """Return a recorded setting that differs: `DataLoader, Workers: 0 → 4`."""
     return f"{of.label}: {of.before} {ARROW} {of.after}"
 
 
 def side(of: Side) -> str:
-    """Say what a side is made of, and how long its steps are."""
-    parts = [formatting.count(of.recording_count, "recording")]
+    """Return the traces of a side, and the duration of its steps."""
+    parts = [formatting.count(of.recording_count, "trace")]
     if of.worker_count > 1:
         parts.append(formatting.count(of.worker_count, "worker"))
     mean = formatting.duration(of.mean_step_ns)
     if not of.step_count:
-        return ", ".join([*parts, f"no steps, {mean} in all"])
+        return ", ".join([*parts, f"no steps, {mean} in total"])
     steps = f"{formatting.count(of.step_count, 'step')} of {mean}"
     if of.step_count == 1:
         return ", ".join([*parts, steps])
@@ -116,37 +116,40 @@ def side(of: Side) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """Say what became of the step."""
+    """Return the change of the step in a sentence."""
     step, before = comparison.step, comparison.before
-    what = "The step" if before.step_count else "The recording"
+    subject = "The step" if before.step_count else "The trace"
     if not step.delta:
-        return f"{what} takes as long as before: {amount(step.before, step)}."
+        return f"{subject} takes as long as before: {amount(step.before, step)}."
     longer = "more" if step.delta > 0 else "less"
     change = formatting.duration(abs(step.delta))
     return (
-        f"{what} takes {change} {longer}: {amount(step.before, step)} {ARROW} "
-        f"{amount(step.after, step)} ({in_percent(step)}), {sureness(step)}."
+        f"{subject} takes {change} {longer}: {amount(step.before, step)} {ARROW} "
+        f"{amount(step.after, step)} ({in_percent(step)}), {significance(step)}."
     )
 
 
 def parts(of: Sequence[Part]) -> list[Part]:
-    """Return the parts that are there on either side."""
+    """Return the parts that take time on either side."""
     return [part for part in of if part.change.before or part.change.after]
 
 
 def row_name(row: Row) -> str:
-    """Return a row's name; kernels' in short."""
+    """Return a row's name; shortened where it is a kernel's."""
     return plain(short(row.name) if row.kind == "kernel" else row.name)
 
 
 def row_detail(row: Row) -> str:
-    """Say where it is, and what its shapes are or were."""
-    found = [f"in {row.module}" if row.module else "", f"by {row.operator}" if row.operator else ""]
+    """Return a row's module, operator and shapes."""
+    details = [
+        f"in {row.module}" if row.module else "",
+        f"by {row.operator}" if row.operator else "",
+    ]
     if row.shapes_before != row.shapes_after and row.shapes_before and row.shapes_after:
-        found.append(f"{_shapes(row.shapes_before)} {ARROW} {_shapes(row.shapes_after)}")
+        details.append(f"{_shapes(row.shapes_before)} {ARROW} {_shapes(row.shapes_after)}")
     else:
-        found.append(_shapes(row.shapes_before or row.shapes_after))
-    return plain(", ".join(filter(None, found)))
+        details.append(_shapes(row.shapes_before or row.shapes_after))
+    return plain(", ".join(filter(None, details)))
 
 
 def _shapes(shapes: Sequence[str]) -> str:
@@ -154,20 +157,20 @@ def _shapes(shapes: Sequence[str]) -> str:
 
 
 def main_change(row: Row) -> tuple[str, Change]:
-    """Return the time that says most about a row, and where that was spent."""
+    """Return `host` or `device`, and the more significant change of time there."""
     has_device = bool(row.device.before or row.device.after)
-    is_host = not has_device or (is_real(row.host) and not is_real(row.device))
+    is_host = not has_device or (is_significant(row.host) and not is_significant(row.device))
     return ("host", row.host) if is_host else ("device", row.device)
 
 
-def worth_telling(rows: Sequence[Row], most: int) -> tuple[list[Row], int]:
-    """Return the rows that changed, at most so many, and how many more there are."""
-    changed = [row for row in rows if row.status in WORTH_TELLING]
+def changed_rows(rows: Sequence[Row], most: int) -> tuple[list[Row], int]:
+    """Return at most `most` rows that changed, and the number of the others."""
+    changed = [row for row in rows if row.status in CHANGED]
     return changed[:most], max(0, len(changed) - most)
 
 
 def advice(change: AdviceChange) -> str:
-    """Say what a piece of advice promised, and what is left of it."""
+    """Return the estimated saving of a finding before and after."""
     before, after = (
         _range(change.low_before_ns, change.high_before_ns),
         _range(change.low_after_ns, change.high_after_ns),
@@ -175,10 +178,10 @@ def advice(change: AdviceChange) -> str:
     if change.status == "not-checked":
         return sentences(f"not checked after: {change.reason}")
     if before and after:
-        return f"promised {before} a step, now {after}"
+        return f"estimated saving {before} per step, now {after}"
     if before:
-        return f"promised {before} a step"
-    return f"promises {after} a step" if after else ""
+        return f"estimated saving {before} per step"
+    return f"estimated saving {after} per step" if after else ""
 
 
 def _range(low_ns: int, high_ns: int) -> str:
@@ -188,21 +191,21 @@ def _range(low_ns: int, high_ns: int) -> str:
     return f"{formatting.duration(low_ns)} to {high}" if 0 < low_ns < high_ns else high
 
 
-def followed(savings: Sequence[Saving]) -> list[Saving]:
-    """Return the savings that advice had promised, of which something can have come."""
+def followed_savings(savings: Sequence[Saving]) -> list[Saving]:
+    """Return the savings with an estimate."""
     return [saving for saving in savings if saving.predicted_high_ns > 0]
 
 
 def saving_name(saving: Saving) -> str:
-    """Name what a saving is of."""
+    """Return the trace of a saving."""
     return plain(f"{saving.worker}, span {saving.span}") if saving.span else "together"
 
 
 def predicted(saving: Saving) -> str:
-    """Return what the advice that was followed promised a step."""
+    """Return the estimated saving of the followed advice per step."""
     return _range(saving.predicted_low_ns, saving.predicted_high_ns)
 
 
 def realised(saved_ns: int) -> str:
-    """Return what a step won, or lost."""
+    """Return the time by which the step became shorter."""
     return f"{MINUS if saved_ns < 0 else ''}{formatting.duration(abs(saved_ns))}"

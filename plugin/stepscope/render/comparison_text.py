@@ -1,6 +1,7 @@
 """A comparison for a terminal: the step, where the change comes from, advice, then row by row."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from rich.console import RenderableType
 from rich.rule import Rule
@@ -8,14 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.comparison.messages import AdviceStatus, Change, Comparison, ComparisonReport, Row
-from stepscope.render import comparison_phrases as told
+from stepscope.render import comparison_phrases as labels
 from stepscope.render.phrases import plain
-from stepscope.render.terminal import WIDTH, indented, laid_out
+from stepscope.render.terminal import WIDTH, indented, layout
 
 ROWS = 8
 BAR = 26
 MARGIN = 0.15
-"""Of the step before: bars begin so far below the lowest level, so that small changes show."""
+"""Of the step before: distance of the bars' base below the lowest level, so that changes show."""
 EIGHTHS = "▏▎▍▌▋▊▉"
 WORSE, BETTER = "red", "green"
 ADVICE_STYLES: dict[AdviceStatus, str] = {
@@ -29,39 +30,39 @@ ADVICE_STYLES: dict[AdviceStatus, str] = {
 def render(
     report: ComparisonReport, *, width: int = WIDTH, is_coloured: bool = False, rows: int = ROWS
 ) -> str:
-    """Return the report in lines of at most `width` columns, where its words let it."""
-    return laid_out(_parts(report, rows), width=width, is_coloured=is_coloured)
+    """Return the report for a terminal of `width` columns."""
+    return layout(_parts(report, rows), width=width, is_coloured=is_coloured)
 
 
 def _parts(report: ComparisonReport, rows: int) -> Iterator[RenderableType]:
     for comparison in report.comparisons:
         yield from _comparison(comparison, rows)
         yield Text()
-    yield Text(f"{told.NOISE} not told from noise. {report.test}", style="dim")
+    yield Text(f"{labels.NOISE} not statistically significant. {report.test}", style="dim")
 
 
 def _comparison(of: Comparison, rows: int) -> Iterator[RenderableType]:
-    title = f"{plain(of.before.name)} {told.ARROW} {plain(of.after.name)}"
+    title = f"{plain(of.before.name)} {labels.ARROW} {plain(of.after.name)}"
     yield Rule(Text(title, style="bold"), align="left")
     for name, side in (("before", of.before), ("after", of.after)):
-        yield Text(f"{name:<7} {told.side(side)}", style="dim")
+        yield Text(f"{name:<7} {labels.side(side)}", style="dim")
     yield Text()
-    yield Text(told.headline(of), style="bold")
+    yield Text(labels.headline(of), style="bold")
     for change in of.settings:
-        yield indented(Text.assemble(("Setting: ", "bold"), plain(told.setting(change))))
+        yield indented(Text.assemble(("Setting: ", "bold"), plain(labels.setting(change))))
     for warning in of.warnings:
-        yield indented(Text.assemble(("Mind: ", "bold"), plain(warning)))
+        yield indented(Text.assemble(("Caveat: ", "bold"), plain(warning)))
     yield Text()
     yield _heading("Where the change comes from")
     yield _waterfall(of)
-    if others := [*told.parts(of.figures), *told.parts(of.idle)]:
+    if others := [*labels.parts(of.figures), *labels.parts(of.idle)]:
         yield Text()
-        yield _heading("How the device was used, and why it was idle")
+        yield _heading("Device metrics and causes of idle time")
         yield _figures([(part.label, part.change) for part in others])
     yield Text()
     yield from _advice(of)
-    for heading, those in (("Operators", of.operators), ("Work on the device", of.device_work)):
-        yield from _rows(heading, those, rows)
+    yield from _rows("Operators", of.operators, rows)
+    yield from _rows("Work on the device", of.device_work, rows)
 
 
 def _heading(text: str) -> Text:
@@ -70,38 +71,32 @@ def _heading(text: str) -> Text:
 
 def _grid(*justify: str) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for each in justify:  # "f" is what gives way to the others
-        grid.add_column(justify="right" if each == "r" else "left", no_wrap=each != "f")
+    for side in justify:  # only columns "f" wrap
+        grid.add_column(justify="right" if side == "r" else "left", no_wrap=side != "f")
     return grid
 
 
 def _waterfall(of: Comparison) -> Table:
     """Return a row a category; its bar begins where the one above ends."""
     grid = _grid("l", "r", "r", "r", "l")
-    parts = told.parts(of.waterfall)
+    parts = labels.parts(of.waterfall)
     level = of.step.before
-    levels = [
-        level,
-        *(
-            level + sum(each.change.delta for each in parts[: place + 1])
-            for place in range(len(parts))
-        ),
-    ]
+    levels = list(accumulate((part.change.delta for part in parts), initial=level))
     base = max(0.0, min(levels) - MARGIN * level)
     scale = BAR / max(1.0, max(levels) - base)
     grid.add_row(
-        "before", told.amount(of.step.before, of.step), "", "", _bar(base, level, base, scale)
+        "before", labels.amount(of.step.before, of.step), "", "", _bar(base, level, base, scale)
     )
     for part in parts:
         change = part.change
         end = level + change.delta
         style = WORSE if change.delta > 0 else BETTER
         bar = _bar(min(level, end), max(level, end), base, scale)
-        bar.stylize(style if told.is_real(change) else "dim")
+        bar.stylize(style if labels.is_significant(change) else "dim")
         grid.add_row(
             part.label,
-            told.amount(change.before, change),
-            told.amount(change.after, change),
+            labels.amount(change.before, change),
+            labels.amount(change.after, change),
             _delta(change),
             bar,
         )
@@ -109,7 +104,7 @@ def _waterfall(of: Comparison) -> Table:
     grid.add_row(
         "after",
         "",
-        told.amount(of.step.after, of.step),
+        labels.amount(of.step.after, of.step),
         _delta(of.step),
         _bar(base, level, base, scale),
     )
@@ -117,7 +112,7 @@ def _waterfall(of: Comparison) -> Table:
 
 
 def _bar(begin: float, end: float, base: float, scale: float) -> Text:
-    """Return a bar between two levels; one that is there but thin is a line."""
+    """Return a bar between two levels; a thin bar is a line."""
     first, last = (max(0.0, level - base) * scale for level in (begin, end))
     left = int(first)
     blocks = round((last - left) * 8) if last > first else 0
@@ -126,17 +121,17 @@ def _bar(begin: float, end: float, base: float, scale: float) -> Text:
 
 
 def _delta(change: Change) -> Text:
-    """Return a change, marked where it is not told from noise."""
-    mark = "" if told.is_real(change) or not change.delta else f" {told.NOISE}"
+    """Return a change, marked where it is not statistically significant."""
+    mark = "" if labels.is_significant(change) or not change.delta else f" {labels.NOISE}"
     style = "" if mark or not change.delta else WORSE if change.delta > 0 else BETTER
-    return Text(told.delta(change) + (mark or "  "), style=style)
+    return Text(labels.delta(change) + (mark or "  "), style=style)
 
 
 def _figures(rows: Sequence[tuple[str, Change]]) -> Table:
     grid = _grid("l", "r", "r", "r")
     for label, change in rows:
-        before, after = (told.amount(each, change) for each in (change.before, change.after))
-        grid.add_row(label, before, after, told.delta(change))
+        before, after = (labels.amount(value, change) for value in (change.before, change.after))
+        grid.add_row(label, before, after, labels.delta(change))
     return grid
 
 
@@ -148,40 +143,42 @@ def _advice(of: Comparison) -> Iterator[RenderableType]:
     for change in of.advice:
         subject = f" ({plain(change.subject)})" if change.subject else ""
         name = Text.assemble((plain(change.title), "bold"), f"{subject}  [{change.rule}]")
-        detail = told.advice(change)
+        detail = labels.advice(change)
         style = ADVICE_STYLES.get(change.status, "")
-        grid.add_row(Text(told.ADVICE[change.status], style=style), name)
+        grid.add_row(Text(labels.ADVICE[change.status], style=style), name)
         if detail:
             grid.add_row("", detail)
     yield grid
     yield Text()
-    if told.followed(of.savings):
-        yield _heading("What the advice that was followed promised, and what came of it")
+    if labels.followed_savings(of.savings):
+        yield _heading("Estimated and achieved saving of followed advice")
         yield _savings(of)
         yield Text()
 
 
 def _savings(of: Comparison) -> Table:
     grid = _grid("l", "r", "r", "r")
-    grid.add_row("a step", "promised", "median step less", "mean step less", style="dim")
-    for saving in told.followed(of.savings):
+    grid.add_row(
+        "per step", "estimated", "median step shorter by", "mean step shorter by", style="dim"
+    )
+    for saving in labels.followed_savings(of.savings):
         grid.add_row(
-            told.saving_name(saving),
-            told.predicted(saving),
-            told.realised(saving.realised_median_ns),
-            told.realised(saving.realised_mean_ns),
+            labels.saving_name(saving),
+            labels.predicted(saving),
+            labels.realised(saving.realised_median_ns),
+            labels.realised(saving.realised_mean_ns),
         )
     return grid
 
 
 def _rows(heading: str, rows: Sequence[Row], most: int) -> Iterator[RenderableType]:
-    shown, more = told.worth_telling(rows, most)
+    shown, more = labels.changed_rows(rows, most)
     if not shown:
         return
-    places = {told.main_change(row)[0] for row in shown}
+    sides = {labels.main_change(row)[0] for row in shown}
     grid = _grid("l", "f", "r", "r", "r")
-    where = f"{places.pop()} " if len(places) == 1 else ""
-    yield _heading(f"{heading} that changed ({len(shown) + more}): {where}self time a step")
+    where = f"{sides.pop()} " if len(sides) == 1 else ""
+    yield _heading(f"{heading} that changed ({len(shown) + more}): {where}self time per step")
     grid.add_row("", "", "calls", "time", "change", style="dim")
     for row in shown:
         _add_row(grid, row, is_mixed=not where)
@@ -192,15 +189,15 @@ def _rows(heading: str, rows: Sequence[Row], most: int) -> Iterator[RenderableTy
 
 
 def _add_row(grid: Table, row: Row, *, is_mixed: bool) -> None:
-    where, change = told.main_change(row)
-    calls = told.amount(row.calls.before, row.calls)
+    where, change = labels.main_change(row)
+    calls = labels.amount(row.calls.before, row.calls)
     if row.calls.delta:
-        calls += f" {told.ARROW} {told.amount(row.calls.after, row.calls)}"
-    before, after = (told.amount(each, change) for each in (change.before, change.after))
-    time = f"{before} {told.ARROW} {after}"
-    name = _one_line(told.row_name(row), "bold")
-    grid.add_row(told.STATUS[row.status], name, calls, time, _delta(change))
-    detail = told.row_detail(row)
+        calls += f" {labels.ARROW} {labels.amount(row.calls.after, row.calls)}"
+    before, after = (labels.amount(value, change) for value in (change.before, change.after))
+    time = f"{before} {labels.ARROW} {after}"
+    name = _one_line(labels.row_name(row), "bold")
+    grid.add_row(labels.STATUS[row.status], name, calls, time, _delta(change))
+    detail = labels.row_detail(row)
     if is_mixed:
         detail = ", ".join(filter(None, [detail, f"on the {where}"]))
     if detail:

@@ -1,4 +1,4 @@
-"""A table of evidence for a terminal: in columns where they fit, else a paragraph a row."""
+"""A table of evidence for a terminal: in columns where they fit, else a paragraph per row."""
 
 from collections.abc import Iterator
 
@@ -12,24 +12,24 @@ from stepscope.render.phrases import cut, plain, value
 
 GAP = 2
 LEAST_TEXT = 16
-"""Columns of the terminal that a text needs to be read."""
+"""Least width of a column of text."""
 MOST_CELL = 90
 
 
 def evidence_table(table: EvidenceTable, *, width: int) -> Iterator[RenderableType]:
-    """Yield its heading, and its first rows."""
+    """Yield the table's heading and first rows."""
     rows = [_cells(table, row.cells) for row in table.rows[:ROWS_SHOWN]]
     if not rows:
         return
     yield Text(f"{plain(table.label)}:")
-    needed = sum(_needed(table, rows, place) + GAP for place in range(len(table.columns))) - GAP
+    needed = sum(_needed(table, rows, index) + GAP for index in range(len(table.columns))) - GAP
     yield from [_grid(table, rows, width)] if needed <= width else _paragraphs(table, rows)
     if left := more(len(table.rows), ROWS_SHOWN, "row"):
         yield Text(left, style="dim")
 
 
 def is_text(column: EvidenceColumn) -> bool:
-    """Tell whether a column holds words, which stand left and may be wrapped."""
+    """Check whether a column holds text, which is left-aligned and may wrap."""
     return column.unit in ("text", "code")
 
 
@@ -40,28 +40,28 @@ def _cells(table: EvidenceTable, cells: tuple[int | float | str | None, ...]) ->
     ]
 
 
-def _needed(table: EvidenceTable, rows: list[list[str]], place: int) -> int:
-    """Return how wide a column must be: its numbers and its heading's words are not broken."""
-    column = table.columns[place]
+def _needed(table: EvidenceTable, rows: list[list[str]], index: int) -> int:
+    """Return a column's least width: numbers and the heading's words are not broken."""
+    column = table.columns[index]
     heading = max(map(len, plain(column.label).split()), default=0)
-    longest = max(len(row[place]) for row in rows if place < len(row))
+    longest = max(len(row[index]) for row in rows if index < len(row))
     return max(heading, min(longest, LEAST_TEXT) if is_text(column) else longest)
 
 
 def _widths(table: EvidenceTable, rows: list[list[str]], width: int) -> list[int]:
-    """Return each column's width: what numbers and words need, and a share of what is left.
+    """Return each column's width: its least width, and a part of the width that is left.
 
-    Columns that want little more get it first.
+    Columns that need least more come first.
     """
-    places = range(len(table.columns))
-    widths = [_needed(table, rows, place) for place in places]
-    cells = [[row[place] for row in rows] for place in places]
-    wanted = [max(map(len, (plain(table.columns[at].label), *cells[at]))) for at in places]
+    indices = range(len(table.columns))
+    widths = [_needed(table, rows, index) for index in indices]
+    cells = [[row[index] for row in rows] for index in indices]
+    full = [max(map(len, (plain(table.columns[at].label), *cells[at]))) for at in indices]
     left = width - sum(widths) - GAP * (len(widths) - 1)
-    by_want = sorted(places, key=lambda at: wanted[at] - widths[at])
-    for number, place in enumerate(by_want):
-        more_width = max(0, min(wanted[place] - widths[place], left // (len(by_want) - number)))
-        widths[place] += more_width
+    by_need = sorted(indices, key=lambda at: full[at] - widths[at])
+    for number, index in enumerate(by_need):
+        more_width = max(0, min(full[index] - widths[index], left // (len(by_need) - number)))
+        widths[index] += more_width
         left -= more_width
     return widths
 
@@ -69,12 +69,12 @@ def _widths(table: EvidenceTable, rows: list[list[str]], width: int) -> list[int
 def _grid(table: EvidenceTable, rows: list[list[str]], width: int) -> Table:
     grid = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
     widths = _widths(table, rows, width)
-    for place, column in enumerate(table.columns):
+    for column, column_width in zip(table.columns, widths, strict=True):
         grid.add_column(
             Text(plain(column.label)),
             justify="left" if is_text(column) else "right",
             overflow="fold",
-            width=widths[place],
+            width=column_width,
         )
     for row in rows:
         grid.add_row(*map(Text, row))

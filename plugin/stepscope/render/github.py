@@ -1,8 +1,7 @@
-"""A report as workflow commands, which GitHub shows as annotations beside the lines they are about.
+"""A report as workflow commands, which GitHub shows as annotations of source lines.
 
-A step may have ten of each kind; what is beyond is counted in the log. A finding whose time another
-one claims already has none. Nothing of a trace is printed outside a command, and within one what
-would end it is escaped.
+A step may have ten of each kind; the log counts the others. A finding whose time another finding
+claims has none. All text of a trace is inside a command, escaped.
 """
 
 from collections.abc import Iterator
@@ -11,16 +10,16 @@ from typing import Literal
 
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import count
-from stepscope.base.report import Report
-from stepscope.render import advice_phrases as told
+from stepscope.base.report import Report, Severity
+from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
-from stepscope.render.advice_sections import Advised, Told, advised
-from stepscope.render.repository_paths import below_repository
+from stepscope.render.advice_sections import AdviceItem, AdviceSections, advice_sections
+from stepscope.render.sarif_locations import below_repository
 
 Command = Literal["error", "warning", "notice"]
 COMMANDS: dict[Severity, Command] = {"critical": "error", "warning": "warning", "info": "notice"}
 MOST = 10
-"""Annotations of a kind that GitHub shows of a step."""
+"""Annotations of a kind that GitHub shows per step."""
 LONGEST = 1000
 IN_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
@@ -37,14 +36,14 @@ class Annotation:
     line: int = 0
 
     def __str__(self) -> str:
-        given = {
+        values = {
             "file": self.file,
             "line": str(self.line) if self.file and self.line > 0 else "",
             "title": phrases.cut(self.title),
         }
         properties = ",".join(
             f"{name}={phrases.plain(text).translate(IN_PROPERTY)}"
-            for name, text in given.items()
+            for name, text in values.items()
             if text
         )
         message = phrases.plain(phrases.cut(self.message, LONGEST)).translate(IN_DATA)
@@ -52,42 +51,44 @@ class Annotation:
 
 
 def render(report: Report) -> str:
-    """Return one command a line, the most serious first, and what there was no room for."""
-    annotations = [each for run in report.runs for each in _annotations(advised(run))]
+    """Return one command per line, the most serious first, and the number of those left out."""
+    annotations = [
+        annotation for run in report.runs for annotation in _annotations(advice_sections(run))
+    ]
     annotations += [
         Annotation(command="warning", title="Not read", message=line)
         for line in phrases.problems(report)
     ]
     lines: list[str] = []
     for command in COMMANDS.values():
-        mine = [each for each in annotations if each.command == command]
-        lines += map(str, mine[:MOST])
-        if len(mine) > MOST:
-            left = count(len(mine) - MOST, command)
+        of_kind = [annotation for annotation in annotations if annotation.command == command]
+        lines += map(str, of_kind[:MOST])
+        if len(of_kind) > MOST:
+            left = count(len(of_kind) - MOST, command)
             lines.append(f"and {left} more: GitHub shows {MOST} of a kind")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _annotations(advice: Advised) -> Iterator[Annotation]:
+def _annotations(advice: AdviceSections) -> Iterator[Annotation]:
     yield Annotation(
-        command="notice", title=f"stepscope: {advice.run.name}", message=told.verdict(advice)
+        command="notice", title=f"stepscope: {advice.run.name}", message=labels.verdict(advice)
     )
-    yield from (_finding(advice, each) for each in advice.found if not each.is_covered)
+    yield from (_finding(advice, item) for item in advice.findings if not item.is_covered)
     for reason in advice.reasons.get("failed", ()):
         yield Annotation(
             command="warning", title=f"Failed: {', '.join(reason.rules)}", message=reason.text
         )
 
 
-def _finding(advice: Advised, each: Told) -> Annotation:
-    outcome = each.outcome
+def _finding(advice: AdviceSections, item: AdviceItem) -> Annotation:
+    outcome = item.outcome
     line = next(iter(outcome.locations), None)
     message = phrases.sentences(
-        told.sentence(told.savings(each, advice.per), told.qualities(outcome)),
-        f"In {each.where} of {advice.run.name}" if each.where else f"In {advice.run.name}",
-        phrases.capitalised(each.when),
+        labels.sentence(labels.savings(item, advice.per), labels.qualities(outcome)),
+        f"In {item.where} of {advice.run.name}" if item.where else f"In {advice.run.name}",
+        phrases.capitalised(item.when),
         outcome.message,
-        *job_phrases.related(each),
+        *job_phrases.related(item),
         f"Fix: {outcome.fix.summary}" if outcome.fix else "",
     )
     return Annotation(

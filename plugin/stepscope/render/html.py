@@ -1,7 +1,7 @@
-"""A report as one HTML file that needs nothing else: no network, no script.
+"""A report as one HTML file without scripts or network access.
 
-The page is `templates/report.html.j2`, which escapes whatever it is given. Its own style is the
-only thing that its content security policy lets in.
+The page is `templates/report.html.j2`, which escapes every value; its content security policy
+allows nothing but its style sheet.
 """
 
 import hashlib
@@ -15,13 +15,12 @@ from jinja2 import Environment, StrictUndefined
 
 from stepscope.base.formatting import count
 from stepscope.base.report import Report
-from stepscope.render import advice_phrases as told
+from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
-from stepscope.render.advice_sections import Reason, advised
+from stepscope.render.advice_sections import Reason, advice_sections
 from stepscope.render.evidence_table import is_text
 from stepscope.render.markdown_escape import ADDRESS
 
-TEMPLATES = "templates"
 ROWS_SHOWN = 20
 EVENTS_SHOWN = 5
 LINES_SHOWN = 10
@@ -30,39 +29,38 @@ LINES_SHOWN = 10
 def render(report: Report) -> str:
     """Return the report as a page."""
     style = _source("report.css")
-    template = _environment().from_string(_source("report.html.j2"))
-    return template.render(
-        report=report,
-        runs=[advised(run) for run in report.runs],
-        problems=phrases.problems(report),
-        title=_title(report),
-        style=style,
-        style_hash=_hash(style),
+    style_hash = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    runs = report.runs
+    return (
+        _environment()
+        .from_string(_source("report.html.j2"))
+        .render(
+            report=report,
+            runs=[advice_sections(run) for run in runs],
+            problems=phrases.problems(report),
+            title=runs[0].name if len(runs) == 1 else count(len(runs), "run"),
+            style=style,
+            style_hash=f"sha256-{style_hash}",
+        )
     )
-
-
-def _title(report: Report) -> str:
-    if len(report.runs) == 1:
-        return report.runs[0].name
-    return count(len(report.runs), "run")
 
 
 @cache
 def _environment() -> Environment:
-    """Return the template engine: it escapes, and a name that there is not is an error."""
+    """Return the template engine: it escapes, and refuses undefined names."""
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_finalized,
+        finalize=_without_controls,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["css_class"] = _css_class
+    environment.filters["css_class"] = lambda name: re.sub(r"[^a-z-]", "", name)
     environment.filters["sum_rules"] = _sum_rules
     environment.globals.update(
-        told=told,
-        words=phrases,
-        job_words=job_phrases,
+        labels=labels,
+        phrases=phrases,
+        job_phrases=job_phrases,
         is_text=is_text,
         is_address=ADDRESS.fullmatch,
         rows_shown=ROWS_SHOWN,
@@ -72,24 +70,15 @@ def _environment() -> Environment:
     return environment
 
 
-def _finalized(value: object) -> object:
-    """Return what is about to be shown without characters that act; markup is the engine's own."""
+def _without_controls(value: object) -> object:
+    """Return a text without control characters; markup of the engine stays as it is."""
     return phrases.plain(value) if type(value) is str else value
 
 
-def _css_class(name: str) -> str:
-    return re.sub(r"[^a-z-]", "", name)
-
-
 def _sum_rules(reasons: Iterable[Reason]) -> int:
-    return sum(len(each.rules) for each in reasons)
+    return sum(len(reason.rules) for reason in reasons)
 
 
 @cache
 def _source(name: str) -> str:
-    return files("stepscope.render").joinpath(TEMPLATES, name).read_text(encoding="utf-8")
-
-
-def _hash(style: str) -> str:
-    """Return what a content security policy calls a style by."""
-    return f"sha256-{b64encode(hashlib.sha256(style.encode()).digest()).decode()}"
+    return files("stepscope.render").joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,61 +1,58 @@
-"""What advice on a whole job is called, in every form alike: hours, money, blamed ranks."""
+"""Phrases of advice on a whole job: GPU-hours, money, related findings of blamed ranks."""
 
 from collections.abc import Iterator
 
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.base.report import JobReport, JobSaving, RelatedFinding, RunReport
-from stepscope.render.advice_sections import Told
+from stepscope.render.advice_sections import AdviceItem
 from stepscope.render.phrases import capitalised, plain, sentences
 
 LEAST_SHARE = 0.0005
-"""Of the step: less would be told as nothing."""
+"""Of the step: less would be shown as zero."""
 MISSING_RANKS = "missing-ranks"
-NO_COUNT = "How many devices the job has is not known: say it by --gpus N"
+NO_COUNT = "The job's number of GPUs is not known: give it with --gpus N"
 
 
 def job(run: RunReport) -> str:
-    """Say what all findings together could save the job; empty where that is of no interest."""
-    about = run.job
-    if about is None or not _is_told(about):
+    """Return the saving of all findings for the job; empty where it is of no interest."""
+    report = run.job
+    if report is None or not _is_shown(report):
         return ""
-    if about.withheld:
-        return sentences(f"What the job could save is not told: {_lowered(about.withheld)}")
-    if about.total is None or about.total.high_share < LEAST_SHARE:
-        return "" if not about.is_asked else "The findings save the job nothing that can be told."
-    gpus = f" on {count(about.gpu_count, 'GPU')} ({about.gpu_source})" if about.gpu_count else ""
+    if report.withheld:
+        reason = report.withheld[:1].lower() + report.withheld[1:]
+        return sentences(f"The job's saving is not estimated: {reason}")
+    if report.total is None or report.total.high_share < LEAST_SHARE:
+        return "The findings save the job no measurable time." if report.is_asked else ""
+    gpus = f" on {count(report.gpu_count, 'GPU')} ({report.gpu_source})" if report.gpu_count else ""
     return sentences(
-        f"All findings together could save the job {_saving(about.total, about)}{gpus}",
-        "" if about.gpu_count else NO_COUNT,
-        about.method,
+        f"All findings together could save the job {_saving(report.total, report)}{gpus}",
+        "" if report.gpu_count else NO_COUNT,
+        report.method,
     )
 
 
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def _is_shown(report: JobReport) -> bool:
+    """Check whether the user asked for the job's saving, or runs on several devices."""
+    return report.is_asked or (report.gpu_count or 0) > 1
 
 
-def _is_told(about: JobReport) -> bool:
-    """Tell whether anybody wants to know: who asked, or who runs on several devices."""
-    return about.is_asked or (about.gpu_count or 0) > 1
-
-
-def job_saving(each: Told, about: JobReport | None) -> str:
-    """Say what one rule's findings could save the job; empty where that is of no interest."""
-    saved = each.job_saving
-    if saved is None or about is None or not _is_told(about):
+def job_saving(item: AdviceItem, report: JobReport | None) -> str:
+    """Return the saving of one rule's findings for the job; empty where it is of no interest."""
+    saved = item.job_saving
+    if saved is None or report is None or not _is_shown(report):
         return ""
     if saved.high_share < LEAST_SHARE:
-        return "By itself it saves the job nothing: other ranks bound its step."
-    return f"It could save the job {_saving(saved, about)}."
+        return "Alone it saves the job no time: other ranks determine the step."
+    return f"It could save the job {_saving(saved, report)}."
 
 
-def _saving(saved: JobSaving, about: JobReport) -> str:
-    """Say it as a share of the step, in hours and in money: `2.0 % to 4.1 % of its step: …`."""
+def _saving(saved: JobSaving, report: JobReport) -> str:
+    """Return a saving of step, hours and money: `2.0 % to 4.1 % of its step: …`."""
     text = f"{_range(share(saved.low_share), share(saved.high_share))} of its step"
     if hours := _amounts(saved.low_gpu_hours, saved.high_gpu_hours):
-        text += f": {hours} GPU-hours a day"
+        text += f": {hours} GPU-hours per day"
     if money := _amounts(saved.low_money, saved.high_money):
-        text += f", {money} at {significant(about.gpu_hour_price or 0)} an hour"
+        text += f", {money} at {significant(report.gpu_hour_price or 0)} per hour"
     return text
 
 
@@ -69,30 +66,30 @@ def _range(low: str, high: str) -> str:
     return f"up to {high}" if low in ("0", share(0)) else f"{low} to {high}"
 
 
-def related(each: Told) -> tuple[str, ...]:
-    """Return a sentence for each set of recordings that is blamed, of what they alone say."""
-    by_place: dict[str, list[RelatedFinding]] = {}
-    for one in each.related:
-        by_place.setdefault(one.where, []).append(one)
-    said = [
-        plain(f"{capitalised(where)}: see {'; '.join(map(_difference, own))}.")
-        for where, own in by_place.items()
+def related(item: AdviceItem) -> tuple[str, ...]:
+    """Return, for each set of blamed ranks, a sentence with the findings that only they have."""
+    by_ranks: dict[str, list[RelatedFinding]] = {}
+    for finding in item.related:
+        by_ranks.setdefault(finding.where, []).append(finding)
+    texts = [
+        plain(f"{capitalised(where)}: see {'; '.join(map(_difference, findings))}.")
+        for where, findings in by_ranks.items()
     ]
-    more_count = each.merged.related_more if each.merged else 0
-    more = [f"And {count(more_count, 'more finding')} of their own."] if more_count else []
-    return (*said, *more)
+    if item.merged and item.merged.related_more:
+        texts.append(f"And {count(item.merged.related_more, 'more finding')} on these ranks.")
+    return tuple(texts)
 
 
-def _difference(one: RelatedFinding) -> str:
-    if one.is_only_there:
-        return f"{one.rule}, only there"
-    mine, theirs = duration(one.net_high_ns or 0), duration(one.peers_net_high_ns or 0)
-    most = "up to " if one.trace_count > 1 else ""
-    return f"{one.rule}, {most}{mine} there and {theirs} in the median peer"
+def _difference(finding: RelatedFinding) -> str:
+    if finding.is_only_there:
+        return f"{finding.rule}, only there"
+    there, peers = duration(finding.net_high_ns or 0), duration(finding.peers_net_high_ns or 0)
+    most = "up to " if finding.trace_count > 1 else ""
+    return f"{finding.rule}, {most}{there} there and {peers} in the median peer"
 
 
 def not_recorded(run: RunReport) -> Iterator[str]:
-    """Yield what is said of ranks that were not recorded, or cannot be read."""
-    for each in run.outcomes:
-        if each.rule == MISSING_RANKS and each.status == "found":
-            yield plain(each.message)
+    """Yield the messages on ranks whose traces are missing or unreadable."""
+    for outcome in run.outcomes:
+        if outcome.rule == MISSING_RANKS and outcome.status == "found":
+            yield plain(outcome.message)

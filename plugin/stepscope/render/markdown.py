@@ -1,67 +1,64 @@
-"""A report in Markdown, fit for an issue or a pull request."""
+"""A report in Markdown for an issue or a pull request."""
 
 from collections.abc import Iterable, Iterator
 
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Outcome
-from stepscope.base.report import Report
-from stepscope.render import advice_phrases as told
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Outcome, Report
+from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
-from stepscope.render.advice_sections import Advised, Told, advised
+from stepscope.render.advice_sections import AdviceItem, AdviceSections, advice_sections
 from stepscope.render.evidence_table import is_text
 from stepscope.render.markdown_escape import code, fenced, folded, link, table, text
-
-RECOVERABLE = "could be won back"
 
 
 def render(report: Report) -> str:
     """Return the report in GitHub's Markdown."""
-    lines = [line for run in report.runs for line in _run(advised(run))]
+    lines = [line for run in report.runs for line in _run(advice_sections(run))]
     problems = phrases.problems(report)
     if problems:
         lines += ["## Not read", "", *(f"- {text(line)}" for line in problems), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _run(advice: Advised) -> Iterator[str]:
+def _run(advice: AdviceSections) -> Iterator[str]:
     yield from (f"## {text(advice.run.name)}", "")
-    yield from (f"**{text(told.verdict(advice))}**", "")
+    yield from (f"**{text(labels.verdict(advice))}**", "")
     yield from _recorded(advice)
     if job := job_phrases.job(advice.run):
         yield from (text(job), "")
-    if rows := told.recordings(advice):
-        yield from table(("recording", "step:", "device busy:"), [map(text, row) for row in rows])
-        if left := told.more(len(advice.run.workers), len(rows), "recording"):
+    if rows := labels.recordings(advice):
+        yield from table(("trace", "step:", "device busy:"), [map(text, row) for row in rows])
+        if left := labels.more(len(advice.run.workers), len(rows), "trace"):
             yield from (left, "")
-        for line in told.represented(advice):
+        for line in labels.representatives(advice):
             yield from (text(line), "")
-    yield from (text(told.recording(advice)), "")
-    if settings := told.settings(advice):
+    yield from (text(labels.recording(advice)), "")
+    if settings := labels.settings(advice):
         yield from (text(settings), "")
-    if verdict := told.own_verdict(advice):
+    if verdict := labels.lead_verdict(advice):
         yield from (text(verdict), "")
     yield from _budget(advice)
-    yield from _standings(advice)
-    for number, each in enumerate(advice.found, start=1):
-        yield from _finding(number, each, advice)
-    yield from _rejected(advice)
+    yield from _status_notes(advice)
+    for number, item in enumerate(advice.findings, start=1):
+        yield from _finding(number, item, advice)
+    yield from _ruled_out(advice)
     yield from _rest(advice)
 
 
-def _recorded(advice: Advised) -> Iterator[str]:
-    """Yield what is missing, and what is wrong with what is there."""
+def _recorded(advice: AdviceSections) -> Iterator[str]:
+    """Yield missing ranks, and defects of the traces."""
     for missing in job_phrases.not_recorded(advice.run):
         yield from (f"> {text(missing)}", "")
     for unhealthy in advice.health:
         where = f" ({unhealthy.where})" if unhealthy.where else ""
-        yield from (f"> The recording{where}: {text(phrases.health(unhealthy.item))}", "")
+        yield from (f"> The trace{where}: {text(phrases.health(unhealthy.item))}", "")
 
 
-def _budget(advice: Advised) -> Iterator[str]:
-    rows = told.budget(advice.lead) if advice.lead else ()
+def _budget(advice: AdviceSections) -> Iterator[str]:
+    rows = labels.budget(advice.lead) if advice.lead else ()
     if not rows or advice.lead is None:
         return
     yield from table(
-        ("where the time goes", "time:", "share:", f"{RECOVERABLE}:", "by"),
+        ("where the time goes", "time:", "share:", f"{labels.SAVING}:", "by"),
         [
             (
                 text(row.label) if row.category else f"**{text(row.label)}**",
@@ -70,57 +67,57 @@ def _budget(advice: Advised) -> Iterator[str]:
                 row.recoverable,
                 _by(row.rules),
             )
-            for row in (*rows, told.whole(advice.lead))
+            for row in (*rows, labels.whole(advice.lead))
         ],
     )
 
 
 def _by(rules: tuple[str, ...]) -> str:
-    more = told.more(len(rules), told.RULES_SHOWN, "rule")
-    return " ".join(part for part in (_names(rules[: told.RULES_SHOWN]), more) if part)
+    more = labels.more(len(rules), labels.RULES_SHOWN, "rule")
+    return " ".join(part for part in (_names(rules[: labels.RULES_SHOWN]), more) if part)
 
 
 def _names(rules: Iterable[str]) -> str:
     return ", ".join(map(code, rules))
 
 
-def _standings(advice: Advised) -> Iterator[str]:
-    for stand in advice.standings:
-        where = f" ({stand.where})" if stand.where else ""
-        yield from (f"**{told.STATES[stand.state]}{where}:** {text(stand.message)}", "")
-    if not advice.standings and not advice.found:
-        yield from (told.NOTHING_FOUND, "")
+def _status_notes(advice: AdviceSections) -> Iterator[str]:
+    for note in advice.status_notes:
+        where = f" ({note.where})" if note.where else ""
+        yield from (f"**{labels.STATES[note.state]}{where}:** {text(note.message)}", "")
+    if not advice.status_notes and not advice.findings:
+        yield from (labels.NOTHING_FOUND, "")
 
 
-def _finding(number: int, each: Told, advice: Advised) -> Iterator[str]:
-    outcome = each.outcome
+def _finding(number: int, item: AdviceItem, advice: AdviceSections) -> Iterator[str]:
+    outcome = item.outcome
     severity = (outcome.severity or "info").capitalize()
-    marks = "".join(f" ({text(mark)})" for mark in told.marks(outcome))
+    marks = "".join(f" ({text(mark)})" for mark in labels.marks(outcome))
     yield from (f"### {number}. {severity}: {text(outcome.title)}{marks}", "")
-    saving = told.savings(each, advice.per)
-    qualities = "" if each.is_covered else told.qualities(outcome)
+    saving = labels.savings(item, advice.per)
+    qualities = "" if item.is_covered else labels.qualities(outcome)
     facts = [
         f"**{phrases.capitalised(saving)}**" if saving else "",
         qualities if saving else phrases.capitalised(qualities),
         code(outcome.rule),
     ]
     yield from (" · ".join(fact for fact in facts if fact), "")
-    if job := job_phrases.job_saving(each, advice.run.job):
+    if job := job_phrases.job_saving(item, advice.run.job):
         yield from (text(job), "")
-    if place := told.place(each):
-        yield from (text(place), "")
+    if extent := labels.extent(item):
+        yield from (text(extent), "")
     yield from (text(outcome.message), "")
-    for line in job_phrases.related(each):
+    for line in job_phrases.related(item):
         yield from (text(line), "")
-    if each.is_covered:
+    if item.is_covered:
         method = outcome.claim.method if outcome.claim else ""
-        yield from (text(phrases.sentences(told.COVERED, method)), "")
+        yield from (text(phrases.sentences(labels.COVERED, method)), "")
         return
-    yield from _also(each)
+    yield from _also(item)
     if why := phrases.doubt(outcome):
         yield from (f"**Doubtful:** {text(why)}", "")
     if outcome.claim and outcome.claim.method:
-        yield from (f"Reckoned: {text(outcome.claim.method)}", "")
+        yield from (f"{labels.ESTIMATED}: {text(outcome.claim.method)}", "")
     yield from _facts(outcome.evidence)
     yield from _proof(outcome)
     if outcome.fix:
@@ -128,12 +125,12 @@ def _finding(number: int, each: Told, advice: Advised) -> Iterator[str]:
     yield from _links(outcome)
 
 
-def _also(each: Told) -> Iterator[str]:
-    for other in each.also[: told.ALSO_SHOWN]:
+def _also(item: AdviceItem) -> Iterator[str]:
+    for other in item.also[: labels.ALSO_SHOWN]:
         yield f"- Also: {text(other.message)}"
-    if left := told.more(len(each.also), told.ALSO_SHOWN, "of the same"):
+    if left := labels.more(len(item.also), labels.ALSO_SHOWN, "of the same"):
         yield f"- {left}"
-    if each.also:
+    if item.also:
         yield ""
 
 
@@ -147,15 +144,15 @@ def _facts(evidence: tuple[Evidence, ...]) -> Iterator[str]:
 
 
 def _proof(outcome: Outcome) -> Iterator[str]:
-    for each in outcome.tables:
-        yield from _evidence_table(each)
-    for reference in outcome.events[: told.EVENTS_SHOWN]:
+    for evidence in outcome.tables:
+        yield from _evidence_table(evidence)
+    for reference in outcome.events[: labels.EVENTS_SHOWN]:
         yield f"- {text(phrases.event(reference))}"
     if outcome.events:
         yield ""
     if outcome.locations:
-        lines = outcome.locations[: told.LINES_SHOWN]
-        yield from (f"At {', '.join(code(told.source_line(line)) for line in lines)}", "")
+        lines = outcome.locations[: labels.LINES_SHOWN]
+        yield from (f"At {', '.join(code(labels.source_line(line)) for line in lines)}", "")
 
 
 def _evidence_table(evidence: EvidenceTable) -> Iterator[str]:
@@ -172,10 +169,10 @@ def _evidence_table(evidence: EvidenceTable) -> Iterator[str]:
             else text(phrases.cut(phrases.value(cell, column.unit)))
             for cell, column in zip(row.cells, evidence.columns, strict=False)
         ]
-        for row in evidence.rows[: told.ROWS_SHOWN]
+        for row in evidence.rows[: labels.ROWS_SHOWN]
     )
     yield from table(tuple(headings), rows)
-    if left := told.more(len(evidence.rows), told.ROWS_SHOWN, "row"):
+    if left := labels.more(len(evidence.rows), labels.ROWS_SHOWN, "row"):
         yield from (left, "")
 
 
@@ -186,30 +183,29 @@ def _fix(fix: Fix) -> Iterator[str]:
     if fix.verify:
         yield from (f"**Check:** {text(fix.verify)}", "")
     for caveat in fix.caveats:
-        yield from (f"**Mind:** {text(caveat)}", "")
+        yield from (f"**Caveat:** {text(caveat)}", "")
 
 
 def _links(outcome: Outcome) -> Iterator[str]:
-    links = [found for each in outcome.links if (found := link(each))]
+    links = list(filter(None, map(link, outcome.links)))
     if links:
         yield from (f"More: {', '.join(links)}", "")
 
 
-def _rejected(advice: Advised) -> Iterator[str]:
-    """Yield what looks like a fault and costs nothing, with the numbers that acquit it."""
-    if advice.rejected:
-        yield from (f"### {told.REJECTED}", "")
-    for each in advice.rejected:
-        where = f" ({each.where})" if each.where else ""
-        title = f"**{text(each.outcome.title)}** {code(each.outcome.rule)}{where}"
-        yield from (f"{title}: {text(each.outcome.message)}", "")
-        yield from _facts(each.outcome.evidence)
+def _ruled_out(advice: AdviceSections) -> Iterator[str]:
+    if advice.ruled_out:
+        yield from (f"### {labels.RULED_OUT}", "")
+    for item in advice.ruled_out:
+        where = f" ({item.where})" if item.where else ""
+        title = f"**{text(item.outcome.title)}** {code(item.outcome.rule)}{where}"
+        yield from (f"{title}: {text(item.outcome.message)}", "")
+        yield from _facts(item.outcome.evidence)
 
 
-def _rest(advice: Advised) -> Iterator[str]:
+def _rest(advice: AdviceSections) -> Iterator[str]:
     if advice.suppressed:
         yield from folded(f"Suppressed ({len(advice.suppressed)})", _suppressed(advice))
-    for status, label in told.GROUPS.items():
+    for status, label in labels.GROUPS.items():
         reasons = advice.reasons.get(status, ())
         if not reasons:
             continue
@@ -218,15 +214,15 @@ def _rest(advice: Advised) -> Iterator[str]:
             where = f" ({reason.where})" if reason.where else ""
             remedy = f" To record it: {code(reason.remedy)}" if reason.remedy else ""
             lines.append(f"- {_names(reason.rules)}{where}: {text(reason.text)}{remedy}")
-        yield from folded(f"{label} ({sum(len(each.rules) for each in reasons)})", lines)
+        yield from folded(f"{label} ({sum(len(reason.rules) for reason in reasons)})", lines)
     for passed in advice.passed:
         why = f" {text(passed.why)}" if passed.why else ""
         yield from folded(passed.label, [f"{_names(passed.rules)}.{why}"])
 
 
-def _suppressed(advice: Advised) -> Iterator[str]:
-    for each in advice.suppressed:
-        saving = told.sentence(told.savings(each, advice.per))
-        where = f" ({each.where})" if each.where else ""
-        about = text(phrases.sentences(told.aside(each.outcome), saving))
-        yield f"- {code(each.outcome.rule)}{where}: {about}"
+def _suppressed(advice: AdviceSections) -> Iterator[str]:
+    for item in advice.suppressed:
+        saving = labels.sentence(labels.savings(item, advice.per))
+        where = f" ({item.where})" if item.where else ""
+        about = text(phrases.sentences(labels.suppression(item.outcome), saving))
+        yield f"- {code(item.outcome.rule)}{where}: {about}"

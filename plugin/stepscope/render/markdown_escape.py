@@ -1,4 +1,4 @@
-"""Text of a trace in Markdown, so that nothing in it acts."""
+"""Text of a trace in Markdown, with all markup escaped."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,31 +6,30 @@ from collections.abc import Iterable, Iterator
 from stepscope.render import phrases
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&])")
-"""What Markdown would act upon."""
+"""Characters of Markdown's markup."""
 ACTING = re.compile(r"([\\`\[]|<(?=[A-Za-z/!?]|$)|&(?=[\w#]|$))")
-"""What begins a link, a picture, a tag, code or a sign in letters, within a line."""
+"""Start of a link, an image, a tag, code or an entity within a line."""
 NO_CALL = "@<!-- -->"
-"""An `@` that calls nobody: GitHub looks for names in what Markdown has become, where no backslash
-is left."""
+"""An `@` without a mention: GitHub looks for names after Markdown has removed backslashes."""
 ADDRESS = re.compile(r"https?://[\w.-]+(?:/[\w./~%+:#?=&;,-]*)?", re.ASCII)
-"""A web address that needs no escapes."""
+"""A URL that needs no escapes."""
 LINE_BREAKS = re.compile(r"[\t\r\n\u2028\u2029]+ *")
 
 
-def text(found: str) -> str:
-    """Return one line of text that Markdown shows as it is."""
-    shown = SPECIAL.sub(r"\\\1", LINE_BREAKS.sub(" ", phrases.plain(found)))
+def text(content: str) -> str:
+    """Return text as one line that Markdown shows as it is."""
+    shown = SPECIAL.sub(r"\\\1", LINE_BREAKS.sub(" ", phrases.plain(content)))
     return shown.replace("@", NO_CALL)
 
 
-def line(found: str, most: int) -> str:
-    """Return a line for a chat: what would act there does not, and names stay readable."""
-    shown = phrases.cut(LINE_BREAKS.sub(" ", phrases.plain(found)), most)
+def line(content: str, most: int) -> str:
+    """Return a line for a chat: markup is escaped, names stay readable."""
+    shown = phrases.cut(LINE_BREAKS.sub(" ", phrases.plain(content)), most)
     return ACTING.sub(r"\\\1", shown).replace("@", NO_CALL)
 
 
 def code(name: str) -> str:
-    """Return a name set as code; nothing of nothing."""
+    """Return a name as code; empty where it is empty."""
     if not name:
         return ""
     plain = LINE_BREAKS.sub(" ", phrases.plain(name)).replace("|", "\\|")
@@ -46,12 +45,12 @@ def fenced(lines: str, language: str) -> list[str]:
 
 
 def link(address: str) -> str:
-    """Return a web address to be followed; nothing where it is none, or an odd one."""
+    """Return a URL as a link; empty where it is invalid."""
     return f"<{address}>" if ADDRESS.fullmatch(address) else ""
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield a table of Markdown; a column whose heading ends with a colon stands right."""
+    """Yield a table; a column whose heading ends with a colon is right-aligned."""
     headings = tuple(headings)
     marks = ("---:" if heading.endswith(":") else "---" for heading in headings)
     yield f"| {' | '.join(heading.removesuffix(':') for heading in headings)} |"
@@ -61,5 +60,5 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[st
 
 
 def folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines that are shown when they are asked for."""
+    """Yield lines in a collapsed section."""
     yield from (f"<details><summary>{summary}</summary>", "", *lines, "", "</details>", "")

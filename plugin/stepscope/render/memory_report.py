@@ -15,9 +15,8 @@ from stepscope.base import formatting
 from stepscope.base.errors import UsageError
 from stepscope.model.frames import Column
 from stepscope.render import markdown_escape, phrases, table_csv
-from stepscope.render.table_cells import cells
-from stepscope.render.table_file import About
-from stepscope.render.terminal import WIDTH, laid_out
+from stepscope.render.table_file import TableHeader, cells
+from stepscope.render.terminal import WIDTH, layout
 
 SHOWN: dict[str, tuple[str, ...]] = {
     "peak": (
@@ -49,10 +48,10 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "stack",
     ),
 }
-"""What people are shown of a table; files have all of it."""
+"""Columns that text and Markdown show; JSON and CSV have all."""
 LIKE = {"modules": "holders", "stacks": "holders", "held": "holders", "blocks": "allocations"}
 ADDED = {"held": SHOWN["allocations"], "blocks": ("requested_bytes",)}
-IN_WORDS: dict[str, Callable[[float], str]] = {
+FORMATS: dict[str, Callable[[float], str]] = {
     "bytes": formatting.size,
     "ns": formatting.duration,
     "share": formatting.share,
@@ -60,12 +59,12 @@ IN_WORDS: dict[str, Callable[[float], str]] = {
 }
 LONGEST_TEXT = 60
 ENDINGS = {"_bytes": "", "_ns": " at"}
-"""What a column's name ends in, and what people read instead."""
+"""Endings of column names, and their text in headings."""
 
 
 def text(report: MemoryReport, *, width: int = WIDTH, is_coloured: bool = False) -> str:
     """Return the report for a terminal."""
-    return laid_out(_parts(report), width=width, is_coloured=is_coloured)
+    return layout(_parts(report), width=width, is_coloured=is_coloured)
 
 
 def markdown(report: MemoryReport) -> str:
@@ -101,7 +100,7 @@ def json(report: MemoryReport) -> str:
 
 
 def csv(report: MemoryReport, name: str) -> str:
-    """Return one table as CSV, every column of it.
+    """Return one table as CSV, with all columns.
 
     Raises:
         UsageError: the report has no such table.
@@ -113,10 +112,10 @@ def csv(report: MemoryReport, name: str) -> str:
     table, sink, part = tables[name], io.BytesIO(), io.BytesIO()
     table_csv.write_part(table.rows, table.schema, part)
     part.seek(0)
-    about = About(
+    header = TableHeader(
         table=name, title=table.title, meaning="", schema=table.schema, version=__version__
     )
-    table_csv.join(about, [part], sink)
+    table_csv.join(header, [part], sink)
     return sink.getvalue().decode()
 
 
@@ -148,7 +147,7 @@ def _parts(report: MemoryReport) -> Iterable[RenderableType]:
 
 
 def _absence(table: MemoryTable) -> str:
-    return f"Not known: {table.missing}." if table.missing else "None."
+    return f"Unknown: {table.missing}." if table.missing else "None."
 
 
 def _rest(table: MemoryTable) -> list[str]:
@@ -156,14 +155,14 @@ def _rest(table: MemoryTable) -> list[str]:
 
 
 def _columns(table: MemoryTable) -> list[Column]:
-    """Return the columns to show: those of interest in which anything is known."""
-    wanted = SHOWN.get(LIKE.get(table.name, table.name), ()) + ADDED.get(table.name, ())
+    """Return the columns of `SHOWN` that have values."""
+    names = SHOWN.get(LIKE.get(table.name, table.name), ()) + ADDED.get(table.name, ())
     if table.name == "peak" and "change_bytes" in table.rows:
-        wanted += ("change_bytes",) if table.rows["allocated_bytes"].isna().any() else ()
+        names += ("change_bytes",) if table.rows["allocated_bytes"].isna().any() else ()
     return [
         column
         for column in table.schema
-        if (not wanted or column.name in wanted) and table.rows[column.name].notna().any()
+        if (not names or column.name in names) and table.rows[column.name].notna().any()
     ]
 
 
@@ -186,9 +185,9 @@ def _cell(value: object, column: Column) -> str:
         return "–"
     if column.unit == "id" or not isinstance(value, int | float) or isinstance(value, bool):
         return _shortened(phrases.plain(str(value)))
-    return IN_WORDS.get(column.unit, formatting.significant)(value)
+    return FORMATS.get(column.unit, formatting.significant)(value)
 
 
-def _shortened(found: str) -> str:
-    """Return the end of a long text: a stack's innermost functions, a name's own part."""
-    return found if len(found) <= LONGEST_TEXT else "…" + found[1 - LONGEST_TEXT :]
+def _shortened(content: str) -> str:
+    """Return the end of a long text: the innermost functions of a stack."""
+    return content if len(content) <= LONGEST_TEXT else "…" + content[1 - LONGEST_TEXT :]

@@ -1,4 +1,4 @@
-"""What every form says alike: values with their units, names, sentences."""
+"""Phrases of all forms: values with their units, names, sentences."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,8 +10,7 @@ from stepscope.base.report import HealthItem, HealthReport, Problem, Report, Wor
 CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What a trace could hold to move a terminal's cursor, or to turn text around; half characters,
-which no file takes, too."""
+"""Characters that move a terminal's cursor or reverse text, and lone surrogates."""
 AS_TEXT: dict[Unit, Callable[[float], str]] = {
     "ns": formatting.duration,
     "bytes": formatting.size,
@@ -19,24 +18,24 @@ AS_TEXT: dict[Unit, Callable[[float], str]] = {
     "share": formatting.share,
 }
 FILES_NAMED = 3
-"""Of files that could not be read for the same reason."""
+"""Files that are named of those with the same problem."""
 NUMBER = re.compile(r"\d[\d.,_]*")
 LONGEST_NAME = 120
 """Characters of a kernel's or event's name; the rest is templates."""
 
 
 def plain(text: str) -> str:
-    """Return text that comes from a trace without what could act on a terminal."""
+    """Return text of a trace without control characters."""
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def cut(text: str, most: int = LONGEST_NAME) -> str:
-    """Return text of at most so many characters, marked where it was cut off."""
+    """Return text of at most `most` characters, marked where it was cut off."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def recording(worker: WorkerReport) -> str:
-    """Say which recording this is, and what it holds."""
+    """Return a trace's worker, rank, span, events and vendor."""
     rank = f", rank {worker.rank}" if worker.rank is not None else ""
     origin = " · synthetic: written by stepscope, not recorded" if worker.synthetic else ""
     events = formatting.count(worker.events, "event")
@@ -44,7 +43,7 @@ def recording(worker: WorkerReport) -> str:
 
 
 def value(value: float | str | None, unit: Unit) -> str:
-    """Return a piece of evidence's value with its unit; a dash where it is not known."""
+    """Return a value with its unit; a dash where it is unknown."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -60,7 +59,7 @@ def evidence(fact: Evidence) -> tuple[str, str]:
 
 
 def event(reference: EventReference) -> str:
-    """Name an event: what, how long, where, when."""
+    """Return an event's name, duration, track and start."""
     detail = f": {reference.detail}" if reference.detail else ""
     return plain(
         f"{cut(reference.name)}, {formatting.duration(reference.duration_ns)} on {reference.track} "
@@ -69,14 +68,14 @@ def event(reference: EventReference) -> str:
 
 
 def problems(report: Report | HealthReport) -> tuple[str, ...]:
-    """Return a line for each file that could not be read; of many for the same reason, one."""
-    alike: dict[tuple[str, str], list[Problem]] = {}
+    """Return a line per unreadable file, or one line for many with the same problem."""
+    groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in report.problems:
         key = NUMBER.sub("0", problem.message), problem.remedy
-        alike.setdefault(key, []).append(problem)
+        groups.setdefault(key, []).append(problem)
     return tuple(
         line
-        for same in alike.values()
+        for same in groups.values()
         for line in (map(_problem, same) if len(same) <= FILES_NAMED else [_problems(same)])
     )
 
@@ -86,33 +85,33 @@ def _problem(problem: Problem) -> str:
 
 
 def _problems(same: Sequence[Problem]) -> str:
-    """Say once what is wrong with many files, and name the first of them."""
+    """Return the problem of many files in one line that names the first files."""
     first = same[0]
-    names = ", ".join(urls.name(each.path) or each.path for each in same[1:FILES_NAMED])
+    names = ", ".join(urls.name(problem.path) or problem.path for problem in same[1:FILES_NAMED])
     left = formatting.count(len(same) - FILES_NAMED, "more file")
-    if any(each.message != first.message for each in same):
-        alike = f"Alike, with other numbers: {names} and {left}"
-        return sentences(f"{first.path}: {first.message}", alike, first.remedy)
+    if any(problem.message != first.message for problem in same):
+        others = f"The same, with other numbers: {names} and {left}"
+        return sentences(f"{first.path}: {first.message}", others, first.remedy)
     return sentences(f"{first.path}, {names} and {left}: {first.message}", first.remedy)
 
 
 def doubt(outcome: Outcome) -> str:
-    """Say what of the recording is damaged that an answer rests on; empty where nothing is."""
+    """Return the damage that puts an outcome in doubt; empty where there is none."""
     return sentences(*map(capitalised, outcome.doubts))
 
 
 def health(item: HealthItem) -> str:
-    """Say what was found, what was done about it, and what to do."""
+    """Return a health item's message, the reader's action, and the remedy."""
     done = f"; {item.action}" if item.action else ""
     return sentences(f"{item.message}{done}", item.remedy)
 
 
 def capitalised(text: str) -> str:
-    """Return a text that begins as sentences do."""
+    """Return a text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def sentences(*texts: str) -> str:
-    """Return texts one after the other, each with a full stop where it ends without."""
+    """Return texts joined, each with a full stop."""
     stripped = [plain(text.strip()) for text in texts if text.strip()]
     return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in stripped)

@@ -1,10 +1,9 @@
 """A report as SARIF 2.1.0, for code scanning.
 
-What is found fails; what was rejected is informational, since it was looked at and is no problem;
-what cannot be told is open; a defect of a rule, and a file that could not be read, are
-notifications. A finding stands at the source line that it is about, where stacks were recorded,
-else at the beginning of the trace's file: GitHub takes none without a place. The same finding in
-several recordings of a run is one result.
+Findings fail, ruled-out suspicions are informational, inconclusive rules are open; failed rules and
+unreadable files are notifications. A finding is located at its source line where stacks were
+recorded, else at the start of the trace file, since GitHub requires a location. The same finding in
+several traces of a run is one result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,12 +13,11 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.settings import available_rules
-from stepscope.base.findings import Outcome, Severity, Status
-from stepscope.base.report import Report, RunReport
-from stepscope.render import advice_phrases as told
+from stepscope.base.report import Outcome, Report, RunReport, Severity, Status
+from stepscope.render import advice_phrases as labels
 from stepscope.render import phrases, rule_page
-from stepscope.render.advice_sections import Told
-from stepscope.render.sarif_locations import LOG, Places
+from stepscope.render.advice_sections import AdviceItem
+from stepscope.render.sarif_locations import LOG, Locations
 from stepscope.rules import Rule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -34,29 +32,31 @@ KINDS: dict[Status, str] = {
 }
 BASELINE = {"new": "new", "worse": "updated", "unchanged": "unchanged"}
 FINGERPRINT = "stepscopeFinding/v1"
-TOLD = (
+OUTCOME_FIELDS = (
     *("category", "severity", "confidence", "effort", "risk", "claim", "evidence", "tables"),
     *("events", "doubts", "reason", "remedy", "fix", "suppressed_by", "is_symptom"),
 )
-"""Fields of an outcome that stand among a result's properties as they are."""
-OF_JOB = (
+"""Fields of an outcome that become properties of its result."""
+MERGED_FIELDS = (
     *("where", "ranks", "hosts", "group", "when", "steps"),
     *("related", "related_more", "job_saving"),
 )
-"""Fields of a merged outcome that stand there too."""
-RECORDINGS_NAMED = 64
-"""Of a result, at most; `occurrenceCount` says how many there are."""
+"""Fields of a merged outcome that do, too."""
+TRACES_NAMED = 64
+"""Most traces of a result; `occurrenceCount` is their number."""
 
 Json = dict[str, Any]
 
 
 def render(report: Report) -> str:
     """Return the report as a SARIF log with one run."""
-    places = Places(report)
+    locations = Locations(report)
     rules = _rules(report)
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     results = [
-        _result(run, same, places, index) for run in report.runs for same in _alike(run.outcomes)
+        _result(run, same, locations, index)
+        for run in report.runs
+        for same in _grouped(run.outcomes)
     ]
     log = {
         "$schema": SCHEMA,
@@ -73,11 +73,11 @@ def render(report: Report) -> str:
                 "invocations": [
                     {
                         "executionSuccessful": bool(report.runs),
-                        "toolExecutionNotifications": _notifications(report, places, index),
+                        "toolExecutionNotifications": _notifications(report, locations, index),
                     }
                 ],
                 "originalUriBaseIds": {LOG: {"description": {"text": "The log directory."}}},
-                "artifacts": places.artifacts,
+                "artifacts": locations.artifacts,
                 "results": results,
                 "columnKind": "utf16CodeUnits",
                 "properties": {"runs": [_about(run) for run in report.runs]},
@@ -88,16 +88,16 @@ def render(report: Report) -> str:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value is anything)
-    """Return a value without characters that act on a terminal, in any of its texts."""
+    """Return a value without control characters in its texts."""
     if isinstance(value, str):
         return phrases.plain(value)
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _text(*sentences: str) -> str:
-    """Return a message: what would be read as a link within it is escaped (§3.11.6)."""
+    """Return a message with link syntax escaped (§3.11.6)."""
     return phrases.sentences(*sentences).replace("](", "\\](")
 
 
@@ -105,12 +105,12 @@ def _text(*sentences: str) -> str:
 
 
 def _rules(report: Report) -> list[Json]:
-    """Return every rule that said something, as a reporting descriptor."""
-    outcomes = {each.rule: each for run in report.runs for each in run.outcomes}
-    has_packages = any(each.package for each in outcomes.values())
-    known = {rule.id: rule for rule in available_rules(has_packages=has_packages)}
+    """Return a reporting descriptor of every rule with an outcome."""
+    outcomes = {outcome.rule: outcome for run in report.runs for outcome in run.outcomes}
+    has_packages = any(outcome.package for outcome in outcomes.values())
+    rules = {rule.id: rule for rule in available_rules(has_packages=has_packages)}
     return [
-        _descriptor(known[name]) if name in known else _unknown(outcomes[name])
+        _descriptor(rules[name]) if name in rules else _unknown(outcomes[name])
         for name in sorted(outcomes)
     ]
 
@@ -139,7 +139,7 @@ def _descriptor(rule: Rule[Any]) -> Json:
 
 
 def _unknown(outcome: Outcome) -> Json:
-    """Return what an outcome tells of a rule that is not installed here."""
+    """Return a descriptor of a rule that is not installed here."""
     return {
         "id": outcome.rule,
         "shortDescription": {"text": _text(outcome.title)},
@@ -152,24 +152,29 @@ def _unknown(outcome: Outcome) -> Json:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alike:
-    """What a rule said in the same words, but for numbers, of one or more recordings."""
+class SameOutcome:
+    """A rule's outcome with the same fingerprint in one or more traces."""
 
     first: Outcome
     traces: tuple[str, ...]
 
 
-def _alike(outcomes: Iterable[Outcome]) -> Iterable[Alike]:
-    """Yield what goes by one result; failures are no results."""
+def _grouped(outcomes: Iterable[Outcome]) -> Iterable[SameOutcome]:
+    """Yield the outcomes of each result; failed rules have none."""
     groups: dict[tuple[str, str, str], list[Outcome]] = {}
-    for each in outcomes:
-        if each.status in KINDS:
-            groups.setdefault((each.rule, each.status, each.fingerprint), []).append(each)
+    for outcome in outcomes:
+        if outcome.status in KINDS:
+            key = (outcome.rule, outcome.status, outcome.fingerprint)
+            groups.setdefault(key, []).append(outcome)
     for same in groups.values():
-        yield Alike(first=same[0], traces=tuple(dict.fromkeys(each.trace for each in same)))
+        yield SameOutcome(
+            first=same[0], traces=tuple(dict.fromkeys(outcome.trace for outcome in same))
+        )
 
 
-def _result(run: RunReport, same: Alike, places: Places, index: Mapping[str, int]) -> Json:
+def _result(
+    run: RunReport, same: SameOutcome, locations: Locations, index: Mapping[str, int]
+) -> Json:
     outcome = same.first
     kind = KINDS[outcome.status]
     result: Json = {
@@ -179,7 +184,7 @@ def _result(run: RunReport, same: Alike, places: Places, index: Mapping[str, int
         "level": LEVELS[outcome.severity or "info"] if kind == "fail" else "none",
         "message": {"text": _message(run, outcome)},
         "occurrenceCount": max(1, len(same.traces)),
-        **places.of(run, outcome),
+        **locations.of(run, outcome),
         "properties": _properties(run, same),
     }
     if outcome.fingerprint:
@@ -195,36 +200,36 @@ def _result(run: RunReport, same: Alike, places: Places, index: Mapping[str, int
 
 def _suppression(outcome: Outcome) -> Json:
     kind = "inSource" if outcome.suppressed_by == "recording" else "external"
-    return {"kind": kind, "status": "accepted", "justification": told.aside(outcome)}
+    return {"kind": kind, "status": "accepted", "justification": labels.suppression(outcome)}
 
 
 def _message(run: RunReport, outcome: Outcome) -> str:
-    """Return what is said of it, with what is wrong in the first sentence."""
-    per = "a step" if any(worker.step.count for worker in run.workers) else "in all"
+    """Return a result's message; its first sentence is the rule's title."""
+    per = "per step" if any(worker.step.count for worker in run.workers) else "in total"
     if outcome.status in ("found", "suppressed"):
-        saving = told.sentence(told.savings(Told(outcome=outcome), per))
+        saving = labels.sentence(labels.savings(AdviceItem(outcome=outcome), per))
         fix = f"Fix: {outcome.fix.summary}" if outcome.fix else ""
         return _text(outcome.title, saving, outcome.message, fix)
     if outcome.status == "rejected":
-        return _text(f"{told.REJECTED}: {outcome.title}", outcome.message)
+        return _text(f"{labels.RULED_OUT}: {outcome.title}", outcome.message)
     if outcome.status == "passed":
-        return _text(f"Looked for, and not found: {outcome.title}")
+        return _text(f"Checked, not found: {outcome.title}")
     remedy = f"To record it: {outcome.remedy}" if outcome.remedy else ""
     return _text(phrases.capitalised(outcome.reason or outcome.title), remedy)
 
 
-def _properties(run: RunReport, same: Alike) -> Json:
-    recordings = {worker.trace: worker for worker in run.workers}
-    named = [recordings[trace] for trace in same.traces if trace in recordings]
-    fields = {name: getattr(same.first, name) for name in TOLD}
+def _properties(run: RunReport, same: SameOutcome) -> Json:
+    workers = {worker.trace: worker for worker in run.workers}
+    named = [workers[trace] for trace in same.traces if trace in workers]
+    fields = {name: getattr(same.first, name) for name in OUTCOME_FIELDS}
     return {
-        "tags": [same.first.category, *told.marks(same.first)],
+        "tags": [same.first.category, *labels.marks(same.first)],
         "run": run.name,
         "recordings": [
-            {"name": each.name, "span": each.span, "rank": each.rank, "file": each.file}
-            for each in named[:RECORDINGS_NAMED]
+            {"name": worker.name, "span": worker.span, "rank": worker.rank, "file": worker.file}
+            for worker in named[:TRACES_NAMED]
         ],
-        **_of_job(run, same.first),
+        **_merged_fields(run, same.first),
         **{
             name: msgspec.to_builtins(value)
             for name, value in fields.items()
@@ -233,12 +238,12 @@ def _properties(run: RunReport, same: Alike) -> Json:
     }
 
 
-def _of_job(run: RunReport, outcome: Outcome) -> Json:
-    """Return what is told of a finding in all of its recordings together."""
+def _merged_fields(run: RunReport, outcome: Outcome) -> Json:
+    """Return the fields of a finding that concern all of its traces."""
     if outcome.status != "found":
         return {}
-    mine = next((each for each in run.merged if each.outcome.rule == outcome.rule), None)
-    fields = {name: getattr(mine, name) for name in OF_JOB} if mine else {}
+    merged = next((m for m in run.merged if m.outcome.rule == outcome.rule), None)
+    fields = {name: getattr(merged, name) for name in MERGED_FIELDS} if merged else {}
     return {
         name: msgspec.to_builtins(value)
         for name, value in fields.items()
@@ -246,17 +251,17 @@ def _of_job(run: RunReport, outcome: Outcome) -> Json:
     }
 
 
-# What else there is to say
+# Notifications, and properties of the whole log
 
 
-def _notifications(report: Report, places: Places, index: Mapping[str, int]) -> list[Json]:
-    """Return the rules that failed, the files that were not read, and what is odd about both."""
+def _notifications(report: Report, locations: Locations, index: Mapping[str, int]) -> list[Json]:
+    """Return failed rules, unreadable files, and notes of the report."""
     failed = {
         (run.name, outcome.rule, outcome.reason): {
             "level": "error",
             "message": {"text": _text(f"{outcome.rule} failed: {outcome.reason}")},
             "associatedRule": {"id": outcome.rule, "index": index[outcome.rule]},
-            "locations": places.of(run, outcome)["locations"],
+            "locations": locations.of(run, outcome)["locations"],
         }
         for run in report.runs
         for outcome in run.outcomes
@@ -266,7 +271,7 @@ def _notifications(report: Report, places: Places, index: Mapping[str, int]) -> 
         {
             "level": "error",
             "message": {"text": _text(f"Not read: {problem.message}", problem.remedy)},
-            "locations": [places.elsewhere(problem.path)],
+            "locations": [locations.unread(problem.path)],
         }
         for problem in report.problems
     ]
@@ -275,7 +280,7 @@ def _notifications(report: Report, places: Places, index: Mapping[str, int]) -> 
 
 
 def _about(run: RunReport) -> Json:
-    """Return what the run's verdict is, and where its recordings' time goes."""
+    """Return a run's verdict and its traces' time budgets."""
     return {
         "name": run.name,
         "verdict": run.verdict or (run.workers[0].verdict if run.workers else ""),

@@ -1,21 +1,22 @@
-"""Where results of SARIF are: source lines, files of traces, and what has a name but no line."""
+"""Locations of SARIF results: source lines, trace files, and logical locations."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from stepscope.base.findings import Outcome, SourceLine
-from stepscope.base.report import Report, RunReport, WorkerReport
-from stepscope.render.repository_paths import address, below_repository
+from stepscope.base.report import Outcome, Report, RunReport, SourceLine, WorkerReport
 
 LOG = "LOG"
-"""What addresses of traces are relative to: the log directory, or the folder that was named."""
+"""Base of the URIs of traces: the log directory, or the folder given on the command line."""
 OPERATORS_NAMED = 3
 
 Json = dict[str, Any]
 
 
-class Places:
-    """The files of a report's traces, and the places of its outcomes."""
+class Locations:
+    """The trace files of a report, and the locations of its outcomes."""
 
     def __init__(self, report: Report) -> None:
         self.artifacts: list[Json] = []
@@ -31,38 +32,38 @@ class Places:
             self.artifacts.append({"location": location, "roles": ["analysisTarget"]})
 
     def of(self, run: RunReport, outcome: Outcome) -> Json:
-        """Return the properties of a result that say where it is; a place is always among them."""
+        """Return the location properties of a result; `locations` is never empty."""
         worker = _worker(run, outcome)
         trace = self._trace(_trace_address(run, worker))
-        lines = [_line(each) for each in outcome.locations]
+        lines = [_line(line) for line in outcome.locations]
         first = lines[0] if lines else {"artifactLocation": trace, "region": {"startLine": 1}}
-        named = list(_named(run, worker, outcome))
+        logical = list(_logical_locations(run, worker, outcome))
         more = [
-            {"id": number, "physicalLocation": each} for number, each in enumerate(lines[1:], 1)
+            {"id": number, "physicalLocation": line} for number, line in enumerate(lines[1:], 1)
         ]
         return {
-            "locations": [{"physicalLocation": first, "logicalLocations": named}],
+            "locations": [{"physicalLocation": first, "logicalLocations": logical}],
             **({"relatedLocations": more} if more else {}),
             "analysisTarget": trace,
         }
 
-    def elsewhere(self, path: str) -> Json:
-        """Return the place of a file that could not be read."""
+    def unread(self, path: str) -> Json:
+        """Return the location of a file that could not be read."""
         return {"physicalLocation": {"artifactLocation": {"uri": address(below_repository(path))}}}
 
     def _trace(self, uri: str) -> Json:
-        known = {"index": self._index[uri]} if uri in self._index else {}
-        return {"uri": uri, "uriBaseId": LOG, **known}
+        index = {"index": self._index[uri]} if uri in self._index else {}
+        return {"uri": uri, "uriBaseId": LOG, **index}
 
 
 def _worker(run: RunReport, outcome: Outcome) -> WorkerReport | None:
-    """Return whose recording it is about; of the whole run, the first."""
-    mine = (worker for worker in run.workers if worker.trace == outcome.trace)
-    return next(mine, run.workers[0] if run.workers else None)
+    """Return the worker of an outcome; of a rule over the run, the first."""
+    workers = (worker for worker in run.workers if worker.trace == outcome.trace)
+    return next(workers, run.workers[0] if run.workers else None)
 
 
 def _trace_address(run: RunReport, worker: WorkerReport | None) -> str:
-    """Return a trace's address, relative to the log directory."""
+    """Return a trace's URI, relative to the log directory."""
     name = (worker.file or worker.name) if worker else ""
     return address(f"{run.name}/{name}".lstrip("/\\"))
 
@@ -75,8 +76,10 @@ def _line(line: SourceLine) -> Json:
     }
 
 
-def _named(run: RunReport, worker: WorkerReport | None, outcome: Outcome) -> Iterator[Json]:
-    """Yield what a finding is about that has no line: function, operators, rank, recording."""
+def _logical_locations(
+    run: RunReport, worker: WorkerReport | None, outcome: Outcome
+) -> Iterator[Json]:
+    """Yield the function, operators, rank and trace of an outcome."""
     for line in outcome.locations[:1]:
         if line.function:
             yield {"name": line.function, "kind": "function"}
@@ -92,8 +95,33 @@ def _named(run: RunReport, worker: WorkerReport | None, outcome: Outcome) -> Ite
 
 
 def _operators(outcome: Outcome) -> list[str]:
-    """Return the operators that its evidence leads to, the first of them."""
+    """Return the first operators that the evidence links to."""
     rows = (row.link for table in outcome.tables for row in table.rows)
     links = (*(fact.link for fact in outcome.evidence), *rows)
     names = (link.search for link in links if link is not None and link.view == "operators")
     return list(dict.fromkeys(name for name in names if name))[:OPERATORS_NAMED]
+
+
+WINDOWS = re.compile(r"[A-Za-z]:/")
+SAFE = "/-._~"
+
+
+def below_repository(path: str, root: str = "") -> str:
+    """Return a path relative to the repository `root` (the working directory by default).
+
+    A path outside stays as it is.
+    """
+    posix = path.replace("\\", "/")
+    folder = (root or str(Path.cwd())).replace("\\", "/").rstrip("/")
+    below = posix.removeprefix(f"{folder}/")
+    return below.removeprefix("./")
+
+
+def address(path: str) -> str:
+    """Return a path as a URI, relative where the path is, without `..` or empty parts."""
+    posix = path.replace("\\", "/")
+    parts = [part for part in posix.split("/") if part not in ("", ".", "..")]
+    quoted = quote("/".join(parts), safe=SAFE, errors="replace") or "unknown"
+    if WINDOWS.match(posix):
+        return f"file:///{posix[0]}:/{quote('/'.join(parts[1:]), safe=SAFE, errors='replace')}"
+    return f"file:///{quoted}" if posix.startswith("/") else quoted

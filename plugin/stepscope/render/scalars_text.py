@@ -1,4 +1,4 @@
-"""Scalars over spans for a terminal: a row a tag, a column a span."""
+"""Scalars over spans for a terminal: a row per tag, a column per span."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,16 +9,16 @@ from rich.text import Text
 
 from stepscope.base.formatting import share, significant, size
 from stepscope.render.phrases import plain
-from stepscope.render.terminal import WIDTH, laid_out
+from stepscope.render.terminal import WIDTH, layout
 
 SPANS = 8
-"""The latest: more do not fit."""
+"""Latest spans that are shown."""
 Named = tuple[str, Mapping[str, Mapping[str, float]]]
 
 
 def render(series: Sequence[Named], *, width: int = WIDTH, is_coloured: bool = False) -> str:
-    """Return each series' values; a series is its name, and by span the values by tag."""
-    return laid_out(_parts(series), width=width, is_coloured=is_coloured)
+    """Return the table of each series; a series is a name, and by span the values by tag."""
+    return layout(_parts(series), width=width, is_coloured=is_coloured)
 
 
 def _parts(series: Sequence[Named]) -> Iterator[RenderableType]:

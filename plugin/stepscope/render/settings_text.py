@@ -1,7 +1,8 @@
-"""The recorded settings of a run in words."""
+"""The recorded settings of a run as text."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter
 
 from stepscope.base.formatting import size
 from stepscope.base.report import RunSetting
@@ -9,7 +10,7 @@ from stepscope.render.phrases import plain
 
 HOW_TO_RECORD = 'on_trace_ready=stepscope.trace_handler("log/run")'
 NOT_RECORDED = "The run's settings were not recorded. To record them:"
-MOST_TOLD = (
+BRIEF = (
     ("torch", "version"),
     ("devices", "name"),
     ("host", "usable_cpu_count"),
@@ -25,34 +26,33 @@ MOST_TOLD = (
     ("distributed", "strategy"),
     ("distributed", "world_size"),
 )
-"""What is told of them in one line, in this order."""
+"""Settings of the brief line, in its order."""
 
 
 def groups(settings: Iterable[RunSetting]) -> tuple[tuple[str, str], ...]:
-    """Return each group's name, and its settings in a line."""
-    return tuple((plain(name), ", ".join(map(_told, of))) for name, of in groupby(settings, _group))
+    """Return each group's name, and its settings in one line."""
+    return tuple(
+        (plain(name), ", ".join(map(_text, of)))
+        for name, of in groupby(settings, attrgetter("group"))
+    )
 
 
 def brief(settings: Sequence[RunSetting]) -> str:
-    """Return the settings that matter most, in a line; empty where none was recorded."""
-    known: dict[tuple[str, str], RunSetting] = {}
-    for each in settings:
-        known.setdefault((each.subject.partition("[")[0], each.name), each)
-    told = [_told(known[key]) for key in MOST_TOLD if key in known]
-    return f"Recorded settings: {', '.join(told)}" if told else ""
+    """Return the most important settings in one line; empty where none was recorded."""
+    first: dict[tuple[str, str], RunSetting] = {}
+    for setting in settings:
+        first.setdefault((setting.subject.partition("[")[0], setting.name), setting)
+    texts = [_text(first[key]) for key in BRIEF if key in first]
+    return f"Recorded settings: {', '.join(texts)}" if texts else ""
 
 
-def _group(setting: RunSetting) -> str:
-    return setting.group
-
-
-def _told(setting: RunSetting) -> str:
+def _text(setting: RunSetting) -> str:
     label = setting.label if setting.label.isupper() else _small(setting.label)
     return plain(f"{label} {_value(setting)}")
 
 
 def _small(label: str) -> str:
-    """Return a label within a line: `Batch size` as `batch size`, but `CUDA` as it is."""
+    """Return a label inside a sentence: `batch size` of `Batch size`, but `CUDA` as it is."""
     first = label.partition(" ")[0]
     return label if first[1:].lower() != first[1:] else label[:1].lower() + label[1:]
 

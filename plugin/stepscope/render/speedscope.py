@@ -1,7 +1,7 @@
 """A flame graph as speedscope reads it: https://www.speedscope.app/file-format-schema.json.
 
-Each path of calls is one sample, weighted with its own time: speedscope's "left heavy" and
-"sandwich" views show what there is; there is no order of time.
+Each call path is one sample, weighted with its self time, for speedscope's "left heavy" and
+"sandwich" views; there is no order of time.
 """
 
 import json
@@ -28,18 +28,18 @@ TITLES = {"self-cpu": "host time", "self-device": "device time, by what launched
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Samples:
-    """Paths of frames, and what each weighs."""
+    """Paths of frames with their weights."""
 
     parent: NDArray[np.int64]
     frame: NDArray[np.int64]
-    """Of each node of the paths: an index into `frames`."""
+    """Index into `frames`, per node of the paths."""
     frames: Sequence[str]
     weight: NDArray[np.int64]
     unit: Literal["nanoseconds", "bytes"]
 
 
 def parts(flame: Flame, metric: Metric, name: str) -> Iterator[str]:
-    """Yield the document in parts: a recording's host or device time, named after it."""
+    """Yield the parts of the document of a trace's host or device time."""
     samples = Samples(
         parent=flame.paths.parent,
         frame=flame.paths.name,
@@ -51,7 +51,7 @@ def parts(flame: Flame, metric: Metric, name: str) -> Iterator[str]:
 
 
 def tree_parts(tree: FlameTree, name: str, title: str) -> Iterator[str]:
-    """Yield the document of a flame graph's tree; smaller frames are one that says how many."""
+    """Yield the parts of a flame graph's document; merged smaller frames become one, counted."""
     texts = list(tree.names)
     frame = tree.name.copy()
     for node in np.flatnonzero(tree.is_smaller).tolist():
@@ -68,7 +68,7 @@ def tree_parts(tree: FlameTree, name: str, title: str) -> Iterator[str]:
 
 
 def _document(samples: Samples, name: str, title: str) -> Iterator[str]:
-    nodes = _in_turn(samples)
+    nodes = _weighted_nodes(samples)
     head = {"$schema": SCHEMA_ADDRESS, "exporter": f"stepscope {__version__}", "name": name}
     yield json.dumps(head)[:-1]
     yield ', "activeProfileIndex": 0, "shared": {"frames": ['
@@ -82,14 +82,11 @@ def _document(samples: Samples, name: str, title: str) -> Iterator[str]:
     yield "]}]}\n"
 
 
-def _in_turn(samples: Samples) -> list[int]:
-    """Return the nodes with a weight, each before those below it: what belongs together stays so.
-
-    There is no order of time, but speedscope's first view is drawn by this one.
-    """
-    place = preorder(samples.parent, depth_of(samples.parent))
+def _weighted_nodes(samples: Samples) -> list[int]:
+    """Return the nodes with a weight in preorder, the order of speedscope's first view."""
+    position = preorder(samples.parent, depth_of(samples.parent))
     nodes = np.flatnonzero(samples.weight > 0)
-    return [int(node) for node in nodes[np.argsort(place[nodes])]]
+    return [int(node) for node in nodes[np.argsort(position[nodes])]]
 
 
 def _separated(items: Iterator[str]) -> Iterator[str]:
@@ -107,7 +104,7 @@ def _frame(name: str) -> dict[str, str | int]:
 
 
 def _stack(samples: Samples, node: int) -> list[int]:
-    """Return a path's frames, the outermost first."""
+    """Return the frames of a path, outermost first."""
     stack: list[int] = []
     while node >= 0:
         stack.append(int(samples.frame[node]))

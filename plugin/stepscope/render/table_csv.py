@@ -1,6 +1,6 @@
-"""A table as CSV (RFC 4180): a header of column names, UTF-8, an empty cell where nothing is known.
+"""A table as CSV (RFC 4180): UTF-8, a header of column names, empty cells for unknown values.
 
-A text that a spreadsheet would take for a formula gets an apostrophe before it.
+Text that a spreadsheet would read as a formula gets an apostrophe.
 """
 
 import csv
@@ -12,23 +12,22 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from stepscope.model.frames import Schema
-from stepscope.render.table_cells import CHUNK_ROWS, cells
-from stepscope.render.table_file import About, copied
+from stepscope.render.table_file import CHUNK_ROWS, TableHeader, cells, copy_part
 
 FORMULA = re.compile(r"[=+\-@\t\r]")
 BOOLEANS = {True: "true", False: "false"}
 
 
 def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
-    """Write one recording's rows, without a header."""
+    """Write one trace's rows, without a header."""
     sink.writelines(_lines(frame, [column.name for column in schema]))
 
 
-def join(about: About, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
-    """Write the header and all recordings' rows."""
+def join(about: TableHeader, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
+    """Write the header and all traces' rows."""
     sink.write(_encoded([tuple(column.name for column in about.schema)]))
     for part in parts:
-        copied(part, sink)
+        copy_part(part, sink)
 
 
 def _lines(frame: pd.DataFrame, names: list[str]) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""A table as one JSON object: what it is, its columns with units, and an object a row.
+"""A table as one JSON object: description, columns with units, and an object per row.
 
-`rows` has a line a row; what is not known is null. Whole numbers are exact: read nanoseconds with
-something that holds 64 bits.
+`rows` has a line per row; unknown values are null. Integers are exact: read nanoseconds as 64-bit
+integers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,14 +12,13 @@ import pandas as pd
 
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import AnyTable, RunTable
-from stepscope.render.table_cells import CHUNK_ROWS, cells
-from stepscope.render.table_file import SCHEMA_VERSION, About, copied
+from stepscope.render.table_file import CHUNK_ROWS, SCHEMA_VERSION, TableHeader, cells, copy_part
 
 BETWEEN = b",\n"
 
 
 def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
-    """Write one recording's rows, a line each."""
+    """Write one trace's rows, a line each."""
     names = [column.name for column in schema]
     between = b""
     for row in _rows(frame, names):
@@ -27,32 +26,32 @@ def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
         between = BETWEEN
 
 
-def join(about: About, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
-    """Write the object around all recordings' rows; each part has some."""
+def join(about: TableHeader, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
+    """Write the object with all traces' rows; each part has rows."""
     header = msgspec.json.encode(_header(about))
     sink.write(header[:-1] + b',"rows":[\n')
     between = b""
     for part in parts:
         sink.write(between)
-        copied(part, sink)
+        copy_part(part, sink)
         between = BETWEEN
     sink.write(b"\n]}\n")
 
 
-def _header(about: About) -> dict[str, Any]:
+def _header(about: TableHeader) -> dict[str, Any]:
     return {
         "schema": SCHEMA_VERSION,
         "version": about.version,
         "table": about.table,
         "title": about.title,
         "meaning": about.meaning,
-        "columns": [described(column) for column in about.schema],
+        "columns": [column_object(column) for column in about.schema],
         "withheld": about.withheld,
     }
 
 
-def described(column: Column) -> dict[str, str]:
-    """Return what a column holds, as an object."""
+def column_object(column: Column) -> dict[str, str]:
+    """Return a column's description as an object."""
     return {
         "name": column.name,
         "dtype": column.dtype,
@@ -68,17 +67,17 @@ def _rows(frame: pd.DataFrame, names: list[str]) -> Iterator[dict[str, Any]]:
             yield dict(zip(names, row, strict=True))
 
 
-def listed(tables: Mapping[str, AnyTable]) -> str:
-    """Return what tables there are, and what their own columns hold."""
-    found = [
+def table_list(tables: Mapping[str, AnyTable]) -> str:
+    """Return all tables and their columns as JSON."""
+    objects = [
         {
             "table": name,
             "title": table.title,
             "meaning": table.meaning,
             "scope": "run" if isinstance(table, RunTable) else "recording",
-            "columns": [described(column) for column in table.schema],
+            "columns": [column_object(column) for column in table.schema],
         }
         for name, table in tables.items()
     ]
-    document = {"schema": SCHEMA_VERSION, "tables": found}
+    document = {"schema": SCHEMA_VERSION, "tables": objects}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

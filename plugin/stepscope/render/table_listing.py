@@ -1,4 +1,4 @@
-"""The list of tables, and what one of them holds, for a terminal."""
+"""The list of tables, and the description of one table, for a terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -10,25 +10,27 @@ from stepscope.model.frames import Schema
 from stepscope.model.table import AnyTable, RunTable
 from stepscope.render import phrases
 from stepscope.render.table_file import Withheld
-from stepscope.render.terminal import WIDTH, laid_out
+from stepscope.render.terminal import WIDTH, layout
 
-OF_RUN = "one a run"
+OF_RUN = "one per run"
 
 
-def listed(tables: Mapping[str, AnyTable], *, width: int = WIDTH, is_coloured: bool = False) -> str:
+def table_list(
+    tables: Mapping[str, AnyTable], *, width: int = WIDTH, is_coloured: bool = False
+) -> str:
     """Return every table's name and meaning."""
     grid = _grid(2)
     for name, table in tables.items():
         note = f" ({OF_RUN})" if isinstance(table, RunTable) else ""
         grid.add_row(Text(name, style="bold"), Text(f"{table.meaning}{note}"))
-    return laid_out([grid], width=width, is_coloured=is_coloured)
+    return layout([grid], width=width, is_coloured=is_coloured)
 
 
-def described(
+def table_description(
     name: str, table: AnyTable, schema: Schema, *, width: int = WIDTH, is_coloured: bool = False
 ) -> str:
-    """Return what a table holds, column by column."""
-    return laid_out(_description(name, table, schema), width=width, is_coloured=is_coloured)
+    """Return the description of a table and its columns."""
+    return layout(_description(name, table, schema), width=width, is_coloured=is_coloured)
 
 
 def _description(name: str, table: AnyTable, schema: Schema) -> Iterable[RenderableType]:
@@ -45,19 +47,19 @@ def _description(name: str, table: AnyTable, schema: Schema) -> Iterable[Rendera
 
 def _grid(columns: int) -> Grid:
     grid = Grid.grid(padding=(0, 2, 0, 0))
-    for place in range(columns):
-        grid.add_column(overflow="fold", no_wrap=place < columns - 1)
+    for index in range(columns):
+        grid.add_column(overflow="fold", no_wrap=index < columns - 1)
     return grid
 
 
-def withheld(name: str, recordings: Sequence[Withheld]) -> Iterator[str]:
-    """Yield a line for each reason for which recordings cannot have a table."""
+def withheld_lines(name: str, traces: Sequence[Withheld]) -> Iterator[str]:
+    """Yield a line per reason for which traces cannot have a table."""
     by_reason: dict[tuple[str, str], list[Withheld]] = {}
-    for each in recordings:
-        by_reason.setdefault((each.reason, each.remedy), []).append(each)
-    for (reason, remedy), those in by_reason.items():
-        first = those[0]
+    for trace in traces:
+        by_reason.setdefault((trace.reason, trace.remedy), []).append(trace)
+    for (reason, remedy), group in by_reason.items():
+        first = group[0]
         where = f"{first.run}/{first.worker} span {first.span}" if first.worker else first.run
-        others = f" and {len(those) - 1} more" if len(those) > 1 else ""
+        others = f" and {len(group) - 1} more" if len(group) > 1 else ""
         to_do = f"To record it: {remedy}" if remedy else ""
         yield phrases.sentences(f"{name}: withheld for {where}{others}: {reason}", to_do)

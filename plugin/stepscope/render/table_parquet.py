@@ -9,26 +9,25 @@ import pandas as pd
 
 from stepscope.base.errors import UsageError
 from stepscope.model.frames import Column, Schema
-from stepscope.render.table_cells import cells
-from stepscope.render.table_file import SCHEMA_VERSION, About
+from stepscope.render.table_file import SCHEMA_VERSION, TableHeader, cells
 
 IS_YES_OR_NO = re.compile(r"(?:is|has|was|uses)_")
-"""How columns are named that say yes or no, and None where that is not known."""
+"""Names of columns of booleans with None where unknown."""
 
 
 def require() -> None:
-    """Insist on what writes Parquet.
+    """Check that pyarrow is installed.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: it is not.
     """
     if find_spec("pyarrow") is None:
-        msg = "to write Parquet needs pyarrow: pip install 'stepscope[parquet]'"
+        msg = "Parquet needs pyarrow: pip install 'stepscope[parquet]'"
         raise UsageError(msg)
 
 
 def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
-    """Write one recording's rows as a file of their own."""
+    """Write one trace's rows as a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -37,8 +36,8 @@ def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
     pq.write_table(pa.Table.from_arrays(arrays, schema=fields), sink)
 
 
-def join(about: About, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
-    """Write all recordings' rows into one file, one batch of rows at a time."""
+def join(about: TableHeader, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
+    """Write all traces' rows into one file, one batch of rows at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -49,7 +48,7 @@ def join(about: About, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
                 writer.write_batch(batch.replace_schema_metadata(fields.metadata))
 
 
-def _header(about: About) -> dict[str, str]:
+def _header(about: TableHeader) -> dict[str, str]:
     return {
         "stepscope.schema": str(SCHEMA_VERSION),
         "stepscope.version": about.version,
@@ -77,7 +76,7 @@ def _type(column: Column) -> Any:  # noqa: ANN401
     return pa.from_numpy_dtype(column.dtype.lower())
 
 
-def _array(column: pd.Series, wanted: Any) -> Any:  # noqa: ANN401
+def _array(column: pd.Series, arrow_type: Any) -> Any:  # noqa: ANN401
     import pyarrow as pa
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -86,8 +85,8 @@ def _array(column: pd.Series, wanted: Any) -> Any:  # noqa: ANN401
         indices = pa.array(codes, pa.int32(), mask=codes < 0)
         return pa.DictionaryArray.from_arrays(indices, texts)
     if column.dtype.kind in "iufb" and not pd.api.types.is_extension_array_dtype(column.dtype):
-        return pa.array(column.to_numpy(), wanted, from_pandas=True)
+        return pa.array(column.to_numpy(), arrow_type, from_pandas=True)
     values = cells(column)
-    if pa.types.is_string(wanted):
+    if pa.types.is_string(arrow_type):
         values = [value if value is None else str(value) for value in values]
-    return pa.array(values, wanted)
+    return pa.array(values, arrow_type)

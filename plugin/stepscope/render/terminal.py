@@ -1,4 +1,4 @@
-"""How text for a terminal is laid out: widths, colours, indents, and code that is not wrapped."""
+"""Layout of text for a terminal: width, colours, indents, unwrapped code."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ TAB_COLUMNS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class _Code:
-    """Code with its lines as they are, whatever the width."""
+    """Code without wrapping."""
 
     text: str
     language: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield it; its words are told apart only where colours are shown: that takes long."""
+        """Yield the code; highlighting takes long, and is done only where colours are shown."""
         shown = Text(self.text.expandtabs(TAB_COLUMNS))
         if console.color_system is not None:
             from rich.syntax import Syntax  # noqa: PLC0415 (half of what a text takes)
@@ -41,8 +41,8 @@ class _Code:
         yield shown
 
 
-def laid_out(parts: Iterable[RenderableType], *, width: int, is_coloured: bool) -> str:
-    """Return the parts in lines of at most `width` columns, where their words let them."""
+def layout(parts: Iterable[RenderableType], *, width: int, is_coloured: bool) -> str:
+    """Return the parts in lines of at most `width` columns; long words and code may exceed it."""
     written = StringIO()
     console = Console(
         file=written,
@@ -54,22 +54,22 @@ def laid_out(parts: Iterable[RenderableType], *, width: int, is_coloured: bool) 
         emoji=False,
     )
     for part in parts:
-        console.print(part, crop=False)  # code goes beyond the edge, since it is to be copied
+        console.print(part, crop=False)  # code may exceed the width, to be copied
     lines = written.getvalue().splitlines()
     return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
 
 
 def indented(part: RenderableType) -> RenderableType:
-    """Return the part, shifted to the right."""
+    """Return the part indented."""
     return Padding(part, (0, 0, 0, INDENT))
 
 
 def code(text: str, language: str) -> RenderableType:
-    """Return the code with its lines as they are, whatever the width."""
+    """Return the code indented, without wrapping."""
     shifted = indent(phrases.plain(text.strip("\n")), " " * 2 * INDENT)
     return _Code(text=shifted, language=language)
 
 
 def severity_mark(severity: Severity) -> Text:
-    """Return how serious something is, in its colour."""
+    """Return a severity in its colour."""
     return Text(severity.upper(), style=STYLES[severity])
