@@ -247,7 +247,7 @@ RANKS = Report(
                 *(msgspec.structs.replace(CANNOT_TELL, trace=f"id{rank}") for rank in range(8)),
                 workers=tuple(on_rank(rank) for rank in range(8)),
             ),
-            verdict="8 recordings, step 150 ms to 157 ms. The slowest (rank 7): Step 157 ms.",
+            verdict="8 traces, step 150 ms to 157 ms. The slowest (rank 7): Step 157 ms.",
         ),
     ),
     version="1.2.3",

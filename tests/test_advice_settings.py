@@ -82,7 +82,7 @@ def test_rules_are_chosen_by_id_alias_category_and_trial(
     [
         (
             Changes(select=("loaading",)),
-            "'loaading' is no rule, category or severity. Did you mean loading",
+            "'loaading' is not a rule, category or severity. Did you mean loading",
         ),
         (Changes(ignore=("transfers",)), "Did you mean transfer"),
         (Changes(options={"read": {}}), "there is no rule 'read'. Did you mean reads"),
@@ -130,11 +130,11 @@ def test_a_whole_number_is_a_number() -> None:
     [
         ("least_share", "much", "it must be a number"),
         ("least_share", True, "it must be a number"),
-        ("least_share", 5.0, "a share is from 0 to 1, so 5 % is 0.05"),
+        ("least_share", 5.0, "it must be a fraction from 0 to 1: 5 % is 0.05"),
         ("least_share", -0.1, "must not be negative"),
-        ("least_share", float("nan"), "must not be negative or without bound"),
-        ("least_share", 10**400, "must not be negative or without bound"),
-        ("least_count", 10**400, "must not be negative or without bound"),
+        ("least_share", float("nan"), "must not be negative or infinite"),
+        ("least_share", 10**400, "must not be negative or infinite"),
+        ("least_count", 10**400, "must not be negative or infinite"),
         ("least_count", 2.5, "it must be a whole number"),
         ("least_count", True, "it must be a whole number"),
         ("is_strict", 1, "it must be true or false"),
@@ -197,8 +197,7 @@ def test_what_was_put_aside_is_told_where_nothing_else_was_found() -> None:
     worker = advise_trace_by(TRACE, [costly, rule("b")], aside).worker
     assert worker.standing is not None
     assert worker.standing.message == (
-        "2 rules looked and found nothing that costs 5 % or more. "
-        "Beside that, 1 finding was put aside."
+        "2 rules found nothing that costs 5 % or more. 1 more finding is suppressed."
     )
     alone = advise_trace_by(TRACE, [costly], aside).worker.standing
     assert alone is not None
@@ -333,7 +332,7 @@ def test_a_suppression_that_puts_nothing_aside_is_told() -> None:
     ]
     outcomes = suppress([outcome("a"), outcome("b", status="passed")], all_of_them, DAY)
     assert unused_suppressions(all_of_them, outcomes, DAY) == (
-        "The suppression of b (gone) puts nothing aside.",
+        "The suppression of b (gone) suppresses nothing.",
         "The suppression of a expired on 2020-01-01.",
     )
 
@@ -453,27 +452,27 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("selcet_ = []", "'selcet_' is not known. Did you mean select?"),
+        ("selcet_ = []", "unknown key 'selcet_'. Did you mean select?"),
         ("select = 'all'", "select: Expected `array`, got `str`"),
         (
             "[rules.reads]\nseverity = 'fatal'",
             "reads.severity is 'fatal': it must be critical or warning or info",
         ),
-        ("[profiles.a]\nrun = []", "profiles[...]: 'run' is not known. Did you mean runs"),
+        ("[profiles.a]\nrun = []", "profiles[...]: unknown key 'run'. Did you mean runs"),
         ("[[suppress]]\nrule = 'a'", "Object missing required field `reason`"),
         (
             "[[suppress]]\nrule = 'a'\nreasn = 'b'\nreason = 'c'",
-            "'reasn' is not known. Did you mean reason",
+            "unknown key 'reasn'. Did you mean reason",
         ),
         ("profile = 'trainin'", "there is no profile 'trainin'. Did you mean training"),
-        ("select = [", "is no TOML"),
+        ("select = [", "is not valid TOML"),
         ("gpus = 0", "gpus: Expected `int` >= 1"),
         ("gpus = 1.5", "gpus: Expected `int`, got `float`"),
         ("price = -1", "price: Expected `float` >= 0"),
         ("price = inf", "price: Expected `float` <= 1000000000.0"),
         ("price = nan", "price: Expected `float` >= 0"),
         ("price = 'much'", "price: Expected `float`, got `str`"),
-        (f"[rules.reads]\nleast_count = {'9' * 5000}", "is no TOML"),
+        (f"[rules.reads]\nleast_count = {'9' * 5000}", "is not valid TOML"),
         ("[[suppress]]\nrule = 'a'\nreason = 'b'\nexpires = '31.1.2027'", "expires: "),
     ],
 )

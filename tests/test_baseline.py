@@ -68,7 +68,7 @@ def test_what_the_baseline_knows_is_put_aside_and_says_so() -> None:
         "unchanged",
         "baseline",
     )
-    assert outcome.reason == "Known since known.json was written."
+    assert outcome.reason == "In the baseline known.json."
     assert after.runs[0].merged == ()
 
 
@@ -202,12 +202,14 @@ def test_the_nearest_configuration_is_read(tmp_path: Path, monkeypatch: pytest.M
     done = CliRunner().invoke(cli, ["advise", str(FAULT), "--format", "json"])
     *_, outcome = json.loads(done.stdout)["runs"][0]["outcomes"]
     assert (outcome["status"], outcome["reason"]) == ("suppressed", "We know.")
-    assert "The suppression of graph-breaks (Never so.) puts nothing aside." in done.stderr
+    assert "The suppression of graph-breaks (Never so.) suppresses nothing." in done.stderr
     other = tmp_path / "other.toml"
     other.write_text('ignore = ["item-sink"]')
     refused = CliRunner().invoke(cli, ["advise", str(FAULT), "--config", str(other)])
     assert refused.exit_code == 2
-    assert "'item-sink' is no rule, category or severity. Did you mean item-sync" in refused.stderr
+    assert (
+        "'item-sink' is not a rule, category or severity. Did you mean item-sync" in refused.stderr
+    )
 
 
 def test_a_suppression_of_a_rule_that_there_is_not_is_refused(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_text_says_what_changed_within_the_width(log: Path, width: int) -> None:
     report = report_of(run(log / "before", log / "after", "--format", "json"))
     text = comparison_text.render(report, width=width)
     assert "before → after" in text
-    assert "The step takes 2.00 ms more: 10.0 ms → 12.0 ms (+20.0 %), told from noise" in text
+    assert "The step takes 2.00 ms more: 10.0 ms → 12.0 ms (+20.0 %), statistically" in text
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
     assert "\x1b[" in comparison_text.render(report, width=width, is_coloured=True)
@@ -81,7 +81,7 @@ def test_of_one_step_no_spread_is_told(tmp_path: Path, form: str) -> None:
 def test_advice_that_promised_nothing_is_held_against_nothing(log: Path, form: str) -> None:
     followed = SAMPLES / "synthetic_item_sync"
     assert (
-        "promised a step"
+        "estimated per step"
         in run(followed / "fault", followed / "fix", "--format", "markdown").stdout
     )
     report = report_of(run(log / "after", log / "before", "--format", "json"))
@@ -97,7 +97,10 @@ def test_advice_that_promised_nothing_is_held_against_nothing(log: Path, form: s
 
 @pytest.mark.parametrize(
     ("p", "words"),
-    [(0.0005, "told from noise (p < 0.001)"), (0.012, "told from noise (p = 0.012)")],
+    [
+        (0.0005, "statistically significant (p < 0.001)"),
+        (0.012, "statistically significant (p = 0.012)"),
+    ],
 )
 def test_a_chance_is_written_as_one_reads_it(p: float, words: str) -> None:
     change = Change(before=2.0, after=1.0, unit="ns", p=p, verdict="less")

@@ -53,7 +53,7 @@ def cut_before_the_device(whole: Path) -> Path:
 
 def test_the_verdict_says_that_a_file_was_cut_off(whole: Path) -> None:
     [worker] = report_of(cut_before_the_device(whole)).workers
-    assert worker.verdict.startswith("The file was cut off; of what it still holds: Step ")
+    assert worker.verdict.startswith("The file was cut off; of the remaining part: Step ")
     assert "truncated-json" in {item.kind for item in worker.health}
 
 
@@ -183,7 +183,7 @@ def test_each_rule_says_what_it_rests_on() -> None:
 def test_the_verdict_and_the_devices_figures_say_that_they_are_in_doubt() -> None:
     _, worker = answer([*STEPS, *RECORDS_LOST], rule(TIMES))
     assert worker.verdict.startswith(
-        "With care, since 1 kernel launch of 30 left no device event (3.3 %): Step "
+        "Figures are in doubt, since 1 kernel launch of 30 left no device event (3.3 %): Step "
     )
     [device] = worker.devices
     assert device.notes["busy_share"] == (
@@ -199,7 +199,7 @@ def test_the_verdict_and_the_devices_figures_say_that_they_mean_nothing() -> Non
         "50.0 µs: durations are wrong"
     )
     assert worker.verdict == (
-        f"Step 1.00 ms (± 0.0 %, 3 steps); where the time goes cannot be told: {why}."
+        f"Step 1.00 ms (± 0.0 %, 3 steps); where the time goes is unknown: {why}."
     )
     [device] = worker.devices
     assert device.notes["kernel_busy_share"] == f"Not to be relied upon: {why}."
@@ -211,5 +211,5 @@ def test_a_sound_recording_is_not_called_doubtful() -> None:
     outcome, worker = answer([*STEPS, *rows], rule(PARTS, FINDING))
     assert (outcome.confidence, outcome.doubts) == ("high", ())
     assert {item.effect for item in worker.health} == {"none"}
-    assert not worker.verdict.startswith("With care")
+    assert not worker.verdict.startswith("Figures are in doubt")
     assert "busy_share" not in worker.devices[0].notes

@@ -83,7 +83,7 @@ def test_a_pipeline_stage_is_told_and_its_machines() -> None:
 
 def test_of_all_ranks_no_machine_is_told() -> None:
     said = places(0, 1, 2, 3, workers=on_hosts(4))
-    assert (said.where, said.ranks, said.hosts, said.group) == ("all 4 recordings", "0-3", (), "")
+    assert (said.where, said.ranks, said.hosts, said.group) == ("all 4 traces", "0-3", (), "")
 
 
 def test_where_one_machine_is_not_known_none_is_told() -> None:
@@ -114,7 +114,7 @@ def in_steps(number: int, steps: str, high_ms: float = 2) -> Outcome:
         ("0-9", "0-9", "0-9", "in every step"),
         ("3, 7", "3, 7", "3, 7", "in steps 3 and 7 of 10"),
         ("3", "3", "3", "in step 3 of 10"),
-        ("1-3", "2-5", "1-5", "in steps 1-5 of 10, not in each of them everywhere"),
+        ("1-3", "2-5", "1-5", "in steps 1-5 of 10, differing between traces"),
         ("3", "", "", ""),
         ("1, 3, …", "1, 3, …", "", ""),
         ("412, 415", "412, 415", "412, 415", "in steps 412 and 415, 2 of 10 recorded"),
@@ -264,14 +264,14 @@ def test_hours_are_the_share_of_all_devices_for_a_day_and_money_is_their_price()
     assert run.job == JobReport(
         step_ns=100 * MS,
         gpu_count=8,
-        gpu_source="one a rank, by the recorded world size",
+        gpu_source="one per rank, by the recorded world size",
         gpu_hour_price=2.5,
         is_asked=True,
         total=merged(run).job_saving,
         method=(
-            "Estimated: the job runs all day as in the recording, and its step shortens by what "
-            "the rank saves that saves least, waiting for others included; 2 recorded ranks of 8 "
-            "stand for all."
+            "Estimated: the job runs all day as in the trace, and its step becomes shorter by the "
+            "smallest saving of any rank, including time that the rank waits for others; 2 "
+            "recorded ranks of 8 represent all ranks."
         ),
     )
     saved = merged(run).job_saving
@@ -294,8 +294,8 @@ def test_money_is_hours_times_price_for_every_job(
 @pytest.mark.parametrize(
     ("workers", "gpus", "told"),
     [
-        ((rank(0, world_size=8),), None, (8, "one a rank, by the recorded world size")),
-        ((rank(0, world_size=8),), 64, (64, "as you said")),
+        ((rank(0, world_size=8),), None, (8, "one per rank, by the recorded world size")),
+        ((rank(0, world_size=8),), 64, (64, "as you gave it")),
         ((rank(0, world_size=1, devices=(rank(0).devices * 4)),), None, (4, "as recorded")),
         ((rank(0, world_size=8, devices=()),), None, (None, "")),
         ((rank(0),), None, (None, "")),
@@ -319,15 +319,15 @@ def test_without_devices_the_share_is_told_and_no_hours() -> None:
     [
         (
             (rank(0, step=StepReport(0, 100 * MS, 0, {})),),
-            "No steps were recorded, so that it is not known what a day of them would save.",
+            "No steps were recorded.",
         ),
         (
             (rank(0, is_training=False),),
-            "It is no training: there a shorter step need not free a device.",
+            "This is not training: a shorter step need not free a device.",
         ),
         (
             (rank(0, world_size=1), rank(1, world_size=1)),
-            "The recordings do not meet in collectives: they may be of several jobs.",
+            "The traces share no collectives: they may be of several jobs.",
         ),
     ],
 )
@@ -459,13 +459,13 @@ def test_of_what_blamed_ranks_say_of_themselves_the_most_telling_is_told_and_the
 
 def test_the_peers_of_many_blamed_ranks_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    real = blamed_ranks._theirs  # noqa: SLF001
+    real = blamed_ranks._peer_findings  # noqa: SLF001
 
     def counted(findings: Sequence[Sequence[Outcome]]) -> object:
         asked.append(len(findings))
         return real(findings)
 
-    monkeypatch.setattr(blamed_ranks, "_theirs", counted)
+    monkeypatch.setattr(blamed_ranks, "_peer_findings", counted)
     late = range(512, 1024)
     job(
         *(found(n, 1, 5, "only-there") for n in late),
@@ -480,7 +480,7 @@ def test_blamed_recordings_without_a_rank_are_told_by_name() -> None:
         found(2, 1, 9, "cause"), found(3, 1, 10, "cause"), over_the_run(5, 10, 2, 3),
         workers=tuple(rank(n, rank=None) for n in range(4)),
     )  # fmt: skip
-    assert [each.where for each in merged(run, "late").related] == ["w3 and 1 more recording"]
+    assert [each.where for each in merged(run, "late").related] == ["w3 and 1 more trace"]
 
 
 def test_many_ranks_that_lie_apart_are_counted_and_the_first_named() -> None:

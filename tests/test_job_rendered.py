@@ -14,12 +14,12 @@ from stepscope.render import brief, github, html, json, markdown, phrases, sarif
 
 TOTAL = (
     "All findings together could save the job 6.0 % to 10.0 % of its step: 5.76 to 9.60 GPU-hours "
-    "a day, 14.4 to 24.0 at 2.50 an hour on 4 GPUs (one a rank, by the recorded world size). "
-    "Estimated: the job runs all day as in the recording, and its step shortens by what the rank "
-    "saves that saves least, waiting for others included."
+    "per day, 14.4 to 24.0 at 2.50 per hour on 4 GPUs (one per rank, by the recorded world size). "
+    "Estimated: the job runs all day as in the trace, and its step becomes shorter by the smallest "
+    "saving of any rank, including time that the rank waits for others."
 )
-OWN = "It could save the job 6.0 % to 8.0 % of its step: 5.76 to 7.68 GPU-hours a day"
-NOTHING = "By itself it saves the job nothing: other ranks bound its step."
+OWN = "It could save the job 6.0 % to 8.0 % of its step: 5.76 to 7.68 GPU-hours per day"
+NOTHING = "Alone it saves the job no time: other ranks determine the step."
 WHERE = "In rank 3 of 4, on node1, in every step."
 RELATED = "Rank 3: see slow-loader, only there."
 MISSING = "Ranks 4 and 7 have no recording, of 8 ranks."
@@ -37,7 +37,9 @@ def late_rank(price: float | None = 2.5) -> Report:
         found(3, 6, 8, "slow-loader"),
         found(0, 1, 2, "other"),
         over_the_run(3, 10, 3),
-        msgspec.structs.replace(missing, message=MISSING, claim=None, severity="info"),
+        msgspec.structs.replace(
+            missing, message=MISSING, claim=None, severity="info", category="trace quality"
+        ),
     )
     return Report((job(*outcomes, workers=workers, price=price),), version="1.2.3")
 
@@ -99,7 +101,7 @@ def test_half_of_a_job_that_is_blamed_is_told_by_what_it_says_in_few_words(
         "Ranks 512-1023: see r0, only there; r1, only there; r2, only there; r3, only there; "
         "r4, only there; r5, only there; r6, only there; r7, only there."
     ) in said
-    assert said.count("And 5 more findings of their own.") == 1
+    assert said.count("And 5 more findings on these ranks.") == 1
     assert "r8, only there" not in said
 
 
@@ -110,15 +112,15 @@ def test_json_holds_all_of_it() -> None:
 
 def test_of_a_job_whose_size_was_recorded_hours_are_told_unasked() -> None:
     said = flat(text.render(late_rank(price=None)))
-    assert "5.76 to 9.60 GPU-hours a day on 4 GPUs" in said
-    assert "an hour on" not in said
+    assert "5.76 to 9.60 GPU-hours per day on 4 GPUs" in said
+    assert "per hour on" not in said
 
 
 def test_of_one_device_nothing_is_told_unasked() -> None:
     one = rank(0, world_size=1)
     assert "the job" not in text.render(Report((job(found(0, 1, 2), workers=(one,)),)))
     asked = Report((job(found(0, 1, 2), workers=(one,), price=4.0),))
-    assert "0.240 to 0.480 GPU-hours a day, 0.960 to 1.92 at 4.00 an hour" in flat(
+    assert "0.240 to 0.480 GPU-hours per day, 0.960 to 1.92 at 4.00 per hour" in flat(
         text.render(asked)
     )
 
@@ -126,9 +128,9 @@ def test_of_one_device_nothing_is_told_unasked() -> None:
 def test_who_asks_is_told_why_there_is_no_answer() -> None:
     worker = rank(0, step=StepReport(0, 100 * MS, 0, {}))
     said = flat(text.render(Report((job(found(0, 1, 2), workers=(worker,), gpus=8),))))
-    assert "What the job could save is not told: no steps were recorded" in said
+    assert "The job's saving is not estimated: no steps were recorded" in said
     unknown = Report((job(found(0, 1, 2), workers=(rank(0),), price=1.0),))
-    assert "How many devices the job has is not known: say it by --gpus N." in flat(
+    assert "The job's number of GPUs is not known: give it with --gpus N." in flat(
         text.render(unknown)
     )
 
@@ -194,15 +196,15 @@ def test_of_many_recordings_those_are_shown_that_represent_them(thousand: Report
     for render in (text.render, markdown.render, html.render):
         said = flat(render(Report((run,))))
         assert "Rank 611 is the slowest. Its own work is 9 ms more." in said
-        assert "w7 is unlike the others. It waits for nobody." in said
+        assert "w7 is unusual. It waits for nobody." in said
         assert "The slowest of 1,024: w611, rank 611" in said
-        assert "and 1,022 more recordings" in said
+        assert "and 1,022 more traces" in said
         assert "w0" not in said
 
 
 def test_what_is_wrong_with_several_recordings_is_told_with_their_ranks(thousand: Report) -> None:
     said = flat(text.render(thousand))
-    assert "The recording (ranks 100, 700 of 1,024; the worst is told): It is cut badly." in said
+    assert "The trace (ranks 100, 700 of 1,024; the worst is shown): It is cut badly." in said
 
 
 def test_files_that_cannot_be_read_for_one_reason_are_one_line() -> None:
@@ -218,6 +220,6 @@ def test_files_that_cannot_be_read_for_one_reason_are_one_line() -> None:
         "Record it again.",
     )
     assert phrases.problems(cut_at(7, *range(99))) == (
-        "log/rank0.json: the file ends after 7 bytes. Alike, with other numbers: rank1.json, "
+        "log/rank0.json: the file ends after 7 bytes. The same, with other numbers: rank1.json, "
         "rank2.json and 97 more files. Record it again.",
     )

@@ -80,7 +80,7 @@ def test_a_reason_that_many_rules_give_is_told_once() -> None:
     for render in (text.render, markdown.render):
         assert render(report).count("no shapes were recorded") == 1
     said = one_line(text.render(report))
-    assert "Cannot tell (2): launch-bound, tiny-batch-size: no shapes were recorded." in said
+    assert "Inconclusive (2): launch-bound, tiny-batch-size: no shapes were recorded." in said
 
 
 @pytest.mark.parametrize("render", [text.render, markdown.render])
@@ -208,7 +208,7 @@ def test_of_many_rules_that_claim_a_part_the_first_are_named() -> None:
 @pytest.mark.parametrize("render", [text.render, markdown.render, brief.render])
 @pytest.mark.parametrize(
     ("state", "label"),
-    [("healthy", "Healthy"), ("not-applicable", "Not applicable"), ("cannot-tell", "Cannot tell")],
+    [("healthy", "Healthy"), ("not-applicable", "Not applicable"), ("cannot-tell", "Inconclusive")],
 )
 def test_three_empty_states_say_why_nothing_was_found(
     render: Callable[[Report], str], state: str, label: str
@@ -248,8 +248,8 @@ def test_without_a_standing_that_nothing_was_found_is_said() -> None:
 def test_without_steps_savings_are_of_the_whole() -> None:
     worker = msgspec.structs.replace(WORKER, step=StepReport(0, 100, 0, {}))
     rendered = text.render(report_of(FOUND, worker=worker))
-    assert "Saves up to 59.3 ms in all (33.9 %)" in rendered
-    assert re.search(r"^All +178 ms +100.0 %", rendered, re.MULTILINE)
+    assert "Saves up to 59.3 ms in total (33.9 %)" in rendered
+    assert re.search(r"^Total +178 ms +100.0 %", rendered, re.MULTILINE)
 
 
 def test_a_finding_without_a_claim_promises_nothing() -> None:
@@ -272,8 +272,8 @@ def test_several_recordings_are_told_of_once_with_where() -> None:
         said = one_line(render(RANKS))
         assert said.count("The DataLoader runs in the training process") == 1
         assert "In ranks 0-5 of 8, in step 5 of 6." in said
-        assert "median recording 52.5 ms" in said
-        assert "(2 of 8 recordings)" in said
+        assert "52.5 ms in the median trace" in said
+        assert "(2 of 8 traces)" in said
         assert said.count("profile(record_shapes=True)") == 1
 
 
@@ -303,15 +303,15 @@ def test_what_a_rule_found_elsewhere_in_the_recording_is_told_with_it() -> None:
 
 def test_a_run_of_which_no_recording_could_be_read_says_so() -> None:
     for render in (text.render, markdown.render, brief.render):
-        assert "No recording was read." in render(Report((run_of(workers=()),)))
+        assert "No trace was read." in render(Report((run_of(workers=()),)))
 
 
 @pytest.mark.parametrize(
     ("by", "words"),
     [
-        ("configuration", "put aside by the configuration: a reason"),
-        ("baseline", "put aside by the baseline: a reason"),
-        ("recording", "put aside by the program itself: a reason"),
+        ("configuration", "suppressed by the configuration: a reason"),
+        ("baseline", "suppressed by the baseline: a reason"),
+        ("recording", "suppressed by the program itself: a reason"),
     ],
 )
 def test_what_is_put_aside_says_by_whom_and_why(by: str, words: str) -> None:
@@ -330,7 +330,7 @@ def test_a_rule_that_rejects_here_and_passes_there_is_told_where_it_says_most() 
     elsewhere = msgspec.structs.replace(PASSED, rule=REJECTED.rule, trace="id1")
     run = run_of(REJECTED, elsewhere, workers=(WORKER, on_rank(1)))
     said = text.render(Report((run,)))
-    assert "Considered and rejected (1):" in said
+    assert "Ruled out (1):" in said
     assert "Passed" not in said
 
 
@@ -351,7 +351,7 @@ def test_of_rules_that_do_not_apply_common_reasons_are_told_and_others_named() -
     both = [inapplicable(rule, "no device ran") for rule in ("one", "two")]
     said = one_line(text.render(report_of(*both, *single)))
     assert "Not applicable (6): one, two: no device ran." in said
-    assert "rule-0, rule-1, rule-2, rule-3: each for its own reason" in said
+    assert "rule-0, rule-1, rule-2, rule-3: for different reasons" in said
     assert "no 3 ran" in markdown.render(report_of(*both, *single))
     assert "rule-2: no 2 ran." in one_line(text.render(report_of(*both, *single[:3])))
 
@@ -369,10 +369,10 @@ def test_what_puts_an_answer_in_doubt_stands_beside_it() -> None:
     said = one_line(text.render(report))
     assert f"Doubtful: {lost[0]}. The file ends in the middle." in said
     assert "Passed (1): item-sync" in said
-    assert "Passed, but doubtful (1): gpu-idle-gap The file ends in the middle." in said
+    assert "Passed, with doubts (1): gpu-idle-gap The file ends in the middle." in said
     written = one_line(markdown.render(report))
     assert f"**Doubtful:** {lost[0]}. The file ends in the middle." in written
-    assert "Passed, but doubtful (1)</summary> `gpu-idle-gap`. The file ends in the" in written
+    assert "Passed, with doubts (1)</summary> `gpu-idle-gap`. The file ends in the" in written
 
 
 def test_advice_says_what_was_done_about_damage() -> None:
@@ -380,5 +380,5 @@ def test_advice_says_what_was_done_about_damage() -> None:
     worker = msgspec.structs.replace(WORKER, health=(item, OUT_OF_ORDER))
     report = report_of(worker=worker)
     for render in (text.render, markdown.render):
-        assert "The recording: 2 are bad; they were left out. Do it." in one_line(render(report))
+        assert "The trace: 2 are bad; they were left out. Do it." in one_line(render(report))
         assert "stand behind" not in render(report), "what changes nothing is told by `health`"

@@ -46,7 +46,7 @@ def test_it_has_at_most_4000_characters_whatever_the_size_of_the_run(
     said = brief.render(report)
     assert len(said) <= brief.LIMIT
     assert "1. warning rule-0" in said
-    assert said.endswith("(what a rule looks at).\n")
+    assert said.endswith("(details of a rule).\n")
 
 
 @given(st.text(max_size=2000))
@@ -81,7 +81,7 @@ def test_what_is_unknown_is_not_told_as_nothing() -> None:
     said = brief.render(Report((run_of(CANNOT_TELL, workers=(worker,)),)))
     assert "0 ms" not in said
     assert "0.0 %" not in said
-    assert "Cannot tell: tiny-batch-size: no shapes were recorded." in said
+    assert "Inconclusive: tiny-batch-size: no shapes were recorded." in said
     assert "To record it: profile(record_shapes=True)" in said
 
 

@@ -84,7 +84,7 @@ def test_health_as_text_has_what_was_read_then_damage_then_what_to_record() -> N
             "Not recorded: shapes Shapes show the batch size.",
             "To record all of it next time: with torch.profiler.profile( record_shapes=True,",
             "log/run/worker1.1.pt.trace.json ─",
-            "Its figures can be relied upon.",
+            "Its figures are reliable.",
             "Not read: log/x.json: the file is empty. Try again.",
         )
     ]

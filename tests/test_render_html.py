@@ -69,31 +69,31 @@ def test_it_tells_the_verdict_then_the_time_then_what_to_change() -> None:
         said.index(part)
         for part in (
             "resnet50 Step 178 ms (6 steps). The GPU is busy 56.6 %.",
-            "The recording: the stream ends early. Copy it again.",
+            "The trace: the stream ends early. Copy it again.",
             "Where the time goes",
             "DataLoader 79.4 ms 44.6 % 44.4 ms to 59.3 ms dataloader-no-workers",
             "Mean step 178 ms 100.0 % 44.4 ms to 59.3 ms",
             "What to change",
             "1. critical The DataLoader runs in the training process",
-            "Saves up to 59.3 ms a step (33.9 %), at least 44.4 ms · high confidence, takes an "
+            "Saves up to 59.3 ms per step (33.9 %), at least 44.4 ms · high confidence, takes an "
             "argument or a line, needs more memory · dataloader-no-workers",
-            "Reckoned: All of it.",
+            "How this was estimated: All of it.",
             "Fix: Load in workers.",
             CODE,
             "Check: It takes less than 1 %.",
-            "Mind: Needs CPU cores.",
+            "Caveat: Needs CPU cores.",
             "Exposed loading 33.9 %",
             "aten::div – 8.4 %",
             "At train.py:42 (main) , data/images.py:7",
             "next, 73.4 ms on thread 7 at 350 ms",
             "2. critical The step waits for the DataLoader",
-            "Seen too; the same time is counted above.",
-            "3. info The device draws little power new preview a symptom from acme-rules",
-            "Considered and rejected",
+            "Related symptom; the same time is counted above.",
+            "3. info The device draws little power new preview symptom from acme-rules",
+            "Ruled out",
             "saves nothing.",
             "Suppressed (1)",
-            "put aside by the configuration: the machine has no memory to pin.",
-            "Cannot tell (1) No shapes were recorded.",
+            "suppressed by the configuration: the machine has no memory to pin.",
+            "Inconclusive (1) No shapes were recorded.",
             "profile(record_shapes=True)",
             "Failed (1)",
             "Not applicable (1)",
@@ -113,7 +113,7 @@ def test_several_recordings_are_told_of_once() -> None:
 
 @pytest.mark.parametrize(
     ("state", "label"),
-    [("healthy", "Healthy"), ("not-applicable", "Not applicable"), ("cannot-tell", "Cannot tell")],
+    [("healthy", "Healthy"), ("not-applicable", "Not applicable"), ("cannot-tell", "Inconclusive")],
 )
 def test_three_empty_states_say_why_nothing_was_found(state: str, label: str) -> None:
     standing = msgspec.convert({"state": state, "message": "18 rules looked."}, OverallStatus)

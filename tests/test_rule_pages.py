@@ -35,10 +35,10 @@ def test_no_page_is_left_of_a_rule_that_is_gone() -> None:
 def test_a_page_tells_every_option_with_its_origin_and_how_to_set_it(name: str) -> None:
     page = rule_page.render(RULES[name])
     for part in (
-        "## What it looks at",
+        "## What it checks",
         "## Why it matters",
         "## What to change",
-        "## What it saves",
+        "## Estimated saving",
     ):
         assert part in page
     for option in dataclasses.fields(RULES[name].options):

@@ -212,8 +212,8 @@ def test_the_programs_say_what_was_kept(run: str) -> None:
         ),
         (
             RuleRecord(),
-            "No recording whose truth is known has put it to the test; it has never been a false"
-            " alarm on the others.",
+            "No trace with this fault has tested the rule; on the other traces it has never been a"
+            " false alarm.",
         ),
     ],
 )

@@ -21,7 +21,7 @@ def test_a_heavy_model_is_called_that_with_its_operators_and_no_advice_on_the_lo
 ) -> None:
     told = report(f"heavy_model/{run}")
     assert (
-        "; computing on the CPU is the limit and the loop is fine:"
+        "; computing on the CPU is the limit, and the loop is healthy:"
         " aten::convolution_backward takes " in verdict_of(f"heavy_model/{run}")
     )
     assert ", aten::mkldnn_convolution " in verdict_of(f"heavy_model/{run}")
@@ -32,7 +32,7 @@ def test_a_heavy_model_is_called_that_with_its_operators_and_no_advice_on_the_lo
 
 @pytest.mark.parametrize("run", ["transformer_inference", "conv_training", "gradient_accumulation"])
 def test_of_good_practice_it_is_said_that_the_loop_is_fine(run: str) -> None:
-    assert "computing on the CPU is the limit and the loop is fine" in verdict_of(
+    assert "computing on the CPU is the limit, and the loop is healthy" in verdict_of(
         f"good_practice/{run}"
     )
     [standing] = [worker.standing for worker in report(f"good_practice/{run}").workers]

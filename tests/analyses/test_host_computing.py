@@ -59,7 +59,7 @@ def test_without_operators_nothing_computes() -> None:
 def test_a_heavy_model_is_called_that_and_nothing_is_said_of_the_loop() -> None:
     rows = [["cpu_op", "aten::convolution_backward", 0, 550], ["cpu_op", "aten::relu", 550, 260]]
     assert said(*rows) == (
-        "Step 1.00 ms (one step); computing on the CPU is the limit and the loop is fine:"
+        "Step 1.00 ms (one step); computing on the CPU is the limit, and the loop is healthy:"
         " aten::convolution_backward takes 55.0 % of it, aten::relu 26.0 %."
     )
     assert said(rows[0], ["cpu_op", "aten::mm", 600, 250]).endswith("aten::mm 25.0 %.")
@@ -80,7 +80,7 @@ def test_where_the_processor_does_not_compute_nearly_always_it_is_not_the_limit(
     rows: list[Row],
 ) -> None:
     assert not is_processor_bound(trace_of([STEP, *rows]))
-    assert "is the limit and the loop is fine" not in said(*rows)
+    assert "is the limit, and the loop is healthy" not in said(*rows)
 
 
 GPU = {"deviceProperties": [{"id": 0, "name": "NVIDIA H100"}]}

@@ -38,7 +38,7 @@ def steps(*durations_us: int) -> list[list[Any]]:
         (
             [*steps(1000), ["kernel", "gemm", 0, 950], ["gpu_memcpy", "Memcpy HtoD", 950, 50]],
             "Step 1.00 ms (one step); the GPU is busy 100.0 % and is the limit; beside computing,"
-            " most goes to copies that nothing hides: 50.0 µs, 5.0 %.",
+            " the largest part is exposed copies: 50.0 µs (5.0 %).",
         ),
         (
             [["kernel", "gemm", 0, 300], ["kernel", "ncclDevKernel_AllReduce", 300, 700]],

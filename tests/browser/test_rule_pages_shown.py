@@ -16,7 +16,7 @@ def test_a_finding_leads_to_all_about_its_rule(alone: Visit, theme: str) -> None
     alone.in_theme("dark" if theme == "dark" else "light")
     finding = alone.main.locator(".finding-body").first
     finding.get_by_text("Learn more about this check").click()
-    for heading in ("What it looks at", "When it keeps silent", "Options", "Where it comes from"):
+    for heading in ("What it checks", "When it does not report", "Options", "Origin"):
         expect(finding.get_by_role("heading", name=heading)).to_be_visible()
     assert alone.inaccessible() == []
     alone.assert_clean()

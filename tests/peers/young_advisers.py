@@ -207,7 +207,7 @@ def of_stepscope(case: Case) -> tuple[str, str]:
         if each.outcome.severity in ("critical", "warning") and not each.outcome.is_symptom
     ]
     if not case.rules:
-        is_right = "and is the limit; the loop keeps it fed" in report.verdict
+        is_right = "and is the limit; the loop keeps it busy" in report.verdict
         return "right" if is_right else "wrong", report.verdict
     return "right" if serious[:1] and serious[0] in case.rules else "wrong", report.verdict
 

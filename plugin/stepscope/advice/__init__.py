@@ -1,4 +1,4 @@
-"""Run the rules over recordings: one outcome a rule (or a finding), and savings that add up."""
+"""Advice: the rules' outcomes on traces and runs, with savings that add up."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -42,50 +42,50 @@ __all__ = [
 
 
 def advise(run: Run, rules: Sequence[Rule[Any]] | None = None) -> RunReport:
-    """Run the rules (all that are on by default) over every recording of a run."""
+    """Return the advice of rules (by default all that are enabled) on every trace of a run."""
     if rules is None:
         return run_report(run.name, [advise_trace(trace) for trace in run.workers])
-    chosen = tuple(rules)
+    rules = tuple(rules)
     return run_advice.run_report(
-        run.name, [advise_trace_by(trace, chosen) for trace in run.workers], chosen
+        run.name, [advise_trace_by(trace, rules) for trace in run.workers], rules
     )
 
 
 def advise_with_settings(
     run: Run, settings: AdviceSettings = DEFAULT
 ) -> tuple[RunReport, tuple[UnreadableError, ...]]:
-    """Do the same by the user's settings, and let an analysis that fails cost one recording.
+    """Return the advice by the user's settings, and the traces whose analysis failed.
 
     Raises:
-        UsageError: the settings name a rule or an option that there is not.
+        UsageError: the settings name an unknown rule or option.
     """
     of_run = validated(settings).for_run(run.name)
-    recordings: list[TraceAdvice] = []
+    traces: list[TraceAdvice] = []
     problems: list[UnreadableError] = []
     for trace in run.workers:
         try:
-            recordings.append(advise_trace(trace, of_run))
+            traces.append(advise_trace(trace, of_run))
         except Exception as error:  # analyses run here, on whatever the file holds
             problems.append(as_unreadable(trace.path or trace.worker, error))
     unreadable = [urls.name(problem.path) for problem in problems]
-    return run_report(run.name, recordings, settings, unreadable=unreadable), tuple(problems)
+    return run_report(run.name, traces, settings, unreadable=unreadable), tuple(problems)
 
 
 def run_report(
     name: str,
-    recordings: Iterable[TraceAdvice],
+    traces: Iterable[TraceAdvice],
     settings: AdviceSettings = DEFAULT,
     *,
     unreadable: Sequence[str] = (),
     awaited_count: int = 0,
 ) -> RunReport:
-    """Return the advice on a run's recordings, made one by one, as the run's.
+    """Return the advice on a run from the advice on its traces.
 
-    `unreadable` are the names of its files that could not be read; so many others were not read
-    yet.
+    `unreadable` are the names of files that could not be read, `awaited_count` is the number of
+    files that were not read yet.
     """
-    of_run, recordings = settings.for_run(name), tuple(recordings)
-    changes = of_run.for_traces(each.worker.is_training for each in recordings)
+    of_run, traces = settings.for_run(name), tuple(traces)
+    changes = of_run.for_traces(advice.worker.is_training for advice in traces)
     rules = selected_rules(changes, available_rules(has_packages=of_run.has_packages))
     unread = Unread(unreadable=tuple(unreadable), awaited_count=awaited_count)
-    return run_advice.run_report(name, recordings, rules, changes, unread=unread)
+    return run_advice.run_report(name, traces, rules, changes, unread=unread)

@@ -1,8 +1,8 @@
-"""What was found before: so that only what is new, or has become worse, counts.
+"""Baselines of findings, so that only new or worse findings count.
 
-A baseline is a JSON file with the fingerprints of findings and what each could save. A fingerprint
-is made of the rule and of what it is about (operator, function), never of numbers: it is the same
-in every recording of the same code.
+A baseline is a JSON file with the fingerprint and potential saving of each finding. A fingerprint
+consists of the rule and the subject (operator, function), without numbers: it is the same in every
+trace of the same code.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,24 +18,24 @@ from stepscope.base.report import Report
 
 SCHEMA = 1
 WORSE_FACTOR = 1.1
-"""Beyond that, what a finding could save has become more: below it is how runs differ."""
+"""Growth of a finding's saving beyond which it is worse; less is variation between runs."""
 LEAST_WORSE_SHARE = 0.01
-"""Of the step: a finding that costs less does not become news by growing."""
+"""Of the step: the least growth that makes a finding worse."""
 
 
 class BaselineFinding(msgspec.Struct, frozen=True):
-    """A finding as it was."""
+    """A finding in the baseline."""
 
     rule: str
     fingerprint: str
     share: float = 0.0
-    """What it could save at most, of the step; 0 where it claims nothing."""
+    """The greatest saving as a fraction of the step; 0 where it claims none."""
     message: str = ""
-    """For people who read the file."""
+    """For readers of the file."""
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """The file."""
+    """The content of a baseline file."""
 
     findings: tuple[BaselineFinding, ...]
     schema: int = SCHEMA
@@ -43,32 +43,34 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 def baseline_of(report: Report) -> Baseline:
-    """Return what was found, each finding once with the most that it costs in any recording."""
-    known: dict[str, BaselineFinding] = {}
-    for outcome in _found(report):
+    """Return the findings of a report, each once with its largest saving in any trace."""
+    by_fingerprint: dict[str, BaselineFinding] = {}
+    for outcome in _findings(report):
         share = _share(outcome)
-        before = known.get(outcome.fingerprint)
+        before = by_fingerprint.get(outcome.fingerprint)
         if before is None or share > before.share:
-            known[outcome.fingerprint] = BaselineFinding(
+            by_fingerprint[outcome.fingerprint] = BaselineFinding(
                 rule=outcome.rule,
                 fingerprint=outcome.fingerprint,
                 share=round(share, 4),
                 message=outcome.message,
             )
-    findings = sorted(known.values(), key=lambda each: (each.rule, each.fingerprint))
+    findings = sorted(
+        by_fingerprint.values(), key=lambda finding: (finding.rule, finding.fingerprint)
+    )
     return Baseline(findings=tuple(findings), version=report.version)
 
 
 def baseline_text(baseline: Baseline) -> str:
-    """Return the file's text, which differs by a line for each finding that differs."""
+    """Return the file's text, with a line per finding, fit for a diff."""
     return msgspec.json.format(msgspec.json.encode(baseline), indent=1).decode() + "\n"
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Return what a file holds.
+    """Return the baseline in a file.
 
     Raises:
-        UsageError: it cannot be read, or is no baseline of this version.
+        UsageError: it cannot be read, or is not a baseline of this version.
     """
     try:
         baseline = msgspec.json.decode(path.read_bytes(), type=Baseline)
@@ -76,38 +78,42 @@ def read_baseline(path: Path) -> Baseline:
         msg = f"{path}: cannot be read ({error.strerror}). Write it with --write-baseline {path}"
         raise UsageError(msg) from error
     except msgspec.DecodeError as error:
-        msg = f"{path}: is no baseline ({error}). Write it anew with --write-baseline {path}"
+        msg = f"{path}: is not a baseline ({error}). Write it again with --write-baseline {path}"
         raise UsageError(msg) from error
     if baseline.schema != SCHEMA:
-        msg = f"{path}: its schema is {baseline.schema}, and this reads {SCHEMA}. Write it anew"
+        msg = (
+            f"{path}: its schema is {baseline.schema}, this version reads {SCHEMA}. Write it again"
+        )
         raise UsageError(msg)
     return baseline
 
 
 def compare_with_baseline(report: Report, baseline: Baseline, name: str) -> Report:
-    """Return the report with what the baseline knows put aside, unless it has become worse."""
-    known = {each.fingerprint: each for each in baseline.findings}
+    """Return the report with the findings of the baseline suppressed, unless they are worse."""
+    earlier = {finding.fingerprint: finding for finding in baseline.findings}
     runs = tuple(
-        with_outcomes(run, [_judged(each, known, name) for each in run.outcomes])
+        with_outcomes(run, [_compared(outcome, earlier, name) for outcome in run.outcomes])
         for run in report.runs
     )
     return msgspec.structs.replace(report, runs=runs)
 
 
 def fixed_findings(report: Report, baseline: Baseline) -> tuple[BaselineFinding, ...]:
-    """Return what the baseline knows and is not found any more, by rules that could look."""
-    outcomes = [each for run in report.runs for each in run.outcomes]
-    still = {each.fingerprint for each in outcomes if each.fingerprint}
-    looked = {each.rule for each in outcomes if each.status in JUDGED}
+    """Return the baseline's findings that are gone, of rules that could check."""
+    outcomes = [outcome for run in report.runs for outcome in run.outcomes]
+    present = {outcome.fingerprint for outcome in outcomes if outcome.fingerprint}
+    judged = {outcome.rule for outcome in outcomes if outcome.status in JUDGED}
     return tuple(
-        each for each in baseline.findings if each.fingerprint not in still and each.rule in looked
+        finding
+        for finding in baseline.findings
+        if finding.fingerprint not in present and finding.rule in judged
     )
 
 
-def _judged(outcome: Outcome, known: Mapping[str, BaselineFinding], name: str) -> Outcome:
+def _compared(outcome: Outcome, earlier: Mapping[str, BaselineFinding], name: str) -> Outcome:
     if outcome.status != "found":
         return outcome
-    before = known.get(outcome.fingerprint)
+    before = earlier.get(outcome.fingerprint)
     if before is None:
         return msgspec.structs.replace(outcome, baseline="new")
     now = _share(outcome)
@@ -118,12 +124,13 @@ def _judged(outcome: Outcome, known: Mapping[str, BaselineFinding], name: str) -
         status="suppressed",
         baseline="unchanged",
         suppressed_by="baseline",
-        reason=f"Known since {name} was written.",
+        reason=f"In the baseline {name}.",
     )
 
 
-def _found(report: Report) -> Iterable[Outcome]:
-    return (each for run in report.runs for each in run.outcomes if each.status == "found")
+def _findings(report: Report) -> Iterable[Outcome]:
+    outcomes = (outcome for run in report.runs for outcome in run.outcomes)
+    return (outcome for outcome in outcomes if outcome.status == "found")
 
 
 def _share(outcome: Outcome) -> float:

@@ -1,6 +1,6 @@
-"""Where and when something was found, in words: ranks, machines, parts of the job, steps."""
+"""The extent of a finding as text: ranks, machines, parts of the job, steps."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stepscope.base.findings import Outcome
@@ -12,17 +12,19 @@ HOSTS_NAMED = 3
 NAMES_SHOWN = 3
 RANGES_SHOWN = 12
 RANKS_NAMED = 4
-"""Of more ranges than are shown."""
+"""Ranges that are named where there are more than are shown."""
 CUT_OFF = "…"
 EVERY_STEP = "in every step"
 
 Ranges = tuple[tuple[int, int], ...]
-"""First and last number, in order and apart from each other."""
+"""First and last number of each range, ordered and disjoint."""
+Process = tuple[str, int | None]
+"""Worker and rank."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankExtent:
-    """In which recordings something was found; what cannot be told is empty."""
+    """The traces of a finding; unknown parts are empty."""
 
     where: str = ""
     ranks: str = ""
@@ -32,174 +34,159 @@ class RankExtent:
 
 @dataclass(frozen=True, kw_only=True)
 class StepExtent:
-    """In which steps something was found; empty where that cannot be told."""
+    """The steps of a finding; empty where they are unknown."""
 
     steps: str = ""
     when: str = ""
 
 
 def ranks_of(traces: Iterable[str], workers: Sequence[WorkerReport]) -> RankExtent:
-    """Return in which recordings something was found: by rank where each has one, else by name."""
-    held = set(traces)
-    chosen = [worker for worker in workers if worker.trace in held]
-    if not chosen or len(workers) == 1:
+    """Return the extent of some traces among all: by rank if each has one, else by name."""
+    ids = set(traces)
+    selected = [worker for worker in workers if worker.trace in ids]
+    if not selected or len(workers) == 1:
         return RankExtent()
-    ranks = _ranks(chosen)
-    if len(chosen) == len(workers):
-        where = "both recordings" if len(workers) == 2 else f"all {len(workers):,} recordings"
+    ranks = _ranks(selected)
+    if len(selected) == len(workers):
+        where = "both traces" if len(workers) == 2 else f"all {len(workers):,} traces"
         return RankExtent(where=where, ranks=ranks)
-    hosts = _hosts(chosen, workers)
-    group = _group(chosen, workers)
-    place = _by_rank(chosen, workers, ranks) if ranks else _by_name(chosen)
-    machine = chosen[0].host if len({worker.host for worker in workers}) > 1 else ""
-    if about := _about(len(_processes(chosen)), hosts, group, machine):
-        place = f"{place}, {about}"
-    spans, held_spans = _spans(workers), _spans(chosen)
-    if len(spans) > 1 and held_spans != spans:
-        place = f"{place}, {_in_spans(held_spans, spans)}"
-    return RankExtent(where=place, ranks=ranks, hosts=hosts, group=group)
+    hosts = _hosts(selected, workers)
+    group = _group(selected, workers)
+    where = _by_rank(selected, workers, ranks) if ranks else _by_name(selected)
+    machine = selected[0].host if len({worker.host for worker in workers}) > 1 else ""
+    if details := _details(len(_processes(selected)), hosts, group, machine):
+        where = f"{where}, {details}"
+    spans = {worker.span for worker in workers}
+    selected_spans = {worker.span for worker in selected}
+    if selected_spans != spans:
+        where = f"{where}, {_in_spans(selected_spans, spans)}"
+    return RankExtent(where=where, ranks=ranks, hosts=hosts, group=group)
 
 
 def _ranks(workers: Iterable[WorkerReport]) -> str:
     ranks = [worker.rank for worker in workers]
-    known = [rank for rank in ranks if rank is not None]
-    return number_ranges(known, len(known)) if len(known) == len(ranks) else ""
+    numbers = [rank for rank in ranks if rank is not None]
+    return number_ranges(numbers, len(numbers)) if len(numbers) == len(ranks) else ""
 
 
-def _by_rank(chosen: Sequence[WorkerReport], workers: Sequence[WorkerReport], ranks: str) -> str:
-    """Name the ranks; of many that lie apart, the first of them and how many there are."""
-    number, of = (len({worker.rank for worker in each}) for each in (chosen, workers))
+def _by_rank(selected: Sequence[WorkerReport], workers: Sequence[WorkerReport], ranks: str) -> str:
+    """Return the ranks; of many ranges the first, with the number of ranks."""
+    number, total = (len({worker.rank for worker in group}) for group in (selected, workers))
     ranges = ranks.split(", ")
     if len(ranges) > RANGES_SHOWN:
-        return f"{number:,} of {of:,} ranks ({', '.join(ranges[:RANKS_NAMED])}, {CUT_OFF})"
-    return f"{'rank' if number == 1 else 'ranks'} {ranks} of {of:,}"
+        return f"{number:,} of {total:,} ranks ({', '.join(ranges[:RANKS_NAMED])}, {CUT_OFF})"
+    return f"{'rank' if number == 1 else 'ranks'} {ranks} of {total:,}"
 
 
-def _by_name(chosen: Sequence[WorkerReport]) -> str:
-    names = list(dict.fromkeys(worker.name for worker in chosen))
+def _by_name(selected: Sequence[WorkerReport]) -> str:
+    names = list(dict.fromkeys(worker.name for worker in selected))
     more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
     return ", ".join(names[:NAMES_SHOWN]) + more
 
 
-def _hosts(chosen: Sequence[WorkerReport], workers: Sequence[WorkerReport]) -> tuple[str, ...]:
-    """Return the machines whose processes are exactly those; of many or unknown ones none."""
-    if any(not worker.host for worker in workers):
+def _hosts(selected: Sequence[WorkerReport], workers: Sequence[WorkerReport]) -> tuple[str, ...]:
+    """Return the machines whose processes are exactly the selected; empty if many or unknown."""
+    processes = _processes(selected)
+    hosts = {worker.host for worker in selected}
+    if any(not worker.host for worker in workers) or len(processes) < 2:
         return ()
-    named = _exactly(chosen, workers, lambda worker: worker.host)
-    return named if len(named) <= HOSTS_NAMED and len(_processes(chosen)) > 1 else ()
+    is_exact = _processes(worker for worker in workers if worker.host in hosts) == processes
+    return tuple(sorted(hosts)) if is_exact and len(hosts) <= HOSTS_NAMED else ()
 
 
-def _group(chosen: Sequence[WorkerReport], workers: Sequence[WorkerReport]) -> str:
-    """Return the part of the job whose processes are exactly those."""
-    for name in chosen[0].groups:
-        own = {_process(worker) for worker in workers if name in worker.groups}
-        if own == _processes(chosen) and len(own) > 1:
+def _group(selected: Sequence[WorkerReport], workers: Sequence[WorkerReport]) -> str:
+    """Return the part of the job whose processes are exactly the selected."""
+    processes = _processes(selected)
+    for name in selected[0].groups:
+        members = _processes(worker for worker in workers if name in worker.groups)
+        if members == processes and len(members) > 1:
             return name
     return ""
 
 
-def _exactly(
-    chosen: Sequence[WorkerReport],
-    workers: Sequence[WorkerReport],
-    key: Callable[[WorkerReport], str],
-) -> tuple[str, ...]:
-    """Return the values of those that are chosen, if no other process has one of them."""
-    values = {key(worker) for worker in chosen}
-    sharing = {_process(worker) for worker in workers if key(worker) in values}
-    return tuple(sorted(values)) if sharing == _processes(chosen) else ()
+def _processes(workers: Iterable[WorkerReport]) -> set[Process]:
+    return {(worker.name, worker.rank) for worker in workers}
 
 
-def _process(worker: WorkerReport) -> tuple[str, int | None]:
-    return worker.name, worker.rank
-
-
-def _processes(workers: Iterable[WorkerReport]) -> set[tuple[str, int | None]]:
-    return set(map(_process, workers))
-
-
-def _about(processes: int, hosts: tuple[str, ...], group: str, machine: str) -> str:
-    words = [f"all of {group}"] if group else []
+def _details(processes: int, hosts: tuple[str, ...], group: str, machine: str) -> str:
+    parts = [f"all of {group}"] if group else []
     if hosts:
-        words.append(f"all {count(processes, 'process', 'processes')} of {phrases.joined(hosts)}")
+        parts.append(f"all {count(processes, 'process', 'processes')} of {phrases.joined(hosts)}")
     elif processes == 1 and machine:
-        words.append(f"on {machine}")
-    return ", ".join(words)
+        parts.append(f"on {machine}")
+    return ", ".join(parts)
 
 
-def _spans(workers: Iterable[WorkerReport]) -> set[str]:
-    return {worker.span for worker in workers}
-
-
-def _in_spans(held: set[str], spans: set[str]) -> str:
-    numbers = [int(span) for span in held if span.isdecimal()]
-    named = number_ranges(numbers) if len(numbers) == len(held) else ", ".join(sorted(held))
-    return f"{'span' if len(held) == 1 else 'spans'} {named} of {len(spans)}"
+def _in_spans(selected: set[str], spans: set[str]) -> str:
+    numbers = [int(span) for span in selected if span.isdecimal()]
+    is_numeric = len(numbers) == len(selected)
+    names = number_ranges(numbers) if is_numeric else ", ".join(sorted(selected))
+    return f"{'span' if len(selected) == 1 else 'spans'} {names} of {len(spans)}"
 
 
 # Steps
 
 
 def steps_of(outcomes: Iterable[Outcome], workers: Mapping[str, WorkerReport]) -> StepExtent:
-    """Return in which steps findings of one rule hold, each recording's taken together."""
+    """Return the steps of one rule's findings, those of each trace joined."""
     by_trace: dict[str, set[str]] = {}
-    for each in outcomes:
-        if each.claim is None or each.trace not in workers:
+    for outcome in outcomes:
+        if outcome.claim is None or outcome.trace not in workers:
             return StepExtent()
-        if each.claim.net_high_ns > 0:
-            by_trace.setdefault(each.trace, set()).add(each.claim.steps)
-    if not by_trace or any(_is_untold(steps) for of in by_trace.values() for steps in of):
+        if outcome.claim.net_high_ns > 0:
+            by_trace.setdefault(outcome.trace, set()).add(outcome.claim.steps)
+    texts = {text for of_trace in by_trace.values() for text in of_trace}
+    if not texts or any(not text or CUT_OFF in text for text in texts):
         return StepExtent()
-    known: dict[frozenset[str], Ranges] = {}
-    held = {
-        trace: known.setdefault(frozenset(texts), joined(map(ranges_in, texts)))
+    cache: dict[frozenset[str], Ranges] = {}
+    ranges = {
+        trace: cache.setdefault(frozenset(texts), joined(map(ranges_in, texts)))
         for trace, texts in by_trace.items()
     }
-    every = all(_length(of) == workers[trace].step.count for trace, of in held.items())
-    together = joined(set(held.values()))
-    steps = _as_text(together)
-    return StepExtent(steps=steps, when=EVERY_STEP if every else _when(held, together, workers))
+    is_every = all(_length(steps) == workers[trace].step.count for trace, steps in ranges.items())
+    together = joined(set(ranges.values()))
+    when = EVERY_STEP if is_every else _when(ranges, together, workers)
+    return StepExtent(steps=_as_text(together), when=when)
 
 
-def _is_untold(steps: str) -> bool:
-    return not steps or CUT_OFF in steps
-
-
-def _when(held: Mapping[str, Ranges], together: Ranges, workers: Mapping[str, WorkerReport]) -> str:
-    """Say in which steps of how many; where recordings differ in them, that they do."""
+def _when(
+    ranges: Mapping[str, Ranges], together: Ranges, workers: Mapping[str, WorkerReport]
+) -> str:
+    """Return the steps and their number, and whether traces differ in them."""
     noun = "step" if _length(together) == 1 else "steps"
     text = f"in {noun} {_as_text(together)}"
     if text.count(", ") and CUT_OFF not in text:
         text = " and ".join(text.rsplit(", ", 1))
-    counts = {workers[trace].step.count for trace in held}
-    spans = {workers[trace].span for trace in held}
+    counts = {workers[trace].step.count for trace in ranges}
+    spans = {workers[trace].span for trace in ranges}
     if len(counts) == 1 and len(spans) == 1:
         text += _of(together, counts.pop())
-    alike = {(workers[trace].span, of) for trace, of in held.items()}
-    return text if len(alike) == len(spans) else f"{text}, not in each of them everywhere"
+    distinct = {(workers[trace].span, steps) for trace, steps in ranges.items()}
+    return text if len(distinct) == len(spans) else f"{text}, differing between traces"
 
 
 def _of(ranges: Ranges, count: int) -> str:
-    """Say of how many steps; numbers that a recording begins with beyond them count none."""
+    """Return the number of steps; step numbers of a trace may exceed it."""
     if ranges[-1][1] <= count:
         return f" of {count:,}"
     return f", {_length(ranges):,} of {count:,} recorded"
 
 
 def ranges_in(text: str) -> Ranges:
-    """Return what `number_ranges` wrote as text."""
+    """Return the ranges of a text that `number_ranges` wrote."""
     pairs = (part.partition("-") for part in text.split(", "))
     return tuple((int(first), int(last or first)) for first, _, last in pairs)
 
 
 def joined(ranges: Iterable[Ranges]) -> Ranges:
-    """Return the numbers that are in any of them."""
-    found: list[tuple[int, int]] = []
-    for first, last in sorted(each for of in ranges for each in of):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
+    """Return the union of ranges."""
+    union: list[tuple[int, int]] = []
+    for first, last in sorted(pair for pairs in ranges for pair in pairs):
+        if union and first <= union[-1][1] + 1:
+            union[-1] = (union[-1][0], max(union[-1][1], last))
         else:
-            found.append((first, last))
-    return tuple(found)
+            union.append((first, last))
+    return tuple(union)
 
 
 def _length(ranges: Ranges) -> int:
@@ -207,5 +194,5 @@ def _length(ranges: Ranges) -> int:
 
 
 def _as_text(ranges: Ranges) -> str:
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
-    return ", ".join(words[:RANGES_SHOWN]) + (f", {CUT_OFF}" if len(words) > RANGES_SHOWN else "")
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    return ", ".join(texts[:RANGES_SHOWN]) + (f", {CUT_OFF}" if len(texts) > RANGES_SHOWN else "")

@@ -1,29 +1,29 @@
-"""The same finding in several recordings of a run, said once: where, when, and how much."""
+"""Findings of a rule in several traces of a run, merged into one: ranks, steps, savings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from stepscope.advice.blamed_ranks import Found, findings_by_trace, related
+from stepscope.advice.blamed_ranks import TraceFindings, findings_by_trace, related
 from stepscope.advice.finding_extent import ranks_of, steps_of
 from stepscope.base.findings import Outcome, Status
 from stepscope.base.report import JobSaving, MergedOutcome, WorkerReport
 
 JUDGED: tuple[Status, ...] = ("found", "rejected", "passed", "suppressed")
-"""Of a rule that could look."""
+"""Statuses of a rule that could check."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Once:
-    """All that is needed to say a rule's findings once."""
+class RunContext:
+    """The run's data that merging a rule's findings needs."""
 
     workers: Sequence[WorkerReport]
     by_trace: Mapping[str, WorkerReport]
-    found: Found
+    findings: TraceFindings
     judged: Mapping[str, set[str]]
-    """Rule to the recordings that it could judge."""
+    """Rule to the traces that it could check."""
     savings: Mapping[str, JobSaving]
-    """Rule to what the job could save by it alone."""
+    """Rule to the job's saving by it alone."""
 
 
 def merged_outcomes(
@@ -31,54 +31,54 @@ def merged_outcomes(
     workers: Sequence[WorkerReport],
     savings: Mapping[str, JobSaving],
 ) -> Iterable[MergedOutcome]:
-    """Return each rule's findings as one; the outcomes come in their order, and so do these."""
+    """Return each rule's findings as one, in the order of the outcomes."""
     judged: dict[str, set[str]] = {}
-    found: dict[str, list[Outcome]] = {}
+    by_rule: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.status in JUDGED and outcome.trace:
             judged.setdefault(outcome.rule, set()).add(outcome.trace)
         if outcome.status == "found":
-            found.setdefault(outcome.rule, []).append(outcome)
-    once = Once(
+            by_rule.setdefault(outcome.rule, []).append(outcome)
+    context = RunContext(
         workers=workers,
         by_trace={worker.trace: worker for worker in workers},
-        found=findings_by_trace(outcomes),
+        findings=findings_by_trace(outcomes),
         judged=judged,
         savings=savings,
     )
-    return (_merged(mine, once) for mine in found.values())
+    return (_merged(findings, context) for findings in by_rule.values())
 
 
-def _merged(mine: Sequence[Outcome], once: Once) -> MergedOutcome:
-    rule = mine[0].rule
-    traces = tuple(dict.fromkeys(each.trace for each in mine if each.trace))
-    place, moment = ranks_of(traces, once.workers), steps_of(mine, once.by_trace)
-    by_trace = saving_per_trace(mine)
-    own = related(mine, once.by_trace, once.found)
+def _merged(findings: Sequence[Outcome], context: RunContext) -> MergedOutcome:
+    rule = findings[0].rule
+    traces = tuple(dict.fromkeys(finding.trace for finding in findings if finding.trace))
+    ranks, steps = ranks_of(traces, context.workers), steps_of(findings, context.by_trace)
+    savings = saving_per_trace(findings)
+    of_blamed = related(findings, context.by_trace, context.findings)
     return MergedOutcome(
-        outcome=mine[0],
+        outcome=findings[0],
         traces=traces,
-        of_count=len(once.judged.get(rule, ())),
-        where=place.where,
-        net_low_ns=min(low for low, _ in by_trace) if by_trace else None,
-        net_median_ns=round(median(high for _, high in by_trace)) if by_trace else None,
-        net_high_ns=max(high for _, high in by_trace) if by_trace else None,
-        ranks=place.ranks,
-        hosts=place.hosts,
-        group=place.group,
-        steps=moment.steps,
-        when=moment.when,
-        related=own.shown,
-        related_more=own.more_count,
-        job_saving=once.savings.get(rule),
+        of_count=len(context.judged.get(rule, ())),
+        where=ranks.where,
+        net_low_ns=min(low for low, _ in savings) if savings else None,
+        net_median_ns=round(median(high for _, high in savings)) if savings else None,
+        net_high_ns=max(high for _, high in savings) if savings else None,
+        ranks=ranks.ranks,
+        hosts=ranks.hosts,
+        group=ranks.group,
+        steps=steps.steps,
+        when=steps.when,
+        related=of_blamed.shown,
+        related_more=of_blamed.more_count,
+        job_saving=context.savings.get(rule),
     )
 
 
 def saving_per_trace(outcomes: Iterable[Outcome]) -> list[tuple[int, int]]:
-    """Return what a rule's findings could save in each recording, at least and at most."""
-    by_trace: dict[str, tuple[int, int]] = {}
-    for each in outcomes:
-        if each.claim is not None:
-            low, high = by_trace.get(each.trace, (0, 0))
-            by_trace[each.trace] = (low + each.claim.net_low_ns, high + each.claim.net_high_ns)
-    return list(by_trace.values())
+    """Return the least and greatest saving of a rule's findings in each trace."""
+    savings: dict[str, tuple[int, int]] = {}
+    for outcome in outcomes:
+        if (claim := outcome.claim) is not None:
+            low, high = savings.get(outcome.trace, (0, 0))
+            savings[outcome.trace] = (low + claim.net_low_ns, high + claim.net_high_ns)
+    return list(savings.values())

@@ -1,4 +1,4 @@
-"""What is said of a rule's answer, the same whether it is on a recording or on a whole run."""
+"""Outcomes of a rule's results, on a trace or on a whole run."""
 
 import hashlib
 from typing import Any
@@ -14,10 +14,10 @@ def outcome_of(
     rule: Rule[Any],
     status: Status,
     trace: Trace | None,
-    answer: RuleResult | None = None,
+    result: RuleResult | None = None,
     **more: Any,  # noqa: ANN401 (fields of `Outcome`)
 ) -> Outcome:
-    """Return an outcome of a rule, on a recording or (None) on the run, with what it answered."""
+    """Return an outcome of a rule, with its result if any; trace None: of the run."""
     return Outcome(
         rule=rule.id,
         title=rule.title,
@@ -31,38 +31,40 @@ def outcome_of(
         life_cycle=rule.life_cycle,
         is_symptom=rule.is_symptom,
         package=rule.package,
-        **_answered(rule, answer),
+        **_result_fields(rule, result),
         **more,
     )
 
 
-def _answered(rule: Rule[Any], answer: RuleResult | None) -> dict[str, Any]:
-    if answer is None:
+def _result_fields(rule: Rule[Any], result: RuleResult | None) -> dict[str, Any]:
+    if result is None:
         return {}
     fields: dict[str, Any] = {
-        name: getattr(answer, name) for name in ("message", "evidence", "tables", "events")
+        "message": result.message,
+        "evidence": result.evidence,
+        "tables": tuple(table for table in result.tables if table.rows),
+        "events": result.events,
     }
-    fields["tables"] = tuple(table for table in answer.tables if table.rows)
-    if isinstance(answer, Finding):
+    if isinstance(result, Finding):
         fields |= {
-            "fix": answer.fix or rule.fix,
-            "locations": answer.locations,
-            "effort": answer.effort or rule.effort,
-            "risk": answer.risk or rule.risk,
-            "fingerprint": fingerprint(rule, answer),
+            "fix": result.fix or rule.fix,
+            "locations": result.locations,
+            "effort": result.effort or rule.effort,
+            "risk": result.risk or rule.risk,
+            "fingerprint": fingerprint(rule, result),
             "culprit": rule.culprit,
-            "blamed": answer.blamed,
+            "blamed": result.blamed,
         }
     return fields
 
 
 def fingerprint(rule: Rule[Any], finding: Finding) -> str:
-    """Return what is the same in recordings of the same code: no number goes into it."""
-    lines = (f"{source_name(each.path)}:{each.function}" for each in finding.locations[:1])
+    """Return a hash without numbers, which is the same in all traces of the same code."""
+    lines = (f"{source_name(line.path)}:{line.function}" for line in finding.locations[:1])
     text = "\n".join((rule.id, finding.subject, *lines))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def doubts_of(trace: Trace, rule: Rule[Any]) -> tuple[str, ...]:
-    """Return what is wrong with that which a rule rests on."""
+    """Return the damage to the parts of the trace that a rule rests on."""
     return tuple(item.message for item in doubts(trace, rule.rests_on, "low"))

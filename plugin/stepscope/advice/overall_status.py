@@ -1,6 +1,7 @@
-"""Where a recording stands when all rules have spoken: four states, each with its numbers."""
+"""The overall status of a trace after all rules: one of four states, with its numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
@@ -11,71 +12,67 @@ from stepscope.base.formatting import count, share
 from stepscope.base.report import OverallStatus
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
+from stepscope.rules import WARNING_SHARE, Rule
 
 SERIOUS = ("critical", "warning")
-WORTH_FIXING = 0.05
-"""Of the time: from here on a finding is a warning."""
-JUDGES = {"communication": "exposed-communication", "dataloader": "dataloader-bound"}
-"""Category of the step to the rule that tells whether its time is lost."""
 
 
-def overall_status(trace: Trace, outcomes: Sequence[Outcome]) -> OverallStatus:
-    """Return whether there is something to change, nothing, nothing to judge, or no telling."""
-    found = [each for each in outcomes if each.status == "found"]
-    serious = [each for each in found if each.severity in SERIOUS]
+def overall_status(
+    trace: Trace, outcomes: Sequence[Outcome], rules: Iterable[Rule[Any]]
+) -> OverallStatus:
+    """Return whether a trace has findings, is healthy, inconclusive, or nothing applies."""
+    findings = [outcome for outcome in outcomes if outcome.status == "found"]
+    serious = sum(outcome.severity in SERIOUS for outcome in findings)
     if serious:
-        return OverallStatus(state="found", message=f"{count(len(serious), 'thing')} to change.")
-    looked = _with(outcomes, "passed", "rejected", "found", "suppressed")
-    blind = _with(outcomes, "cannot-tell", "failed")
-    if not looked and not blind:
-        return OverallStatus(
-            state="not-applicable",
-            message="The recording has nothing that any rule is about.",
-        )
-    if reason := _blinding(trace, looked, blind):
+        return OverallStatus(state="found", message=f"{count(serious, 'thing')} to change.")
+    judged = _rules_with(outcomes, "passed", "rejected", "found", "suppressed")
+    open_rules = _rules_with(outcomes, "cannot-tell", "failed")
+    if not judged and not open_rules:
+        return OverallStatus(state="not-applicable", message="No rule applies to this trace.")
+    if reason := _inconclusive_reason(trace, judged, open_rules, rules):
         return OverallStatus(
             state="cannot-tell",
             message=(
-                f"{count(len(looked), 'rule')} could look and found nothing that costs 5 % or "
-                f"more; {count(len(blind), 'rule')} could not{reason}."
+                f"{count(len(judged), 'rule')} found nothing that costs 5 % or more; "
+                f"{count(len(open_rules), 'rule')} could not check{reason}."
             ),
         )
-    aside = sum(each.status == "suppressed" for each in outcomes)
-    text = _healthy(trace, len(looked), len(blind), found)
-    if aside:
-        text += (
-            f" Beside that, {count(aside, 'finding')} {'was' if aside == 1 else 'were'} put aside."
-        )
+    text = _healthy(trace, len(judged), len(open_rules), findings)
+    if suppressed := sum(outcome.status == "suppressed" for outcome in outcomes):
+        verb = "is" if suppressed == 1 else "are"
+        text += f" {count(suppressed, 'more finding')} {verb} suppressed."
     return OverallStatus(state="healthy", message=text)
 
 
-def _with(outcomes: Sequence[Outcome], *statuses: str) -> set[str]:
-    return {each.rule for each in outcomes if each.status in statuses}
+def _rules_with(outcomes: Sequence[Outcome], *statuses: str) -> set[str]:
+    return {outcome.rule for outcome in outcomes if outcome.status in statuses}
 
 
-def _blinding(trace: Trace, looked: set[str], blind: set[str]) -> str:
-    """Say why nothing can be told on the whole; empty where it can."""
+def _inconclusive_reason(
+    trace: Trace, judged: set[str], open_rules: set[str], rules: Iterable[Rule[Any]]
+) -> str:
+    """Return the reason that the trace as a whole is inconclusive; empty where it is not."""
     if damage := doubts(trace, ("device times", "steps"), "withheld"):
         return f": {damage[0].message}"
     steps = step_breakdown(trace)
-    for category, time_ns in steps.mean_parts_ns.items():
-        part = time_ns / max(1, steps.mean_ns)
-        if JUDGES.get(category) in blind and part >= WORTH_FIXING:
-            return f", {JUDGES[category]} among them: {category} is {share(part)} of the time"
-    return ", for what was not recorded" if len(blind) > len(looked) else ""
+    for rule in rules:
+        part = steps.mean_parts_ns.get(rule.judges, 0) / max(1, steps.mean_ns)
+        if rule.id in open_rules and part >= WARNING_SHARE:
+            return f", including {rule.id}: {rule.judges} is {share(part)} of the time"
+    return ": data was not recorded" if len(open_rules) > len(judged) else ""
 
 
-def _healthy(trace: Trace, looked: int, blind: int, hints: Sequence[Outcome]) -> str:
-    is_sure = all(each.claim is None or each.claim.net_share < WORTH_FIXING for each in hints)
-    text = f"{count(looked, 'rule')} looked and found nothing that "
-    text += "costs 5 % or more." if is_sure else "is sure to cost 5 % or more."
-    device, within = main_device(trace), window(trace)
-    if device is not None and within.device_duration_ns > 0:
-        busy = intervals.duration_ns(device.busy) / within.device_duration_ns
+def _healthy(trace: Trace, judged: int, open_count: int, hints: Sequence[Outcome]) -> str:
+    is_sure = all(hint.claim is None or hint.claim.net_share < WARNING_SHARE for hint in hints)
+    certainty = "costs" if is_sure else "certainly costs"
+    text = f"{count(judged, 'rule')} found nothing that {certainty} 5 % or more."
+    device, span = main_device(trace), window(trace)
+    if device is not None and span.device_duration_ns > 0:
+        busy = intervals.duration_ns(device.busy) / span.device_duration_ns
         text += f" The {trace.dialect.device} is busy {share(busy)}."
     if hints:
-        smaller = "smaller" if is_sure else "smaller or less certain"
-        text += f" {count(len(hints), f'{smaller} thing')} would still help."
-    if blind:
-        text += f" {count(blind, 'rule')} could not look, for what was not recorded."
+        size = "smaller" if is_sure else "smaller or less certain"
+        text += f" {count(len(hints), f'{size} finding')} would still help."
+    if open_count:
+        text += f" {count(open_count, 'rule')} could not check: data was not recorded."
     return text

@@ -1,4 +1,4 @@
-"""What each recording is of its job: on which machine, in which groups, for whom it waits."""
+"""Each trace's part in its job: machine, groups, waiting for other ranks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,58 +19,58 @@ PIPELINE, TENSOR = "PP", "TP"
 STAGE = "pipeline stage"
 SURE = ("high", "medium")
 MOST_UNMATCHED_SHARE = 0.01
-"""Of the step, in collectives that were found on no other rank."""
+"""Of the step, in collectives without a match on another rank."""
 
-Recorded = tuple[str, str]
+TraceKey = tuple[str, str]
 """Worker and span."""
 
 
-def worker_reports(recordings: Sequence[TraceAdvice]) -> tuple[WorkerReport, ...]:
-    """Return the recordings' reports with what only all of them together tell."""
-    parts = _of_several(recordings)
+def worker_reports(traces: Sequence[TraceAdvice]) -> tuple[WorkerReport, ...]:
+    """Return the reports of traces, with waiting and groups that all traces together show."""
+    parts = _summaries(traces)
     if not parts:
-        return tuple(_alone(each.worker, each.part) for each in recordings)
+        return tuple(_with_host(advice.worker, advice.part) for advice in traces)
     waits = _waits(parts)
     groups = _groups(rank_run(parts))
     return tuple(
         msgspec.structs.replace(
-            _alone(each.worker, each.part),
-            groups=groups.get((each.worker.name, each.worker.span), ()),
-            wait_ns=waits.get((each.worker.name, each.worker.span)),
+            _with_host(advice.worker, advice.part),
+            groups=groups.get((advice.worker.name, advice.worker.span), ()),
+            wait_ns=waits.get((advice.worker.name, advice.worker.span)),
         )
-        for each in recordings
+        for advice in traces
     )
 
 
 def representative_recordings(
-    recordings: Sequence[TraceAdvice],
+    traces: Sequence[TraceAdvice],
 ) -> tuple[RepresentativeTrace, ...]:
-    """Return the few recordings of several ranks to look at."""
-    parts = _of_several(recordings)
+    """Return the traces that represent several ranks."""
+    parts = _summaries(traces)
     if not parts:
         return ()
     run = rank_run(parts)
-    traces = {(each.worker.name, each.worker.span): each.worker.trace for each in recordings}
+    ids = {(advice.worker.name, advice.worker.span): advice.worker.trace for advice in traces}
     return tuple(
         RepresentativeTrace(
-            kind=each.kind,
-            trace=traces[evidence.worker, evidence.span],
-            rank=run.ranks[each.index].rank,
+            kind=selected.kind,
+            trace=ids[evidence.worker, evidence.span],
+            rank=run.ranks[selected.index].rank,
             name=evidence.worker,
-            reason=each.reason,
+            reason=selected.reason,
         )
-        for each in representatives(run)
-        for evidence in [run.parts[each.index].evidence]
+        for selected in representatives(run)
+        for evidence in [run.parts[selected.index].evidence]
     )
 
 
-def _of_several(recordings: Sequence[TraceAdvice]) -> list[RankSummary]:
-    """Return what the ranks have to say beside each other; nothing of a single process."""
-    parts = [each.part for each in recordings if each.part is not None]
+def _summaries(traces: Sequence[TraceAdvice]) -> list[RankSummary]:
+    """Return the ranks' summaries; empty for a single process."""
+    parts = [advice.part for advice in traces if advice.part is not None]
     return parts if len({part.evidence.worker for part in parts}) > 1 else []
 
 
-def _alone(worker: WorkerReport, part: RankSummary | None) -> WorkerReport:
+def _with_host(worker: WorkerReport, part: RankSummary | None) -> WorkerReport:
     if part is None:
         return worker
     size = part.world_size
@@ -79,30 +79,29 @@ def _alone(worker: WorkerReport, part: RankSummary | None) -> WorkerReport:
     return msgspec.structs.replace(worker, host=part.host or "", world_size=size)
 
 
-def _waits(parts: Sequence[RankSummary]) -> dict[Recorded, int]:
-    """Return how long recordings wait a step, of those nearly all of whose collectives matched.
+def _waits(parts: Sequence[RankSummary]) -> dict[TraceKey, int]:
+    """Return the exposed waiting per step of traces with nearly all collectives matched.
 
-    It is waiting that no computing hides: of the rest a rank loses nothing. Where those whom a rank
-    met were not recorded, its waiting for them cannot be told.
+    Waiting for ranks that were not recorded is unknown.
     """
     run = rank_run(parts)
     table, steps = rank_table_of(run), run_steps(run)
     waits_ns = statistics.mean(steps.of("waiting"), steps.trace_index, len(parts))
     unmatched_ns = table["communication_ns"] - table["transfer_ns"] - table["wait_ns"]
-    is_known = (unmatched_ns <= MOST_UNMATCHED_SHARE * table["step_ns"]) & ~np.isnan(waits_ns)
-    recorded = zip(table["worker"], table["span"], waits_ns.tolist(), is_known, strict=True)
+    is_matched = (unmatched_ns <= MOST_UNMATCHED_SHARE * table["step_ns"]) & ~np.isnan(waits_ns)
+    rows = zip(table["worker"], table["span"], waits_ns.tolist(), is_matched, strict=True)
     return {
         (str(worker), str(span)): round(wait_ns)
-        for worker, span, wait_ns, known in recorded
-        if known
+        for worker, span, wait_ns, matched in rows
+        if matched
     }
 
 
-def _groups(run: RankRun) -> dict[Recorded, tuple[str, ...]]:
-    """Return the names of the stage and of the tensor-parallel group that recordings belong to."""
-    found = [group for group in run_groups(run) if group.role_confidence in SURE]
-    stages = _stages([group.ranks for group in found if group.role == PIPELINE])
-    tensor = _numbered([group for group in found if group.role == TENSOR])
+def _groups(run: RankRun) -> dict[TraceKey, tuple[str, ...]]:
+    """Return the names of the stage and the tensor-parallel group of each trace."""
+    groups = [group for group in run_groups(run) if group.role_confidence in SURE]
+    stages = _stages([group.ranks for group in groups if group.role == PIPELINE])
+    tensor = _numbered([group for group in groups if group.role == TENSOR])
     return {
         (part.evidence.worker, part.evidence.span): tuple(
             of[rank.rank] for of in (stages, tensor) if rank.rank is not None and rank.rank in of
@@ -112,16 +111,16 @@ def _groups(run: RankRun) -> dict[Recorded, tuple[str, ...]]:
 
 
 def _stages(pipelines: Iterable[tuple[int, ...]]) -> Mapping[int, str]:
-    """Return the ranks' stages: a pipeline's group names its ranks in the order of the stages."""
+    """Return the ranks' stages: a pipeline group lists its ranks in the order of the stages."""
     distinct = set(pipelines)
     sizes = {len(ranks) for ranks in distinct}
     members = [rank for ranks in distinct for rank in ranks]
     if len(sizes) != 1 or len(members) != len(set(members)) or sizes == {1}:
         return {}
     return {
-        rank: f"{STAGE} {place} of {len(ranks)}"
+        rank: f"{STAGE} {number} of {len(ranks)}"
         for ranks in distinct
-        for place, rank in enumerate(ranks, start=1)
+        for number, rank in enumerate(ranks, start=1)
     }
 
 
@@ -132,7 +131,7 @@ def _numbered(groups: Iterable[RunGroup]) -> Mapping[int, str]:
     if len(distinct) < 2 or len(members) != len(set(members)):
         return {}
     return {
-        rank: f"tensor-parallel group {place} of {len(distinct)}"
-        for place, ranks in enumerate(distinct, start=1)
+        rank: f"tensor-parallel group {number} of {len(distinct)}"
+        for number, ranks in enumerate(distinct, start=1)
         for rank in ranks
     }

@@ -1,8 +1,8 @@
 """Rules of other installed packages: the entry-point group `stepscope.rules`.
 
 An entry point names a module (or any object) with `STEPSCOPE_API = 1` and `RULES`, rules whose ids
-begin with the entry point's name and a slash: `acme/no-logging`. A package that cannot be loaded,
-or breaks these rules, costs its own rules only; why is told as a problem.
+begin with the entry point's name and a slash: `acme/no-logging`. If a package cannot be loaded or
+is invalid, only its rules are left out, with a problem that gives the reason.
 """
 
 import logging
@@ -21,22 +21,22 @@ log = logging.getLogger(__name__)
 
 GROUP = "stepscope.rules"
 API_VERSION = 1
-"""Raised when a rule that was written for the version before would not work any more."""
-REMEDY = "Update or uninstall that package; `--no-plugins` does without all of them."
+"""Increased when rules of the version before stop working."""
+REMEDY = "Update or uninstall that package, or use `--no-plugins`."
 
 Packaged = tuple[tuple[Rule[Any], ...], tuple[Problem, ...]]
 
 
 @cache
 def package_rules() -> Packaged:
-    """Return other packages' rules, and what is wrong with those that cannot be used."""
+    """Return the rules of other packages, and the problems of those that cannot be used."""
     rules: list[Rule[Any]] = []
     problems: list[Problem] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         package = entry.dist.name if entry.dist else entry.value
         try:
-            rules += _loaded(entry, package, [each.id for each in rules])
-        except Exception as error:  # whatever another package does, it costs its own rules only
+            rules += _loaded(entry, package, [rule.id for rule in rules])
+        except Exception as error:  # an error of a package costs its rules only
             message = str(error) if isinstance(error, UsageError) else in_one_line(error)
             log.warning("rules of package %s cannot be used: %s", package, message)
             path = f"package {package}"
@@ -50,11 +50,11 @@ def _loaded(entry: EntryPoint, package: str, taken: Sequence[str]) -> list[Rule[
     provider = entry.load()
     version = getattr(provider, "STEPSCOPE_API", None)
     if version != API_VERSION:
-        msg = f"it is written for version {version} of the rules' API, and this is {API_VERSION}"
+        msg = f"it needs version {version} of the rules' API, but this is version {API_VERSION}"
         raise UsageError(msg)
     rules = [_checked(rule, entry.name, package) for rule in _rules(provider)]
     twice = [
-        name for name, times in Counter((*taken, *(each.id for each in rules))).items() if times > 1
+        name for name, times in Counter((*taken, *(rule.id for rule in rules))).items() if times > 1
     ]
     if twice:
         msg = f"there is another rule with the id {twice[0]}"
@@ -72,7 +72,7 @@ def _rules(provider: object) -> Iterable[object]:
 
 def _checked(rule: object, namespace: str, package: str) -> Rule[Any]:
     if not isinstance(rule, Rule):
-        msg = f"{rule!r} is no stepscope.rules.Rule"
+        msg = f"{rule!r} is not a stepscope.rules.Rule"
         raise UsageError(msg)
     if not rule.id.startswith(f"{namespace}/") or rule.id == f"{namespace}/":
         msg = f"the id {rule.id!r} must begin with {namespace}/"
@@ -81,6 +81,6 @@ def _checked(rule: object, namespace: str, package: str) -> Rule[Any]:
         msg = f"{rule.id} must have either check or check_run"
         raise UsageError(msg)
     if not is_dataclass(rule.options) or isinstance(rule.options, type):
-        msg = f"the options of {rule.id} are no instance of a dataclass"
+        msg = f"the options of {rule.id} are not an instance of a dataclass"
         raise UsageError(msg)
     return replace(rule, package=package)

@@ -1,4 +1,4 @@
-"""What rules over a run say, and what they take from the findings on its recordings."""
+"""Outcomes of rules over a run, and the time that they take from findings on its traces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +12,28 @@ from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.advice.trace_rules import failure_status
 from stepscope.base.findings import ClaimReport, Outcome
 from stepscope.base.formatting import duration
-from stepscope.rules import Finding, Recording, Rule, RuledOut, RunClaim, RunEvidence, severity_of
+from stepscope.base.report import ClaimReport, Outcome
+from stepscope.rules import (
+    Finding,
+    Recording,
+    Rule,
+    RuledOut,
+    RuleResult,
+    RunClaim,
+    RunEvidence,
+    severity_of,
+)
 
-Taken = dict[tuple[str, str], tuple[float, str]]
-"""(Recording, rule) to the nanoseconds of a step that a rule over the run, named, takes from it."""
+TakenTime = dict[tuple[str, str], tuple[float, str]]
+"""(Trace, rule) to the nanoseconds per step that a rule over the run, named, takes from it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unread:
-    """Files of a run that say nothing."""
+    """Names of unreadable files of a run, and the number of files that were not read yet."""
 
     unreadable: tuple[str, ...] = ()
-    """Names of those that could not be read."""
     awaited_count: int = 0
-    """How many others were not read yet."""
 
 
 ALL_READ = Unread()
@@ -33,67 +41,67 @@ ALL_READ = Unread()
 
 def apply_run_rules(
     name: str,
-    recordings: Sequence[TraceAdvice],
+    traces: Sequence[TraceAdvice],
     rules: Sequence[Rule[Any]],
     unread: Unread,
-) -> tuple[list[Outcome], Taken]:
-    """Return what rules over the run say of it, and what that takes from its recordings."""
+) -> tuple[list[Outcome], TakenTime]:
+    """Return the outcomes of rules over the run, and the time taken from its traces."""
     evidence = RunEvidence(
         name=name,
         unreadable=unread.unreadable,
         awaited_count=unread.awaited_count,
         recordings=tuple(
             Recording(
-                trace=each.worker.trace,
-                worker=each.worker.name,
-                span=each.worker.span,
-                part=each.part,
-                outcomes=each.outcomes,
+                trace=advice.worker.trace,
+                worker=advice.worker.name,
+                span=advice.worker.span,
+                part=advice.part,
+                outcomes=advice.outcomes,
             )
-            for each in recordings
-            if each.part is not None
+            for advice in traces
+            if advice.part is not None
         ),
     )
     outcomes: list[Outcome] = []
-    taken: Taken = {}
-    step_ns = max(each.worker.step.mean_ns for each in recordings)
+    taken: TakenTime = {}
+    step_ns = max(advice.worker.step.mean_ns for advice in traces)
     for rule in rules:
         if rule.check_run is None:
             continue
-        mine, answers = _answers(rule, evidence, step_ns)
-        outcomes += mine
-        for each in answers:
-            if isinstance(each, Finding) and each.run_claim is not None:
-                _take(taken, rule, each.run_claim)
+        of_rule, results = _apply(rule, evidence, step_ns)
+        outcomes += of_rule
+        for result in results:
+            if isinstance(result, Finding) and result.run_claim is not None:
+                _take(taken, rule, result.run_claim)
     return outcomes, taken
 
 
-def _answers(
+def _apply(
     rule: Rule[Any], evidence: RunEvidence, step_ns: int
-) -> tuple[list[Outcome], tuple[Finding | RuledOut, ...]]:
-    """Return what a rule over the run says, as outcomes and as it is; or why it says nothing."""
+) -> tuple[list[Outcome], tuple[RuleResult, ...]]:
+    """Return a rule's outcomes and results; an outcome without result where it fails."""
     try:
-        answers = tuple(rule.check_run(evidence, rule.options)) if rule.check_run else ()
-        outcomes = [_of_run(rule, each, step_ns) for each in answers]
+        results = tuple(rule.check_run(evidence, rule.options)) if rule.check_run else ()
+        outcomes = [_outcome(rule, result, step_ns) for result in results]
     except Exception as error:  # a rule's bug must not hide the other rules' findings
         status, reason, remedy = failure_status(rule, f"run {evidence.name}", error)
         return [outcome_of(rule, status, None, reason=reason or None, remedy=remedy or None)], ()
-    return outcomes or [outcome_of(rule, "passed", None, message=rule.passed)], answers
+    return outcomes or [outcome_of(rule, "passed", None)], results
 
 
-def _of_run(rule: Rule[Any], answer: Finding | RuledOut, step_ns: int) -> Outcome:
-    if isinstance(answer, RuledOut):
-        return outcome_of(rule, "rejected", None, answer)
-    claim = answer.run_claim
+def _outcome(rule: Rule[Any], result: RuleResult, step_ns: int) -> Outcome:
+    if isinstance(result, RuledOut):
+        return outcome_of(rule, "rejected", None, result)
+    claim = result.run_claim
     high_ns = min(max(claim.high_ns, 0.0), step_ns) if claim else 0.0
     share = high_ns / max(1, step_ns)
     return outcome_of(
         rule,
         "found",
         None,
-        answer,
-        severity=answer.severity or (severity_of(share) if claim else None) or "info",
-        confidence=answer.confidence,
+        result,
+        severity=result.severity or (severity_of(share) if claim else None) or "info",
+        confidence=result.confidence,
         claim=claim
         and ClaimReport(
             gross_ns=round(high_ns),
@@ -105,30 +113,28 @@ def _of_run(rule: Rule[Any], answer: Finding | RuledOut, step_ns: int) -> Outcom
     )
 
 
-def _take(taken: Taken, rule: Rule[Any], claim: RunClaim) -> None:
-    """Note what a finding over the run takes from the findings on its recordings."""
+def _take(taken: TakenTime, rule: Rule[Any], claim: RunClaim) -> None:
+    """Add the time that a finding over the run takes from findings on traces."""
     for trace, time_ns in claim.taken_ns.items():
         for other in claim.taken_from:
             before, _ = taken.get((trace, other), (0.0, ""))
             taken[trace, other] = (before + time_ns, rule.id)
 
 
-def reduce_saving(outcome: Outcome, taken: Taken) -> Outcome:
-    """Return a finding without that part of its saving which a rule over the run counts."""
+def reduce_saving(outcome: Outcome, taken: TakenTime) -> Outcome:
+    """Return a finding without the part of its saving that a rule over the run counts."""
     lost_ns, rule = taken.get((outcome.trace, outcome.rule), (0.0, ""))
     claim = outcome.claim
     if claim is None or not lost_ns or not claim.net_high_ns:
         return outcome
     high_ns = max(0, claim.net_high_ns - round(lost_ns))
-    method = (
-        f"{claim.method} {duration(claim.net_high_ns - high_ns)} of it is counted under {rule}."
-    )
+    lost = duration(claim.net_high_ns - high_ns)
     less = msgspec.structs.replace(
         claim,
         net_low_ns=min(claim.net_low_ns, high_ns),
         net_high_ns=high_ns,
         net_share=claim.net_share * high_ns / claim.net_high_ns,
-        method=method.strip(),
+        method=f"{claim.method} {lost} of it is counted under {rule}.".strip(),
     )
     severity = less_serious(outcome.severity, severity_of(less.net_share))
     return msgspec.structs.replace(outcome, claim=less, severity=severity)

@@ -1,9 +1,9 @@
-"""Savings that add up: each claimed nanosecond goes to one finding.
+"""Savings that add up: each claimed nanosecond counts for one finding.
 
-Rules claim time as intervals. The resolver goes through the claims by the rules' priority and
-gives each nanosecond to the first that asks, so that the net savings of a recording never sum to
-more than its steps. Of a device's own work that would become faster, only that part counts in which
-the device, not the host, is the limit (`analyses/devices/gpu_bound.py`).
+Rules claim time as intervals. Claims are resolved in the order of the rules' priority, and each
+nanosecond goes to the first claim, so that the net savings of a trace never sum to more than its
+steps. Of device work that would become faster, only the part counts in which the device, not the
+host, is the limit (`analyses/devices/gpu_bound.py`).
 """
 
 from collections.abc import Sequence
@@ -30,13 +30,13 @@ STEPS_FOR_HIGH_CONFIDENCE = 3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RuleFinding:
-    """A finding and the rule that made it."""
+    """A finding with its rule."""
 
     rule: Rule[Any]
     finding: Finding
 
     def severity(self, trace: Trace) -> Severity | None:
-        """Return how serious it is; None: not worth a word."""
+        """Return the severity; None: not worth reporting."""
         finding = self.finding
         severity = finding.severity
         if severity is None and not finding.claims:
@@ -47,11 +47,7 @@ class RuleFinding:
         return "warning" if is_doubtful else severity
 
     def confidence(self, trace: Trace) -> Confidence:
-        """Return how sure it is.
-
-        Low where that which it rests on is damaged: what would acquit may be missing. Never high
-        where fewer than three steps were recorded.
-        """
+        """Return the confidence: low on damaged data, never high with fewer than three steps."""
         if doubts_of(trace, self.rule):
             return "low"
         stated = self.finding.confidence
@@ -62,55 +58,55 @@ class RuleFinding:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Share:
-    """What is left of one claim once others have taken theirs."""
+    """The part of a claim that no earlier claim has taken."""
 
     times: Intervals
-    """Disjoint from all other shares of the recording."""
+    """Disjoint from all other shares of the trace."""
     low: float
     high: float
-    """How much of `times` is won at least (of `low_times`) and at most."""
+    """Fractions saved at least (of `low_times`) and at most (of `times`)."""
     low_times: Intervals
     is_device_work: bool = False
-    """Whether it is of the device's own work, not of waiting."""
+    """Whether it is device work, not waiting."""
 
     @property
     def low_ns(self) -> float:
-        """What is won at least."""
+        """The least saving."""
         return min(self.low * intervals.duration_ns(self.low_times), self.high_ns)
 
     @property
     def high_ns(self) -> float:
-        """What is won at most."""
+        """The greatest saving."""
         return self.high * intervals.duration_ns(self.times)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ResolvedFinding:
-    """A finding as it is shown, and the time that is counted under it."""
+    """A finding's outcome, and the time that counts for it."""
 
     rule: Rule[Any]
     outcome: Outcome
     shares: tuple[Share, ...]
 
 
-def resolve_savings(trace: Trace, found: list[RuleFinding]) -> tuple[ResolvedFinding, ...]:
-    """Give each claimed nanosecond to one finding, in the rules' `claim_order`."""
-    taken: list[tuple[str, Intervals]] = []
-    before = intervals.EMPTY
-    answers = []
-    order = claim_order(item.rule for item in found)
-    for each in sorted(found, key=lambda item: order[item.rule.id]):
-        mine = tuple(possible(trace, claim) for claim in each.finding.claims)
-        earlier = tuple(taken)
+def resolve_savings(trace: Trace, findings: list[RuleFinding]) -> tuple[ResolvedFinding, ...]:
+    """Assign each claimed nanosecond to one finding, the lowest priority number first."""
+    claimed: list[tuple[str, Intervals]] = []
+    taken = intervals.EMPTY
+    resolved = []
+    for finding in sorted(findings, key=lambda item: (item.rule.priority, item.rule.id)):
+        claims = finding.finding.claims
+        claim_times = tuple(possible(trace, claim) for claim in claims)
+        earlier = tuple(claimed)
         shares = []
-        for claim, held in zip(each.finding.claims, mine, strict=True):
-            shares.append(_share(trace, claim, intervals.difference(held, before)))
-            taken.append((each.rule.id, held))
-            before = intervals.merged(before, held)
-        report = _report(trace, each, mine, tuple(shares), earlier) if mine else None
-        outcome = _outcome(trace, each, report)
-        answers.append(ResolvedFinding(rule=each.rule, outcome=outcome, shares=tuple(shares)))
-    return tuple(answers)
+        for claim, times in zip(claims, claim_times, strict=True):
+            shares.append(_share(trace, claim, intervals.difference(times, taken)))
+            claimed.append((finding.rule.id, times))
+            taken = intervals.merged(taken, times)
+        report = _report(trace, claims, claim_times, tuple(shares), earlier) if claims else None
+        outcome = _outcome(trace, finding, report)
+        resolved.append(ResolvedFinding(rule=finding.rule, outcome=outcome, shares=tuple(shares)))
+    return tuple(resolved)
 
 
 def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:
@@ -130,73 +126,65 @@ def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:
 
 def _report(
     trace: Trace,
-    found: RuleFinding,
-    mine: tuple[Intervals, ...],
+    claims: Sequence[Claim],
+    claim_times: tuple[Intervals, ...],
     shares: tuple[Share, ...],
     earlier: Sequence[tuple[str, Intervals]],
 ) -> ClaimReport:
-    span, claims = window(trace), found.finding.claims
+    span = window(trace)
     gross_ns = claimed_ns(trace, claims)
-    low_ns = sum(each.low_ns for each in shares)
-    high_ns = sum(each.high_ns for each in shares)
+    high_ns = sum(share.high_ns for share in shares)
     method = " ".join(claim.method for claim in claims if claim.method)
     if round(high_ns) < round(gross_ns):
         lost = duration(span.per_step(gross_ns - high_ns))
-        whole = intervals.merged(*mine)
+        whole = intervals.merged(*claim_times)
         takers = {
             rule: None for rule, times in earlier if len(intervals.intersection(whole, times))
         }
         method = f"{method} {lost} of it is counted under {', '.join(takers)}.".strip()
     return ClaimReport(
         gross_ns=span.per_step(gross_ns),
-        net_low_ns=span.per_step(low_ns),
+        net_low_ns=span.per_step(sum(share.low_ns for share in shares)),
         net_high_ns=span.per_step(high_ns),
         net_share=window_share(span, high_ns),
         method=method,
-        steps=_steps(trace, intervals.merged(*(each.times for each in shares))),
+        steps=_steps(trace, intervals.merged(*(share.times for share in shares))),
     )
 
 
 def _steps(trace: Trace, times: Intervals) -> str:
-    """Return the numbers of the steps that hold some of the times: `3-9, 12`."""
+    """Return the numbers of the steps that contain some of the times: `3-9, 12`."""
     steps = complete_steps(trace).steps
     starts = steps["start_ns"].to_numpy()
     if not len(starts):
         return ""
     ends = np.append(starts[1:], window(trace).device_end_ns)
-    held = intervals.covered_ns(times, starts, ends) > 0
-    return number_ranges(steps["number"].to_numpy()[held].tolist())
+    is_covered = intervals.covered_ns(times, starts, ends) > 0
+    return number_ranges(steps["number"].to_numpy()[is_covered].tolist())
 
 
-def window_share(within: Window, total_ns: float) -> float:
-    """Return a total of the window as a share of it, at most 1."""
-    return min(1.0, total_ns / within.reference_ns)
+def window_share(span: Window, total_ns: float) -> float:
+    """Return a total of the window as a fraction of it, at most 1."""
+    return min(1.0, total_ns / span.reference_ns)
 
 
 def less_serious(one: Severity | None, other: Severity | None) -> Severity:
-    """Return the less serious of two severities; what is not worth a word is a note."""
-    known = (one or SEVERITIES[-1], other or SEVERITIES[-1])
-    return max(known, key=SEVERITIES.index)
+    """Return the less serious of two severities; None counts as `info`."""
+    return max(one or SEVERITIES[-1], other or SEVERITIES[-1], key=SEVERITIES.index)
 
 
-def _net_severity(stated: Severity | None, claim: ClaimReport | None) -> Severity | None:
-    """Return how serious a finding is once others have taken their part of what it claims.
-
-    One action is asked for once: what another finding would win already is no reason for alarm.
-    """
-    if claim is None or claim.net_high_ns >= claim.gross_ns:
-        return stated
-    return less_serious(stated, severity_of(claim.net_share))
-
-
-def _outcome(trace: Trace, found: RuleFinding, claim: ClaimReport | None) -> Outcome:
+def _outcome(trace: Trace, finding: RuleFinding, claim: ClaimReport | None) -> Outcome:
+    severity = finding.severity(trace)
+    if claim is not None and claim.net_high_ns < claim.gross_ns:
+        # time that another finding saves already is no reason for alarm
+        severity = less_serious(severity, severity_of(claim.net_share))
     return outcome_of(
-        found.rule,
+        finding.rule,
         "found",
         trace,
-        found.finding,
-        severity=_net_severity(found.severity(trace), claim),
-        confidence=found.confidence(trace),
+        finding.finding,
+        severity=severity,
+        confidence=finding.confidence(trace),
         claim=claim,
-        doubts=doubts_of(trace, found.rule),
+        doubts=doubts_of(trace, finding.rule),
     )

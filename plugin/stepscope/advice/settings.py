@@ -1,9 +1,9 @@
-"""Which rules are asked, with which options, and what of their findings is put aside.
+"""Settings of advice: selection of rules, their options, severities and suppressions.
 
-The user says it in `[tool.stepscope]` of `pyproject.toml`, in `stepscope.toml`, or by options of
-the command line (`advice/settings_files.py` reads them). Frozen, and small enough to be sent to a
-reader's process. A *profile* changes settings for some runs: by their names, or, for the two that
-are always there, by what the recording is of (`training`, `inference`).
+They come from `[tool.stepscope]` of `pyproject.toml`, `stepscope.toml`, or the command line
+(`advice/settings_files.py`); they are frozen and can be sent to reader processes. A *profile*
+changes settings for some runs: by their names, or by the kind of workload (`training`,
+`inference`).
 """
 
 import dataclasses
@@ -24,14 +24,14 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 TRAINING, INFERENCE = "training", "inference"
 MOST_SHARE = 1.0
 MOST_GPUS, MOST_PRICE = 10_000_000, 1e9
-"""Of a job, and of a device for an hour in any currency."""
+"""Devices of a job, and price of one for an hour in any currency."""
 MOST_NUMBER = 2**63
-"""No time, size or count of a recording reaches it."""
+"""Above every time, size and count of a trace."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suppression:
-    """Findings that a person put aside, and why."""
+    """Findings to suppress, with the reason."""
 
     rule: str
     reason: str
@@ -40,22 +40,22 @@ class Suppression:
     fingerprint: str = ""
     """Of one finding (`Outcome.fingerprint`); empty: all of the rule."""
     expires: str = ""
-    """A day (`2027-01-31`) after which it does not count any more; empty: never."""
+    """The last day (`2027-01-31`) on which it applies; empty: it does not expire."""
     by: SuppressedBy = "configuration"
 
     def covers(self, outcome: Outcome, day: str) -> bool:
-        """Tell whether a finding of a run that it is for is one of those."""
+        """Return whether it suppresses this finding, of a run that it is for."""
         is_of = self.rule == outcome.rule and self.fingerprint in ("", outcome.fingerprint)
         return is_of and not self.has_expired(day)
 
     def has_expired(self, day: str) -> bool:
-        """Tell whether its last day is before this one."""
+        """Return whether its last day is before this day."""
         return bool(self.expires) and day > self.expires
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What a file, a profile or the command line says; None and empty say nothing."""
+    """Settings of a file, a profile or the command line; None and empty change nothing."""
 
     select: tuple[str, ...] | None = None
     """Ids, categories, severities, or `all`."""
@@ -64,15 +64,15 @@ class Changes:
     options: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     """Rule id to option to value."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """Rule id to the severity of all that it finds."""
+    """Rule id to the severity of all its findings."""
     suppressions: tuple[Suppression, ...] = ()
     gpus: int | None = None
-    """Devices of the job that a run is of."""
+    """Devices of the run's job."""
     price: float | None = None
-    """Of one of them for an hour."""
+    """Price of a device for an hour."""
 
     def then(self, later: "Changes") -> "Changes":
-        """Return these with what is said later going before what is said here."""
+        """Return these settings overridden by later ones."""
         options = {name: dict(of_rule) for name, of_rule in self.options.items()}
         for name, of_rule in later.options.items():
             options.setdefault(name, {}).update(of_rule)
@@ -88,9 +88,9 @@ class Changes:
         )
 
     def for_run(self, run: str) -> "Changes":
-        """Return these without suppressions that are for other runs."""
-        meant = tuple(each for each in self.suppressions if fnmatchcase(run, each.runs))
-        return dataclasses.replace(self, suppressions=meant)
+        """Return these settings without suppressions for other runs."""
+        suppressions = tuple(s for s in self.suppressions if fnmatchcase(run, s.runs))
+        return dataclasses.replace(self, suppressions=suppressions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,53 +104,53 @@ class Profile:
 
 @dataclass(frozen=True, kw_only=True)
 class AdviceSettings:
-    """All that the user said of advice."""
+    """All settings of advice."""
 
     changes: Changes = Changes()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     profile: str = ""
-    """The one profile that was asked for; empty: those that fit the run."""
+    """The requested profile; empty: all profiles that match the run."""
     has_packages: bool = True
-    """Whether rules of other installed packages are asked too."""
+    """Whether rules of other installed packages run, too."""
 
     def then(self, later: Changes) -> "AdviceSettings":
-        """Return the settings with what is said later going before all, profiles included."""
+        """Return the settings overridden by later ones, in profiles, too."""
         profiles = {
-            name: dataclasses.replace(each, changes=each.changes.then(later))
-            for name, each in self.profiles.items()
+            name: dataclasses.replace(profile, changes=profile.changes.then(later))
+            for name, profile in self.profiles.items()
         }
         return dataclasses.replace(self, changes=self.changes.then(later), profiles=profiles)
 
     def for_run(self, run: str) -> "AdviceSettings":
-        """Return the settings with what the profiles say of a run of this name."""
+        """Return the settings of a run, with its profiles applied."""
         changes = self.changes
         for name, profile in self.profiles.items():
-            is_meant = any(fnmatchcase(run, pattern) for pattern in profile.runs)
-            if name == self.profile or (is_meant and not self.profile):
+            is_match = any(fnmatchcase(run, pattern) for pattern in profile.runs)
+            if name == self.profile or (is_match and not self.profile):
                 changes = changes.then(profile.changes)
-        kept = {
-            name: dataclasses.replace(each, changes=each.changes.for_run(run))
-            for name, each in self.profiles.items()
+        by_kind = {
+            name: dataclasses.replace(profile, changes=profile.changes.for_run(run))
+            for name, profile in self.profiles.items()
             if name in (TRAINING, INFERENCE)
         }
-        return dataclasses.replace(self, changes=changes.for_run(run), profiles=kept)
+        return dataclasses.replace(self, changes=changes.for_run(run), profiles=by_kind)
 
     def for_traces(self, kinds: Iterable[bool | None]) -> Changes:
-        """Return what counts for several: the profile of their kind, where they are of one.
+        """Return the settings of several traces, with the profile of their kind if they share one.
 
-        `kinds` says of each whether it is of training.
+        `kinds` are whether each trace is of training.
         """
         kinds = set(kinds)
         kind = kinds.pop() if len(kinds) == 1 else None
         return self.changes if kind is None else self.for_trace(is_training=kind)
 
     def for_trace(self, *, is_training: bool) -> Changes:
-        """Return what counts for a recording: the profile of its kind, where none was asked for."""
+        """Return the settings of a trace, with the profile of its kind unless one was requested."""
         kind = TRAINING if is_training else INFERENCE
-        known = self.profiles.get(kind)
-        if self.profile or known is None or known.runs:
+        profile = self.profiles.get(kind)
+        if self.profile or profile is None or profile.runs:
             return self.changes
-        return self.changes.then(known.changes)
+        return self.changes.then(profile.changes)
 
 
 DEFAULT = AdviceSettings()
@@ -158,21 +158,21 @@ DEFAULT = AdviceSettings()
 
 def available_rules(*, has_packages: bool = True) -> tuple[Rule[Any], ...]:
     """Return stepscope's rules and, after them, those of other packages."""
-    own = all_rules()
-    return (*own, *package_rules()[0]) if has_packages else own
+    rules = all_rules()
+    return (*rules, *package_rules()[0]) if has_packages else rules
 
 
-def selected_rules(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], ...]:
-    """Return the rules that are to be asked, with the options that they are to have.
+def selected_rules(changes: Changes, available: Iterable[Rule[Any]]) -> tuple[Rule[Any], ...]:
+    """Return the rules to run, with their options.
 
     Raises:
-        UsageError: there is no such rule or option, or a value does not fit it.
+        UsageError: a rule or option is unknown, or a value does not fit.
     """
-    rules = tuple(known)
+    rules = tuple(available)
     by_id = _by_id(rules)
     by_name = tuple(name for name in changes.select or () if name not in SEVERITIES)
-    wanted = _selector(by_id, by_name or (ALL,))
-    unwanted = _selector(by_id, changes.ignore)
+    selected = _selector(by_id, by_name or (ALL,))
+    ignored = _selector(by_id, changes.ignore)
     named = set(changes.select or ())
     has_preview = bool(changes.preview)
     options: dict[str, dict[str, Value]] = {}
@@ -183,114 +183,114 @@ def selected_rules(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[A
     return tuple(
         _with_options(rule, options.get(rule.id, {}))
         for rule in rules
-        if rule.id in wanted
-        and rule.id not in unwanted
+        if rule.id in selected
+        and rule.id not in ignored
         and (rule.life_cycle != "preview" or has_preview or rule.id in named)
     )
 
 
 def validated(settings: AdviceSettings) -> AdviceSettings:
-    """Return settings in which every rule and option that is named anywhere is one.
+    """Return the settings after checking the rules and options that they name.
 
     Raises:
-        UsageError: one is not.
+        UsageError: a rule or option is unknown.
     """
-    known = available_rules(has_packages=settings.has_packages)
-    for changes in (settings.changes, *(each.changes for each in settings.profiles.values())):
-        selected_rules(changes, known)
+    rules = available_rules(has_packages=settings.has_packages)
+    profiles = (profile.changes for profile in settings.profiles.values())
+    for changes in (settings.changes, *profiles):
+        selected_rules(changes, rules)
         for suppression in changes.suppressions:
-            find_rule(suppression.rule, known)
+            find_rule(suppression.rule, rules)
     return settings
 
 
 def is_shown(changes: Changes, severity: Severity | None) -> bool:
-    """Tell whether findings of a severity are wanted at all; what has none is no finding."""
-    chosen = {name for name in changes.select or () if name in SEVERITIES}
+    """Return whether findings of this severity are shown; outcomes without one always are."""
+    selected = {name for name in changes.select or () if name in SEVERITIES}
     return severity is None or (
-        severity not in changes.ignore and (not chosen or severity in chosen)
+        severity not in changes.ignore and (not selected or severity in selected)
     )
 
 
-def _by_id(known: Iterable[Rule[Any]]) -> dict[str, Rule[Any]]:
-    rules = tuple(known)
+def _by_id(rules: Iterable[Rule[Any]]) -> dict[str, Rule[Any]]:
+    rules = tuple(rules)
     aliases = {alias: rule for rule in rules for alias in rule.aliases}
     return {**aliases, **{rule.id: rule for rule in rules}}
 
 
-def find_rule(name: str, known: Iterable[Rule[Any]]) -> Rule[Any]:
+def find_rule(name: str, rules: Iterable[Rule[Any]]) -> Rule[Any]:
     """Return the rule of this id or alias.
 
     Raises:
-        UsageError: there is none; the message names those that are nearest.
+        UsageError: there is none; the message suggests similar names.
     """
-    return _rule(_by_id(known), name)
+    return _rule(_by_id(rules), name)
 
 
 def _rule(by_id: Mapping[str, Rule[Any]], name: str) -> Rule[Any]:
     if name in by_id:
         return by_id[name]
-    msg = f"there is no rule {name!r}. {suggestion(name, by_id)}`stepscope rules` lists them all"
+    msg = f"there is no rule {name!r}. {suggestion(name, by_id)}`stepscope rules` lists all rules"
     raise UsageError(msg)
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a question that names what is nearest to a name, or nothing."""
-    close = get_close_matches(name, tuple(known), n=3, cutoff=0.5)
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return a question with the nearest names; empty where none is near."""
+    close = get_close_matches(name, tuple(names), n=3, cutoff=0.5)
     return f"Did you mean {' or '.join(close)}? " if close else ""
 
 
 def _selector(by_id: Mapping[str, Rule[Any]], names: Iterable[str]) -> set[str]:
-    """Return the ids that names mean: of a rule, of a category's, of all; severities mean none."""
+    """Return the ids of rules by names of rules, categories, or `all`; severities select none."""
     categories: dict[str, set[str]] = {}
     for rule in by_id.values():
         categories.setdefault(rule.category.replace(" ", "-"), set()).add(rule.id)
     everything = {rule.id for rule in by_id.values()}
-    chosen: set[str] = set()
+    selected: set[str] = set()
     names = tuple(names)
     for name in names:
         if name == ALL:
-            chosen |= everything
+            selected |= everything
         elif name in by_id:
-            chosen.add(by_id[name].id)
+            selected.add(by_id[name].id)
         elif name.replace(" ", "-") in categories:
-            chosen |= categories[name.replace(" ", "-")]
+            selected |= categories[name.replace(" ", "-")]
         elif name not in SEVERITIES:
-            known = (*by_id, *categories, *SEVERITIES, ALL)
-            msg = f"{name!r} is no rule, category or severity. {suggestion(name, known)}".rstrip()
+            options = (*by_id, *categories, *SEVERITIES, ALL)
+            hint = suggestion(name, options)
+            msg = f"{name!r} is not a rule, category or severity. {hint}".rstrip()
             raise UsageError(msg)
-    return chosen
+    return selected
 
 
 def _with_options(rule: Rule[Any], values: Mapping[str, Value]) -> Rule[Any]:
     if not values:
         return rule
-    known = {each.name: each for each in dataclasses.fields(rule.options)}
-    given = {}
+    fields = {option.name: option for option in dataclasses.fields(rule.options)}
+    options = {}
     for name, value in values.items():
-        if name not in known:
-            hint = suggestion(name, known) or f"It has {', '.join(known) or 'none'}. "
-            msg = (
-                f"{rule.id} has no option {name!r}. {hint}`stepscope explain {rule.id}` tells more"
-            )
+        if name not in fields:
+            hint = suggestion(name, fields) or f"It has {', '.join(fields) or 'none'}. "
+            msg = f"{rule.id} has no option {name!r}. {hint}See `stepscope explain {rule.id}`"
             raise UsageError(msg)
-        given[name] = _fitting(rule.id, known[name], value)
-    return dataclasses.replace(rule, options=dataclasses.replace(rule.options, **given))
+        options[name] = _fitting(rule.id, fields[name], value)
+    return dataclasses.replace(rule, options=dataclasses.replace(rule.options, **options))
 
 
 def _fitting(rule: str, of: "dataclasses.Field[Any]", value: Value) -> Value:
     """Return a value of the option's type."""
-    wanted = type(of.default)
-    fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+    expected = type(of.default)
+    fits = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
+    if expected is float and isinstance(value, int) and not isinstance(value, bool):
         value, fits = float(min(value, MOST_NUMBER)), True
     if not fits:
-        nouns = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-        msg = f"{rule}.{of.name} is {value!r}: it must be {nouns.get(wanted, wanted.__name__)}"
+        nouns = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+        msg = f"{rule}.{of.name} is {value!r}: it must be {nouns.get(expected, expected.__name__)}"
         raise UsageError(msg)
     if isinstance(value, (int, float)) and not 0 <= value < MOST_NUMBER:
-        msg = f"{rule}.{of.name} is {value!r}: it must not be negative or without bound"
+        msg = f"{rule}.{of.name} is {value!r}: it must not be negative or infinite"
         raise UsageError(msg)
     if of.name.endswith("_share") and isinstance(value, float) and value > MOST_SHARE:
-        msg = f"{rule}.{of.name} is {value!r}: a share is from 0 to 1, so 5 % is 0.05"
+        msg = f"{rule}.{of.name} is {value!r}: it must be a fraction from 0 to 1: 5 % is 0.05"
         raise UsageError(msg)
     return value

@@ -1,4 +1,4 @@
-"""Settings as files and the command line write them.
+"""Settings in files and on the command line.
 
 ```toml
 [tool.stepscope]                 # in pyproject.toml; in stepscope.toml without `tool.stepscope`
@@ -6,12 +6,12 @@ select = ["all"]                 # ids, categories, severities
 ignore = ["conv-bias-before-bn"]
 preview = false
 profile = ""                     # one of the profiles below, for all runs
-gpus = 1024                      # devices of the job; else what was recorded
-price = 2.50                     # of one for an hour, in any currency
+gpus = 1024                      # devices of the job, if not as recorded
+price = 2.50                     # of one device for an hour, in any currency
 
 [tool.stepscope.rules.dataloader-bound]
 least_share = 0.10               # an option of the rule
-severity = "info"                # of all that it finds
+severity = "info"                # of all its findings
 
 [tool.stepscope.profiles.serving]
 runs = ["serve*"]                # names of runs; `training` and `inference` need none
@@ -20,8 +20,8 @@ ignore = ["tiny-batch-size"]
 [[tool.stepscope.suppress]]
 rule = "item-sync"
 reason = "We log every step, and accept it."
-runs = "debug*"                  # may be left out, as `fingerprint` and `expires` may
-expires = 2027-01-31             # the last day on which it counts
+runs = "debug*"                  # optional, as are `fingerprint` and `expires`
+expires = 2027-01-31             # the last day on which it applies
 ```
 """
 
@@ -50,14 +50,14 @@ from stepscope.advice.settings import (
 from stepscope.base.errors import UsageError
 from stepscope.base.findings import Severity
 
-OWN_NAME = "stepscope.toml"
+FILE_NAME = "stepscope.toml"
 PROJECT_NAME = "pyproject.toml"
 SEVERITY = "severity"
 UNKNOWN = re.compile(r"unknown field `(.+?)`")
 
 
-class _Put(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """One of `suppress`."""
+class _Suppression(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """An entry of `suppress`."""
 
     rule: str
     reason: str
@@ -66,7 +66,7 @@ class _Put(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     expires: date | None = None
 
     def suppression(self) -> Suppression:
-        """Return what it says."""
+        """Return the suppression."""
         return Suppression(
             rule=self.rule,
             reason=self.reason,
@@ -77,25 +77,25 @@ class _Put(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class _Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What a file and a profile may say."""
+    """Settings of a file or a profile."""
 
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     preview: bool | None = None
     rules: dict[str, dict[str, Value]] = {}
-    suppress: tuple[_Put, ...] = ()
+    suppress: tuple[_Suppression, ...] = ()
     gpus: Annotated[int, msgspec.Meta(ge=1, le=MOST_GPUS)] | None = None
     price: Annotated[float, msgspec.Meta(ge=0, le=MOST_PRICE)] | None = None
 
 
 class _Profile(_Part, forbid_unknown_fields=True, frozen=True):
-    """One of `profiles`."""
+    """An entry of `profiles`."""
 
     runs: tuple[str, ...] = ()
 
 
 class _File(_Part, forbid_unknown_fields=True, frozen=True):
-    """What a file may say beside it."""
+    """Settings of a file."""
 
     profile: str = ""
     profiles: dict[str, _Profile] = {}
@@ -103,48 +103,48 @@ class _File(_Part, forbid_unknown_fields=True, frozen=True):
 
 
 def nearest_file(folder: Path) -> Path | None:
-    """Return the file that says something of stepscope, in a folder or the nearest above it."""
-    for place in (folder, *folder.parents):
-        if (own := place / OWN_NAME).is_file():
-            return own
-        project = place / PROJECT_NAME
+    """Return the nearest settings file, in a folder or above it."""
+    for parent in (folder, *folder.parents):
+        if (path := parent / FILE_NAME).is_file():
+            return path
+        project = parent / PROJECT_NAME
         if project.is_file() and "stepscope" in _tools(_parsed(project)):
             return project
     return None
 
 
 def read_settings(path: Path) -> AdviceSettings:
-    """Return what a file says.
+    """Return the settings in a file.
 
     Raises:
-        UsageError: it cannot be read, is no TOML, or says something that is not known.
+        UsageError: it cannot be read, is invalid TOML, or has an unknown key.
     """
     document = _parsed(path)
     if path.name == PROJECT_NAME:
         document = _tools(document).get("stepscope", {})
     try:
-        said = msgspec.convert(document, _File)
+        content = msgspec.convert(document, _File)
     except msgspec.ValidationError as error:
-        msg = f"{path}: {_in_words(str(error))}"
+        msg = f"{path}: {_message(str(error))}"
         raise UsageError(msg) from error
     return AdviceSettings(
-        changes=_changes(said, str(path)),
+        changes=_changes(content, str(path)),
         profiles={
-            name: Profile(runs=each.runs, changes=_changes(each, str(path)))
-            for name, each in said.profiles.items()
+            name: Profile(runs=profile.runs, changes=_changes(profile, str(path)))
+            for name, profile in content.profiles.items()
         },
-        profile=validated_profile(said.profile, said.profiles, str(path)),
-        has_packages=said.plugins,
+        profile=validated_profile(content.profile, content.profiles, str(path)),
+        has_packages=content.plugins,
     )
 
 
-def validated_profile(name: str, known: Iterable[str], path: str = "--profile") -> str:
-    """Return a profile's name, or insist that it be one.
+def validated_profile(name: str, profiles: Iterable[str], path: str = "--profile") -> str:
+    """Return a profile's name after checking it.
 
     Raises:
         UsageError: there is no such profile.
     """
-    names = (*known, TRAINING, INFERENCE)
+    names = (*profiles, TRAINING, INFERENCE)
     if name and name not in names:
         msg = f"{path}: there is no profile {name!r}. {suggestion(name, names)}".rstrip()
         raise UsageError(msg)
@@ -152,10 +152,10 @@ def validated_profile(name: str, known: Iterable[str], path: str = "--profile") 
 
 
 def option_changes(assignments: Iterable[str]) -> Changes:
-    """Return what `--set rule.option=value` says, each time.
+    """Return the settings of `--set rule.option=value` options.
 
     Raises:
-        UsageError: it is not of that form.
+        UsageError: one has another form.
     """
     rules: dict[str, dict[str, Value]] = {}
     for text in assignments:
@@ -173,8 +173,8 @@ def _parsed(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror})"
-    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
-        msg = f"{path}: is no TOML ({error})"
+    except ValueError as error:  # invalid TOML or UTF-8, or a number of thousands of digits
+        msg = f"{path}: is not valid TOML ({error})"
     raise UsageError(msg)
 
 
@@ -183,19 +183,25 @@ def _tools(project: Mapping[str, Any]) -> Mapping[str, Any]:
     return tools if isinstance(tools, dict) else {}
 
 
-def _in_words(error: str) -> str:
-    """Return msgspec's error with the nearest names where one is not known."""
-    place = error.rpartition(" - at ")[2].strip("`$.") if " - at " in error else ""
-    where = f"{place}: " if place else ""
+def _message(error: str) -> str:
+    """Return msgspec's error, with the nearest names of an unknown key."""
+    location = error.rpartition(" - at ")[2].strip("`$.") if " - at " in error else ""
+    where = f"{location}: " if location else ""
     if unknown := UNKNOWN.search(error):
-        part = _Profile if "profiles" in place else _Put if "suppress" in place else _File
+        part = (
+            _Profile
+            if "profiles" in location
+            else _Suppression
+            if "suppress" in location
+            else _File
+        )
         hint = suggestion(unknown[1], part.__struct_fields__)
-        return f"{where}{unknown[1]!r} is not known. {hint}".rstrip()
+        return f"{where}unknown key {unknown[1]!r}. {hint}".rstrip()
     return f"{where}{error.partition(' - at ')[0].replace(' | null', '')}"
 
 
 def _value(text: str) -> Value:
-    """Return a value as TOML reads it; what is no TOML is a text."""
+    """Return a value as TOML reads it; other text stays text."""
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except ValueError:
@@ -203,26 +209,26 @@ def _value(text: str) -> Value:
     return value if isinstance(value, bool | int | float | str) else text
 
 
-def _changes(said: _Part, path: str) -> Changes:
+def _changes(part: _Part, path: str) -> Changes:
     return Changes(
-        select=said.select,
-        ignore=said.ignore,
-        preview=said.preview,
+        select=part.select,
+        ignore=part.ignore,
+        preview=part.preview,
         options={
-            rule: {name: value for name, value in each.items() if name != SEVERITY}
-            for rule, each in said.rules.items()
+            rule: {name: value for name, value in options.items() if name != SEVERITY}
+            for rule, options in part.rules.items()
         },
-        severities=_severities(said.rules, path),
-        suppressions=tuple(each.suppression() for each in said.suppress),
-        gpus=said.gpus,
-        price=said.price,
+        severities=_severities(part.rules, path),
+        suppressions=tuple(entry.suppression() for entry in part.suppress),
+        gpus=part.gpus,
+        price=part.price,
     )
 
 
 def _severities(rules: Mapping[str, Mapping[str, Value]], path: str) -> dict[str, Severity]:
-    given = {rule: each[SEVERITY] for rule, each in rules.items() if SEVERITY in each}
-    for rule, severity in given.items():
+    severities = {rule: options[SEVERITY] for rule, options in rules.items() if SEVERITY in options}
+    for rule, severity in severities.items():
         if severity not in SEVERITIES:
             msg = f"{path}: {rule}.severity is {severity!r}: it must be {' or '.join(SEVERITIES)}"
             raise UsageError(msg)
-    return msgspec.convert(given, dict[str, Severity])
+    return msgspec.convert(severities, dict[str, Severity])

@@ -1,4 +1,4 @@
-"""One recording's advice: what is kept of it when its events are let go."""
+"""The advice on one trace: all that remains of it when its events are released."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.overall_status import overall_status
+from stepscope.advice.savings import ResolvedFinding, Share
 from stepscope.advice.settings import (
     DEFAULT,
     AdviceSettings,
@@ -15,14 +16,16 @@ from stepscope.advice.settings import (
     selected_rules,
 )
 from stepscope.advice.suppression import apply_changes, program_suppressions
-from stepscope.advice.time_budget import budget
 from stepscope.advice.trace_rules import apply_rules
 from stepscope.advice.verdict import advised_verdict
 from stepscope.advice.worker_report import worker_report
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.base.findings import Outcome
-from stepscope.base.report import WorkerReport
+from stepscope.analyses.core.window import window
+from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
+from stepscope.base.report import BudgetLine, Outcome, WorkerReport
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule
 
@@ -31,44 +34,91 @@ NO_CHANGES = Changes()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TraceAdvice:
-    """What the analyses and the rules say of one recording."""
+    """The report and outcomes of one trace, and its summary for rules over the run."""
 
     worker: WorkerReport
     outcomes: tuple[Outcome, ...]
     part: RankSummary | None = None
-    """What it has to say beside the others of its run."""
 
 
 def advise_trace(trace: Trace, settings: AdviceSettings = DEFAULT) -> TraceAdvice:
-    """Return the advice on one recording; `settings` are those of its run (`of_run`).
+    """Return the advice on one trace; `settings` are those of its run (`for_run`).
 
     Raises:
-        UsageError: the settings name a rule or an option that there is not.
+        UsageError: the settings name an unknown rule or option.
     """
-    known = available_rules(has_packages=settings.has_packages)
+    rules = available_rules(has_packages=settings.has_packages)
     changes = settings.for_trace(is_training=is_training(trace))
-    return advise_trace_by(trace, selected_rules(changes, known), changes)
+    return advise_trace_by(trace, selected_rules(changes, rules), changes)
 
 
 def advise_trace_by(
     trace: Trace, rules: Sequence[Rule[Any]], changes: Changes = NO_CHANGES
 ) -> TraceAdvice:
-    """Return the advice of some rules on one recording."""
-    others, found = apply_rules(trace, rules)
+    """Return the advice of some rules on one trace."""
+    others, findings = apply_rules(trace, rules)
     suppressions = (*changes.suppressions, *program_suppressions(trace))
-    said = replace(changes, suppressions=suppressions)
-    shown = apply_changes((each.outcome for each in found), said, rules)
-    outcomes = (*others, *(each for each in shown if each is not None))
-    found = tuple(
-        replace(each, outcome=outcome)
-        for each, outcome in zip(found, shown, strict=True)
+    changes = replace(changes, suppressions=suppressions)
+    shown = apply_changes((finding.outcome for finding in findings), changes, rules)
+    outcomes = (*others, *(outcome for outcome in shown if outcome is not None))
+    findings = tuple(
+        replace(finding, outcome=outcome)
+        for finding, outcome in zip(findings, shown, strict=True)
         if outcome is not None and outcome.status == "found"
     )
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
-        budget=budget(trace, found),
-        standing=overall_status(trace, outcomes),
-        verdict=advised_verdict(trace, found),
+        budget=time_budget(trace, findings),
+        standing=overall_status(trace, outcomes, rules),
+        verdict=advised_verdict(trace, findings),
         is_training=is_training(trace),
     )
     return TraceAdvice(worker=worker, outcomes=outcomes, part=rank_summary(trace))
+
+
+# The time budget
+
+Saving = tuple[float, float]
+"""Least and most nanoseconds."""
+
+
+def time_budget(trace: Trace, findings: Sequence[ResolvedFinding]) -> tuple[BudgetLine, ...]:
+    """Return the parts of the mean step, which sum to it, with the potential saving of each."""
+    steps, times = step_breakdown(trace), exclusive_times(trace)
+    return tuple(
+        _budget_line(trace, category, time_ns, _savings(findings, times[category]))
+        for category in CATEGORIES
+        if (time_ns := steps.mean_parts_ns[category])
+    )
+
+
+def _savings(findings: Sequence[ResolvedFinding], times: Intervals) -> dict[str, Saving]:
+    """Return, for each rule, the saving within some times."""
+    savings: dict[str, Saving] = {}
+    for finding in findings:
+        for share in finding.shares:
+            low, high = savings.get(finding.rule.id, (0.0, 0.0))
+            more_low, more_high = _saving(share, times)
+            savings[finding.rule.id] = (low + more_low, high + more_high)
+    return {rule: saving for rule, saving in savings.items() if saving[1] > 0}
+
+
+def _saving(share: Share, times: Intervals) -> Saving:
+    high = share.high * intervals.duration_ns(intervals.intersection(share.times, times))
+    low = share.low * intervals.duration_ns(intervals.intersection(share.low_times, times))
+    return min(low, high), high
+
+
+def _budget_line(
+    trace: Trace, category: str, time_ns: int, savings: dict[str, Saving]
+) -> BudgetLine:
+    per_step = window(trace).per_step
+    return BudgetLine(
+        category=category,
+        label=CATEGORIES[category][0],
+        time_ns=time_ns,
+        share=time_ns / step_breakdown(trace).mean_ns,
+        recoverable_low_ns=min(time_ns, per_step(sum(low for low, _ in savings.values()))),
+        recoverable_high_ns=min(time_ns, per_step(sum(high for _, high in savings.values()))),
+        rules=tuple(sorted(savings, key=lambda rule: -savings[rule][1])),
+    )

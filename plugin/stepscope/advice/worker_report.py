@@ -1,6 +1,6 @@
-"""What the analyses say of one recording, and of one file, without advice."""
+"""Reports of the analyses on one trace and on one file, without advice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -31,13 +31,15 @@ METRICS_OF_TIMES = (
     "occupancy_share",
     "tensor_core_share",
 )
-"""Device metrics that rest on when kernels ran."""
+"""Device metrics that rest on the times of kernels."""
+DUPLICATES = frozenset({"duplicate-file", "duplicate-rank"})
+"""Kinds of damage to a run that leave the trace itself intact."""
 
 
 def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> WorkerReport:
-    """Return what the analyses say of one recording, without advice.
+    """Return the report of one trace, without advice.
 
-    Its health names those of the rules (of all, by default) that rest on what is damaged.
+    Its health names the rules (by default of all) that rest on damaged parts.
     """
     steps = step_breakdown(trace)
     return WorkerReport(
@@ -70,12 +72,12 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
 
 
 def _device_reports(trace: Trace) -> tuple[DeviceReport, ...]:
-    """Return the devices' metrics; a note on each that damage to the trace makes unreliable."""
+    """Return the devices' metrics, with notes on those that damage makes unreliable."""
     damage = doubts(trace, ("device times",), "withheld") or doubts(trace, ("device times",), "low")
     if not damage:
         return device_metrics(trace)
-    reliance = "Not to be relied upon" if damage[0].effect == "withheld" else "To be read with care"
-    note = f"{reliance}: {damage[0].message}."
+    reliability = "Not reliable" if damage[0].effect == "withheld" else "In doubt"
+    note = f"{reliability}: {damage[0].message}."
     return tuple(
         msgspec.structs.replace(report, notes=report.notes | _notes_on_times(report, note))
         for report in device_metrics(trace)
@@ -87,7 +89,7 @@ def _notes_on_times(report: DeviceReport, note: str) -> dict[str, str]:
 
 
 def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
-    """Return what one file is worth, without asking more of it than that."""
+    """Return the health of one file."""
     return FileHealth(
         path=trace.path,
         run=run,
@@ -110,7 +112,7 @@ def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
 
 
 def _usual_rules() -> tuple[Rule[Any], ...]:
-    """Return the rules that are asked where the user chooses none."""
+    """Return the rules that run by default."""
     return selected_rules(DEFAULT.changes, all_rules())
 
 
@@ -123,7 +125,7 @@ def _profile_call(trace: Trace) -> str:
 
 
 def trace_health(trace: Trace, rules: Sequence[Rule[Any]]) -> tuple[HealthItem, ...]:
-    """Return a recording's health, with the rules among that which each item makes unreliable."""
+    """Return a trace's health, with the rules that each item makes unreliable."""
     return tuple(
         msgspec.structs.replace(item, affects=(*_ids_resting_on(item, rules), *item.affects))
         for item in health(trace)
@@ -145,3 +147,16 @@ def idle_per_step(trace: Trace) -> dict[str, int]:
     idle = idle_ledger(trace)[device.device].idle_ns
     total = window(trace).per_step(sum(idle.values()))
     return dict(zip(idle, whole_parts(np.array(list(idle.values())), total), strict=True))
+
+
+def undamaged(workers: Iterable[WorkerReport]) -> tuple[WorkerReport, ...]:
+    """Return the traces without damage; all traces where each is damaged."""
+    workers = tuple(workers)
+    return tuple(worker for worker in workers if not _is_damaged(worker)) or workers
+
+
+def _is_damaged(worker: WorkerReport) -> bool:
+    return any(
+        item.nature == "damage" and item.effect != "none" and item.kind not in DUPLICATES
+        for item in worker.health
+    )

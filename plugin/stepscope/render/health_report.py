@@ -97,7 +97,9 @@ def _terminal_parts(report: HealthReport) -> Iterator[RenderableType]:
 
 
 def _terminal_file(file: FileHealth) -> Iterator[RenderableType]:
-    yield Rule(Text(phrases.plain(redacted(file.path)), style="bold", overflow="fold"), align="left")
+    yield Rule(
+        Text(phrases.plain(redacted(file.path)), style="bold", overflow="fold"), align="left"
+    )
     yield Text(_identity(file), style="dim")
     yield Text(_facts(file), style="dim")
     if file.settings:

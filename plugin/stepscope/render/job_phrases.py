@@ -9,7 +9,8 @@ from stepscope.render.phrases import capitalised, plain, sentences
 
 LEAST_SHARE = 0.0005
 """Of the step: less would be shown as zero."""
-MISSING_RANKS = "missing-ranks"
+TRACE_QUALITY = "trace quality"
+"""Category of rules over the run that report missing and unreadable traces."""
 NO_COUNT = "The job's number of GPUs is not known: give it with --gpus N"
 
 
@@ -91,5 +92,6 @@ def _difference(finding: RelatedFinding) -> str:
 def not_recorded(run: RunReport) -> Iterator[str]:
     """Yield the messages on ranks whose traces are missing or unreadable."""
     for outcome in run.outcomes:
-        if outcome.rule == MISSING_RANKS and outcome.status == "found":
+        is_of_run = outcome.status == "found" and not outcome.trace
+        if is_of_run and outcome.category == TRACE_QUALITY:
             yield plain(outcome.message)

@@ -17,7 +17,7 @@ from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.operators.operator_stacks import is_shown
 from stepscope.model.trace import Trace
 from stepscope.render import speedscope
-from stepscope.storage.output_files import written
+from stepscope.storage.output_files import atomic_output
 
 Form = Literal["collapsed", "speedscope"]
 US = 1000
@@ -46,7 +46,7 @@ def write(trace: Trace, request: Request) -> None:
         texts = collapsed_lines(call_stacks(trace), request.metric)
     else:
         texts = speedscope.parts(host_flame(trace), request.metric, trace.worker)
-    with written(request.path) as sink:
+    with atomic_output(request.path) as sink:
         for text in texts:
             sink.write(text.encode("utf-8", "replace"))
 

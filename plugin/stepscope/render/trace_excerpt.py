@@ -21,7 +21,7 @@ from stepscope.ingest.inflate import Inflater
 from stepscope.ingest.reader import Limits
 from stepscope.ingest.repair import BeyondRepairError, repair
 from stepscope.model.trace import Trace
-from stepscope.storage.output_files import written
+from stepscope.storage.output_files import atomic_output
 
 NOTE = "stepscopeCut"
 """The top-level key that describes the excerpt."""
@@ -68,7 +68,7 @@ def write(trace: Trace, request: Request) -> Excerpt:
     """
     start_ns, end_ns = request.time_ns or time_of_steps(trace, *(request.steps or (0, 0)))
     part = cut(trace, start_ns, end_ns, is_repaired=request.is_repaired)
-    with written(request.path) as sink:
+    with atomic_output(request.path) as sink:
         events = write_events(trace, part, sink)
     return Excerpt(start_ns=start_ns, end_ns=end_ns, of_count=len(trace), written=events)
 

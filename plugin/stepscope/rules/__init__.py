@@ -260,6 +260,9 @@ class Rule(Generic[OptionsT]):
     """Other names that configuration and `stepscope explain` accept."""
     culprit: str = ""
     """The cause as a verdict names it: `the DataLoader` (alone costs 59 ms per step)."""
+    judges: str = ""
+    """Category of the step (`communication`) that it judges: while the rule is inconclusive and the
+    category takes 5 % or more of the step, the trace is not called healthy."""
     package: str = ""
     """The package that provides it; empty for stepscope's own rules."""
 

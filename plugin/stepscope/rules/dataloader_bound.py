@@ -222,6 +222,7 @@ RULE = Rule(
     id="dataloader-bound",
     title="The step waits for the DataLoader",
     category="input pipeline",
+    judges="dataloader",
     why="The loop cannot go on before it has the next batch; the device stands still meanwhile.",
     detects="The calls for the next batch of torch's DataLoader and DataPipes and of Lightning's "
     "loops. It speaks where the part of them during which no device works is at least "

@@ -108,6 +108,7 @@ RULE = Rule(
     id="exposed-communication",
     title="Communication is not hidden behind computing",
     category="communication",
+    judges="communication",
     why="A collective that runs while its device computes costs next to nothing; one beside which "
     "nothing computes lengthens the step by as much as it takes. A part of that may be waiting for "
     "ranks that come late.",
