@@ -80,7 +80,7 @@ TERMS = MappingProxyType(
         },
         "Comparing": {
             "Statistical significance": "stepscope.comparison.significance",
-            "Sampled steps and ranks": "stepscope.comparison.side:Together",
+            "Sampled steps and ranks": "stepscope.comparison.side:SideSamples",
         },
     }
 )

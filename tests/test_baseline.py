@@ -125,9 +125,9 @@ def test_a_baseline_is_written_and_read_the_same(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (None, "cannot be read"),
-        ("{", "is no baseline"),
-        ('{"schema": 1}', "is no baseline"),
-        ('{"schema": 99, "findings": []}', "its schema is 99, and this reads 1"),
+        ("{", "is not a baseline"),
+        ('{"schema": 1}', "is not a baseline"),
+        ('{"schema": 99, "findings": []}', "its schema is 99, this version reads 1"),
     ],
 )
 def test_a_file_that_is_no_baseline_is_refused(

@@ -16,9 +16,9 @@ from stepscope.base.findings import Evidence, Link, Outcome
 from stepscope.comparison import compare
 from stepscope.comparison.advice_changes import subject
 from stepscope.comparison.messages import Comparison, Row
-from stepscope.comparison.name_matching import matched
+from stepscope.comparison.operator_changes import match_rows
 from stepscope.comparison.samples import Sample, sample
-from stepscope.comparison.side import MOST_SAMPLES, batched, together
+from stepscope.comparison.side import MOST_SAMPLES, batched, side_samples
 from stepscope.model.trace import Trace, trace_from_columns
 
 pytestmark = pytest.mark.frames
@@ -230,7 +230,7 @@ def test_what_is_kept_does_not_grow_with_the_recording() -> None:
         "loop_ns": np.tile(one.loop_ns, 1000),
         "parts_ns": np.tile(one.parts_ns, (1000, 1)),
     }
-    side = together("a", [Sample(**{**vars(one), **many})])
+    side = side_samples("a", [Sample(**{**vars(one), **many})])
     assert (side.step_count, len(side.durations())) == (6000, 2000)
     assert side.durations().mean() == pytest.approx(one.duration_ns.mean())
 
@@ -238,7 +238,7 @@ def test_what_is_kept_does_not_grow_with_the_recording() -> None:
 def test_steps_of_one_number_are_told_apart() -> None:
     twice = sample(trace_of(loop([MM])))
     odd = Sample(**{**vars(twice), "step_numbers": (1,) * 6})
-    assert len(together("a", [odd]).durations()) == 6
+    assert len(side_samples("a", [odd]).durations()) == 6
 
 
 def test_a_compiled_graph_is_known_without_its_hash() -> None:
@@ -262,7 +262,7 @@ def test_matching_is_by_the_first_level_that_fits(
     columns = ["name", "shape", "module"]
     levels = (("name", "shape", "module"), ("name", "module"), ("name",))
     first, second = (pd.DataFrame(each, columns=columns, dtype=object) for each in (before, after))
-    found = matched(first, second, levels)
+    found = match_rows(first, second, levels)
     pairs = {
         (i, j)
         for i, group in enumerate(found.before.tolist())

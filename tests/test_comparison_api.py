@@ -21,7 +21,7 @@ from stepscope.catalog.options import CatalogOptions
 from stepscope.comparison import compare
 from stepscope.comparison.operator_changes import module_rows
 from stepscope.comparison.samples import sample
-from stepscope.comparison.side import together
+from stepscope.comparison.side import side_samples
 from stepscope.readers.pool import InProcessReader
 
 STEP_US = 10_000
@@ -227,5 +227,5 @@ def test_modules_sum_to_what_ran_in_them_and_are_left_out_where_not_recorded(
     [mm] = [row for row in found.comparison.operators if row.name == "aten::mm"]
     assert (linear.status, linear.device) == ("slower", mm.device)
     plain = [row for row in rows(4000) if row[0] != "python_function"]
-    side = together("plain", [sample(trace_of(plain))])
+    side = side_samples("plain", [sample(trace_of(plain))])
     assert module_rows((side, side)) == ()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from generated import examples
 from loading import ROOT, trace_at
 from stepscope.comparison.samples import sample
-from stepscope.comparison.side import sampled, things, together
-from stepscope.comparison.significance import holm, incomplete_beta, judged, two_sided_p
+from stepscope.comparison.side import cost_table, sampled, side_samples
+from stepscope.comparison.significance import holm, incomplete_beta, permutation_test, two_sided_p
 
 pytestmark = pytest.mark.frames
 
@@ -36,7 +36,7 @@ MOST_FALSE = 0.05 + 3 * math.sqrt(0.05 * 0.95 / TRIALS)
 def alone(before: Floats, after: Floats) -> NDArray[np.bool_]:
     """Whether each row, tested by itself, is told from noise."""
     pairs = zip(before, after, strict=True)
-    return np.array([judged(a[None, :], b[None, :], 0.01).p[0] < 0.05 for a, b in pairs])
+    return np.array([permutation_test(a[None, :], b[None, :], 0.01).p[0] < 0.05 for a, b in pairs])
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_among_a_hundred_figures_one_false_alarm_is_as_rare(counts: tuple[int, i
     for _ in range(trials):
         shared = [random.normal(1, 0.05, (1, count)) for count in counts]  # steps slow as a whole
         before, after = (each * random.gamma(20, 5, (100, each.shape[1])) for each in shared)
-        alarms += bool((judged(before, after, 0.01).p < 0.05).any())
+        alarms += bool((permutation_test(before, after, 0.01).p < 0.05).any())
     assert alarms / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
 
 
@@ -76,29 +76,29 @@ def test_one_changed_figure_among_many_is_found() -> None:
     random = np.random.default_rng(10)
     before, after = (random.normal(100, 2, (100, count)) for count in (6, 6))
     after[17] *= 1.3
-    assert np.flatnonzero(judged(before, after, 0.01).p < 0.05).tolist() == [17]
+    assert np.flatnonzero(permutation_test(before, after, 0.01).p < 0.05).tolist() == [17]
 
 
 def test_one_slow_step_hides_no_change_and_makes_none() -> None:
     steady = np.array([[100.0, 101, 102, 103, 104, 105, 106, 107]])
     slow = steady.copy()
     slow[0, 0] = 900
-    assert judged(steady, slow, 1.0).p[0] > 0.3
-    assert judged(steady, slow + 20, 1.0).p[0] < 0.05
+    assert permutation_test(steady, slow, 1.0).p[0] > 0.3
+    assert permutation_test(steady, slow + 20, 1.0).p[0] < 0.05
 
 
 def test_figures_without_jitter_are_told_apart_beyond_their_resolution() -> None:
     same, other = np.full((1, 3), 5.0), np.full((1, 3), 6.0)
-    assert judged(same, other, 0.01).p[0] < 0.001
-    assert judged(same, same, 0.01).p[0] == 1
-    assert judged(same, other, 10.0).p[0] > 0.5
+    assert permutation_test(same, other, 0.01).p[0] < 0.001
+    assert permutation_test(same, same, 0.01).p[0] == 1
+    assert permutation_test(same, other, 10.0).p[0] > 0.5
 
 
 def test_fewer_than_three_steps_say_nothing() -> None:
-    found = judged(np.ones((4, 2)), np.ones((4, 9)), 1.0)
+    found = permutation_test(np.ones((4, 2)), np.ones((4, 9)), 1.0)
     assert np.isnan(found.p).all()
     assert not np.isnan(found.error).any()
-    assert np.isnan(judged(np.ones((1, 1)), np.ones((1, 9)), 1.0).error).all()
+    assert np.isnan(permutation_test(np.ones((1, 1)), np.ones((1, 9)), 1.0).error).all()
 
 
 @examples(50)
@@ -111,18 +111,21 @@ def test_neither_the_order_of_steps_nor_that_of_sides_matters(
     before: list[int], after: list[int], scale: float
 ) -> None:
     first, second = np.array([before], float), np.array([after], float)
-    p = judged(first, second, 1.0).p[0]
+    p = permutation_test(first, second, 1.0).p[0]
     assert 0 < p <= 1
-    assert judged(first[:, ::-1], second, 1.0).p[0] == pytest.approx(p)
-    assert judged(second, first, 1.0).p[0] == pytest.approx(p)
-    assert judged(first * scale, second * scale, scale).p[0] == pytest.approx(p)
+    assert permutation_test(first[:, ::-1], second, 1.0).p[0] == pytest.approx(p)
+    assert permutation_test(second, first, 1.0).p[0] == pytest.approx(p)
+    assert permutation_test(first * scale, second * scale, scale).p[0] == pytest.approx(p)
 
 
 def test_nor_does_that_of_sides_where_dealings_are_random() -> None:
     random = np.random.default_rng(5)
     first, second = random.normal(100, 3, (40, 12)), random.normal(101, 3, (40, 9))
     for before, after in ((first, second), (first, second[:, [*range(9), 0, 1, 2]])):
-        assert judged(before, after, 0.01).p.tolist() == judged(after, before, 0.01).p.tolist()
+        assert (
+            permutation_test(before, after, 0.01).p.tolist()
+            == permutation_test(after, before, 0.01).p.tolist()
+        )
 
 
 @pytest.mark.parametrize(
@@ -149,8 +152,8 @@ def test_holm_steps_down() -> None:
 def test_steps_of_one_real_job_are_rarely_told_apart(count: int) -> None:
     """Of 96 recorded steps, dealt out anew each time, with all operators tested together."""
     [path] = (ROOT / "sample_logs" / "batch_size" / "batch_8").glob("*.gz")
-    side = together("job", [sample(trace_at(path))])
-    found = things(side, [each.operators for each in side.recordings])
+    side = side_samples("job", [sample(trace_at(path))])
+    found = cost_table(side, [each.operators for each in side.traces])
     every = np.arange(len(found.keys))
     operators = sampled(side, found, every, "host_ns", every)
     operators = operators[(operators > 0).any(axis=1)]
@@ -158,6 +161,6 @@ def test_steps_of_one_real_job_are_rarely_told_apart(count: int) -> None:
     trials, alarms = 100, 0
     for _ in range(trials):
         chosen = random.permutation(operators.shape[1])[: 2 * count]
-        p = judged(operators[:, chosen[:count]], operators[:, chosen[count:]], 1000.0).p
+        p = permutation_test(operators[:, chosen[:count]], operators[:, chosen[count:]], 1000.0).p
         alarms += bool((p < 0.05).any())
     assert alarms / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)

@@ -23,7 +23,7 @@ from stepscope.advice import worker_report
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.cli import cli
 from stepscope.cli.event_files import NAME, Scalars, content, write
-from stepscope.comparison.trends import FIGURES, frame, trend
+from stepscope.comparison.trends import FIGURES, trend, trend_table
 from waiting import LONG_SECONDS
 
 pytestmark = pytest.mark.frames
@@ -182,7 +182,7 @@ def test_a_trends_figures_are_those_of_the_report(name: str) -> None:
         assert all(map(math.isnan, parts))
     assert 0 <= found.figures["recoverable_share"] <= 1 + 1e-9
     assert sum(found.recoverable_share.values()) == found.figures["recoverable_share"]
-    assert frame([found]).shape[0] == 1
+    assert trend_table([found]).shape[0] == 1
     assert set(found.figures) == {column.name for column in FIGURES}
 
 
@@ -196,5 +196,5 @@ def test_one_step_has_no_deviation(tmp_path: Path) -> None:
 def test_spans_stand_in_order() -> None:
     trace = trace_at(next((ROOT / "sample_logs/language_model/long_job").glob("*.gz")))
     one = trend(trace)
-    table = frame([replace(one, span=10), replace(one, span=9), one])
+    table = trend_table([replace(one, span=10), replace(one, span=9), one])
     assert table["span"].tolist() == [1, 9, 10]

@@ -12,7 +12,7 @@ from score.__main__ import printed
 from score.pairs import Result, Span, likely_difference
 from score.peers import PROGRAMS, Answer, ask, grade, kept, names_of
 from score.stories import Pair, Recording, stories
-from stepscope.comparison.significance import LEVEL, judged
+from stepscope.comparison.significance import LEVEL, permutation_test
 from stepscope.render.rule_page import RuleRecord, RunCounts, accuracy
 
 MS = 1e6
@@ -33,7 +33,7 @@ def test_of_steady_steps_little_else_is_likely_than_the_difference() -> None:
 
 def test_what_compare_calls_chance_may_be_nothing() -> None:
     before, after = steps(50, 58, 43, 55, 47, 51), steps(49, 57, 42, 54, 46, 50)
-    assert judged(before[None], after[None], 1.0).p[0] > LEVEL
+    assert permutation_test(before[None], after[None], 1.0).p[0] > LEVEL
     assert likely_difference(before, after).holds(0.0)
 
 
@@ -43,8 +43,8 @@ def test_its_bounds_are_where_compare_would_see_a_change() -> None:
     width = likely.high - likely.low
     for bound, way in ((likely.low, -1), (likely.high, 1)):
         inside, outside = bound - way * 1e-3 * width, bound + way * 1e-3 * width
-        assert judged((before - inside)[None], after[None], 1.0).p[0] >= LEVEL
-        assert judged((before - outside)[None], after[None], 1.0).p[0] < LEVEL
+        assert permutation_test((before - inside)[None], after[None], 1.0).p[0] >= LEVEL
+        assert permutation_test((before - outside)[None], after[None], 1.0).p[0] < LEVEL
 
 
 def test_steps_without_any_spread_have_one_difference() -> None:

@@ -13,8 +13,8 @@ from score.answers import SERIOUS, claimed_ns, first_cause, report, saving_ns
 from score.stories import Pair, stories
 from stepscope.base import calibration
 from stepscope.comparison.samples import sample
-from stepscope.comparison.side import Together, batched, between_spans, together
-from stepscope.comparison.significance import LEVEL, judged
+from stepscope.comparison.side import SideSamples, batched, between_spans, side_samples
+from stepscope.comparison.significance import LEVEL, permutation_test
 from stepscope.library import load_all
 
 Holds = Literal["yes", "within noise", "no", "nothing predicted"]
@@ -104,10 +104,10 @@ def factors_from(pair: Pair) -> tuple[str, ...]:
 
 
 @cache
-def side(run: str) -> Together:
+def side(run: str) -> SideSamples:
     """Return a run's recordings as one side of a comparison."""
     [found] = load_all(SAMPLE_LOGS / run)
-    return together(run, [sample(trace) for trace in found.workers])
+    return side_samples(run, [sample(trace) for trace in found.workers])
 
 
 @cache
@@ -153,9 +153,9 @@ def likely_difference(before: Floats, after: Floats, apart: float = 0.0) -> Span
     first, second = batched(before[None, :]), batched(after[None, :])
 
     def is_possible(difference: float) -> bool:
-        return not judged(first - difference, second, 1.0).p[0] < LEVEL
+        return not permutation_test(first - difference, second, 1.0).p[0] < LEVEL
 
-    error = float(judged(first, second, 1.0).error[0])
+    error = float(permutation_test(first, second, 1.0).error[0])
     if not error > 0:
         return Span(low=estimate - apart, high=estimate + apart)
     low, high = (_bound(is_possible, estimate, way * error) for way in (-1.0, 1.0))

@@ -10,7 +10,7 @@ from stepscope.comparison import TEST, compare
 from stepscope.comparison.messages import Comparison, ModuleRow
 from stepscope.comparison.operator_changes import module_rows
 from stepscope.comparison.samples import Sample
-from stepscope.comparison.side import Together, together
+from stepscope.comparison.side import SideSamples, side_samples
 
 DEVICE_CONDITIONS = ("the kind of device", "the device")
 
@@ -53,7 +53,7 @@ Side = tuple[str, Group[Sample]]
 def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonAnswer:
     """Return what changed from one side to the other."""
     sides = _together(before), _together(after)
-    devices = [_devices(side.recordings) for side in sides]
+    devices = [_devices(side.traces) for side in sides]
     return ComparisonAnswer(
         schema=SCHEMA_VERSION,
         before=_side(before[1], sides[0]),
@@ -66,18 +66,18 @@ def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonAnsw
     )
 
 
-def _together(side: Side) -> Together:
+def _together(side: Side) -> SideSamples:
     name, group = side
-    return together(name, group.parts)
+    return side_samples(name, group.parts)
 
 
-def _side(group: Group[Sample], side: Together) -> ComparedSide:
+def _side(group: Group[Sample], side: SideSamples) -> ComparedSide:
     durations = side.durations() if side.step_count else ()
     return ComparedSide(
         waiting_count=group.waiting_count,
         problems=tuple(group.problems),
         step_ns=tuple(round(float(each)) for each in durations),
-        devices=_devices(side.recordings),
+        devices=_devices(side.traces),
     )
 
 
@@ -90,5 +90,5 @@ def _devices(recordings: Sequence[Sample]) -> str:
     return ""
 
 
-def _has_modules(side: Together) -> bool:
-    return any(each.operators.keys["module"].astype(bool).any() for each in side.recordings)
+def _has_modules(side: SideSamples) -> bool:
+    return any(each.operators.keys["module"].astype(bool).any() for each in side.traces)

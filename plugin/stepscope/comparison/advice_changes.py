@@ -1,25 +1,25 @@
-"""What became of advice between two sides, and of the savings that it promised."""
+"""Changes of advice and of recorded settings between two sides, and achieved savings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.base.findings import Outcome, Severity
-from stepscope.comparison.messages import AdviceChange, AdviceStatus, Saving
+from stepscope.base.report import Outcome, Severity
+from stepscope.comparison.messages import AdviceChange, AdviceStatus, Saving, SettingChange
 from stepscope.comparison.samples import Sample
-from stepscope.comparison.side import Together, together
+from stepscope.comparison.side import SideSamples, side_samples
 
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 CHANGED = 0.25
-"""Of the larger saving: less is the same advice still."""
+"""Change relative to the larger saving up to which a finding is unchanged."""
 ORDER: tuple[AdviceStatus, ...] = ("fixed", "new", "worse", "better", "still", "not-checked")
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Told:
-    """A piece of advice on one side: of several recordings, the worst severity, the mean saving."""
+class _SideFinding:
+    """A finding on one side: the worst severity and the mean saving of its traces."""
 
     title: str
     severity: Severity
@@ -28,10 +28,9 @@ class _Told:
 
 
 def subject(outcome: Outcome) -> str:
-    """Return what a finding is about, so that it is found again in another recording.
+    """Return the subject of a finding, which identifies it in other traces.
 
-    That is the first piece of its evidence that names something and is linked to it: an operator,
-    a kernel, a device.
+    It is the first evidence that links to an operator, a kernel or a device.
     """
     for fact in outcome.evidence:
         if fact.link is not None and fact.link.search:
@@ -39,68 +38,70 @@ def subject(outcome: Outcome) -> str:
     return ""
 
 
-def advice_changes(before: Together, after: Together) -> tuple[AdviceChange, ...]:
-    """Return every piece of advice that one of the sides has, what was fixed first."""
-    told = _told(before), _told(after)
+def advice_changes(before: SideSamples, after: SideSamples) -> tuple[AdviceChange, ...]:
+    """Return all findings of both sides with their changes, fixed ones first."""
+    findings = _findings(before), _findings(after)
     unchecked = _unchecked(after)
-    keys = {**told[0], **told[1]}
-    found = [_change(key, told[0].get(key), told[1].get(key), unchecked) for key in keys]
-    return tuple(sorted(found, key=_place))
+    changes = [
+        _change(key, findings[0].get(key), findings[1].get(key), unchecked)
+        for key in {**findings[0], **findings[1]}
+    ]
+    return tuple(sorted(changes, key=_order))
 
 
-def _place(change: AdviceChange) -> tuple[int, int, str, str]:
+def _order(change: AdviceChange) -> tuple[int, int, str, str]:
     saving = max(change.high_before_ns, change.high_after_ns)
     return ORDER.index(change.status), -saving, change.rule, change.subject
 
 
-def _told(side: Together) -> dict[Key, _Told]:
+def _findings(side: SideSamples) -> dict[Key, _SideFinding]:
     by_rule: dict[str, list[Outcome]] = {}
-    for each in side.recordings:
-        for outcome in each.advice.outcomes:
+    for trace in side.traces:
+        for outcome in trace.advice.outcomes:
             if outcome.status == "found":
                 by_rule.setdefault(outcome.rule, []).append(outcome)
-    found: dict[Key, list[Outcome]] = {}
+    by_key: dict[Key, list[Outcome]] = {}
     for rule, outcomes in by_rule.items():
         has_many = len({outcome.trace for outcome in outcomes}) < len(outcomes)
         for outcome in outcomes:
-            found.setdefault((rule, subject(outcome) if has_many else ""), []).append(outcome)
-    count = len(side.recordings)
-    return {key: _summary(outcomes, count) for key, outcomes in found.items()}
+            by_key.setdefault((rule, subject(outcome) if has_many else ""), []).append(outcome)
+    count = len(side.traces)
+    return {key: _summary(outcomes, count) for key, outcomes in by_key.items()}
 
 
-def _summary(outcomes: Sequence[Outcome], recordings: int) -> _Told:
+def _summary(outcomes: Sequence[Outcome], trace_count: int) -> _SideFinding:
     claims = [outcome.claim for outcome in outcomes if outcome.claim is not None]
     severities = [outcome.severity or "info" for outcome in outcomes]
-    return _Told(
+    return _SideFinding(
         title=outcomes[0].title,
         severity=max(severities, key=SEVERITIES.index),
-        low_ns=round(sum(claim.net_low_ns for claim in claims) / recordings),
-        high_ns=round(sum(claim.net_high_ns for claim in claims) / recordings),
+        low_ns=round(sum(claim.net_low_ns for claim in claims) / trace_count),
+        high_ns=round(sum(claim.net_high_ns for claim in claims) / trace_count),
     )
 
 
-def _unchecked(side: Together) -> Mapping[str, str]:
-    """Return the rules that no recording of a side could answer, and why."""
+def _unchecked(side: SideSamples) -> Mapping[str, str]:
+    """Return the rules that could check no trace of a side, with the reason."""
     reasons: dict[str, str] = {}
-    answered = set()
-    for each in side.recordings:
-        for outcome in each.advice.outcomes:
+    checked = set()
+    for trace in side.traces:
+        for outcome in trace.advice.outcomes:
             if outcome.status in {"not-applicable", "failed"}:
                 reasons.setdefault(outcome.rule, outcome.reason or "")
             else:
-                answered.add(outcome.rule)
-    return {rule: reason for rule, reason in reasons.items() if rule not in answered}
+                checked.add(outcome.rule)
+    return {rule: reason for rule, reason in reasons.items() if rule not in checked}
 
 
 def _change(
-    key: Key, before: _Told | None, after: _Told | None, unchecked: Mapping[str, str]
+    key: Key, before: _SideFinding | None, after: _SideFinding | None, unchecked: Mapping[str, str]
 ) -> AdviceChange:
-    told = before or after
+    finding = before or after
     rule, about = key
     is_unchecked = after is None and rule in unchecked
     return AdviceChange(
         rule=rule,
-        title=told.title if told else "",
+        title=finding.title if finding else "",
         subject=about,
         status="not-checked" if is_unchecked else _status(before, after),
         severity_before=before.severity if before else None,
@@ -113,7 +114,7 @@ def _change(
     )
 
 
-def _status(before: _Told | None, after: _Told | None) -> AdviceStatus:
+def _status(before: _SideFinding | None, after: _SideFinding | None) -> AdviceStatus:
     if before is None or after is None:
         return "new" if before is None else "fixed"
     largest = max(before.high_ns, after.high_ns)
@@ -126,36 +127,69 @@ def _status(before: _Told | None, after: _Told | None) -> AdviceStatus:
     return "worse" if change > 0 else "better"
 
 
-def savings(before: Together, after: Together) -> tuple[Saving, ...]:
-    """Return what was promised and what came of it: together, then for each pair of recordings."""
+def followed_savings(before: SideSamples, after: SideSamples) -> tuple[Saving, ...]:
+    """Return estimated and achieved savings: of all traces, then of each pair of traces."""
     pairs = list(_pairs(before, after))
     single = pairs if len(pairs) > 1 else []
-    return tuple(_saving(*each) for each in [("", "", before, after), *single])
+    return tuple(_saving(*pair) for pair in [("", "", before, after), *single])
 
 
-def _pairs(before: Together, after: Together) -> Iterable[tuple[str, str, Together, Together]]:
-    """Yield recordings of the same worker and span, each as a side of its own."""
-    names = {(each.worker, each.span): each for each in after.recordings}
-    for each in before.recordings:
-        other = names.get((each.worker, each.span))
+def _pairs(
+    before: SideSamples, after: SideSamples
+) -> Iterable[tuple[str, str, SideSamples, SideSamples]]:
+    """Yield traces of the same worker and span, each as a side."""
+    others = {(trace.worker, trace.span): trace for trace in after.traces}
+    for trace in before.traces:
+        other = others.get((trace.worker, trace.span))
         if other is not None:
-            yield each.worker, each.span, _alone(before, each), _alone(after, other)
+            sides = side_samples(before.name, [trace]), side_samples(after.name, [other])
+            yield trace.worker, trace.span, *sides
 
 
-def _alone(side: Together, recording: Sample) -> Together:
-    return together(side.name, [recording])
+def _alone(side: SideSamples, recording: Sample) -> SideSamples:
+    return side_samples(side.name, [recording])
 
 
-def _saving(worker: str, span: str, before: Together, after: Together) -> Saving:
-    fixed = [each for each in advice_changes(before, after) if each.status == "fixed"]
+def _saving(worker: str, span: str, before: SideSamples, after: SideSamples) -> Saving:
+    fixed = [change for change in advice_changes(before, after) if change.status == "fixed"]
     means = [float(side.durations().mean()) for side in (before, after)]
-    middles = [float(np.median(side.loops())) for side in (before, after)]
+    medians = [float(np.median(side.loops())) for side in (before, after)]
     return Saving(
         worker=worker,
         span=span,
-        rules=tuple(each.rule for each in fixed),
-        predicted_low_ns=sum(each.low_before_ns for each in fixed),
-        predicted_high_ns=sum(each.high_before_ns for each in fixed),
+        rules=tuple(change.rule for change in fixed),
+        predicted_low_ns=sum(change.low_before_ns for change in fixed),
+        predicted_high_ns=sum(change.high_before_ns for change in fixed),
         realised_mean_ns=round(means[0] - means[1]),
-        realised_median_ns=round(middles[0] - middles[1]),
+        realised_median_ns=round(medians[0] - medians[1]),
     )
+
+
+NOT_SET = "not recorded"
+MOST_SHOWN = 50
+
+
+def setting_changes(before: SideSamples, after: SideSamples) -> tuple[SettingChange, ...]:
+    """Return the recorded settings that differ; empty where one side recorded none."""
+    if not all(any(trace.settings for trace in side.traces) for side in (before, after)):
+        return ()
+    return tuple(_setting_changes(before, after))[:MOST_SHOWN]
+
+
+def _setting_changes(before: SideSamples, after: SideSamples) -> Iterator[SettingChange]:
+    labels = {
+        key: label
+        for side in (before, after)
+        for trace in side.traces
+        for key, (label, _) in trace.settings.items()
+    }
+    for key, label in labels.items():
+        was, now = (_setting_value(side, key) for side in (before, after))
+        if was != now:
+            yield SettingChange(name=key, label=label, before=was, after=now)
+
+
+def _setting_value(side: SideSamples, key: str) -> str:
+    """Return the distinct values of a setting on a side."""
+    values = {trace.settings[key][1] for trace in side.traces if key in trace.settings}
+    return " or ".join(sorted(values)) or NOT_SET

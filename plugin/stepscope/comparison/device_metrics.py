@@ -1,4 +1,4 @@
-"""How the busiest devices were used on both sides, and why they were idle."""
+"""Metrics of the busiest devices on both sides, and their idle time by cause."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -6,14 +6,14 @@ from stepscope.analyses.idle.ledger import CAUSES
 from stepscope.base.findings import Unit
 from stepscope.base.report import DeviceReport
 from stepscope.comparison.messages import Change, Part
-from stepscope.comparison.side import Together
+from stepscope.comparison.side import SideSamples
 
 Figure = Callable[[DeviceReport], float | None]
 FIGURES: tuple[tuple[str, str, str, Unit, Figure], ...] = (
     (
         "busy_share",
         "Busy",
-        "Of the window, in which the busiest device worked.",
+        "Fraction of the window in which the busiest device worked.",
         "share",
         lambda device: device.busy_share,
     ),
@@ -41,20 +41,20 @@ FIGURES: tuple[tuple[str, str, str, Unit, Figure], ...] = (
     (
         "memory_peak_bytes",
         "Peak memory",
-        "Most that torch had taken from the device at once: reserved, or where that is not recorded"
-        " allocated.",
+        "The most memory that torch had reserved on the device at once; allocated, where reserved"
+        " memory was not recorded.",
         "bytes",
         lambda device: device.memory_peak_bytes,
     ),
 )
 
 
-def figures(before: Together, after: Together) -> tuple[Part, ...]:
-    """Return the figures that both sides have: means over recordings of the busiest device."""
+def figures(before: SideSamples, after: SideSamples) -> tuple[Part, ...]:
+    """Return the metrics that both sides have: means over traces of the busiest device."""
     return tuple(_figures(before, after))
 
 
-def _figures(before: Together, after: Together) -> Iterator[Part]:
+def _figures(before: SideSamples, after: SideSamples) -> Iterator[Part]:
     for name, label, meaning, unit, figure in FIGURES:
         values = [_mean(figure(device) for device in _busiest(side)) for side in (before, after)]
         if values[0] is not None and values[1] is not None:
@@ -62,20 +62,20 @@ def _figures(before: Together, after: Together) -> Iterator[Part]:
             yield Part(id=name, label=label, meaning=meaning, change=change)
 
 
-def _busiest(side: Together) -> Iterator[DeviceReport]:
-    for recording in side.recordings:
-        for worker in recording.advice.workers:
+def _busiest(side: SideSamples) -> Iterator[DeviceReport]:
+    for trace in side.traces:
+        for worker in trace.advice.workers:
             if worker.devices:
                 yield max(worker.devices, key=lambda device: device.busy_share)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
-def idle(before: Together, after: Together) -> tuple[Part, ...]:
-    """Return the busiest device's idle time a step by cause, the mean over recordings."""
+def idle(before: SideSamples, after: SideSamples) -> tuple[Part, ...]:
+    """Return the busiest device's idle time per step by cause, the mean over traces."""
     sides = [_idle(side) for side in (before, after)]
     causes = dict.fromkeys([*sides[0], *sides[1]])
     return tuple(
@@ -91,10 +91,10 @@ def idle(before: Together, after: Together) -> tuple[Part, ...]:
     )
 
 
-def _idle(side: Together) -> dict[str, float]:
+def _idle(side: SideSamples) -> dict[str, float]:
     sums: dict[str, float] = {}
-    for recording in side.recordings:
-        for worker in recording.advice.workers:
+    for trace in side.traces:
+        for worker in trace.advice.workers:
             for cause, idle_ns in worker.idle_ns.items():
-                sums[cause] = sums.get(cause, 0.0) + idle_ns / len(side.recordings)
+                sums[cause] = sums.get(cause, 0.0) + idle_ns / len(side.traces)
     return sums

@@ -1,7 +1,7 @@
-"""What `stepscope compare` and `stepscope.compare` hand out, as frozen wire types.
+"""Wire types of `stepscope compare` and `stepscope.compare`.
 
-*Before* is the first run (or span, or rank) that was given, *after* one of the others. Figures are
-means over steps unless they say otherwise, and over a side's ranks; `unit` is theirs.
+*Before* is the first run (or span, or rank), *after* one of the others. Figures are means over
+steps, unless stated otherwise, and over a side's ranks.
 """
 
 from typing import Literal
@@ -14,7 +14,7 @@ from stepscope.base.report import Problem
 SCHEMA_VERSION = 1
 
 Verdict = Literal["more", "less", "same", "untested"]
-"""`same`: not told from noise. `untested`: too few steps to tell."""
+"""`same`: not statistically significant. `untested`: not enough steps to compare."""
 Status = Literal["added", "gone", "slower", "faster", "other-calls", "same", "untested"]
 Kind = Literal["operator", "annotation", "kernel", "copy", "memory-set"]
 MatchedBy = Literal[
@@ -37,17 +37,17 @@ class Change(msgspec.Struct, frozen=True):
     standard_error: float | None = None
     """Of the difference; None where a side has one step."""
     p: float | None = None
-    """The chance that any figure of its table would change so if nothing had changed."""
+    """Probability of such a change of any figure of the table if nothing had changed."""
     verdict: Verdict = "untested"
 
     @property
     def delta(self) -> float:
-        """After less before."""
+        """After minus before."""
         return self.after - self.before
 
     @property
     def share(self) -> float | None:
-        """The change as a share of what was before; None where that was nothing."""
+        """The change relative to before; None where that was 0."""
         return self.delta / self.before if self.before else None
 
 
@@ -61,7 +61,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What one operator, annotation, kernel, copy or memory set cost a step on each side."""
+    """Cost per step of one operator, annotation, kernel, copy or memory set on each side."""
 
     kind: Kind
     name: str
@@ -75,37 +75,37 @@ class Row(msgspec.Struct, frozen=True):
     shapes_after: tuple[str, ...]
     calls: Change
     device: Change
-    """Device time; of an operator, of what it launched itself."""
+    """Device time; of an operator, of the work that it launched directly."""
     host: Change
     """Host self time; 0 for work on a device."""
     device_total: Change
-    """Device time with that of operators and annotations within: calls within calls of the same
-    name count again."""
+    """Device time including nested operators and annotations; nested calls of the same name count
+    again."""
     host_total: Change
-    """Host time with what was called within, likewise."""
+    """Host time including nested calls, likewise."""
 
 
 class ModuleRow(msgspec.Struct, frozen=True):
-    """What the operators and annotations of one `nn.Module` cost a step on each side."""
+    """Cost per step of the operators and annotations of one `nn.Module` on each side."""
 
     name: str
-    """As the profiler numbers it: `Linear_0`; empty for what ran in no module."""
+    """As the profiler numbers it: `Linear_0`; empty for operators outside modules."""
     status: Status
     calls: Change
-    """Of operators and annotations in it."""
+    """Calls of operators and annotations in it."""
     device: Change
-    """Device time of what they launched themselves."""
+    """Device time of the work that they launched directly."""
     host: Change
     """Their host self time."""
 
 
 class AdviceChange(msgspec.Struct, frozen=True):
-    """What became of a piece of advice; savings are a step's, means over a side's recordings."""
+    """Change of a finding; savings are per step, means over a side's traces."""
 
     rule: str
     title: str
     subject: str
-    """What it is about, where a rule finds several things; empty where there is one."""
+    """Subject, where a rule has several findings; empty where it has one."""
     status: AdviceStatus
     severity_before: Severity | None
     severity_after: Severity | None
@@ -114,27 +114,27 @@ class AdviceChange(msgspec.Struct, frozen=True):
     low_after_ns: int
     high_after_ns: int
     reason: str = ""
-    """Why it was not checked."""
+    """Reason that it was not checked."""
 
 
 class Saving(msgspec.Struct, frozen=True):
-    """What the advice that was followed promised a step, and what became of the step."""
+    """Estimated saving of followed advice per step, and the achieved change of the step."""
 
     worker: str
-    """Empty where it is of all recordings together."""
+    """Empty where it is of all traces together."""
     span: str
     rules: tuple[str, ...]
-    """The advice that is fixed."""
+    """The rules whose findings are fixed."""
     predicted_low_ns: int
     predicted_high_ns: int
     realised_mean_ns: int
-    """Mean step before less after."""
+    """Mean step before minus after."""
     realised_median_ns: int
-    """Median iteration of the host's loop before less after, which one slow step does not move."""
+    """Median iteration of the host's loop before minus after, insensitive to one slow step."""
 
 
 class Side(msgspec.Struct, frozen=True):
-    """One of the two that are compared."""
+    """One side of a comparison."""
 
     name: str
     recording_count: int
@@ -146,7 +146,7 @@ class Side(msgspec.Struct, frozen=True):
     standard_deviation_ns: int
     batch_size: int | None
     batch_ns: int | None
-    """Mean step over the batch's samples; None where no shape tells the batch."""
+    """Mean step per sample; None where the batch size is unknown."""
 
 
 class SettingChange(msgspec.Struct, frozen=True):
@@ -161,37 +161,37 @@ class SettingChange(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Two sides, and what is different."""
+    """Two sides and their differences."""
 
     before: Side
     after: Side
     step: Change
     waterfall: tuple[Part, ...]
-    """From the mean step before to the one after: the parts' changes sum to the step's."""
+    """Changes of the parts of the mean step, which sum to its change."""
     idle: tuple[Part, ...]
-    """The busiest device's idle time a step by cause; not tested."""
+    """The busiest device's idle time per step by cause; not tested."""
     figures: tuple[Part, ...]
     """Busy share, peak memory and the like; not tested."""
     operators: tuple[Row, ...]
-    """What changed most first; those that take less than a thousandth of a step are left out,
-    unless they were added or are gone."""
+    """Largest changes first; rows below a thousandth of the step are left out, unless they were
+    added or are gone."""
     device_work: tuple[Row, ...]
     """Kernels, copies and memory sets, likewise."""
     advice: tuple[AdviceChange, ...]
     savings: tuple[Saving, ...]
-    """First of all recordings together, then of each that both sides have."""
+    """Of all traces together, then of each trace that both sides have."""
     warnings: tuple[str, ...]
-    """What else is different between the sides, or speaks against comparing them."""
+    """Caveats: other differences between the sides, damage, too few steps."""
     settings: tuple[SettingChange, ...] = ()
     """Recorded settings that differ; empty where one side has none recorded."""
 
 
 class ComparisonReport(msgspec.Struct, frozen=True):
-    """Everything that `stepscope compare` found."""
+    """The result of `stepscope compare`."""
 
     comparisons: tuple[Comparison, ...]
     test: str
-    """How changes are told from noise."""
+    """The statistical test of changes."""
     problems: tuple[Problem, ...] = ()
     schema: int = SCHEMA_VERSION
     version: str = ""

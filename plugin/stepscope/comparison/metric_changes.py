@@ -1,4 +1,4 @@
-"""Figures before and after, each told from noise or not."""
+"""Changes of figures with their statistical significance."""
 
 import math
 
@@ -8,24 +8,24 @@ from numpy.typing import NDArray
 from stepscope.base.findings import Unit
 from stepscope.comparison.messages import Change, Verdict
 from stepscope.comparison.side import batched
-from stepscope.comparison.significance import LEVEL, judged
+from stepscope.comparison.significance import LEVEL, permutation_test
 
 Floats = NDArray[np.float64]
 RESOLUTION: dict[Unit, float] = {"ns": 1000.0, "count": 0.01}
-"""Times of old traces are whole microseconds; a count is exact, a mean of it over ranks nearly."""
+"""Times of old traces are whole microseconds; means of counts over ranks are inexact."""
 
 
 def changes(before: Floats, after: Floats, apart: Floats, unit: Unit) -> tuple[Change, ...]:
-    """Return each figure's change; figures are rows, samples are columns.
+    """Return the change of each figure (rows) over samples (columns).
 
-    A change is real where the test says so and it is larger than `apart`, the difference between
-    the spans of one side: their steps resemble each other, which no test of steps can see.
+    A significant change must also be larger than `apart`, the difference between the spans of one
+    side: steps of a span resemble each other, which no test of steps accounts for.
     """
     resolution = RESOLUTION[unit]
-    is_there = (before != 0).any(axis=1) | (after != 0).any(axis=1)
-    found = judged(batched(before[is_there]), batched(after[is_there]), resolution)
+    is_used = (before != 0).any(axis=1) | (after != 0).any(axis=1)
+    result = permutation_test(batched(before[is_used]), batched(after[is_used]), resolution)
     p, error = (np.full(len(before), np.nan) for _ in range(2))
-    p[is_there], error[is_there] = found.p, found.error
+    p[is_used], error[is_used] = result.p, result.error
     means = zip(before.mean(axis=1).tolist(), after.mean(axis=1).tolist(), strict=True)
     rest = zip(p.tolist(), error.tolist(), apart.tolist(), strict=True)
     return tuple(
@@ -33,11 +33,11 @@ def changes(before: Floats, after: Floats, apart: Floats, unit: Unit) -> tuple[C
             before=first,
             after=second,
             unit=unit,
-            standard_error=_known(own_error),
-            p=_known(own_p),
-            verdict=_verdict(second - first, own_p, max(own_apart, resolution)),
+            standard_error=_number(figure_error),
+            p=_number(figure_p),
+            verdict=_verdict(second - first, figure_p, max(figure_apart, resolution)),
         )
-        for (first, second), (own_p, own_error, own_apart) in zip(means, rest, strict=True)
+        for (first, second), (figure_p, figure_error, figure_apart) in zip(means, rest, strict=True)
     )
 
 
@@ -49,5 +49,5 @@ def _verdict(delta: float, p: float, least: float) -> Verdict:
     return "more" if delta > 0 else "less"
 
 
-def _known(value: float) -> float | None:
+def _number(value: float) -> float | None:
     return None if math.isnan(value) else value

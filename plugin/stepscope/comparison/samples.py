@@ -1,6 +1,7 @@
-"""What a comparison needs of one recording: each step's time, and what each thing cost in it."""
+"""The data of one trace for a comparison: step times, costs per step, conditions, settings."""
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,59 +14,61 @@ from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import links
+from stepscope.analyses.core.producer import producer
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.grouping import Labels, names, shapes
 from stepscope.analyses.operators.operator_modules import modules
+from stepscope.analyses.settings.setting_rows import GROUPS, NOT_SHOWN, SettingRow, setting_rows
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import size
 from stepscope.base.report import RunReport
-from stepscope.comparison.recording_conditions import conditions, settings
 from stepscope.dialects import Kind
-from stepscope.model.trace import Run, Trace
+from stepscope.model.trace import Run, Trace, whole_number
 
 OPERATOR_KEYS = ("kind", "name", "shape", "module", "stem")
 DEVICE_WORK_KEYS = ("kind", "name", "operator", "stem")
-"""The columns of `Costs.keys`; `stem` is the name without what differs in each version."""
+"""The columns of `Costs.keys`; `stem` is the name without the hash that each version changes."""
 NONE = -1
 HASH = re.compile(r"\b[a-z2-7]{51,52}\b")
-"""Of a compiled graph: another one in each version of the code (`torch/_inductor/codecache.py`)."""
+"""Hash of a compiled graph, which changes with the code (`torch/_inductor/codecache.py`)."""
 Numbers = NDArray[np.int64]
 Columns = Annotated[Numbers, "columns"]
-"""Of two dimensions, which its type does not tell."""
+"""Two-dimensional."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Costs:
-    """What each thing cost in each step in which it was; all arrays are parallel but `keys`."""
+    """Costs of operators or device work per step; all arrays but `keys` are parallel."""
 
     keys: pd.DataFrame
-    """One row a thing: what names it, as objects."""
+    """One row per operator or kernel: its names, as objects."""
     key: Numbers
     """A row of `keys`."""
     step: Numbers
     call_count: Numbers
     host_ns: Numbers
-    """Self time; of work on a device 0."""
+    """Self time; 0 for device work."""
     device_ns: Numbers
     host_total_ns: Numbers
-    """With what was called within."""
+    """Including nested calls."""
     device_total_ns: Numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
-    """One recording, small beside its events."""
+    """The compared data of one trace, small compared with its events."""
 
     worker: str
     span: str
     has_steps: bool
     step_numbers: tuple[int, ...]
     duration_ns: Numbers
-    """Each step's, until its work on the device ends."""
+    """Of each step, until its device work ends."""
     loop_ns: Numbers
-    """The same on the host alone: how long the loop took from one `prof.step()` to the next."""
+    """Of each iteration of the host's loop, from one `prof.step()` to the next."""
     parts_ns: Columns
-    """Of `duration_ns`: a row a step, a column each of its categories."""
+    """Parts of `duration_ns`: a row per step, a column per category."""
     operators: Costs
     device_work: Costs
     advice: RunReport
@@ -76,7 +79,7 @@ class Sample:
 
 
 def sample(trace: Trace, report: RunReport | None = None) -> Sample:
-    """Return what of a recording is compared; its advice is by the usual settings unless given."""
+    """Return a trace's compared data; without `report`, with advice by default settings."""
     steps = step_breakdown(trace)
     batch = batch_size(trace)
     return Sample(
@@ -102,13 +105,13 @@ def _loop_ns(trace: Trace) -> Numbers:
 
 
 def _step_at(trace: Trace, start_ns: Numbers) -> Numbers:
-    """Return the step within which the host was at each time, or -1; 0 where there are no steps."""
+    """Return the host's step at each time, or -1; 0 where there are no steps."""
     steps = complete_steps(trace).steps
     if not len(steps):
         return np.zeros(len(start_ns), dtype=np.int64)
-    place = np.searchsorted(steps["start_ns"].to_numpy(), start_ns, side="right") - 1
-    within = (place >= 0) & (start_ns < steps["end_ns"].to_numpy()[place])
-    return np.where(within, place, NONE)
+    index = np.searchsorted(steps["start_ns"].to_numpy(), start_ns, side="right") - 1
+    is_inside = (index >= 0) & (start_ns < steps["end_ns"].to_numpy()[index])
+    return np.where(is_inside, index, NONE)
 
 
 def _operators(trace: Trace) -> Costs:
@@ -122,20 +125,20 @@ def _operators(trace: Trace) -> Costs:
         "shape": shapes(trace),
         "module": _modules(trace),
     }
-    what = {name: (label.codes[rows], label.texts) for name, label in labels.items()}
+    keys = {name: (label.codes[rows], label.texts) for name, label in labels.items()}
     figures = {
         "host_ns": cost.host_self_ns[rows],
         "device_ns": cost.device_self_ns[rows],
         "host_total_ns": calls["duration_ns"].to_numpy()[rows],
         "device_total_ns": cost.device_total_ns[rows],
     }
-    return _costs(what, step, figures)
+    return _costs(keys, step, figures)
 
 
 def _modules(trace: Trace) -> Labels:
     try:
         return modules(trace)
-    except MissingDataError:  # no module was recorded: then the name tells less, and still matches
+    except MissingDataError:  # without modules the name alone matches
         return Labels(codes=np.full(len(trace.host_calls), NONE), texts=())
 
 
@@ -151,7 +154,7 @@ def _device_work(trace: Trace) -> Costs:
     owners = trace.host_calls["name"].cat
     operator = np.append(owners.codes.to_numpy(), NONE)[linked.owner_of_device_event]
     event_names = events["name"].cat
-    what = {
+    keys = {
         "kind": (events["kind"].to_numpy() - int(Kind.KERNEL), ("kernel", "copy", "memory-set")),
         "name": (event_names.codes.to_numpy().astype(np.int64), tuple(event_names.categories)),
         "operator": (operator.astype(np.int64), tuple(owners.categories)),
@@ -163,28 +166,28 @@ def _device_work(trace: Trace) -> Costs:
         "host_total_ns": nothing,
         "device_total_ns": took,
     }
-    return _costs(what, step, figures)
+    return _costs(keys, step, figures)
 
 
 def _step_on_device(trace: Trace, start_ns: Numbers) -> Numbers:
-    """Return the step in whose time each event without a launch began, or -1."""
+    """Return the step in which each event without a launch began, or -1."""
     steps = step_breakdown(trace)
     if not steps.step_count:
         return np.zeros(len(start_ns), dtype=np.int64)
-    place = np.searchsorted(steps.start_ns, start_ns, side="right") - 1
-    within = (place >= 0) & (start_ns < (steps.start_ns + steps.duration_ns)[place])
-    return np.where(within, place, NONE)
+    index = np.searchsorted(steps.start_ns, start_ns, side="right") - 1
+    is_inside = (index >= 0) & (start_ns < (steps.start_ns + steps.duration_ns)[index])
+    return np.where(is_inside, index, NONE)
 
 
 def _costs(
-    what: dict[str, tuple[Numbers, tuple[str, ...]]],
+    columns: dict[str, tuple[Numbers, tuple[str, ...]]],
     step: Numbers,
     figures: dict[str, Numbers],
 ) -> Costs:
-    """Sum figures by what they are of, and by step; what is in no step is left out."""
+    """Sum figures by key and step, without events outside steps."""
     inside = np.flatnonzero(step >= 0)
     combined = np.zeros(len(inside), dtype=np.int64)
-    for codes, texts in what.values():
+    for codes, texts in columns.values():
         combined, _ = pd.factorize(combined * (len(texts) + 1) + codes[inside] + 1)
     key_count = int(combined.max()) + 1 if len(inside) else 0
     step_count = int(step.max()) + 1 if len(inside) else 1
@@ -193,7 +196,7 @@ def _costs(
     summed = {name: sums(figure[inside], cell, len(cells)) for name, figure in figures.items()}
     first = np.empty(key_count, dtype=np.int64)
     first[combined[::-1]] = inside[::-1]
-    keys = {name: _texts(codes[first], texts) for name, (codes, texts) in what.items()}
+    keys = {name: _texts(codes[first], texts) for name, (codes, texts) in columns.items()}
     keys["stem"] = np.array([HASH.sub("…", name) for name in keys["name"]], dtype=object)
     return Costs(
         keys=pd.DataFrame(keys, dtype=object),
@@ -206,3 +209,71 @@ def _costs(
 
 def _texts(codes: Numbers, texts: tuple[str, ...]) -> NDArray[np.object_]:
     return np.array([*map(str, texts), ""], dtype=object)[codes]
+
+
+VERSION = "_version"
+RANK_SETTINGS = frozenset({("distributed", "rank"), ("distributed", "local_rank")})
+"""Settings that differ between the ranks of one run."""
+
+
+def conditions(trace: Trace) -> dict[str, str]:
+    """Return the recorded conditions of a trace: name and value."""
+    return dict(_conditions(trace))
+
+
+def _conditions(trace: Trace) -> Iterator[tuple[str, str]]:
+    yield "the profiler", producer(trace).name
+    yield "the kind of device", trace.dialect.name
+    if names := _device_names(trace):
+        yield "the device", names
+    for key, value in sorted(trace.metadata.items()):
+        if key.endswith(VERSION):
+            yield f"{key.removesuffix(VERSION).replace('_', ' ')} version", str(value)
+    info = trace.metadata.get("distributedInfo")
+    if isinstance(info, Mapping) and (size := whole_number(info.get("world_size"))) is not None:
+        yield "the number of ranks", str(size)
+    for name, is_set in _flags(trace):
+        yield name, "on" if is_set else "off"
+
+
+def settings(trace: Trace) -> dict[str, tuple[str, str]]:
+    """Return label and value of each recorded setting by name: `dataloaders[0].worker_count`.
+
+    Settings of the profiler are conditions; settings that differ between ranks are left out.
+    """
+    return {
+        _setting_name(row): (f"{GROUPS[row.subject]}, {row.label}", _setting_value(row))
+        for row in setting_rows(trace)
+        if row.subject != "profiler"
+        and row.name not in NOT_SHOWN
+        and (row.subject, row.name) not in RANK_SETTINGS
+    }
+
+
+def _setting_name(row: SettingRow) -> str:
+    return f"{row.subject}{f'[{row.index}]' if row.index >= 0 else ''}.{row.name}"
+
+
+def _setting_value(row: SettingRow) -> str:
+    if isinstance(row.value, bool):
+        return "on" if row.value else "off"
+    if isinstance(row.value, str):
+        return row.value
+    return size(row.value) if row.unit == "bytes" else f"{row.value:,}"
+
+
+def _device_names(trace: Trace) -> str:
+    """Return the distinct names of the devices."""
+    properties = trace.metadata.get("deviceProperties")
+    devices = properties if isinstance(properties, list) else []
+    names = {str(d["name"]) for d in devices if isinstance(d, Mapping) and "name" in d}
+    return ", ".join(sorted(names))
+
+
+def _flags(trace: Trace) -> Iterator[tuple[str, bool]]:
+    """Yield the profiler's options that cost time, by the file's content."""
+    calls, kinds = trace.host_calls, trace.source.kinds
+    yield "record_shapes", bool((calls["input_dims"].cat.codes >= 0).any())
+    stacks = (calls["call_stack"].cat.codes >= 0).any() or len(trace.python_calls)
+    yield "with_stack", bool(stacks)
+    yield "profile_memory", bool((kinds == int(Kind.MEMORY)).any())

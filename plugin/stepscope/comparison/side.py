@@ -1,4 +1,4 @@
-"""One side of a comparison: its recordings' steps, each once however many ranks it has."""
+"""One side of a comparison: the steps of its traces, each step once for all ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,44 +15,44 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 PARTS_OF_NS = 1000
 MOST_SCALED_NS = 10**15
-"""More is no step; in parts of a nanosecond it would not fit 64 bits."""
-MOST_KEPT = 2000
-"""Of more steps, neighbours are one sample, so that a long recording costs no more than that."""
+"""Longest step; in thousandths of a nanosecond more would not fit 64 bits."""
+MOST_STEPS = 2000
+"""Of more steps, neighbours are merged into one sample, to bound the cost of long traces."""
 MOST_SAMPLES = 100
-"""Of more, neighbours are averaged for tests: they resemble each other."""
+"""Of more samples, neighbours are averaged for tests: they resemble each other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Together:
-    """A side's recordings as samples: a sample is a step of a span, the mean over its ranks."""
+class SideSamples:
+    """A side's traces as samples: a sample is a step of a span, the mean over its ranks."""
 
     name: str
-    recordings: tuple[Sample, ...]
-    place: tuple[Numbers, ...]
-    """For each recording, the sample that each of its steps is part of."""
+    traces: tuple[Sample, ...]
+    sample_of: tuple[Numbers, ...]
+    """For each trace, the sample of each of its steps."""
     ranks: Floats
-    """How many steps of recordings each sample is the mean of."""
+    """Number of steps of traces in each sample."""
     span: Numbers
-    """The span that each sample is of, from 0."""
+    """The span of each sample, from 0."""
     step_total: int
-    """Steps, however many ranks each has, and however many were merged into a sample."""
+    """Number of steps before merging, each once for all ranks."""
 
     @property
     def step_count(self) -> int:
-        """How many steps there are; 0 where the recordings have none."""
-        return self.step_total if all(each.has_steps for each in self.recordings) else 0
+        """The number of steps; 0 where the traces have none."""
+        return self.step_total if all(trace.has_steps for trace in self.traces) else 0
 
     def durations(self) -> Floats:
         """Return each sample's step time."""
-        return self._mean([each.duration_ns for each in self.recordings])
+        return self._mean([trace.duration_ns for trace in self.traces])
 
     def loops(self) -> Floats:
-        """Return how long the host's loop took for each sample."""
-        return self._mean([each.loop_ns for each in self.recordings])
+        """Return the duration of the host's loop for each sample."""
+        return self._mean([trace.loop_ns for trace in self.traces])
 
     def parts(self) -> Floats:
         """Return each category's time (rows) in each sample (columns)."""
-        columns = [each.parts_ns for each in self.recordings]
+        columns = [trace.parts_ns for trace in self.traces]
         count = columns[0].shape[1]
         return np.stack([self._mean([part[:, row] for part in columns]) for row in range(count)])
 
@@ -66,83 +66,83 @@ class Together:
 
     def _mean(self, values: Sequence[Numbers]) -> Floats:
         sums = np.zeros(len(self.ranks))
-        for place, own in zip(self.place, values, strict=True):
-            np.add.at(sums, place, own)
+        for samples, of_trace in zip(self.sample_of, values, strict=True):
+            np.add.at(sums, samples, of_trace)
         return sums / self.ranks
 
 
-def together(name: str, recordings: Sequence[Sample]) -> Together:
-    """Return recordings as one side."""
+def side_samples(name: str, traces: Sequence[Sample]) -> SideSamples:
+    """Return traces as one side."""
     units: dict[tuple[str, int], int] = {}
     spans: dict[str, int] = {}
-    place = []
+    step_of = []
     span_of: list[int] = []
-    for each in recordings:
-        spans.setdefault(each.span, len(spans))
-        own = []
-        for number in _numbers(each):
-            unit = units.setdefault((each.span, number), len(units))
+    for trace in traces:
+        spans.setdefault(trace.span, len(spans))
+        steps = []
+        for number in _numbers(trace):
+            unit = units.setdefault((trace.span, number), len(units))
             if unit == len(span_of):
-                span_of.append(spans[each.span])
-            own.append(unit)
-        place.append(np.array(own, dtype=np.int64))
+                span_of.append(spans[trace.span])
+            steps.append(unit)
+        step_of.append(np.array(steps, dtype=np.int64))
     step_total = len(span_of)
-    merged = np.arange(step_total) // max(1, -(-step_total // MOST_KEPT))
-    place = [merged[own] for own in place]
-    return Together(
+    merged = np.arange(step_total) // max(1, -(-step_total // MOST_STEPS))
+    sample_of = tuple(merged[steps] for steps in step_of)
+    return SideSamples(
         name=name,
-        recordings=tuple(recordings),
-        place=tuple(place),
-        ranks=np.bincount(np.concatenate(place)).astype(np.float64),
+        traces=tuple(traces),
+        sample_of=sample_of,
+        ranks=np.bincount(np.concatenate(sample_of)).astype(np.float64),
         span=np.array(span_of, dtype=np.int64)[np.unique(merged, return_index=True)[1]],
         step_total=step_total,
     )
 
 
-def _numbers(recording: Sample) -> Sequence[int]:
-    """Return what tells a recording's steps apart: their numbers, or else their places."""
-    numbers = recording.step_numbers
+def _numbers(trace: Sample) -> Sequence[int]:
+    """Return the step numbers, or indices where numbers repeat."""
+    numbers = trace.step_numbers
     return numbers if len(set(numbers)) == len(numbers) else range(len(numbers))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Things:
-    """What a side's things cost: `keys` names them; a row a thing, a column a sample."""
+class CostTable:
+    """Costs of a side's operators or device work, by key and sample."""
 
     keys: pd.DataFrame
     cells: pd.DataFrame
     """Rows of (key, sample, call_count, and times as in `Costs`), ranks not yet averaged."""
 
 
-def things(side: Together, costs: Sequence[Costs]) -> Things:
-    """Return the things of all recordings of a side."""
+def cost_table(side: SideSamples, costs: Sequence[Costs]) -> CostTable:
+    """Return the costs of all traces of a side."""
     keys, cells, offset = [], [], 0
-    for place, each in zip(side.place, costs, strict=True):
-        keys.append(each.keys)
+    for samples, of_trace in zip(side.sample_of, costs, strict=True):
+        keys.append(of_trace.keys)
         cells.append(
             pd.DataFrame(
                 {
-                    "key": each.key + offset,
-                    "sample": place[each.step] if len(each.step) else each.step,
-                    "call_count": each.call_count,
-                    "host_ns": each.host_ns,
-                    "device_ns": each.device_ns,
-                    "host_total_ns": each.host_total_ns,
-                    "device_total_ns": each.device_total_ns,
+                    "key": of_trace.key + offset,
+                    "sample": samples[of_trace.step] if len(of_trace.step) else of_trace.step,
+                    "call_count": of_trace.call_count,
+                    "host_ns": of_trace.host_ns,
+                    "device_ns": of_trace.device_ns,
+                    "host_total_ns": of_trace.host_total_ns,
+                    "device_total_ns": of_trace.device_total_ns,
                 }
             )
         )
-        offset += len(each.keys)
-    return Things(
+        offset += len(of_trace.keys)
+    return CostTable(
         keys=pd.concat(keys, ignore_index=True), cells=pd.concat(cells, ignore_index=True)
     )
 
 
-def totals(found: Things, group: Numbers, count: int) -> dict[str, Floats]:
+def totals(costs: CostTable, group: Numbers, count: int) -> dict[str, Floats]:
     """Return each group's sums over all cells."""
-    of = group[found.cells["key"].to_numpy()]
+    of = group[costs.cells["key"].to_numpy()]
     return {
-        name: _sums(of, found.cells[name].to_numpy(), count)
+        name: _sums(of, costs.cells[name].to_numpy(), count)
         for name in ("call_count", "host_ns", "device_ns")
     }
 
@@ -151,20 +151,22 @@ def _sums(of: Numbers, values: NDArray[Any], count: int) -> Floats:
     return np.bincount(of, weights=values, minlength=count).astype(np.float64)
 
 
-def sampled(side: Together, found: Things, group: Numbers, figure: str, chosen: Numbers) -> Floats:
-    """Return a figure of the chosen groups (rows) in each sample (columns)."""
-    row_of = np.full(int(max(group.max(initial=-1), chosen.max(initial=-1))) + 1, -1)
-    row_of[chosen] = np.arange(len(chosen))
-    row = row_of[group[found.cells["key"].to_numpy()]]
-    mine = row >= 0
-    values = np.zeros((len(chosen), len(side.ranks)))
-    at = (row[mine], found.cells["sample"].to_numpy()[mine])
-    np.add.at(values, at, found.cells[figure].to_numpy()[mine])
+def sampled(
+    side: SideSamples, costs: CostTable, group: Numbers, figure: str, selected: Numbers
+) -> Floats:
+    """Return a figure of the selected groups (rows) in each sample (columns)."""
+    row_of = np.full(int(max(group.max(initial=-1), selected.max(initial=-1))) + 1, -1)
+    row_of[selected] = np.arange(len(selected))
+    row = row_of[group[costs.cells["key"].to_numpy()]]
+    is_selected = row >= 0
+    values = np.zeros((len(selected), len(side.ranks)))
+    at = (row[is_selected], costs.cells["sample"].to_numpy()[is_selected])
+    np.add.at(values, at, costs.cells[figure].to_numpy()[is_selected])
     return values / side.ranks
 
 
 def batched(values: Floats) -> Floats:
-    """Return figures over `MOST_SAMPLES` samples, neighbours averaged, where there are more."""
+    """Return figures over at most `MOST_SAMPLES` samples, neighbours averaged."""
     count = values.shape[1]
     if count <= MOST_SAMPLES:
         return values
@@ -173,7 +175,7 @@ def batched(values: Floats) -> Floats:
     return np.asarray(sums / np.diff(borders))
 
 
-def between_spans(side: Together, values: Floats) -> Floats:
-    """Return how far the means of a side's spans lie apart, for each figure; 0 for one span."""
-    spans = [values[:, side.span == each].mean(axis=1) for each in np.unique(side.span)]
+def between_spans(side: SideSamples, values: Floats) -> Floats:
+    """Return the range of the means of a side's spans, for each figure; 0 for one span."""
+    spans = [values[:, side.span == span].mean(axis=1) for span in np.unique(side.span)]
     return np.asarray(np.ptp(np.stack(spans), axis=0))

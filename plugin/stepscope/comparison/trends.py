@@ -1,4 +1,4 @@
-"""What a recording says for a trend: a number each of what matters, over a run's spans."""
+"""Key figures of each trace of a run, as a trend over its spans."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,35 +32,40 @@ FIGURES: Schema = (
         Column(f"{name}_ns", "float64", "ns", f"Of the mean step: {label}. {meaning}")
         for name, (label, meaning) in CATEGORIES.items()
     ),
-    Column("busy_share", "float64", "share", "Of the window, in which the busiest device worked."),
+    Column(
+        "busy_share",
+        "float64",
+        "share",
+        "Fraction of the window in which the busiest device worked.",
+    ),
     Column(
         "recoverable_share",
         "float64",
         "share",
-        "Of the step (or window), what all findings together could save at most.",
+        "The most that all findings together could save, as a fraction of the step (or window).",
     ),
     Column(
         "memory_peak_bytes",
         "float64",
         "bytes",
-        "Most that torch had taken from one device at once: reserved, or where that is not recorded"
-        " allocated; NaN without `profile_memory`, or totals, which torch writes since 1.10.",
+        "The most memory that torch had reserved on one device at once; allocated, where reserved"
+        " memory was not recorded; NaN without `profile_memory`, or before torch 1.10.",
     ),
 )
-"""What is followed; missing where it is not known."""
+"""The figures of a trend; NaN where unknown."""
 SCHEMA: Schema = (
     Column("worker", "object", "text", "The worker, by its file's name."),
-    Column("span", "int64", "id", "Which of the worker's recordings, from 1."),
+    Column("span", "int64", "id", "Number of the worker's trace, from 1."),
     Column("rank", "float64", "id", "The worker's rank; NaN if unknown."),
-    Column("step_count", "int64", "count", "Steps that were recorded whole."),
-    Column("finding_count", "int64", "count", "Pieces of advice, symptoms and notes included."),
+    Column("step_count", "int64", "count", "Complete steps."),
+    Column("finding_count", "int64", "count", "Findings, including symptoms and notes."),
     *FIGURES,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
-    """One recording's numbers."""
+    """Key figures of one trace."""
 
     worker: str
     span: int
@@ -70,13 +75,13 @@ class Trend:
     figures: dict[str, float]
     """By the names in `FIGURES`."""
     recoverable_share: dict[str, float]
-    """By rule: what its findings could save at most, of the step or window."""
+    """By rule: the most that its findings could save, as a fraction of the step or window."""
     severity_counts: dict[Severity, int]
-    """How many pieces of advice of each severity; symptoms and notes included."""
+    """Number of findings by severity, including symptoms and notes."""
 
 
 def trend(trace: Trace, report: RunReport | None = None) -> Trend:
-    """Return a recording's numbers; its advice is by the usual settings unless it is given."""
+    """Return a trace's key figures; without `report`, with advice by default settings."""
     if report is None:
         report = advise(Run(name="", workers=(trace,)))
     [worker] = report.workers
@@ -98,8 +103,8 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
 
 
 def _severities(report: RunReport) -> dict[Severity, int]:
-    found = Counter(outcome.severity for outcome in report.outcomes if outcome.status == "found")
-    return {severity: found[severity] for severity in get_args(Severity)}
+    counts = Counter(outcome.severity for outcome in report.outcomes if outcome.status == "found")
+    return {severity: counts[severity] for severity in get_args(Severity)}
 
 
 def _recoverable(report: RunReport) -> dict[str, float]:
@@ -128,23 +133,23 @@ def _steps(trace: Trace) -> dict[str, float]:
 
 
 def _device(devices: Sequence[DeviceReport]) -> dict[str, float]:
-    peaks = [each.memory_peak_bytes for each in devices if each.memory_peak_bytes is not None]
+    peaks = [d.memory_peak_bytes for d in devices if d.memory_peak_bytes is not None]
     return {
-        "busy_share": max((each.busy_share for each in devices), default=UNKNOWN),
+        "busy_share": max((device.busy_share for device in devices), default=UNKNOWN),
         "memory_peak_bytes": float(max(peaks)) if peaks else UNKNOWN,
     }
 
 
-def frame(trends: Sequence[Trend]) -> pd.DataFrame:
-    """Return one row a recording, by worker and span, in `SCHEMA` columns."""
-    ordered = sorted(trends, key=lambda each: (each.worker, each.span))
+def trend_table(trends: Sequence[Trend]) -> pd.DataFrame:
+    """Return one row per trace, by worker and span, in `SCHEMA` columns."""
+    ordered = sorted(trends, key=lambda trend: (trend.worker, trend.span))
     columns = {
-        "worker": [each.worker for each in ordered],
-        "span": [each.span for each in ordered],
-        "rank": [UNKNOWN if each.rank is None else each.rank for each in ordered],
-        "step_count": [each.step_count for each in ordered],
-        "finding_count": [each.finding_count for each in ordered],
-        **{c.name: [each.figures[c.name] for each in ordered] for c in FIGURES},
+        "worker": [trend.worker for trend in ordered],
+        "span": [trend.span for trend in ordered],
+        "rank": [UNKNOWN if trend.rank is None else trend.rank for trend in ordered],
+        "step_count": [trend.step_count for trend in ordered],
+        "finding_count": [trend.finding_count for trend in ordered],
+        **{c.name: [trend.figures[c.name] for trend in ordered] for c in FIGURES},
     }
     return pd.DataFrame({c.name: pd.Series(columns[c.name], dtype=c.dtype) for c in SCHEMA})
 
@@ -152,10 +157,10 @@ def frame(trends: Sequence[Trend]) -> pd.DataFrame:
 TABLES = {
     "trends": RunTable(
         title="Trends",
-        meaning="One row per recording of a run: its mean step and where that went, how busy the "
-        "device was, what advice could save, the peak of memory. To follow over a run's spans.",
+        meaning="One row per trace of a run: its mean step and the parts of it, the device's busy "
+        "time, potential saving, peak memory. To follow over a run's spans.",
         schema=SCHEMA,
         part=trend,
-        build=frame,
+        build=trend_table,
     ),
 }
