@@ -137,7 +137,7 @@ def test_what_is_not_told_from_noise_fails_no_job(log: Path) -> None:
     short = write_trace(log / "short" / "w.1.pt.trace.json", slowed(1.5)[:8])
     result = run(log / "before", short.parent, "--fail-on-regression", "5")
     assert result.exit_code == 0
-    assert "too few steps to tell it from noise" in " ".join(result.stdout.split())
+    assert "not enough steps to compare" in " ".join(result.stdout.split())
 
 
 def test_runs_workers_and_spans_below_one_path_can_be_compared(log: Path) -> None:

@@ -187,7 +187,7 @@ def test_the_verdict_and_the_devices_figures_say_that_they_are_in_doubt() -> Non
     )
     [device] = worker.devices
     assert device.notes["busy_share"] == (
-        "To be read with care: 1 kernel launch of 30 left no device event (3.3 %)."
+        "In doubt: 1 kernel launch of 30 left no device event (3.3 %)."
     )
 
 
@@ -202,7 +202,7 @@ def test_the_verdict_and_the_devices_figures_say_that_they_mean_nothing() -> Non
         f"Step 1.00 ms (± 0.0 %, 3 steps); where the time goes is unknown: {why}."
     )
     [device] = worker.devices
-    assert device.notes["kernel_busy_share"] == f"Not to be relied upon: {why}."
+    assert device.notes["kernel_busy_share"] == f"Not reliable: {why}."
 
 
 def test_a_sound_recording_is_not_called_doubtful() -> None:

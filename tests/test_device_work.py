@@ -129,7 +129,7 @@ def verdict(*rules: Rule[Any]) -> str:
 def test_a_healthy_run_is_told_so_with_its_largest_kernel() -> None:
     assert verdict(rule("quiet")) == (
         "Step 1.00 ms (one step); the GPU is busy 99.0 % and is the limit; the loop keeps it busy, "
-        "and only its own work can be made faster: conv_backward takes 69.7 % of its kernels' "
+        "and only its own work can become faster: conv_backward takes 69.7 % of its kernels' "
         "time."
     )
 

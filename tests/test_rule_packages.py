@@ -127,16 +127,16 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     [
         (ImportError("no module named numba"), "ImportError: no module named numba"),
         (SystemError("oh"), "SystemError: oh"),
-        (provider(version=2), "written for version 2 of the rules' API, and this is 1"),
-        (SimpleNamespace(RULES=()), "written for version None"),
+        (provider(version=2), "needs version 2 of the rules' API, but this is version 1"),
+        (SimpleNamespace(RULES=()), "needs version None"),
         (SimpleNamespace(STEPSCOPE_API=1), "it has no RULES"),
-        (provider("a rule"), "'a rule' is no stepscope.rules.Rule"),
+        (provider("a rule"), "'a rule' is not a stepscope.rules.Rule"),
         (provider(rule("item-sync")), "the id 'item-sync' must begin with bad/"),
         (provider(rule("bad/")), "the id 'bad/' must begin with bad/"),
         (provider(rule("bad/one"), rule("bad/one")), "another rule with the id bad/one"),
         (
             provider(dataclasses.replace(rule("bad/one"), options={"least_count": 3})),
-            "the options of bad/one are no instance of a dataclass",
+            "the options of bad/one are not an instance of a dataclass",
         ),
     ],
 )

@@ -22,7 +22,7 @@ from programs import running
 from stepscope.advice import worker_report
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.cli import cli
-from stepscope.cli.event_files import NAME, Scalars, content, write
+from stepscope.cli.event_files import NAME, Scalars, encode, write
 from stepscope.comparison.trends import FIGURES, trend, trend_table
 from waiting import LONG_SECONDS
 
@@ -122,8 +122,8 @@ def test_what_cannot_be_written_is_said(log: Path) -> None:
 
 
 def test_a_file_that_is_no_beginning_of_the_new_one_is_replaced(tmp_path: Path) -> None:
-    first = content([Scalars(step=1, wall_time=0, values={"a": 1.0})])
-    other = content([Scalars(step=1, wall_time=0, values={"a": 2.0})])
+    first = encode([Scalars(step=1, wall_time=0, values={"a": 1.0})])
+    other = encode([Scalars(step=1, wall_time=0, values={"a": 2.0})])
     assert [write(tmp_path, each) for each in (first, first, other)] == [True, False, True]
     assert read_back(tmp_path) == {"a": [(1, 0.0, 2.0)]}
 

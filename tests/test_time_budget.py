@@ -116,7 +116,7 @@ def test_what_may_cost_much_or_nothing_is_no_smaller_thing() -> None:
     found = advise(Run(name="run", workers=(trace_at(path),)), [hint]).workers[0].standing
     assert found is not None
     assert found.message.startswith("1 rule found nothing that certainly costs 5 %")
-    assert "1 smaller or less certain thing would still help" in found.message
+    assert "1 smaller or less certain finding would still help" in found.message
 
 
 def test_a_culprit_is_one_thing_of_which_a_verdict_says_what_it_costs() -> None:

@@ -31,8 +31,8 @@ def test_one_file_under_two_names_is_told_of_both() -> None:
     )
     assert other == []
     assert [item.message for item in first + second] == [
-        "this recording holds the same events as copy, span 1",
-        "this recording holds the same events as a, span 1",
+        "this trace holds the same events as copy, span 1",
+        "this trace holds the same events as a, span 1",
     ]
     assert {(i.kind, i.severity, i.effect, i.affects) for i in first + second} == {
         ("duplicate-file", "warning", "low", ("comparison of ranks",))

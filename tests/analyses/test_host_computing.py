@@ -63,7 +63,7 @@ def test_a_heavy_model_is_called_that_and_nothing_is_said_of_the_loop() -> None:
         " aten::convolution_backward takes 55.0 % of it, aten::relu 26.0 %."
     )
     assert said(rows[0], ["cpu_op", "aten::mm", 600, 250]).endswith("aten::mm 25.0 %.")
-    assert said(["cpu_op", "aten::mm", 0, 900]).endswith("fine: aten::mm takes 90.0 % of it.")
+    assert said(["cpu_op", "aten::mm", 0, 900]).endswith("healthy: aten::mm takes 90.0 % of it.")
 
 
 @pytest.mark.parametrize(

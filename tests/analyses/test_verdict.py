@@ -28,8 +28,8 @@ def steps(*durations_us: int) -> list[list[Any]]:
     [
         (
             [*steps(1000), ["kernel", "gemm", 0, 400], ["user_annotation", LOADER, 400, 600]],
-            "Step 1.00 ms (one step); the GPU is busy 40.0 %; beside computing, most goes to"
-            " waiting for data: 600 µs, 60.0 %.",
+            "Step 1.00 ms (one step); the GPU is busy 40.0 %; besides computing, the largest"
+            " part is waiting for data: 600 µs (60.0 %).",
         ),
         (
             [*steps(1000, 2000), ["cpu_op", "aten::mm", 0, 2990]],
@@ -37,22 +37,22 @@ def steps(*durations_us: int) -> list[list[Any]]:
         ),
         (
             [*steps(1000), ["kernel", "gemm", 0, 950], ["gpu_memcpy", "Memcpy HtoD", 950, 50]],
-            "Step 1.00 ms (one step); the GPU is busy 100.0 % and is the limit; beside computing,"
+            "Step 1.00 ms (one step); the GPU is busy 100.0 % and is the limit; besides computing,"
             " the largest part is exposed copies: 50.0 µs (5.0 %).",
         ),
         (
             [["kernel", "gemm", 0, 300], ["kernel", "ncclDevKernel_AllReduce", 300, 700]],
-            "No steps are marked; the recording is 1.00 ms long; the GPU is busy 100.0 %;"
-            " beside computing, most goes to communication that nothing hides: 700 µs, 70.0 %.",
+            "No steps are marked; the trace is 1.00 ms long; the GPU is busy 100.0 %;"
+            " besides computing, the largest part is exposed communication: 700 µs (70.0 %).",
         ),
         (
             [*steps(1000), ["cpu_op", "aten::mm", 0, 100]],
-            "Step 1.00 ms (one step); beside operators on the CPU, most goes to host code that is"
-            " no torch operator: 900 µs, 90.0 %.",
+            "Step 1.00 ms (one step); besides operators on the CPU, the largest part is host"
+            " code outside torch operators: 900 µs (90.0 %).",
         ),
         (
             [["overhead", "Buffer Flush", 5, 1]],
-            "The recording holds nothing that takes time.",
+            "The trace contains no timed events.",
         ),
     ],
     ids=["loading", "cpu", "copies", "no steps", "python", "nothing"],
@@ -81,6 +81,6 @@ def test_a_simulated_training_is_summed_up() -> None:
         }
     ]
     assert step_summary(trace_of(document=tracebuild.document(schedule=schedule))) == (
-        "Step 10.0 ms (± 0.0 %, 3 steps); the GPU is busy 69.9 %; beside computing, most goes to"
-        " waiting for data: 3.00 ms, 30.0 %."
+        "Step 10.0 ms (± 0.0 %, 3 steps); the GPU is busy 69.9 %; besides computing, the largest part"
+        " is waiting for data: 3.00 ms (30.0 %)."
     )

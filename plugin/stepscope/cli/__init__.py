@@ -1,4 +1,4 @@
-"""The command line: one command a file, each importing what it needs when it is run."""
+"""The command line: one file per command, with imports inside the commands for a fast start."""
 
 import io
 import sys
@@ -38,31 +38,31 @@ COMMANDS = (
     schema,
 )
 UNUSABLE = 2
-"""The exit status where nothing could be done with what was given."""
+"""Exit status for unusable input."""
 FAILED = 3
-"""A defect of stepscope: 1 is for commands that are asked to fail on what they find."""
+"""Exit status for a defect of stepscope; 1 is for findings, with `--fail-on`."""
 INTERRUPTED = 130
-"""Ctrl-C, as shells count it."""
+"""Exit status for Ctrl-C, as in shells."""
 
 
 class _Refusal(click.ClickException):
-    """One clear line on standard error."""
+    """An error as one line on standard error."""
 
     exit_code = UNUSABLE
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print it."""
+        """Print the line."""
         click.echo(f"stepscope: {self.format_message()}", file=file or sys.stderr)
 
 
 class _Failure(_Refusal):
-    """The same for an error that nobody foresaw."""
+    """An unexpected error."""
 
     exit_code = FAILED
 
 
 class _Commands(click.Group):
-    """Turns every error into one line; `--traceback` lets it through."""
+    """Turns every error into one line, unless `--traceback` is given."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
@@ -82,7 +82,7 @@ class _Commands(click.Group):
                 raise
             message = (
                 f"failed ({type(error).__name__}: {error}). "
-                "This is a bug: run `stepscope --traceback …` and report what it shows"
+                "This is a bug: run `stepscope --traceback …` and report its output"
             )
             raise _Failure(message) from error
 
@@ -92,22 +92,22 @@ class _Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="stepscope")
-@click.option("--traceback", is_flag=True, help="Show where an unexpected error came from.")
+@click.option("--traceback", is_flag=True, help="Show the traceback of an unexpected error.")
 def cli(*, traceback: bool) -> None:
     """Find where PyTorch training steps lose time, and what to change.
 
     \b
-    stepscope record -- python train.py    records some steps; the script is not changed
-    stepscope advise log/            what to fix, from the traces below log/
-    stepscope explain RULE           what a piece of advice means, and what it rests on
-    stepscope compare before/ after/ what changed, and what came of the advice
-    stepscope health log/            what the traces are worth, and what to record next
-    stepscope export --list          every table of numbers, as CSV, JSON or Parquet
-    stepscope memory FILE            who holds the memory, of a trace or a memory snapshot
-    stepscope serve log/             advice as a page in the browser
-    tensorboard --logdir log/        the same as a tab of TensorBoard
+    stepscope record -- python train.py   record some steps of an unchanged script
+    stepscope advise log/                 print what to fix in the traces below log/
+    stepscope explain RULE                explain a rule: check, reason, fix, options
+    stepscope compare before/ after/      compare two runs, and check followed advice
+    stepscope health log/                 check the traces for damage and missing data
+    stepscope export --list               list the tables for CSV, JSON and Parquet
+    stepscope memory FILE                 show the memory use of a trace or a snapshot
+    stepscope serve log/                  open the advice as a page in the browser
+    tensorboard --logdir log/             open the same page as a tab of TensorBoard
 
-    Record a trace with torch.profiler.profile(on_trace_ready=
+    To record traces in your own code, use torch.profiler.profile(on_trace_ready=
     torch.profiler.tensorboard_trace_handler("log/run")).
     """
 
@@ -120,5 +120,5 @@ def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no µ still gets its advice
+            stream.reconfigure(errors="replace")  # for terminals without µ
     cli(prog_name="stepscope")

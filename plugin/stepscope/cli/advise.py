@@ -1,4 +1,4 @@
-"""`stepscope advise`: what to fix, for people, chats, pull requests, CI and programs."""
+"""`stepscope advise`: print what to fix, as text or for chats, pull requests, CI and programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.advice_options import Asked, with_rules
+from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.fast_start import import_advice
-from stepscope.cli.file_reading import Effort, with_effort
+from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.options import with_options
 from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection
-from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
+from stepscope.cli.summary_reading import Extraction, values_of
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings, TraceAdvice
@@ -30,7 +31,7 @@ NOTHING_READ = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """What of the findings is shown, what counts, and what was known before."""
+    """Filters of the shown findings, the exit status, and baselines."""
 
     min_severity: "Severity"
     max_findings: int | None
@@ -40,81 +41,70 @@ class Gate:
     is_quiet: bool
 
 
-def _with_gate(command: "click.decorators.FC") -> "click.decorators.FC":
-    """Add the options of `Gate`; each is a parameter."""
-    for option in reversed(
-        (
-            click.option(
-                "--min-severity",
-                type=click.Choice(SEVERITIES),
-                default="info",
-                show_default=True,
-                help="Leave out findings that are less serious.",
-            ),
-            click.option(
-                "--max-findings",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Show no more findings of a run, the worst first.",
-            ),
-            click.option(
-                "--fail-on",
-                type=click.Choice(SEVERITIES),
-                help="Exit with 1 where anything so serious is found and not put aside.",
-            ),
-            click.option(
-                "--baseline",
-                type=click.Path(dir_okay=False),
-                metavar="FILE",
-                help="Put aside what this file knows, unless it costs more by a tenth.",
-            ),
-            click.option(
-                "--write-baseline",
-                type=click.Path(dir_okay=False),
-                metavar="FILE",
-                help="Write what is found now to this file.",
-            ),
-            click.option(
-                "--quiet", "is_quiet", is_flag=True, help="Print nothing but what went wrong."
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_with_gate = with_options(
+    "gate",
+    Gate,
+    click.option(
+        "--min-severity",
+        type=click.Choice(SEVERITIES),
+        default="info",
+        show_default=True,
+        help="Hide findings below this severity.",
+    ),
+    click.option(
+        "--max-findings",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Show at most N findings per run, the worst first.",
+    ),
+    click.option(
+        "--fail-on",
+        type=click.Choice(SEVERITIES),
+        help="Exit with 1 if there is a finding of this severity or above that is not suppressed.",
+    ),
+    click.option(
+        "--baseline",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Suppress the findings in this file, unless their cost has grown by a tenth.",
+    ),
+    click.option(
+        "--write-baseline",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write the current findings to this file.",
+    ),
+    click.option("--quiet", "is_quiet", is_flag=True, help="Print problems only."),
+)
 
 
 @click.command(short_help="Print what to fix in the traces below PATH.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @with_printing(
-    "`brief` for a chat, `json` (`stepscope schema`) for a program, `sarif` for code scanning, "
-    "`html` to keep, `github` for annotations.",
+    "`brief` for a chat, `json` (`stepscope schema`) for programs, `sarif` for code scanning, "
+    "`html` for a page to share, `github` for annotations.",
     "brief",
     "sarif",
     "html",
     "github",
 )
 @click.option(
-    "--worker", "workers", multiple=True, metavar="NAME", help="Only this worker; repeatable."
+    "--worker", "workers", multiple=True, metavar="NAME", help="Read only this worker; repeatable."
 )
 @_with_gate
 @with_rules
 @with_effort
 @with_summaries
-def advise(  # noqa: PLR0913 (one parameter an option)
+def advise(  # noqa: PLR0913 (one parameter per option)
     *,
     paths: tuple[str, ...],
     printing: Printing,
     workers: tuple[str, ...],
-    min_severity: "Severity",
-    max_findings: int | None,
-    fail_on: "Severity | None",
-    baseline: str | None,
-    write_baseline: str | None,
-    is_quiet: bool,
-    asked: Asked,
+    gate: Gate,
+    rule_options: RuleOptions,
     effort: Effort,
 ) -> None:
-    """Print what to fix, with proof, in the traces below each PATH.
+    """Print what to fix, with evidence, in the traces below each PATH.
 
     PATH is a log directory, the folder of one run, or one trace file of any name.
 
@@ -125,23 +115,17 @@ def advise(  # noqa: PLR0913 (one parameter an option)
     stepscope advise trace.json.gz --format markdown --output advice.md
     stepscope advise log/ --format json | jq '.runs[].merged[].outcome.title'
     stepscope advise log/ --fail-on warning --baseline known.json        # in CI
-    stepscope advise log/ --write-baseline known.json                    # accept what is there
+    stepscope advise log/ --write-baseline known.json               # accept these findings
 
-    The exit status is 0; 1 where --fail-on asks for it, after all is written; 2 where nothing could
-    be read or the question is wrong; 3 for a defect of stepscope.
+    The exit status is 0 on success, 1 if --fail-on applies (after all output is written), 2 if
+    nothing could be read or an option is wrong, and 3 for a defect of stepscope.
     """
-    gate = Gate(
-        min_severity=min_severity,
-        max_findings=max_findings,
-        fail_on=fail_on,
-        baseline=baseline,
-        write_baseline=write_baseline,
-        is_quiet=is_quiet,
-    )
     import_advice(effort.settings())
-    report = _noted(_report(paths, workers, asked.settings(), effort), gate)
-    _tell(report)
-    if (report.runs or printing.form in ("json", "sarif")) and not _is_silent(printing, gate):
+    report = _with_baseline(_report(paths, workers, rule_options.settings(), effort), gate)
+    _print_problems(report)
+    if (report.runs or printing.form in ("json", "sarif")) and not (
+        gate.is_quiet and printing.output is None
+    ):
         printing.write(_rendered(_shown(report, gate), printing))
     if not report.runs:
         raise click.exceptions.Exit(NOTHING_READ)
@@ -149,12 +133,8 @@ def advise(  # noqa: PLR0913 (one parameter an option)
         raise click.exceptions.Exit(FOUND)
 
 
-def _is_silent(printing: Printing, gate: Gate) -> bool:
-    return gate.is_quiet and printing.output is None
-
-
-def _tell(report: "Report") -> None:
-    """Say on standard error what could not be read, and what is odd about the question."""
+def _print_problems(report: "Report") -> None:
+    """Print unreadable files and notes on the settings to standard error."""
     from stepscope.render import phrases
 
     for line in (*phrases.problems(report), *report.notes):
@@ -164,7 +144,7 @@ def _tell(report: "Report") -> None:
 def _report(
     paths: Sequence[str], workers: tuple[str, ...], rules: "AdviceSettings", effort: Effort
 ) -> "Report":
-    """Read and advise file by file."""
+    """Return the advice, reading file by file."""
     from stepscope._version import __version__
     from stepscope.advice import run_report
     from stepscope.advice.rule_packages import package_rules
@@ -175,22 +155,22 @@ def _report(
     settings = effort.settings()
     files, problems = files_at(paths)
     files = Selection(workers=workers).of(files)
-    wanted = Wanted(steps=_steps, of=lambda summary: summary.advice)
-    values = values_of(files, wanted, rules, settings)
-    found: dict[str, list[TraceAdvice]] = {}
+    extract = Extraction(steps=_steps, of=lambda summary: summary.advice)
+    values = values_of(files, extract, rules, settings)
+    by_folder: dict[str, list[TraceAdvice]] = {}
     unreadable: dict[str, list[str]] = {}
     for file, value in zip(files, values, strict=True):
         if isinstance(value, UnreadableError):
             problems.append(value)
             unreadable.setdefault(file.folder, []).append(urls.name(file.path))
         else:
-            found.setdefault(file.folder, []).append(value)
+            by_folder.setdefault(file.folder, []).append(value)
     show_tracebacks(problems)
     packages = package_rules()[1] if rules.has_packages else ()
     names = {file.folder: file.run for file in files}
     runs = tuple(
-        run_report(names[folder], own, rules, unreadable=unreadable.get(folder, ()))
-        for folder, own in found.items()
+        run_report(names[folder], traces, rules, unreadable=unreadable.get(folder, ()))
+        for folder, traces in by_folder.items()
     )
     return Report(
         runs=runs,
@@ -207,62 +187,62 @@ def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
 
 
 def _notes(runs: "Sequence[RunReport]", rules: "AdviceSettings") -> tuple[str, ...]:
-    """Say which suppressions put nothing aside, so that they do not outlive their reason."""
+    """Return notes on unused suppressions, which should be removed."""
     from stepscope.advice.settings import available_rules
     from stepscope.advice.suppression import today, unused_suppressions, with_rule_ids
 
-    known = available_rules(has_packages=rules.has_packages)
+    every_rule = available_rules(has_packages=rules.has_packages)
     outcomes = [outcome for run in runs for outcome in run.outcomes]
-    suppressions = with_rule_ids(rules.changes.suppressions, known)
+    suppressions = with_rule_ids(rules.changes.suppressions, every_rule)
     return unused_suppressions(suppressions, outcomes, today()) if runs else ()
 
 
-def _noted(report: "Report", gate: Gate) -> "Report":
-    """Hold what was found against the baseline; write it to the new one first, where asked to."""
+def _with_baseline(report: "Report", gate: Gate) -> "Report":
+    """Compare the report with the baseline, after writing a new one where requested."""
     if gate.baseline is None and gate.write_baseline is None:
         return report
     import msgspec
 
     from stepscope.advice import baseline
 
-    known = baseline.read_baseline(Path(gate.baseline)) if gate.baseline else None
+    earlier = baseline.read_baseline(Path(gate.baseline)) if gate.baseline else None
     if gate.write_baseline is not None and report.runs:
         text = baseline.baseline_text(baseline.baseline_of(report))
         Path(gate.write_baseline).write_text(text, encoding="utf-8")
-    if known is None:
+    if earlier is None:
         return report
     gone = tuple(
-        f"Fixed since the baseline was written: {each.rule}. {each.message}".rstrip()
-        for each in baseline.fixed_findings(report, known)
+        f"Fixed since the baseline was written: {finding.rule}. {finding.message}".rstrip()
+        for finding in baseline.fixed_findings(report, earlier)
     )
-    compared = baseline.compare_with_baseline(report, known, Path(gate.baseline or "").name)
+    compared = baseline.compare_with_baseline(report, earlier, Path(gate.baseline or "").name)
     return msgspec.structs.replace(compared, notes=(*compared.notes, *gone))
 
 
 def _shown(report: "Report", gate: Gate) -> "Report":
-    """Leave out findings that are less serious, or more, than asked for."""
+    """Return the report without the findings that `gate` hides."""
     import msgspec
 
-    runs = tuple(_narrowed(run, gate) for run in report.runs)
+    runs = tuple(_filtered(run, gate) for run in report.runs)
     return msgspec.structs.replace(report, runs=runs)
 
 
-def _narrowed(run: "RunReport", gate: Gate) -> "RunReport":
+def _filtered(run: "RunReport", gate: Gate) -> "RunReport":
     from stepscope.advice.run_advice import with_outcomes
 
-    wanted = SEVERITIES[: SEVERITIES.index(gate.min_severity) + 1]
-    kept = [each for each in run.outcomes if each.status != "found" or each.severity in wanted]
+    severities = SEVERITIES[: SEVERITIES.index(gate.min_severity) + 1]
+    outcomes = [o for o in run.outcomes if o.status != "found" or o.severity in severities]
     if gate.max_findings is not None:
-        merged = with_outcomes(run, kept).merged[: gate.max_findings]
-        rules = {each.outcome.rule for each in merged}
-        kept = [each for each in kept if each.status != "found" or each.rule in rules]
-    return with_outcomes(run, kept)
+        merged = with_outcomes(run, outcomes).merged[: gate.max_findings]
+        rules = {finding.outcome.rule for finding in merged}
+        outcomes = [o for o in outcomes if o.status != "found" or o.rule in rules]
+    return with_outcomes(run, outcomes)
 
 
 def _fails(report: "Report", least: "Severity") -> bool:
-    wanted = SEVERITIES[: SEVERITIES.index(least) + 1]
+    severities = SEVERITIES[: SEVERITIES.index(least) + 1]
     outcomes = (outcome for run in report.runs for outcome in run.outcomes)
-    return any(each.status == "found" and each.severity in wanted for each in outcomes)
+    return any(o.status == "found" and o.severity in severities for o in outcomes)
 
 
 def _rendered(report: "Report", printing: Printing) -> str:
@@ -273,6 +253,5 @@ def _rendered(report: "Report", printing: Printing) -> str:
 
     from stepscope.render import text
 
-    # The problems have just been told on standard error.
-    told = msgspec.structs.replace(report, problems=())
-    return text.render(told, width=width(), is_coloured=printing.is_coloured)
+    report = msgspec.structs.replace(report, problems=())  # printed on standard error
+    return text.render(report, width=width(), is_coloured=printing.is_coloured)

@@ -1,4 +1,4 @@
-"""`stepscope compare`: what changed between runs, spans or ranks."""
+"""`stepscope compare`: print the changes between runs, spans or ranks."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from stepscope.cli.advice_options import Asked, with_configuration
-from stepscope.cli.file_reading import Effort, with_effort
+from stepscope.cli.advice_options import RuleOptions, with_configuration
+from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection, with_selection
-from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
+from stepscope.cli.summary_reading import Extraction, values_of
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings
@@ -27,12 +27,12 @@ NOTHING_COMPARED = 2
 ROWS = 8
 
 
-@click.command(short_help="Print what changed between runs, spans or ranks.")
+@click.command(short_help="Print the changes between runs, spans or ranks.")
 @click.argument("paths", metavar="BEFORE AFTER...", nargs=-1, required=True)
 @click.option(
     "--by",
     type=click.Choice(["run", "worker", "span"]),
-    help="Compare the runs, workers or spans below one PATH, the first with each other one.",
+    help="Compare the runs, workers or spans below one PATH, the first with each of the others.",
 )
 @with_printing("JSON is one object; `stepscope schema --compare` prints its schema.")
 @click.option(
@@ -40,20 +40,20 @@ ROWS = 8
     type=click.IntRange(min=0),
     default=ROWS,
     show_default=True,
-    help="Rows of each table of changes.",
+    help="Rows to print of each table of changes.",
 )
 @click.option(
     "--fail-on-regression",
     "percent",
     type=click.FloatRange(min=0),
     metavar="PERCENT",
-    help="Exit with 1 where the mean step is longer by so much, and that is told from noise.",
+    help="Exit with 1 if the mean step is longer by PERCENT, and the change is significant.",
 )
 @with_selection
 @with_configuration
 @with_effort
 @with_summaries
-def compare(  # noqa: PLR0913 (one parameter an option)
+def compare(  # noqa: PLR0913 (one parameter per option)
     *,
     paths: tuple[str, ...],
     by: By | None,
@@ -61,26 +61,26 @@ def compare(  # noqa: PLR0913 (one parameter an option)
     rows: int,
     percent: float | None,
     selection: Selection,
-    asked: Asked,
+    rule_options: RuleOptions,
     effort: Effort,
 ) -> None:
-    """Print what changed from BEFORE to each AFTER, and which of it is more than noise.
+    """Print the changes from BEFORE to each AFTER, and whether they are statistically significant.
 
-    Each is the folder of a run, or one trace file. The step's time is taken apart, operators and
-    kernels are matched by name, shape and module, and advice that was followed is held against
-    what it promised.
+    Each argument is the folder of a run, or one trace file. The report shows the change of each
+    part of the step, of operators and kernels (matched by name, shape and module), and compares
+    the achieved saving of followed advice with its estimate.
 
     \b
     stepscope compare log/before log/after
     stepscope compare log/before log/after --format markdown      # for a pull request
-    stepscope compare log/resnet50 --by span                      # the first span with each other
+    stepscope compare log/resnet50 --by span                      # the first span with the others
     stepscope compare log/resnet50 --by worker --span 2           # ranks
     stepscope compare main/ branch/ --fail-on-regression 5        # in CI
 
-    The exit status is 2 where nothing could be compared, 1 where --fail-on-regression asks for it,
-    else 0.
+    The exit status is 0 on success, 1 if --fail-on-regression applies, and 2 if nothing could be
+    compared.
     """
-    report = _report(paths, by, selection, asked, effort)
+    report = _report(paths, by, selection, rule_options, effort)
     if report.comparisons or printing.form == "json":
         printing.write(_rendered(report, printing, rows))
     if not report.comparisons:
@@ -90,9 +90,13 @@ def compare(  # noqa: PLR0913 (one parameter an option)
 
 
 def _report(
-    paths: Sequence[str], by: By | None, selection: Selection, asked: Asked, effort: Effort
+    paths: Sequence[str],
+    by: By | None,
+    selection: Selection,
+    rule_options: RuleOptions,
+    effort: Effort,
 ) -> "ComparisonReport":
-    """Read file by file, keep what is compared of each, and compare."""
+    """Return the comparison, reading file by file."""
     from stepscope._version import __version__
     from stepscope.base.report import Report
     from stepscope.comparison import TEST, compare
@@ -100,17 +104,17 @@ def _report(
     from stepscope.render import phrases
 
     sides, problems = _sides(paths, by, selection)
-    sampled = _sampled(sides, asked.settings(), effort, problems)
-    problems_told = as_problems(problems)
+    sampled = _sampled(sides, rule_options.settings(), effort, problems)
+    shown_problems = as_problems(problems)
     show_tracebacks(problems)
-    for line in phrases.problems(Report(runs=(), problems=problems_told)):
+    for line in phrases.problems(Report(runs=(), problems=shown_problems)):
         click.echo(f"stepscope: {line}", err=True)
     first, *others = sampled.items() if sampled else [("", [])]
     is_usable = len(sampled) == len(sides)
     return ComparisonReport(
         comparisons=tuple(compare(*first, *other) for other in others) if is_usable else (),
         test=TEST,
-        problems=problems_told,
+        problems=shown_problems,
         version=__version__,
     )
 
@@ -118,48 +122,48 @@ def _report(
 def _sides(
     paths: Sequence[str], by: By | None, selection: Selection
 ) -> "tuple[dict[str, list[TraceFile]], list[UnreadableError]]":
-    """Return what is compared with what, by name, in the order that was given."""
+    """Return the files of each side by name, in the given order."""
     from stepscope.base.errors import UsageError
     from stepscope.base.urls import redacted
 
     problems: list[UnreadableError] = []
     sides: dict[str, list[TraceFile]] = {}
     if by is None and len(paths) == 1:
-        msg = "name two paths, or say what below it is compared: --by run, worker or span"
+        msg = "give two paths, or compare parts of one path: --by run, worker or span"
         raise UsageError(msg)
     for path, short in zip(paths, _short([redacted(path) for path in paths]), strict=True):
-        files, wrong = files_at([path])
-        problems += wrong
+        files, unreadable = files_at([path])
+        problems += unreadable
         for file in selection.of(files):
             name = f"{by} {getattr(file, by)}" if by else short
             sides.setdefault(name, []).append(file)
     if not problems:
-        _insist_on_two(sides, by)
+        _check_two_sides(sides, by)
     return sides, problems
 
 
 def _short(paths: Sequence[str]) -> list[str]:
-    """Return paths without the folders that they share."""
+    """Return paths without their common folders."""
     parts = [path.rstrip("/").split("/") for path in paths]
     shared = 0
-    while len({tuple(each[: shared + 1]) for each in parts}) == 1 and all(
-        len(each) > shared + 1 for each in parts
+    while len({tuple(path[: shared + 1]) for path in parts}) == 1 and all(
+        len(path) > shared + 1 for path in parts
     ):
         shared += 1
-    return ["/".join(each[shared:]) for each in parts]
+    return ["/".join(path[shared:]) for path in parts]
 
 
-def _insist_on_two(sides: "dict[str, list[TraceFile]]", by: By | None) -> None:
+def _check_two_sides(sides: "dict[str, list[TraceFile]]", by: By | None) -> None:
     from stepscope.base.errors import UsageError
 
     if len(sides) < 2:
-        what = f"there is only {next(iter(sides))}" if by else "both paths are the same"
-        msg = f"there is nothing to compare: {what}"
+        reason = f"there is only {next(iter(sides))}" if by else "both paths are the same"
+        msg = f"there is nothing to compare: {reason}"
         raise UsageError(msg)
     for name, files in sides.items():
         runs = sorted({file.run for file in files})
         if len(runs) > 1 and by != "run":
-            msg = f"{name} holds {len(runs)} runs ({', '.join(runs)}): name one, or use --by run"
+            msg = f"{name} has {len(runs)} runs ({', '.join(runs)}): give one, or use --by run"
             raise UsageError(msg)
 
 
@@ -169,19 +173,19 @@ def _sampled(
     effort: Effort,
     problems: "list[UnreadableError]",
 ) -> "dict[str, list[Sample]]":
-    """Return what is compared of each file that can be read, by side."""
+    """Return the data of each readable file, by side."""
     from stepscope.base.errors import UnreadableError
 
-    named = [(name, file) for name, files in sides.items() for file in files]
-    wanted = Wanted(steps=_steps, of=lambda summary: summary.sample, with_samples=True)
-    values = values_of([file for _, file in named], wanted, rules, effort.settings())
-    found: dict[str, list[Sample]] = {}
-    for (name, _), value in zip(named, values, strict=True):
+    pairs = [(name, file) for name, files in sides.items() for file in files]
+    extract = Extraction(steps=_steps, of=lambda summary: summary.sample, with_samples=True)
+    values = values_of([file for _, file in pairs], extract, rules, effort.settings())
+    samples: dict[str, list[Sample]] = {}
+    for (name, _), value in zip(pairs, values, strict=True):
         if isinstance(value, UnreadableError):
             problems.append(value)
         else:
-            found.setdefault(name, []).append(value)
-    return found
+            samples.setdefault(name, []).append(value)
+    return samples
 
 
 def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":

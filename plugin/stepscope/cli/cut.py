@@ -1,4 +1,4 @@
-"""`stepscope cut`: a part of a trace as a trace of its own."""
+"""`stepscope cut`: write a part of a trace as a separate trace."""
 
 import functools
 import re
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.file_reading import Effort, with_own_effort
-from stepscope.cli.one_trace import done, one_at
+from stepscope.cli.file_reading import Effort, with_local_effort
+from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -18,18 +18,22 @@ STEPS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 LONGEST_MS = 1e12
 
 
-@click.command(short_help="Write a part of a trace: some time, or some steps.")
+@click.command(short_help="Write a part of a trace: a time range, or some steps.")
 @click.argument("path")
-@click.option("--start", "start_ms", type=float, help="From here, in ms from the first event.")
-@click.option("--end", "end_ms", type=float, help="To here, in ms from the first event.")
+@click.option("--start", "start_ms", type=float, help="Start, in ms from the first event.")
+@click.option("--end", "end_ms", type=float, help="End, in ms from the first event.")
 @click.option("--steps", metavar="N[-M]", help="Steps N to M, by their ProfilerStep numbers.")
-@click.option("--as-recorded", is_flag=True, help="Leave slices that cross as they are.")
+@click.option("--as-recorded", is_flag=True, help="Leave overlapping slices as they are.")
 @click.option(
-    "-o", "--output", metavar="FILE", required=True, help="Compressed where it ends in .gz."
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    help="The file to write; compressed if it ends in .gz.",
 )
 @with_selection
-@with_own_effort
-def cut(  # noqa: PLR0913 (one parameter an option)
+@with_local_effort
+def cut(  # noqa: PLR0913 (one parameter per option)
     *,
     path: str,
     start_ms: float | None,
@@ -40,18 +44,18 @@ def cut(  # noqa: PLR0913 (one parameter an option)
     selection: Selection,
     effort: Effort,
 ) -> None:
-    """Write a part of a recording as a Chrome trace, for any viewer.
+    """Write a part of a trace as a Chrome trace, for any viewer.
 
     PATH is a trace file, or a folder with one.
 
     \b
     stepscope cut trace.json.gz --steps 3-5 -o steps.json.gz
-    stepscope cut trace.json.gz --start 1200 --end 1350.5 -o stall.json.gz
+    stepscope cut trace.json.gz --start 1200 --end 1350.5 -o gap.json.gz
 
-    Events keep all their fields, and those that reach over the time's borders are whole. The work
-    that the host launches in the time is kept, whenever the device did it. Where slices of a track
-    cross, the part that takes less time away is cut off, so that Perfetto draws them; how many
-    were is told, and stands in the file under stepscopeCut.
+    Events keep all their fields and their full length, also at the borders. Device work belongs to
+    the part if the host launches it there, whenever it runs. Where slices of a track overlap, the
+    shorter overlap is cut off, so that Perfetto draws them; their number is printed, and written
+    to the file as stepscopeCut.
     """
     from stepscope.readers.tasks import cut as task
     from stepscope.render.trace_excerpt import Request
@@ -65,8 +69,8 @@ def cut(  # noqa: PLR0913 (one parameter an option)
     if steps and (start_ms is not None or end_ms is not None):
         msg = "give --steps, or --start and --end"
         raise click.UsageError(msg)
-    answer = done(one_at(path, selection), functools.partial(task, request=request), effort)
-    click.echo(f"stepscope: {_told(answer, output)}", err=True)
+    excerpt = run_task(one_at(path, selection), functools.partial(task, request=request), effort)
+    click.echo(f"stepscope: {_message(excerpt, output)}", err=True)
 
 
 def _time_ns(start_ms: float | None, end_ms: float | None) -> tuple[int, int]:
@@ -88,14 +92,14 @@ def _steps(text: str) -> tuple[int, int]:
     return first, last
 
 
-def _told(answer: "Excerpt", output: str) -> str:
-    done = answer.written
-    time = f"{answer.start_ns / NS_PER_MS:.3f} to {answer.end_ns / NS_PER_MS:.3f} ms"
-    told = f"{done.event_count:,} of {answer.of_count:,} events, {time}, are in {output}"
-    if done.shortened_count == 1:
-        told += "; 1 slice crossed others and was shortened"
-    elif done.shortened_count:
-        told += f"; {done.shortened_count:,} slices crossed others and were shortened"
-    if done.lost_count:
-        told += f"; {done.lost_count:,} were too damaged to be written"
-    return told
+def _message(excerpt: "Excerpt", output: str) -> str:
+    events = excerpt.written
+    time = f"{excerpt.start_ns / NS_PER_MS:.3f} to {excerpt.end_ns / NS_PER_MS:.3f} ms"
+    text = f"{events.event_count:,} of {excerpt.of_count:,} events, {time}, are in {output}"
+    if events.shortened_count == 1:
+        text += "; 1 slice overlapped others and was shortened"
+    elif events.shortened_count:
+        text += f"; {events.shortened_count:,} slices overlapped others and were shortened"
+    if events.lost_count:
+        text += f"; {events.lost_count:,} were too damaged to be written"
+    return text

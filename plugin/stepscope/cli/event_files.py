@@ -1,7 +1,7 @@
-"""TensorBoard's event files, written as a whole: the same numbers give the same bytes.
+"""TensorBoard event files with deterministic content: the same numbers give the same bytes.
 
-A file that is there already stays as it is where nothing is new, and is appended to where only
-later steps are; so nothing is written twice, and a TensorBoard that is open sees what is new.
+An existing file is left alone if nothing is new, and is appended to if only later steps are new, so
+that a running TensorBoard sees them.
 """
 
 import io
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAME = "events.out.tfevents.0000000000.stepscope"
-"""`tfevents` is what TensorBoard looks for; no clock and no process number, so that it is found."""
+"""TensorBoard looks for `tfevents`; without time and process number the name is always the same."""
 VERSION = "brain.Event:2"
 
 
@@ -21,12 +21,12 @@ class Scalars:
 
     step: int
     wall_time: float
-    """When, in seconds of Unix time."""
+    """Unix time in seconds."""
     values: dict[str, float]
     """By tag."""
 
 
-def content(scalars: Iterable[Scalars]) -> bytes:
+def encode(scalars: Iterable[Scalars]) -> bytes:
     """Return an event file of these steps."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
@@ -35,27 +35,27 @@ def content(scalars: Iterable[Scalars]) -> bytes:
     written = io.BytesIO()
     writer = RecordWriter(written)
     writer.write(Event(wall_time=0.0, file_version=VERSION).SerializeToString(deterministic=True))
-    for each in scalars:
-        values = [Summary.Value(tag=tag, simple_value=of) for tag, of in each.values.items()]
-        event = Event(wall_time=each.wall_time, step=each.step, summary=Summary(value=values))
+    for step in scalars:
+        values = [Summary.Value(tag=tag, simple_value=v) for tag, v in step.values.items()]
+        event = Event(wall_time=step.wall_time, step=step.step, summary=Summary(value=values))
         writer.write(event.SerializeToString(deterministic=True))
     return written.getvalue()
 
 
-def write(folder: Path, wanted: bytes) -> bool:
-    """Make a folder's event file of ours hold this; return whether anything had to be written."""
+def write(folder: Path, content: bytes) -> bool:
+    """Update a folder's event file to this content; return whether anything was written."""
     path = folder / NAME
-    there = path.read_bytes() if path.exists() else b""
-    if there == wanted:
+    existing = path.read_bytes() if path.exists() else b""
+    if existing == content:
         return False
     folder.mkdir(parents=True, exist_ok=True)
-    if there and wanted.startswith(there):
+    if existing and content.startswith(existing):
         with path.open("ab") as stream:
-            stream.write(wanted[len(there) :])
+            stream.write(content[len(existing) :])
         return True
     unfinished = folder / f".{os.urandom(4).hex()}.part"
     try:
-        unfinished.write_bytes(wanted)
+        unfinished.write_bytes(content)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`stepscope explain`: what a rule looks at, why it matters, and what to do."""
+"""`stepscope explain`: print the page of a rule."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     from stepscope.rules import Rule
 
 
-@click.command(short_help="Tell all about a rule.")
+@click.command(short_help="Explain a rule: check, reason, fix, saving, options.")
 @click.argument("name", metavar="RULE")
 @click.option(
     "--no-plugins",
     "has_plugins",
     flag_value=False,
     default=True,
-    help="Without rules of other packages.",
+    help="Do not load rules of other packages.",
 )
 def explain(*, name: str, has_plugins: bool) -> None:
-    """Tell what a rule looks at, why it matters, what to change, what that saves, and its options.
+    """Print what a rule checks, why it matters, what to change, the saving, and the options.
 
-    RULE is an id, as advice shows it in brackets and `stepscope rules` lists it.
+    RULE is an id, which `stepscope advise` prints in brackets and `stepscope rules` lists.
 
     \b
     stepscope explain dataloader-no-workers
@@ -31,7 +31,7 @@ def explain(*, name: str, has_plugins: bool) -> None:
 
 
 def _print(rule: "Rule[Any]") -> None:
-    """Print the page: laid out in a terminal, as Markdown into a file or a pipe."""
+    """Print the page: formatted in a terminal, as Markdown to a file or pipe."""
     from stepscope.cli.output import is_coloured, width
     from stepscope.render import rule_page
 

@@ -1,4 +1,4 @@
-"""`stepscope export`: tables as CSV, JSON or Parquet."""
+"""`stepscope export`: write tables as CSV, JSON or Parquet."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.file_reading import Effort, answer_of, order_to, read, with_effort
+from stepscope.cli.file_reading import Effort, read, request_to, result_of, with_effort
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.output import is_coloured, width
 from stepscope.cli.selection import Selection, with_selection
@@ -30,8 +30,8 @@ TO_STDOUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """Which tables are wanted, in which form, and where."""
+class ExportRequest:
+    """The tables to write, their form and their file or folder."""
 
     names: tuple[str, ...]
     form: "Form"
@@ -40,28 +40,30 @@ class Wanted:
 
 @click.command(short_help="Write tables of the traces below PATH as CSV, JSON or Parquet.")
 @click.argument("paths", metavar="PATH...", nargs=-1)
-@click.option("--table", "names", multiple=True, metavar="NAME", help="Repeatable.")
-@click.option("--all", "is_all", is_flag=True, help="Every table.")
+@click.option(
+    "--table", "names", multiple=True, metavar="NAME", help="Write this table; repeatable."
+)
+@click.option("--all", "is_all", is_flag=True, help="Write every table.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "json", "parquet"]),
     default="csv",
     show_default=True,
-    help="Parquet needs the extra `parquet`.",
+    help="File format; Parquet needs `pip install stepscope[parquet]`.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="FILE|FOLDER",
     default=TO_STDOUT,
-    help="A file for one table, a folder for several.  [default: standard output]",
+    help="Write to this file (one table) or folder (several).  [default: standard output]",
 )
-@click.option("--list", "is_list", is_flag=True, help="List the tables instead.")
-@click.option("--describe", metavar="NAME", help="Describe a table's columns instead.")
+@click.option("--list", "is_list", is_flag=True, help="List the tables and exit.")
+@click.option("--describe", metavar="NAME", help="Describe the columns of a table and exit.")
 @with_selection
 @with_effort
-def export(  # noqa: PLR0913 (one parameter an option)
+def export(  # noqa: PLR0913 (one parameter per option)
     *,
     paths: tuple[str, ...],
     names: tuple[str, ...],
@@ -73,10 +75,10 @@ def export(  # noqa: PLR0913 (one parameter an option)
     selection: Selection,
     effort: Effort,
 ) -> None:
-    """Write tables of the recordings below each PATH: every number, exact, with its unit.
+    """Write tables of the traces below each PATH, with exact numbers and their units.
 
-    A table has a row for each of its things in each recording, and begins with the columns run,
-    worker, span and rank. Times are integer nanoseconds; what is not known is empty (CSV) or null.
+    A table begins with the columns run, worker, span and rank. Times are integer nanoseconds;
+    unknown values are empty (CSV) or null.
 
     \b
     stepscope export --list                                       # all tables
@@ -85,107 +87,111 @@ def export(  # noqa: PLR0913 (one parameter an option)
     stepscope export log/ --table kernels --format json | jq '.rows[0]'
     stepscope export log/ --table operators --table kernels --format parquet -o tables/
 
-    In CSV, text that a spreadsheet would run as a formula has an apostrophe before it. A recording
-    that cannot have a table is told on standard error, with what would record it.
+    In CSV, text that a spreadsheet would read as a formula gets an apostrophe. Traces that cannot
+    have a table are listed on standard error, with the code that records the missing data.
 
-    The exit status is 2 where nothing was written, 1 where one of the tables was not, else 0.
+    The exit status is 0 on success, 1 if one of the tables is missing, and 2 if all are.
     """
     if is_list or describe:
         as_json = form == "json"
-        click.echo(_described(describe, as_json) if describe else _listed(as_json), nl=False)
+        click.echo(
+            _table_description(describe, as_json) if describe else _table_list(as_json), nl=False
+        )
         return
-    wanted = _wanted(paths, names, form, output, is_all=is_all)
+    request = _request(paths, names, form, output, is_all=is_all)
     with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
-        tables, problems = _tables(paths, wanted, selection, effort, folder)
-        _tell(tables, problems)
-        there = [table for table in tables if table.rows]
-        _write(there, wanted)
-    if not there:
+        tables, problems = _tables(paths, request, selection, effort, folder)
+        _print_problems(tables, problems)
+        complete = [table for table in tables if table.rows]
+        _write(complete, request)
+    if not complete:
         raise click.exceptions.Exit(NOTHING_WRITTEN)
-    if len(there) < len(tables):
+    if len(complete) < len(tables):
         raise click.exceptions.Exit(INCOMPLETE)
 
 
-def _wanted(
+def _request(
     paths: Sequence[str], names: tuple[str, ...], form: "Form", output: str, *, is_all: bool
-) -> Wanted:
+) -> ExportRequest:
     from stepscope.render import table_parquet
     from stepscope.tables import all_tables, find
 
-    chosen = tuple(all_tables()) if is_all else tuple(dict.fromkeys(names))
-    if not chosen:
-        msg = "name a table with --table; `stepscope export --list` shows them all"
+    selected = tuple(all_tables()) if is_all else tuple(dict.fromkeys(names))
+    if not selected:
+        msg = "give a table with --table; `stepscope export --list` shows all tables"
         raise click.UsageError(msg)
-    for name in chosen:
+    for name in selected:
         find(name)
     if not paths:
-        msg = "name a PATH: a log directory, a run's folder, or a trace file"
+        msg = "give a PATH: a log directory, a run's folder, or a trace file"
         raise click.UsageError(msg)
-    if output == TO_STDOUT and len(chosen) > 1:
-        msg = "several tables need a folder to go to: --output FOLDER"
+    if output == TO_STDOUT and len(selected) > 1:
+        msg = "several tables need a folder: --output FOLDER"
         raise click.UsageError(msg)
     if form == "parquet":
         table_parquet.require()
         if output == TO_STDOUT and sys.stdout.isatty():
-            msg = "Parquet is nothing for a terminal: --output FILE"
+            msg = "Parquet cannot be printed: --output FILE"
             raise click.UsageError(msg)
-    return Wanted(names=chosen, form=form, output=output)
+    return ExportRequest(names=selected, form=form, output=output)
 
 
 def _tables(
-    paths: Sequence[str], wanted: Wanted, selection: Selection, effort: Effort, folder: str
+    paths: Sequence[str], request: ExportRequest, selection: Selection, effort: Effort, folder: str
 ) -> "tuple[list[GatheredTable], list[UnreadableError]]":
-    """Read file by file; what each gives goes to files in the folder."""
+    """Return the tables, reading file by file; rows are written to the folder."""
     from stepscope.base.errors import UnreadableError
     from stepscope.render.table_export import gather
 
     settings = effort.settings()
     files, problems = files_at(paths)
     files = selection.of(files)
-    given: dict[str, list[tuple[str, TableResult]]] = {name: [] for name in wanted.names}
-    orders = [_order(file, wanted, settings, folder) for file in files]
-    outcomes = read(orders, settings, functools.partial(_landed, folder=folder))
+    results: dict[str, list[tuple[str, TableResult]]] = {name: [] for name in request.names}
+    requests = [_read_request(file, request, settings, folder) for file in files]
+    outcomes = read(requests, settings, functools.partial(_with_stored_rows, folder=folder))
     for file, outcome in zip(files, outcomes, strict=True):
         if isinstance(outcome, UnreadableError):
             problems.append(outcome)
             continue
-        for name, each in answer_of(file, outcome).items():
-            given[name].append((file.run, each))
-    tables = [gather(name, each, wanted.form, folder) for name, each in given.items()]
+        for name, result in result_of(file, outcome).items():
+            results[name].append((file.run, result))
+    tables = [gather(name, of_name, request.form, folder) for name, of_name in results.items()]
     return tables, problems
 
 
-def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str) -> "ReadRequest":
+def _read_request(
+    file: "TraceFile", request: ExportRequest, settings: "Settings", folder: str
+) -> "ReadRequest":
     from stepscope.readers.tasks import tabulate
     from stepscope.render.table_export import Request
 
-    request = Request(
-        tables=wanted.names,
-        form=wanted.form,
+    table_request = Request(
+        tables=request.names,
+        form=request.form,
         run=file.run,
         folder=folder,
         is_sent=bool(settings.scheduler),
     )
-    task = functools.partial(tabulate, request=request)
-    return order_to(task, file, settings)
+    task = functools.partial(tabulate, request=table_request)
+    return request_to(task, file, settings)
 
 
-def _landed(answer: "ReadResult", folder: str) -> "ReadResult":
-    """Put what came from a cluster where what was read here is."""
+def _with_stored_rows(result: "ReadResult", folder: str) -> "ReadResult":
+    """Write rows that came from a cluster to the folder."""
     from stepscope.render import table_export
 
-    warned = answer.prepared
-    given = table_export.store_sent_rows(warned.result, folder)
-    return dataclasses.replace(answer, prepared=dataclasses.replace(warned, result=given))
+    prepared = result.prepared
+    tables = table_export.store_sent_rows(prepared.result, folder)
+    return dataclasses.replace(result, prepared=dataclasses.replace(prepared, result=tables))
 
 
-def _tell(tables: "Iterable[GatheredTable]", problems: "list[UnreadableError]") -> None:
-    """Say what is not in the files, and why."""
+def _print_problems(tables: "Iterable[GatheredTable]", problems: "list[UnreadableError]") -> None:
+    """Print missing tables and unreadable files to standard error."""
     from stepscope.base.report import Report
     from stepscope.render import phrases, table_listing
 
     tables = list(tables)
-    failed = {str(each): each for table in tables for each in table.failed}
+    failed = {str(error): error for table in tables for error in table.failed}
     problems = [*problems, *failed.values()]
     show_tracebacks(problems)
     for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
@@ -195,36 +201,36 @@ def _tell(tables: "Iterable[GatheredTable]", problems: "list[UnreadableError]") 
             click.echo(f"stepscope: {line}", err=True)
 
 
-def _write(tables: "Sequence[GatheredTable]", wanted: Wanted) -> None:
+def _write(tables: "Sequence[GatheredTable]", request: ExportRequest) -> None:
     from stepscope.render import table_export
 
-    if wanted.output == TO_STDOUT:
+    if request.output == TO_STDOUT:
         for table in tables:
-            _print(table, wanted.form)
+            _print(table, request.form)
         return
-    target = Path(wanted.output)
-    is_folder = len(wanted.names) > 1 or target.is_dir() or wanted.output.endswith(("/", "\\"))
+    target = Path(request.output)
+    is_folder = len(request.names) > 1 or target.is_dir() or request.output.endswith(("/", "\\"))
     if is_folder:
         target.mkdir(parents=True, exist_ok=True)
     for table in tables:
-        path = target / f"{table.name}.{wanted.form}" if is_folder else target
-        table_export.write_file(table, wanted.form, path)
+        path = target / f"{table.name}.{request.form}" if is_folder else target
+        table_export.write_file(table, request.form, path)
 
 
 def _print(table: "GatheredTable", form: "Form") -> None:
-    """Write to standard output; a terminal gets nothing that would act on it."""
+    """Write to standard output; without control characters to a terminal."""
     from stepscope.render import phrases, table_export
 
     if not sys.stdout.isatty():
         table_export.write(table, form, sys.stdout.buffer)
         return
-    written = io.BytesIO()
-    table_export.write(table, form, written)
-    text = written.getvalue().decode().replace("\r\n", "\n")
+    content = io.BytesIO()
+    table_export.write(table, form, content)
+    text = content.getvalue().decode().replace("\r\n", "\n")
     click.echo(phrases.plain(text), nl=False)
 
 
-def _listed(as_json: bool) -> str:  # noqa: FBT001
+def _table_list(as_json: bool) -> str:  # noqa: FBT001
     from stepscope.render import table_json, table_listing
     from stepscope.tables import all_tables
 
@@ -233,7 +239,7 @@ def _listed(as_json: bool) -> str:  # noqa: FBT001
     return table_listing.table_list(all_tables(), width=width(), is_coloured=is_coloured())
 
 
-def _described(name: str, as_json: bool) -> str:  # noqa: FBT001
+def _table_description(name: str, as_json: bool) -> str:  # noqa: FBT001
     from stepscope.render import table_json, table_listing
     from stepscope.render.table_export import schema_of
     from stepscope.tables import find

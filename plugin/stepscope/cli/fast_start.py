@@ -1,6 +1,6 @@
-"""How a command that is soon done starts: what it needs is imported at the least cost.
+"""Fast imports for short commands.
 
-Of a second that advice on a small trace would take, imports are the half.
+Of a second for advice on a small trace, imports take half.
 """
 
 import gc
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def import_advice(settings: "Settings") -> None:
-    """Import pandas, the analyses and the rules; where pandas is there already, do nothing."""
+    """Import pandas, the analyses and the rules, unless pandas is imported already."""
     if "pandas" in sys.modules:
         return
-    gc.disable()  # nothing of what is imported is ever garbage
+    gc.disable()  # imported modules are never garbage
     try:
         with _without_pyarrow(is_needed=settings.cache.folder is not None):
             import_module("pandas")
@@ -31,14 +31,14 @@ def import_advice(settings: "Settings") -> None:
 
 @contextmanager
 def _without_pyarrow(*, is_needed: bool) -> Iterator[None]:
-    """Let pandas do without pyarrow, which no rule uses: it takes half as long as pandas alone.
+    """Keep pandas from importing pyarrow, which takes half as long again and no rule uses.
 
-    Whoever imports pyarrow afterwards gets it.
+    Later imports of pyarrow work.
     """
     if is_needed or "pyarrow" in sys.modules:
         yield
         return
-    sys.modules["pyarrow"] = None  # type: ignore[assignment]  # so Python marks what is not there
+    sys.modules["pyarrow"] = None  # type: ignore[assignment]  # marks a missing module
     try:
         yield
     finally:

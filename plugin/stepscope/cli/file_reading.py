@@ -1,13 +1,15 @@
-"""How commands read files: how many at once, in how much memory, and how far they have come."""
+"""Reading of files by commands: parallelism, memory, progress."""
 
 import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from stepscope.cli.options import with_options
 
 if TYPE_CHECKING:
     from stepscope.base.config import Settings
@@ -19,14 +21,14 @@ if TYPE_CHECKING:
     from stepscope.storage.discover import TraceFile
 
 WORTH_PROCESSES_BYTES = 256 * 2**20
-"""Several files of less JSON than this together are read sooner than processes are started,
-unless they are many: what is worked out of each takes its time, however small it is."""
+"""Less JSON than this in total is read before processes would have started, unless the files are
+many: each has a fixed cost."""
 MANY_COUNT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """What reading may take, as the user said it."""
+    """The user's limits of reading: processes, memory, caches, cluster."""
 
     jobs: int | None
     memory: str | None
@@ -35,10 +37,10 @@ class Effort:
     summaries: str | None = None
 
     def settings(self) -> "Settings":
-        """Return it with what the environment says, and the machine.
+        """Return the settings, completed from the environment and the machine.
 
         Raises:
-            UsageError: it is no number, no size, or too small.
+            UsageError: a value is invalid or too small.
         """
         from stepscope.base.config import settings
 
@@ -52,81 +54,80 @@ class Effort:
         )
 
 
-def with_effort(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say what reading may take, and where it is done, as `effort`."""
-
-    @click.option(
+_LOCAL_OPTIONS = (
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        help="Number of files to read at once.  [default: number of cores]",
+    ),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory limit for traces, such as 8G.  [default: half of the free memory]",
+    ),
+    click.option(
+        "--cache/--no-cache",
+        "is_cached",
+        default=None,
+        help="Cache large traces on disk after reading.  [default: no-cache]",
+    ),
+)
+with_local_effort = with_options("effort", Effort, *_LOCAL_OPTIONS, scheduler="")
+"""Add the options of `Effort` for reading on this machine, as `effort`."""
+with_effort = with_options(
+    "effort",
+    Effort,
+    *_LOCAL_OPTIONS,
+    click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Read on a Dask cluster: tcp://HOST:8786, or a scheduler file.  [default: here]",
-    )
-    @functools.wraps(command)
-    def with_place(*, effort: Effort, scheduler: str | None, **given: object) -> None:
-        command(effort=replace(effort, scheduler=scheduler), **given)
-
-    return with_own_effort(with_place)
-
-
-def with_own_effort(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say what reading on this machine may take, as `effort`."""
-    options = (
-        click.option(
-            "--jobs", type=click.IntRange(min=1), help="Files read at once.  [default: cores]"
-        ),
-        click.option(
-            "--memory",
-            metavar="SIZE",
-            help="Memory that traces may take, such as 8G.  [default: half of what is free]",
-        ),
-        click.option(
-            "--cache/--no-cache",
-            "is_cached",
-            default=None,
-            help="Keep what was read of large traces on disk.  [default: no-cache]",
-        ),
-    )
-
-    @functools.wraps(command)
-    def with_one(
-        *, jobs: int | None, memory: str | None, is_cached: bool | None, **given: object
-    ) -> None:
-        effort = Effort(jobs=jobs, memory=memory, is_cached=is_cached, scheduler="")
-        command(effort=effort, **given)
-
-    return functools.reduce(lambda inner, option: option(inner), reversed(options), with_one)
+        help="Read on a Dask cluster: tcp://HOST:8786, or a scheduler file."
+        "  [default: this machine]",
+    ),
+)
+"""Add the options of `Effort`, including the cluster, as `effort`."""
+with_summaries = click.option(
+    "--summaries",
+    metavar="PLACE",
+    help="Save summaries of traces there, and do not read these files again: a folder, s3://…, "
+    "1 for your cache folder, 0 for nowhere.  [default: 1 for runs of 16 or more]",
+)
+"""Add the option of `Effort` for summaries; to be applied before `with_effort`."""
 
 
-def order_for(file: "TraceFile", steps: "tuple[Step, ...]", settings: "Settings") -> "ReadRequest":
-    """Return the order to do this with a file, and to keep nothing but what comes out."""
+def request_for(
+    file: "TraceFile", steps: "tuple[Step, ...]", settings: "Settings"
+) -> "ReadRequest":
+    """Return a request that runs steps on a file and returns only their result."""
     from stepscope import storage
     from stepscope.base.errors import UnreadableError
     from stepscope.readers.requests import ReadRequest
 
     stamp = file.listed
     if stamp is None:
-        with suppress(OSError, UnreadableError):  # whoever reads it will say what is wrong
+        with suppress(OSError, UnreadableError):  # the reader reports the problem
             stamp = storage.stamp(file.path)
     return ReadRequest(
         file=file, stamp=stamp, steps=steps, returns_trace=False, cache=settings.cache
     )
 
 
-def order_to(
+def request_to(
     task: "Callable[[Trace], Any]", file: "TraceFile", settings: "Settings"
 ) -> "ReadRequest":
-    """Return the order to do this with a file; what comes of it is for `answer_of`."""
+    """Return a request that runs a task on a file; `result_of` takes its result."""
     from stepscope.readers.tasks import with_damage
 
-    return order_for(file, (("analysing", functools.partial(with_damage, task=task)),), settings)
+    return request_for(file, (("analysing", functools.partial(with_damage, task=task)),), settings)
 
 
-def answer_of(file: "TraceFile", outcome: "ReadResult") -> Any:  # noqa: ANN401
-    """Return what came of a file; on standard error, say how it is damaged."""
-    return answer_in(file, outcome.prepared)
+def result_of(file: "TraceFile", outcome: "ReadResult") -> Any:  # noqa: ANN401
+    """Return a task's result, and print the file's damage to standard error."""
+    return result_in(file, outcome.prepared)
 
 
-def answer_in(file: "TraceFile", outcome: "ResultWithDamage") -> Any:  # noqa: ANN401
-    """Return what came of a file; on standard error, say how it is damaged."""
+def result_in(file: "TraceFile", outcome: "ResultWithDamage") -> Any:  # noqa: ANN401
+    """Return a task's result, and print the file's damage to standard error."""
     from stepscope.render import phrases
 
     for item in outcome.damage:
@@ -135,29 +136,29 @@ def answer_in(file: "TraceFile", outcome: "ResultWithDamage") -> Any:  # noqa: A
 
 
 def read(
-    orders: "Sequence[ReadRequest]", settings: "Settings", on_result: "OnResult | None" = None
+    requests: "Sequence[ReadRequest]", settings: "Settings", on_result: "OnResult | None" = None
 ) -> "tuple[Outcome, ...]":
-    """Carry out orders, and show on standard error how far they have come; Ctrl-C ends it at once.
+    """Return the outcomes of requests, with progress on standard error; Ctrl-C stops at once.
 
-    One file, or few small ones, are read here; others in processes of their own; all of them on a
-    cluster where there is to be one. Answers are given to `on_result` as they come.
+    One file or few small files are read in this process, others in child processes, or all on the
+    cluster. `on_result` gets the results as they arrive.
 
     Raises:
-        NoClusterError: the cluster does not answer, or cannot be used.
+        NoClusterError: the cluster does not respond, or cannot be used.
     """
     from stepscope.readers.batch import read_all
     from stepscope.readers.memory_budget import MemoryBudget
     from stepscope.readers.pool import InProcessReader, ReaderPool
 
-    with _progress(orders, "a worker" if settings.scheduler else "memory") as monitor:
+    with _progress(requests, "a worker" if settings.scheduler else "memory") as monitor:
         if settings.scheduler:
-            with closing(cluster(settings)) as there:
-                return (
-                    there.read_all(orders, monitor=monitor, on_result=on_result) if orders else ()
-                )
-        if not _is_worth_processes(orders):
+            with closing(cluster(settings)) as workers:
+                if not requests:
+                    return ()
+                return workers.read_all(requests, monitor=monitor, on_result=on_result)
+        if not _is_worth_processes(requests):
             return read_all(
-                orders,
+                requests,
                 InProcessReader(settings.memory_bytes),
                 jobs=1,
                 monitor=monitor,
@@ -165,34 +166,34 @@ def read(
             )
         with closing(ReaderPool(MemoryBudget(settings.memory_bytes), small_bytes=-1)) as readers:
             return read_all(
-                orders, readers, jobs=settings.jobs, monitor=monitor, on_result=on_result
+                requests, readers, jobs=settings.jobs, monitor=monitor, on_result=on_result
             )
 
 
 def cluster(settings: "Settings") -> "Cluster":
-    """Return the cluster that the user named; it says on standard error what it waits for."""
+    """Return the user's cluster, which reports waiting on standard error."""
     from stepscope.readers.cluster import Cluster
 
     return Cluster(settings.scheduler, say=lambda text: click.echo(f"stepscope: {text}", err=True))
 
 
-def _is_worth_processes(orders: "Sequence[ReadRequest]") -> bool:
-    is_much = len(orders) > 1 and _inflated_bytes(orders) > WORTH_PROCESSES_BYTES
-    return is_much or len(orders) >= MANY_COUNT
+def _is_worth_processes(requests: "Sequence[ReadRequest]") -> bool:
+    is_much = len(requests) > 1 and _inflated_bytes(requests) > WORTH_PROCESSES_BYTES
+    return is_much or len(requests) >= MANY_COUNT
 
 
-def _inflated_bytes(orders: "Sequence[ReadRequest]") -> int:
+def _inflated_bytes(requests: "Sequence[ReadRequest]") -> int:
     from stepscope.readers import memory_estimate
 
     return sum(
-        memory_estimate.inflated_bytes(order.file.path, order.stamp)
-        for order in orders
-        if order.stamp
+        memory_estimate.inflated_bytes(request.file.path, request.stamp)
+        for request in requests
+        if request.stamp
     )
 
 
 @contextmanager
-def _progress(orders: "Sequence[ReadRequest]", awaited: str) -> "Iterator[ProgressMonitor]":
+def _progress(requests: "Sequence[ReadRequest]", awaited: str) -> "Iterator[ProgressMonitor]":
     from stepscope.readers.batch import no_monitor
 
     if not sys.stderr.isatty():
@@ -200,5 +201,5 @@ def _progress(orders: "Sequence[ReadRequest]", awaited: str) -> "Iterator[Progre
         return
     from stepscope.cli.progress_board import board
 
-    with board(orders, awaited=awaited) as monitor:
+    with board(requests, awaited=awaited) as monitor:
         yield monitor

@@ -1,4 +1,4 @@
-"""`stepscope health`: what the files are worth, before anything is made of them."""
+"""`stepscope health`: check trace files for damage and missing data."""
 
 import dataclasses
 import functools
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.file_reading import Effort, order_for, read, with_effort
+from stepscope.cli.file_reading import Effort, read, request_for, with_effort
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.output import Printing, width, with_printing
 
@@ -21,13 +21,13 @@ DAMAGED = 1
 NOTHING_READ = 2
 
 
-@click.command(short_help="Print what the traces below PATH are worth, and what to record next.")
+@click.command(short_help="Check the traces below PATH for damage and missing data.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @with_printing("JSON is one object with the fields of `advise`.")
 @click.option(
     "--fail-on",
     type=click.Choice(["damage"]),
-    help="Exit with 1 where damage makes a figure unreliable, or a file cannot be read.",
+    help="Exit with 1 if damage makes a figure unreliable, or a file cannot be read.",
 )
 @with_effort
 def health(
@@ -37,18 +37,19 @@ def health(
     fail_on: str | None,
     effort: Effort,
 ) -> None:
-    """Print what each trace below each PATH is worth, and what to record next time.
+    """Print damage and missing data of the traces below each PATH, and how to record more.
 
     PATH is a log directory, the folder of one run, or one trace file of any name.
 
-    Of each file: what was read; what is damaged or missing, how often, at which byte of the
-    (inflated) JSON, and what was done about it; which rules and figures that makes unreliable;
-    what was not recorded, and one call of torch.profiler.profile that records it all.
+    For each file: its size and producer; damaged or missing events, their number and position (a
+    byte of the inflated JSON), and how they were repaired; the rules and figures that are
+    unreliable because of it; data that was not recorded, and a call of torch.profiler.profile that
+    records it.
 
     \b
-    critical   figures that rest on it mean nothing; rules that do are withheld
-    warning    they are in doubt; rules have low confidence
-    info       they stand as they are
+    critical   figures that rest on it mean nothing, and rules are inconclusive
+    warning    figures are in doubt, and rules have low confidence
+    info       figures are reliable
 
     \b
     stepscope health log/
@@ -56,7 +57,7 @@ def health(
     stepscope health log/ --fail-on damage              # in CI, before `advise`
     stepscope health log/ --format json | jq '.files[].health[] | select(.effect != "none")'
 
-    The exit status is 2 where nothing could be read, 1 where --fail-on asks for it, else 0.
+    The exit status is 0 on success, 1 if --fail-on applies, and 2 if nothing could be read.
     """
     from stepscope.render import phrases
 
@@ -72,45 +73,40 @@ def health(
 
 
 def _report(paths: Sequence[str], effort: Effort) -> "HealthReport":
-    """Read each file, look at it, and keep nothing else of it."""
+    """Return the health of all files, reading file by file."""
     from stepscope._version import __version__
+    from stepscope.advice.duplicate_ranks import with_duplicates
     from stepscope.base.errors import UnreadableError
     from stepscope.base.report import HealthReport
 
     settings = effort.settings()
     files, problems = files_at(paths)
-    found: dict[str, list[FileHealth]] = {}
-    outcomes = read([_order(file, settings) for file in files], settings)
+    by_folder: dict[str, list[FileHealth]] = {}
+    outcomes = read([_request(file, settings) for file in files], settings)
     for file, outcome in zip(files, outcomes, strict=True):
         if isinstance(outcome, UnreadableError):
             problems.append(outcome)
         else:
-            found.setdefault(file.folder, []).append(outcome.prepared)
+            by_folder.setdefault(file.folder, []).append(outcome.prepared)
     show_tracebacks(problems)
     return HealthReport(
-        files=tuple(each for run in found.values() for each in _of_run(run)),
+        files=tuple(file for run in by_folder.values() for file in with_duplicates(run)),
         problems=as_problems(problems),
         version=__version__,
     )
 
 
-def _order(file: "TraceFile", settings: "Settings") -> "ReadRequest":
+def _request(file: "TraceFile", settings: "Settings") -> "ReadRequest":
     from stepscope.readers.tasks import judge
 
-    order = order_for(file, (), settings)
-    size = order.stamp.size_bytes if order.stamp else 0
+    request = request_for(file, (), settings)
+    size = request.stamp.size_bytes if request.stamp else 0
     task = functools.partial(judge, run=file.run, file_bytes=size)
-    return dataclasses.replace(order, steps=(("analysing", task),))
-
-
-def _of_run(files: "Sequence[FileHealth]") -> "tuple[FileHealth, ...]":
-    from stepscope.advice.duplicate_ranks import with_duplicates
-
-    return with_duplicates(files)
+    return dataclasses.replace(request, steps=(("analysing", task),))
 
 
 def _is_damaged(file: "FileHealth") -> bool:
-    """Tell whether damage makes any figure unreliable; what was only not recorded is none."""
+    """Check whether damage makes a figure unreliable; missing data is no damage."""
     return any(item.nature == "damage" and item.effect != "none" for item in file.health)
 
 
@@ -122,8 +118,7 @@ def _rendered(report: "HealthReport", printing: Printing) -> str:
             return json.render(report)
         case "markdown":
             return health_report.markdown(report)
-    # The problems have just been told on standard error.
     import msgspec
 
-    told = msgspec.structs.replace(report, problems=())
-    return health_report.text(told, width=width(), is_coloured=printing.is_coloured)
+    report = msgspec.structs.replace(report, problems=())  # printed on standard error
+    return health_report.text(report, width=width(), is_coloured=printing.is_coloured)

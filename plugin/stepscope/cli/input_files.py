@@ -1,4 +1,4 @@
-"""Which files a command was given, and what was wrong with them."""
+"""The trace files at the paths of a command, and the problems of other paths."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError]]":
-    """Return the recordings at these paths, and what is wrong with the other paths."""
+    """Return the traces at these paths, and the problems of the other paths."""
     from stepscope import storage
     from stepscope.base import urls
     from stepscope.base.errors import UnreadableError
@@ -20,13 +20,13 @@ def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableErr
     from stepscope.storage import discover
 
     files: dict[str, TraceFile] = {}
-    """By real path: a file that several paths lead to counts once."""
+    """By real path, so that a file counts once."""
     problems: list[UnreadableError] = []
     for path in paths:
         try:
-            with scan_progress.told(urls.redacted(path)) as tell:
-                found = discover.at(path, tell)
-            for file in found:
+            with scan_progress.scan_progress(urls.redacted(path)) as on_page:
+                files_of_path = discover.at(path, on_page)
+            for file in files_of_path:
                 files.setdefault(storage.real_path(file.path), file)
         except UnreadableError as problem:
             problems.append(problem)
@@ -34,7 +34,7 @@ def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableErr
 
 
 def show_tracebacks(problems: "Sequence[UnreadableError]") -> None:
-    """With `--traceback`, show where a failure that nobody foresaw came from."""
+    """Print the tracebacks of unexpected errors with `--traceback`."""
     import traceback
 
     if click.get_current_context().find_root().params["traceback"]:
@@ -44,7 +44,7 @@ def show_tracebacks(problems: "Sequence[UnreadableError]") -> None:
 
 
 def as_problems(errors: "Sequence[UnreadableError]") -> "tuple[Problem, ...]":
-    """Return errors as they are handed out."""
+    """Return errors as problems of a report."""
     from stepscope.base.report import Problem
 
     return tuple(

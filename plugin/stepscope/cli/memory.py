@@ -1,11 +1,11 @@
-"""`stepscope memory`: what a file tells of memory, be it a trace, a snapshot or a timeline."""
+"""`stepscope memory`: print the memory use of a trace, a snapshot or a timeline."""
 
 import functools
 from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.file_reading import Effort, answer_of, order_to, read, with_own_effort
+from stepscope.cli.file_reading import Effort, read, request_to, result_of, with_local_effort
 from stepscope.cli.input_files import files_at
 from stepscope.cli.output import Printing, width, with_printing
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from stepscope.base.config import Settings
 
 
-@click.command(short_help="Print who holds the memory: of a trace, a snapshot or a timeline.")
+@click.command(short_help="Print the memory use of a trace, a snapshot or a timeline.")
 @click.argument("path", metavar="PATH")
 @with_printing("JSON and CSV have every column, numbers exact.", "csv")
-@click.option("--table", metavar="NAME", help="Which table to write as CSV.  [default: the first]")
+@click.option("--table", metavar="NAME", help="Write this table as CSV.  [default: the first]")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Rows of each table.",
+    help="Rows to print of each table.",
 )
-@with_own_effort
+@with_local_effort
 def memory(
     *,
     path: str,
@@ -34,10 +34,10 @@ def memory(
     top: int,
     effort: Effort,
 ) -> None:
-    """Print the peak of memory, who held it, whether it grows, and how much lies unused.
+    """Print the peak of memory, the holders of it, its growth, and unused reserved memory.
 
-    PATH is one file of these, gzipped or not; what it is is told by its content. Nothing in a
-    pickle is ever run: only plain values are read.
+    PATH is one of these files, gzipped or not. Code in a pickle is never run: only plain values
+    are read.
 
     \b
     A trace, with the operators and modules that allocate:
@@ -62,10 +62,10 @@ def memory(
     stepscope memory snapshot.pickle --top 30
     stepscope memory snapshot.pickle --format csv --table holders > holders.csv
 
-    The exit status is 2 where nothing could be told, else 0.
+    The exit status is 0 on success, and 2 if the file has no memory data.
     """
     if table is not None and printing.form != "csv":
-        msg = "--table goes with --format csv"
+        msg = "--table needs --format csv"
         raise click.UsageError(msg)
     report = _report(path, top, effort.settings())
     printing.write(_rendered(report, printing, table))
@@ -102,10 +102,10 @@ def _report(path: str, most_rows: int, settings: "Settings") -> "MemoryReport":
 
 
 def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport":
-    """Read a trace, and keep nothing of it but the report.
+    """Return the report of a trace.
 
     Raises:
-        UsageError: the path is of several traces, or no memory was recorded in it.
+        UsageError: the path has several traces, or memory was not recorded.
     """
     from stepscope.analyses.memory.memory_report import report_of_trace
     from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
@@ -114,15 +114,15 @@ def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport"
     if problems:
         raise problems[0]
     if len(files) > 1:
-        message = f"{path} holds {len(files)} traces: give one, such as {files[0].path}"
+        message = f"{path} has {len(files)} traces: give one, such as {files[0].path}"
         raise UsageError(message)
     task = functools.partial(report_of_trace, most_rows=most_rows)
-    (outcome,) = read([order_to(task, files[0], settings)], settings)
+    (outcome,) = read([request_to(task, files[0], settings)], settings)
     if isinstance(outcome, UnreadableError):
         if isinstance(outcome.__cause__, MissingDataError):
             missing = outcome.__cause__
-            message = f"{path}: {missing.reason}. Record it: {missing.remedy}"
+            message = f"{path}: {missing.reason}. To record it: {missing.remedy}"
             raise UsageError(message)
         raise outcome
-    report: MemoryReport = answer_of(files[0], outcome)
+    report: MemoryReport = result_of(files[0], outcome)
     return report

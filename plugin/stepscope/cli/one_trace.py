@@ -1,9 +1,9 @@
-"""Commands that make one file of one recording."""
+"""Commands that write one file from one trace."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stepscope.cli.file_reading import Effort, answer_of, order_to, read
+from stepscope.cli.file_reading import Effort, read, request_to, result_of
 from stepscope.cli.input_files import files_at
 from stepscope.cli.selection import Selection
 
@@ -15,11 +15,11 @@ MOST_NAMED = 5
 
 
 def one_at(path: str, selection: Selection) -> "TraceFile":
-    """Return the recording at a path.
+    """Return the trace at a path.
 
     Raises:
-        UnreadableError: nothing is there.
-        UsageError: there are several, or none of those names.
+        UnreadableError: there is no trace.
+        UsageError: there are several, or none matches the selection.
     """
     from stepscope.base.errors import UsageError
 
@@ -29,33 +29,33 @@ def one_at(path: str, selection: Selection) -> "TraceFile":
         raise problems[0]
     if len(files) != 1:
         msg = (
-            f"this takes one recording, and there are {len(files)}: {_named(files)}. "
-            "Choose with --run, --worker and --span, or name the file"
+            f"this command needs one trace, but there are {len(files)}: {_names(files)}. "
+            "Select one with --run, --worker and --span, or give its file"
         )
         raise UsageError(msg)
     return files[0]
 
 
-def _named(files: "Sequence[TraceFile]") -> str:
+def _names(files: "Sequence[TraceFile]") -> str:
     shown = [f"{file.run}/{file.worker} span {file.span}" for file in files[:MOST_NAMED]]
     return ", ".join(shown) + (", …" if len(files) > MOST_NAMED else "")
 
 
-def done(file: "TraceFile", task: "Callable[[Trace], Any]", effort: Effort) -> Any:  # noqa: ANN401
-    """Read a recording, do something with it, and return what that gives.
+def run_task(file: "TraceFile", task: "Callable[[Trace], Any]", effort: Effort) -> Any:  # noqa: ANN401
+    """Read a trace and return the result of a task.
 
     Raises:
         UnreadableError: it cannot be read.
-        UsageError: it does not hold what is asked for, or nothing can be written.
+        UsageError: it lacks the requested data, or the output cannot be written.
     """
     from stepscope.base.errors import UnreadableError, UsageError
     from stepscope.readers.tasks import Refusal
 
     settings = effort.settings()
-    (outcome,) = read([order_to(task, file, settings)], settings)
+    (outcome,) = read([request_to(task, file, settings)], settings)
     if isinstance(outcome, UnreadableError):
         raise outcome
-    answer = answer_of(file, outcome)
-    if isinstance(answer, Refusal):
-        raise UsageError(answer.message)
-    return answer
+    result = result_of(file, outcome)
+    if isinstance(result, Refusal):
+        raise UsageError(result.message)
+    return result

@@ -1,6 +1,5 @@
-"""Where a command's answer goes: a file or a terminal, how wide, in which colours."""
+"""The output of commands: file or terminal, format, width, colours."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,38 +7,40 @@ from typing import Literal
 
 import click
 
+from stepscope.cli.options import Command, with_options
+
 Format = Literal["text", "json", "markdown", "csv", "brief", "sarif", "html", "github"]
 FORMATS: tuple[Format, ...] = ("text", "json", "markdown")
-"""What every answer can be had as."""
+"""Formats of every command."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Printing:
-    """How the answer is wanted, as the user said it."""
+    """The output options of a command."""
 
     form: Format
     output: str | None
-    """A file's name; None: standard output."""
+    """File name; None: standard output."""
     no_color: bool
 
     @property
     def is_coloured(self) -> bool:
-        """Whether it goes to a terminal that wants colour, and the user does too."""
+        """Check whether the output is a coloured terminal, and the user allows colours."""
         return self.output is None and not self.no_color and is_coloured()
 
     def write(self, text: str) -> None:
-        """Write the answer to where it goes."""
+        """Write text to the output."""
         write(text, self.output)
 
 
-def with_printing(
-    meaning: str, *more: Format
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options that say how the answer is wanted, as `printing`.
+def with_printing(meaning: str, *more: Format) -> Callable[[Command], Command]:
+    """Return a decorator that adds the options of `Printing`, as `printing`.
 
-    `meaning` is the help of `--format`; `more` are formats beside `FORMATS`.
+    `meaning` is the help of `--format`; `more` are formats in addition to `FORMATS`.
     """
-    options = (
+    return with_options(
+        "printing",
+        Printing,
         click.option(
             "--format",
             "form",
@@ -48,22 +49,17 @@ def with_printing(
             show_default=True,
             help=meaning,
         ),
-        click.option("--output", type=click.Path(dir_okay=False), help="Write to this file."),
-        click.option("--no-color", is_flag=True, help="No colours, even in a terminal."),
+        click.option(
+            "--output",
+            type=click.Path(dir_okay=False),
+            help="Write to this file instead of standard output.",
+        ),
+        click.option("--no-color", is_flag=True, help="Print without colours."),
     )
-
-    def added(command: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(command)
-        def with_one(*, form: Format, output: str | None, no_color: bool, **given: object) -> None:
-            command(printing=Printing(form=form, output=output, no_color=no_color), **given)
-
-        return functools.reduce(lambda inner, option: option(inner), reversed(options), with_one)
-
-    return added
 
 
 def is_coloured() -> bool:
-    """Tell whether standard output is a terminal that wants colour (NO_COLOR, TERM)."""
+    """Return whether standard output is a terminal with colours (NO_COLOR, TERM)."""
     from rich.console import Console
 
     console = Console()
@@ -71,7 +67,7 @@ def is_coloured() -> bool:
 
 
 def width() -> int:
-    """Return the terminal's width within reason; 80 where there is none."""
+    """Return the terminal's width, from 40 to 120; 80 without a terminal."""
     from rich.console import Console
 
     console = Console()
@@ -79,7 +75,7 @@ def width() -> int:
 
 
 def write(text: str, output: str | None) -> None:
-    """Write text to a file, or print it where none was named."""
+    """Write text to a file, or print it without one."""
     if output is None:
         click.echo(text, nl=False, color=True)
     else:

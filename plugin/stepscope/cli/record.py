@@ -1,4 +1,4 @@
-"""`stepscope record`: record a training, or inference, whose code is not changed."""
+"""`stepscope record`: record training or inference without changes of its code."""
 
 import tempfile
 from contextlib import suppress
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Run a script and record some of its steps; its code is not changed.",
+    short_help="Run a script unchanged, and record some of its steps.",
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True)
 @click.option(
     "--log-dir",
     metavar="DIR",
-    help="Where the recordings go.  [default: log/record-<date>_<time>]",
+    help="Folder for the traces.  [default: log/record-<date>_<time>]",
 )
 @click.option(
     "--skip",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Steps before the first recording.  [default: 50, at most 1/20 of an epoch and 10 s]",
+    help="Steps before the first trace.  [default: 50, at most 1/20 of an epoch and 10 s]",
 )
 @click.option(
     "--wait",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     default=200,
     show_default=True,
     metavar="N",
-    help="Steps between two recordings.",
+    help="Steps between two traces.",
 )
 @click.option(
     "--warmup",
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     default=2,
     show_default=True,
     metavar="N",
-    help="Steps that the profiler warms up in, before each recording.",
+    help="Warm-up steps of the profiler before each trace.",
 )
 @click.option(
     "--active",
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     default=8,
     show_default=True,
     metavar="N",
-    help="Steps of a recording.",
+    help="Steps of a trace.",
 )
 @click.option(
     "--repeat",
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="How many recordings.",
+    help="Number of traces.",
 )
 @click.option(
     "--steps-from",
     type=click.Choice(["auto", "optimizer", "dataloader", "none"]),
     default="auto",
     show_default=True,
-    help="What tells where a step ends.",
+    help="Event that ends a step.",
 )
 @click.option(
     "--seconds",
@@ -72,25 +72,33 @@ if TYPE_CHECKING:
     default=5.0,
     show_default=True,
     metavar="S",
-    help="How long to record a script that has no steps.",
+    help="Recording time of a script without steps.",
 )
 @click.option(
-    "--shapes/--no-shapes", default=True, show_default=True, help="Shapes of operators' inputs."
+    "--shapes/--no-shapes",
+    default=True,
+    show_default=True,
+    help="Record the shapes of operators' inputs.",
 )
 @click.option(
     "--with-stack/--no-stack",
     "has_stacks",
     default=False,
     show_default=True,
-    help="Python's calls, for source lines; slows the recorded steps down.",
+    help="Record Python calls, for source lines; slows the recorded steps down.",
 )
 @click.option(
-    "--memory/--no-memory", default=False, show_default=True, help="Each allocation of memory."
+    "--memory/--no-memory",
+    default=False,
+    show_default=True,
+    help="Record each allocation of memory.",
 )
-@click.option("--stop", "is_stopping", is_flag=True, help="End the script once all is recorded.")
-@click.option("--advise", "is_advised", is_flag=True, help="Print the advice at the end.")
+@click.option("--stop", "is_stopping", is_flag=True, help="End the script after recording.")
+@click.option(
+    "--advise", "is_advised", is_flag=True, help="Print the advice after the script has ended."
+)
 @click.pass_context
-def record(  # noqa: PLR0913 (one parameter an option)
+def record(  # noqa: PLR0913 (one parameter per option)
     context: click.Context,
     *,
     command: tuple[str, ...],
@@ -108,22 +116,22 @@ def record(  # noqa: PLR0913 (one parameter an option)
     is_stopping: bool,
     is_advised: bool,
 ) -> None:
-    """Run a command and record some steps of each Python process in it that trains or infers.
+    """Run a command, and record some steps of each Python process that trains or infers.
 
-    The script is not changed, and goes on to its end without the profiler.
+    The script is not changed, and continues to its end without the profiler.
 
     \b
     stepscope record -- python train.py --epochs 3
-    stepscope record --advise --stop -- python -m package.train     # advice as soon as it can be
-    stepscope record --repeat 3 --wait 500 -- python train.py       # early, and later on
+    stepscope record --advise --stop -- python -m package.train     # advice as early as possible
+    stepscope record --repeat 3 --wait 500 -- python train.py       # three traces, 500 steps apart
     stepscope record --with-stack --log-dir log/stacks -- torchrun --nproc-per-node 2 train.py
-    stepscope record --skip 0 --active 3 -- python infer.py         # a short one
+    stepscope record --skip 0 --active 3 -- python infer.py         # for a short script
 
-    A step ends when an optimizer has stepped; of several, the one that steps least often counts.
-    Where none steps, it ends when a DataLoader is asked for its next batch. A script with neither
-    is recorded as a whole, for some seconds. Each rank is a worker of one run.
+    A step ends after the step of an optimizer (of several, the one that steps least often), or,
+    without an optimizer, when a DataLoader is asked for the next batch. A script with neither is
+    recorded for some seconds. Each rank is a worker of one run.
 
-    Progress goes to standard error. The exit status is the command's own.
+    Progress is printed to standard error. The exit status is that of the command.
     """
     from stepscope.base import urls
     from stepscope.recording.launch import NOT_EXECUTABLE, NOT_FOUND, run
@@ -131,9 +139,7 @@ def record(  # noqa: PLR0913 (one parameter an option)
     from stepscope.recording.record_request import Order, accounts_in
 
     if log_dir is not None and urls.is_remote(log_dir):
-        msg = (
-            "torch writes recordings to this machine's disk: give a folder, and copy it afterwards"
-        )
+        msg = "torch writes traces to this machine's disk: give a folder, and copy it afterwards"
         raise click.BadParameter(msg, param_hint="--log-dir")
     order = Order(
         log_dir=str(Path(log_dir or _new_folder()).resolve()),
@@ -149,17 +155,19 @@ def record(  # noqa: PLR0913 (one parameter an option)
         memory=memory,
         is_stopping=is_stopping,
     )
-    with tempfile.TemporaryDirectory(prefix="stepscope-record-", ignore_cleanup_errors=True) as own:
+    with tempfile.TemporaryDirectory(
+        prefix="stepscope-record-", ignore_cleanup_errors=True
+    ) as folder:
         try:
-            status = run(command, order, own)
+            status = run(command, order, folder)
         except OSError as error:
             click.echo(f"stepscope: {command[0]}: {error.strerror}", err=True)
             is_there = not isinstance(error, FileNotFoundError)
             raise click.exceptions.Exit(NOT_EXECUTABLE if is_there else NOT_FOUND) from None
-        accounts = accounts_in(own)
+        accounts = accounts_in(folder)
     for line in summary(accounts, order):
         click.echo(f"stepscope: {line}", err=True)
-    if is_advised and any(one.written for one in accounts):
+    if is_advised and any(account.written for account in accounts):
         _advise(context, order)
     raise click.exceptions.Exit(status)
 
@@ -171,7 +179,7 @@ def _new_folder() -> str:
 
 
 def _advise(context: click.Context, order: "Order") -> None:
-    """Print the advice on what was recorded; the exit status stays the script's, come what may."""
+    """Print the advice on the traces; an error does not change the script's exit status."""
     from stepscope.cli.advise import advise
 
     try:

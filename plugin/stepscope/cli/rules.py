@@ -1,11 +1,11 @@
-"""`stepscope rules`: what is looked for, and what of it is on."""
+"""`stepscope rules`: list the rules, and which of them are on."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from stepscope.cli.advice_options import Asked, with_rules
+from stepscope.cli.advice_options import RuleOptions, with_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 Format = Literal["text", "json"]
 
 
-@click.command(short_help="List the rules that advice comes from.")
+@click.command(short_help="List the rules of advice.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="JSON is a list of objects, with every option's default, meaning and origin.",
+    help="JSON is a list of objects, with default, meaning and origin of every option.",
 )
-@click.option("--options", "has_options", is_flag=True, help="With origins, and every option.")
+@click.option("--options", "has_options", is_flag=True, help="Print origins and options, too.")
 @with_rules
-def rules(*, form: Format, has_options: bool, asked: Asked) -> None:
-    """List every rule: its name, whether it is on, and the state that it looks for.
+def rules(*, form: Format, has_options: bool, rule_options: RuleOptions) -> None:
+    """List every rule: its name, title, and whether it is on.
 
-    Which are on follows from the configuration and the options, as for `stepscope advise`.
+    The settings file and the options turn rules on and off, as for `stepscope advise`.
 
     \b
     stepscope rules
@@ -40,23 +40,23 @@ def rules(*, form: Format, has_options: bool, asked: Asked) -> None:
     from stepscope.advice.rule_packages import package_rules
     from stepscope.advice.settings import available_rules, selected_rules
 
-    settings = asked.settings()
-    known = available_rules(has_packages=settings.has_packages)
-    asked_for = {rule.id: rule for rule in selected_rules(settings.changes, known)}
+    settings = rule_options.settings()
+    every_rule = available_rules(has_packages=settings.has_packages)
+    selected = {rule.id: rule for rule in selected_rules(settings.changes, every_rule)}
     if form == "json":
-        _print_json([(asked_for.get(rule.id, rule), rule.id in asked_for) for rule in known])
+        _print_json([(selected.get(rule.id, rule), rule.id in selected) for rule in every_rule])
     else:
-        chosen = tuple(asked_for.get(rule.id, rule) for rule in known)
-        _print_text(chosen, set(asked_for), has_options=has_options)
+        shown = tuple(selected.get(rule.id, rule) for rule in every_rule)
+        _print_text(shown, set(selected), has_options=has_options)
     for problem in package_rules()[1] if settings.has_packages else ():
         message = f"stepscope: {problem.path}: {problem.message} {problem.remedy}"
         click.echo(message, err=True)
 
 
-def _print_text(known: "tuple[Rule[Any], ...]", on: set[str], *, has_options: bool) -> None:
-    width = max((len(rule.id) for rule in known), default=0)
+def _print_text(shown: "tuple[Rule[Any], ...]", on: set[str], *, has_options: bool) -> None:
+    width = max((len(rule.id) for rule in shown), default=0)
     by_category: dict[str, list[Rule[Any]]] = {}
-    for rule in known:
+    for rule in shown:
         by_category.setdefault(rule.category, []).append(rule)
     for category in sorted(by_category):
         click.echo(f"{category}:")
@@ -68,21 +68,21 @@ def _print_text(known: "tuple[Rule[Any], ...]", on: set[str], *, has_options: bo
             click.echo(f"  {rule.id:<{width}}  {rule.title}{mark}")
             for line in _options(rule) if has_options else ():
                 click.echo(f"      {line}")
-    click.echo(f"{len(on)} of {len(known)} are on. `stepscope explain RULE` tells all about one.")
+    click.echo(f"{len(on)} of {len(shown)} are on. `stepscope explain RULE` explains a rule.")
 
 
 def _options(rule: "Rule[Any]") -> "Iterator[str]":
-    """Yield where a rule comes from, and its options as they are set."""
+    """Yield the origin of a rule, and its options with their values."""
     yield f"from {rule.origin}"
-    for each in dataclasses.fields(rule.options):
-        value = getattr(rule.options, each.name)
-        yield f"{each.name} = {value}: {each.metadata.get('meaning', '')}"
+    for option in dataclasses.fields(rule.options):
+        value = getattr(rule.options, option.name)
+        yield f"{option.name} = {value}: {option.metadata.get('meaning', '')}"
 
 
 def _print_json(rules: "list[tuple[Rule[Any], bool]]") -> None:
     import msgspec
 
-    told = [
+    objects = [
         {
             "id": rule.id,
             "title": rule.title,
@@ -97,15 +97,15 @@ def _print_json(rules: "list[tuple[Rule[Any], bool]]") -> None:
             "origin": rule.origin,
             "aliases": rule.aliases,
             "options": {
-                each.name: {
-                    "value": getattr(rule.options, each.name),
-                    "default": each.default,
-                    "meaning": each.metadata.get("meaning", ""),
-                    "origin": each.metadata.get("origin", ""),
+                option.name: {
+                    "value": getattr(rule.options, option.name),
+                    "default": option.default,
+                    "meaning": option.metadata.get("meaning", ""),
+                    "origin": option.metadata.get("origin", ""),
                 }
-                for each in dataclasses.fields(rule.options)
+                for option in dataclasses.fields(rule.options)
             },
         }
         for rule, is_on in rules
     ]
-    click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+    click.echo(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode())

@@ -1,4 +1,4 @@
-"""`stepscope scalars`: what advice rests on, over a run's spans, as TensorBoard's own scalars."""
+"""`stepscope scalars`: key figures over a run's spans as TensorBoard scalars."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.advice_options import Asked, with_configuration
-from stepscope.cli.event_files import Scalars, content, write
-from stepscope.cli.file_reading import Effort, answer_in, with_effort
+from stepscope.cli.advice_options import RuleOptions, with_configuration
+from stepscope.cli.event_files import Scalars, encode, write
+from stepscope.cli.file_reading import Effort, result_in, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.output import is_coloured, width
 from stepscope.cli.selection import Selection, with_selection
-from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
+from stepscope.cli.summary_reading import Extraction, values_of
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings
@@ -39,14 +39,19 @@ class Series:
     run: str
     worker: str
     folder: str
-    """Where they are written."""
+    """The folder to write them to."""
     scalars: tuple[Scalars, ...]
-    """By span."""
+    """One per span."""
 
 
-@click.command(short_help="Write step times and more as TensorBoard scalars, a point a span.")
+@click.command(short_help="Write step times and more as TensorBoard scalars, one point per span.")
 @click.argument("paths", metavar="LOGDIR...", nargs=-1, required=True)
-@click.option("--write", "is_written", is_flag=True, help="Write them; else they are only shown.")
+@click.option(
+    "--write",
+    "is_written",
+    is_flag=True,
+    help="Write the scalars; without it they are only printed.",
+)
 @with_selection
 @with_configuration
 @with_effort
@@ -56,54 +61,53 @@ def scalars(
     paths: tuple[str, ...],
     is_written: bool,
     selection: Selection,
-    asked: Asked,
+    rule_options: RuleOptions,
     effort: Effort,
 ) -> None:
-    """Show, or write, each run's figures over its spans, for TensorBoard's Scalars tab.
+    """Print or write each run's key figures over its spans, for TensorBoard's Scalars tab.
 
-    A point a span, in order of recording: the mean step and its categories in milliseconds, how
-    busy the device was, what each piece of advice could save (a share of the step), peak memory.
-    They go to RUN/stepscope/WORKER beside the traces, into a file of their own: writing again
-    changes nothing, or adds the spans that are new.
+    Each span is a point: the mean step and its parts in milliseconds, the device's busy share, the
+    potential saving of each rule (a fraction of the step), peak memory. They are written to
+    RUN/stepscope/WORKER next to the traces; writing again adds only new spans.
 
     \b
-    stepscope scalars log/                   # what would be written
+    stepscope scalars log/                   # print them
     stepscope scalars log/ --write
     tensorboard --logdir log/                # Scalars: stepscope/step_ms, stepscope/busy_share, …
 
-    The exit status is 2 where nothing could be read, else 0.
+    The exit status is 0 on success, and 2 if nothing could be read.
     """
     if is_written and selection.spans:
-        msg = "--write writes all spans: a file of some would hide the others"
+        msg = "--write needs all spans: a file of some would hide the others"
         raise click.UsageError(msg)
-    found, problems = _series(paths, selection, asked, effort)
-    _tell(problems)
-    if not found:
+    series, problems = _series(paths, selection, rule_options, effort)
+    _print_problems(problems)
+    if not series:
         raise click.exceptions.Exit(NOTHING_READ)
     if is_written:
-        _write(found)
+        _write(series)
     else:
-        _show(found)
+        _print(series)
 
 
 def _series(
-    paths: Sequence[str], selection: Selection, asked: Asked, effort: Effort
+    paths: Sequence[str], selection: Selection, rule_options: RuleOptions, effort: Effort
 ) -> "tuple[list[Series], list[UnreadableError]]":
     from stepscope.base import urls
     from stepscope.base.errors import UnreadableError
 
     files, problems = files_at(paths)
     files = selection.of(files)
-    wanted = Wanted(steps=_steps, of=_warned)
-    values = values_of(files, wanted, asked.settings(), effort.settings())
+    extract = Extraction(steps=_steps, of=_trend_with_damage)
+    values = values_of(files, extract, rule_options.settings(), effort.settings())
     of_worker: dict[tuple[str, str], list[tuple[TraceFile, Trend]]] = {}
     for file, value in zip(files, values, strict=True):
         if isinstance(value, UnreadableError):
             problems.append(value)
         else:
             key = (file.folder, file.worker)
-            of_worker.setdefault(key, []).append((file, answer_in(file, value)))
-    found = [
+            of_worker.setdefault(key, []).append((file, result_in(file, value)))
+    every_series = [
         Series(
             run=spans[0][0].run,
             worker=worker,
@@ -112,7 +116,7 @@ def _series(
         )
         for (folder, worker), spans in of_worker.items()
     ]
-    return found, problems
+    return every_series, problems
 
 
 def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
@@ -121,7 +125,7 @@ def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
     return (("analysing", partial(with_damage, task=partial(trend, settings=settings))),)
 
 
-def _warned(summary: "Summary") -> "ResultWithDamage | None":
+def _trend_with_damage(summary: "Summary") -> "ResultWithDamage | None":
     from stepscope.analyses.health import losses_among
     from stepscope.readers.tasks import ResultWithDamage
 
@@ -139,7 +143,7 @@ def _of_span(file: "TraceFile", trend: "Trend") -> Scalars:
 
 
 def _values(trend: "Trend") -> Iterator[tuple[str, float]]:
-    """Yield tags and values; what is not known has no point."""
+    """Yield tags and values; unknown values have no point."""
     from stepscope.analyses.steps.step_breakdown import CATEGORIES
 
     for name, value in trend.figures.items():
@@ -155,7 +159,7 @@ def _values(trend: "Trend") -> Iterator[tuple[str, float]]:
         yield f"{PREFIX}/recoverable_share/{rule}", share
 
 
-def _tell(problems: "Sequence[UnreadableError]") -> None:
+def _print_problems(problems: "Sequence[UnreadableError]") -> None:
     from stepscope.base.report import Report
     from stepscope.render import phrases
 
@@ -164,30 +168,30 @@ def _tell(problems: "Sequence[UnreadableError]") -> None:
         click.echo(f"stepscope: {line}", err=True)
 
 
-def _write(found: Sequence[Series]) -> None:
+def _write(every_series: Sequence[Series]) -> None:
     from stepscope.base import urls
     from stepscope.base.errors import UsageError
     from stepscope.base.formatting import count
     from stepscope.render.phrases import plain
 
-    for series in found:
+    for series in every_series:
         if urls.scheme(series.folder):
             msg = f"{urls.redacted(series.folder)}: scalars can only be written to local folders"
             raise UsageError(msg)
-    for series in found:
-        is_new = write(Path(series.folder), content(series.scalars))
+    for series in every_series:
+        is_new = write(Path(series.folder), encode(series.scalars))
         state = "written" if is_new else "nothing new"
-        points = sum(len(each.values) for each in series.scalars)
+        points = sum(len(step.values) for step in series.scalars)
         spans = count(len(series.scalars), "span")
         click.echo(plain(f"{series.folder}: {points} points of {spans}, {state}"))
 
 
-def _show(found: Sequence[Series]) -> None:
+def _print(every_series: Sequence[Series]) -> None:
     from stepscope.render import scalars_text
 
     tables = [
-        (f"{each.run}, {each.worker}", {str(of.step): of.values for of in each.scalars})
-        for each in found
+        (f"{series.run}, {series.worker}", {str(of.step): of.values for of in series.scalars})
+        for series in every_series
     ]
     click.echo(
         scalars_text.render(tables, width=width(), is_coloured=is_coloured()), nl=False, color=True

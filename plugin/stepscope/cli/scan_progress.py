@@ -1,4 +1,4 @@
-"""The line on a terminal that says how far a look for traces has come: it shows on long ones."""
+"""Progress of a long scan for traces, as a line on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -12,41 +12,37 @@ if TYPE_CHECKING:
     from stepscope.storage.discover import Page
 
 SOON_SECONDS = 1.0
-"""A look that takes less says nothing."""
+"""A shorter scan shows no progress."""
 
-Tell = Callable[["Page"], None]
+OnPage = Callable[["Page"], None]
 
 
 @contextmanager
-def told(path: str) -> Iterator[Tell]:
-    """Give what is to be told of each page of a listing, within a look through one folder."""
+def scan_progress(path: str) -> Iterator[OnPage]:
+    """Yield a callback for each page of the listing of a folder."""
     with ExitStack() as stack:
-        yield _Line(path, stack) if sys.stderr.isatty() else _silent
-
-
-def _silent(_: "Page") -> None:
-    """Say nothing: who reads a file later has no use for it."""
+        yield _Line(path, stack) if sys.stderr.isatty() else lambda _: None
 
 
 class _Line:
-    """How many files a look has come across, and how many of them are traces."""
+    """Numbers of files and traces that a scan has seen."""
 
     def __init__(self, path: str, stack: ExitStack) -> None:
         self._path = path
         self._stack = stack
         self._began = monotonic()
-        self._looked_at = self._found = 0
+        self._file_count = self._trace_count = 0
         self._show: Callable[[str], None] | None = None
 
     def __call__(self, page: "Page") -> None:
-        self._looked_at += page.file_count
-        self._found += len(page.files)
+        self._file_count += page.file_count
+        self._trace_count += len(page.files)
         if monotonic() - self._began < SOON_SECONDS:
             return
         if self._show is None:
             self._show = self._shown()
-        files, traces = count(self._looked_at, "file"), count(self._found, "trace")
-        self._show(f"{self._path}: {files} looked at, {traces} found")
+        files, traces = count(self._file_count, "file"), count(self._trace_count, "trace")
+        self._show(f"{self._path}: {files} checked, {traces} found")
 
     def _shown(self) -> Callable[[str], None]:
         from rich.console import Console

@@ -1,11 +1,13 @@
-"""`stepscope schema`: the JSON Schema of what others build on."""
+"""`stepscope schema`: print the JSON Schema of a report."""
 
 import click
 
 
 @click.command(short_help="Print the JSON Schema of `advise --format json`.")
-@click.option("--api", is_flag=True, help="The page's API instead, as an OpenAPI document.")
-@click.option("--compare", is_flag=True, help="That of `compare --format json` instead.")
+@click.option("--api", is_flag=True, help="Print the OpenAPI document of the page's API instead.")
+@click.option(
+    "--compare", is_flag=True, help="Print the schema of `compare --format json` instead."
+)
 def schema(*, api: bool, compare: bool) -> None:
     """Print the JSON Schema (draft 2020-12) of `stepscope advise --format json`.
 

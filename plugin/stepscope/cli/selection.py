@@ -1,11 +1,12 @@
-"""Which of the recordings at a path are meant: `--run`, `--worker`, `--span`."""
+"""Selection of the traces at a path: `--run`, `--worker`, `--span`."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
+
+from stepscope.cli.options import with_options
 
 if TYPE_CHECKING:
     from stepscope.storage.discover import TraceFile
@@ -13,54 +14,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Names of runs, workers and spans; where none is given, all are meant."""
+    """Names of runs, workers and spans; empty: all."""
 
     runs: tuple[str, ...] = ()
     workers: tuple[str, ...] = ()
     spans: tuple[str, ...] = ()
 
     def of(self, files: "Sequence[TraceFile]") -> "list[TraceFile]":
-        """Return the recordings that are meant.
+        """Return the selected traces.
 
         Raises:
-            UsageError: there is none of such a name; the message names those that there are.
+            UsageError: a name is unknown; the message lists the names.
         """
-        chosen = list(files)
-        for noun, wanted in (("run", self.runs), ("worker", self.workers), ("span", self.spans)):
-            chosen = _named(chosen, noun, wanted)
-        return chosen
+        selected = list(files)
+        for noun, names in (("run", self.runs), ("worker", self.workers), ("span", self.spans)):
+            selected = _with_names(selected, noun, names)
+        return selected
 
 
-def _named(files: "list[TraceFile]", noun: str, wanted: Sequence[str]) -> "list[TraceFile]":
+def _with_names(files: "list[TraceFile]", noun: str, names: Sequence[str]) -> "list[TraceFile]":
     from stepscope.base.errors import UsageError
 
-    if not wanted or not files:
+    if not names or not files:
         return files
-    known = sorted({getattr(file, noun) for file in files})
-    if unknown := sorted(set(wanted) - set(known)):
-        msg = f"there is no {noun} {unknown[0]!r}; there is {', '.join(known)}"
+    existing = sorted({getattr(file, noun) for file in files})
+    if unknown := sorted(set(names) - set(existing)):
+        msg = f"there is no {noun} {unknown[0]!r}; there is {', '.join(existing)}"
         raise UsageError(msg)
-    return [file for file in files if getattr(file, noun) in wanted]
+    return [file for file in files if getattr(file, noun) in names]
 
 
-def with_selection(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose among recordings, as `selection`."""
-    options = (
-        click.option("--run", "runs", multiple=True, metavar="NAME", help="Only this run."),
-        click.option(
-            "--worker", "workers", multiple=True, metavar="NAME", help="Only this worker."
-        ),
-        click.option("--span", "spans", multiple=True, metavar="NUMBER", help="Only this span."),
-    )
-
-    @functools.wraps(command)
-    def with_one(
-        *,
-        runs: tuple[str, ...],
-        workers: tuple[str, ...],
-        spans: tuple[str, ...],
-        **given: object,
-    ) -> None:
-        command(selection=Selection(runs=runs, workers=workers, spans=spans), **given)
-
-    return functools.reduce(lambda inner, option: option(inner), reversed(options), with_one)
+with_selection = with_options(
+    "selection",
+    Selection,
+    click.option("--run", "runs", multiple=True, metavar="NAME", help="Read only this run."),
+    click.option(
+        "--worker", "workers", multiple=True, metavar="NAME", help="Read only this worker."
+    ),
+    click.option("--span", "spans", multiple=True, metavar="NUMBER", help="Read only this span."),
+)
+"""Add the options that select traces, as `selection`."""

@@ -1,4 +1,4 @@
-"""`stepscope serve`: the page without TensorBoard."""
+"""`stepscope serve`: serve the page without TensorBoard."""
 
 import errno
 import socket
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.advice_options import Asked, with_rules
-from stepscope.cli.file_reading import Effort, with_effort
-from stepscope.cli.summary_reading import with_summaries
+from stepscope.cli.advice_options import RuleOptions, with_rules
+from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -19,43 +18,43 @@ if TYPE_CHECKING:
     from stepscope.catalog.log_directories import LogDirectory
 
 DEFAULT_PORT = 6007
-"""One above TensorBoard's own."""
+"""One above TensorBoard's."""
 THREADS = 8
 LOOPBACK = "127.0.0.1"
 
 
 @click.command(short_help="Serve the page for the traces below LOGDIR.")
 @click.argument("logdirs", metavar="LOGDIR...", nargs=-1, required=True)
-@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on.")
+@click.option("--host", default=LOOPBACK, show_default=True, help="Listen on this address.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"Port to listen on; 0 is any free one.  [default: {DEFAULT_PORT}, or a free one]",
+    help=f"Listen on this port; 0: any free port.  [default: {DEFAULT_PORT}, or a free port]",
 )
 @click.option(
     "--allow-host",
     "allowed",
     multiple=True,
     metavar="NAME",
-    help="Answer to this name too, where a proxy passes it on; repeatable.",
+    help="Accept requests for this host name, such as a proxy's; repeatable.",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @with_rules
 @with_effort
 @with_summaries
-def serve(  # noqa: PLR0913 (one parameter an option)
+def serve(  # noqa: PLR0913 (one parameter per option)
     *,
     logdirs: tuple[str, ...],
     host: str,
     port: int | None,
     allowed: tuple[str, ...],
     is_opened: bool,
-    asked: Asked,
+    rule_options: RuleOptions,
     effort: Effort,
 ) -> None:
     """Serve the page for the traces below each LOGDIR, until Ctrl-C.
 
-    It listens on this machine alone unless --host says otherwise; there is no password.
+    Only this machine can open it, unless --host is given; there is no password.
 
     \b
     stepscope serve log/
@@ -64,7 +63,7 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     """
     import logging
 
-    from waitress import serve as answer
+    from waitress import serve as serve_app
 
     from stepscope.api.catalog_factory import catalog_for, cluster_of
     from stepscope.base.urls import redacted
@@ -74,17 +73,17 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     cluster = cluster_of(settings)
     if cluster is not None:
         cluster.connect()
-    catalog = catalog_for(directories, settings, asked.settings(), cluster)
+    catalog = catalog_for(directories, settings, rule_options.settings(), cluster)
     app = _app(catalog, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))
-    places = ", ".join(map(redacted, logdirs))
-    click.echo(f"stepscope serves {places} at {address} (Ctrl-C ends it)")
+    folders = ", ".join(map(redacted, logdirs))
+    click.echo(f"stepscope serves {folders} at {address} (stop it with Ctrl-C)")
     if is_opened:
         webbrowser.open(address)
     catalog.watch()
     catalog.start_reading()
-    answer(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
+    serve_app(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
     catalog.close()
     if cluster is not None:
         cluster.close()
@@ -98,10 +97,10 @@ def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplicat
 
 
 def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
-    """Return the folders; where there are several, each gives its runs its own name.
+    """Return the log directories; of several, each has a name that distinguishes its runs.
 
     Raises:
-        UnreadableError: there is no such folder, or remote storage does not tell, and why.
+        UnreadableError: there is no such folder, or remote storage cannot be read.
     """
     from stepscope import storage
     from stepscope.base.errors import UnreadableError
@@ -111,13 +110,13 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
     for path in logdirs:
         if not storage.is_folder(path):
             raise UnreadableError(
-                path, _why_no_folder(path), "Give the folder that holds the traces."
+                path, _missing_folder_reason(path), "Give the folder that holds the traces."
             )
     is_named = len(logdirs) > 1
     return [LogDirectory(path=path, name=redacted(path) if is_named else "") for path in logdirs]
 
 
-def _why_no_folder(path: str) -> str:
+def _missing_folder_reason(path: str) -> str:
     from stepscope import storage
 
     try:
@@ -128,24 +127,24 @@ def _why_no_folder(path: str) -> str:
 
 
 def _listening(host: str, port: int | None) -> socket.socket:
-    """Return a socket that listens; without a wish for a port, on a free one if need be.
+    """Return a listening socket; without `port` on the default port, or a free one.
 
     Raises:
-        UsageError: the port or address cannot be had.
+        UsageError: the port or address is not available.
     """
     from stepscope.base.errors import UsageError
 
-    wanted = DEFAULT_PORT if port is None else port
+    number = DEFAULT_PORT if port is None else port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, wanted), family=family)
+        return socket.create_server((host, number), family=family)
     except OSError as error:
         is_taken = error.errno == errno.EADDRINUSE
         if is_taken and port is None:
             return _listening(host, 0)
         reason = "it is in use" if is_taken else error.strerror or str(error)
-        remedy = "Choose another --port (0: any free one) or --host"
-        msg = f"cannot listen on {host}, port {wanted}: {reason}. {remedy}"
+        remedy = "Choose another --port (0: any free port) or --host"
+        msg = f"cannot listen on {host}, port {number}: {reason}. {remedy}"
         raise UsageError(msg) from error
 
 

@@ -1,4 +1,4 @@
-"""`stepscope stacks`: where host or device time went, as a flame graph's file."""
+"""`stepscope stacks`: write call stacks with host or device time, for flame graphs."""
 
 import functools
 import shutil
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.file_reading import Effort, with_own_effort
-from stepscope.cli.one_trace import done, one_at
+from stepscope.cli.file_reading import Effort, with_local_effort
+from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 TO_STDOUT = "-"
 
 
-@click.command(short_help="Write the stacks of a trace for flame graphs.")
+@click.command(short_help="Write the call stacks of a trace for flame graphs.")
 @click.argument("path")
 @click.option(
     "--metric",
     type=click.Choice(["self-cpu", "self-device"]),
     default="self-cpu",
     show_default=True,
-    help="The host's time, or the device's by what launched it.",
+    help="Weigh stacks by host time, or by the device time of the work that they launch.",
 )
 @click.option(
     "--format",
@@ -35,18 +35,18 @@ TO_STDOUT = "-"
     type=click.Choice(["collapsed", "speedscope"]),
     default="collapsed",
     show_default=True,
-    help="Collapsed is what torch's export_stacks writes.",
+    help="`collapsed` is the format of torch's export_stacks.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     default=TO_STDOUT,
-    help="Compressed where it ends in .gz.  [default: standard output]",
+    help="Write to this file; compressed if it ends in .gz.  [default: standard output]",
 )
 @with_selection
-@with_own_effort
-def stacks(  # noqa: PLR0913 (one parameter an option)
+@with_local_effort
+def stacks(  # noqa: PLR0913 (one parameter per option)
     *,
     path: str,
     metric: "Metric",
@@ -55,7 +55,7 @@ def stacks(  # noqa: PLR0913 (one parameter an option)
     selection: Selection,
     effort: Effort,
 ) -> None:
-    """Write where a recording's time went, by the functions that led there.
+    """Write the call stacks of a trace with the time of each.
 
     PATH is a trace file, or a folder with one. Record it with profile(with_stack=True).
 
@@ -64,8 +64,8 @@ def stacks(  # noqa: PLR0913 (one parameter an option)
     stepscope stacks trace.json.gz --format speedscope -o stacks.speedscope.json
     stepscope stacks log/ --worker node1_4711 --metric self-device
 
-    Collapsed stacks are Python functions, a line a call, in whole microseconds of the call's own
-    time. In speedscope's file operators and runtime calls are part of the stack, in nanoseconds.
+    Collapsed stacks contain Python functions, one line per call, with the call's self time in whole
+    microseconds. Speedscope files also contain operators and runtime calls, in nanoseconds.
     """
     from stepscope.readers.tasks import stack
     from stepscope.render.stack_file import Request
@@ -74,7 +74,7 @@ def stacks(  # noqa: PLR0913 (one parameter an option)
     with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
         target = str(Path(folder, "stacks")) if output == TO_STDOUT else output
         request = Request(metric=metric, form=form, path=target)
-        done(file, functools.partial(stack, request=request), effort)
+        run_task(file, functools.partial(stack, request=request), effort)
         if output == TO_STDOUT:
             with Path(target).open("rb") as written:
                 shutil.copyfileobj(written, sys.stdout.buffer)

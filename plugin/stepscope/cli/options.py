@@ -1,0 +1,34 @@
+"""Groups of options that a command gets as one argument."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+Command = Callable[..., None]
+
+
+def with_options(
+    name: str, record: type[Any], *options: Callable[[Command], Command], **fixed: object
+) -> Callable[[Command], Command]:
+    """Return a decorator that adds options to a command, and passes their values as one argument.
+
+    Args:
+        name: The argument of the command.
+        record: The dataclass of the argument; its fields are named as the options' parameters.
+        options: Decorators of click.
+        fixed: Values of fields without an option.
+    """
+    fields = {field.name for field in dataclasses.fields(record)}
+
+    def decorate(command: Command) -> Command:
+        def with_record(**values: object) -> None:
+            of_record = {key: values.pop(key) for key in fields & values.keys()}
+            command(**{name: record(**of_record, **fixed)}, **values)
+
+        wrapped: Command = functools.wraps(command)(with_record)
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
