@@ -81,6 +81,6 @@ def test_a_simulated_training_is_summed_up() -> None:
         }
     ]
     assert step_summary(trace_of(document=tracebuild.document(schedule=schedule))) == (
-        "Step 10.0 ms (± 0.0 %, 3 steps); the GPU is busy 69.9 %; besides computing, the largest part"
-        " is waiting for data: 3.00 ms (30.0 %)."
+        "Step 10.0 ms (± 0.0 %, 3 steps); the GPU is busy 69.9 %; besides computing, the largest"
+        " part is waiting for data: 3.00 ms (30.0 %)."
     )

@@ -32,6 +32,7 @@ import msgspec
 
 from stepscope.advice.merging import JUDGED
 from stepscope.advice.worker_report import undamaged
+from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count
 from stepscope.base.report import JobReport, JobSaving, RunReport, WorkerReport
 

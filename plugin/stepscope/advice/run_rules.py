@@ -12,7 +12,6 @@ from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.advice.trace_rules import failure_status
 from stepscope.base.findings import ClaimReport, Outcome
 from stepscope.base.formatting import duration
-from stepscope.base.report import ClaimReport, Outcome
 from stepscope.rules import (
     Finding,
     Recording,
@@ -86,7 +85,7 @@ def _apply(
     except Exception as error:  # a rule's bug must not hide the other rules' findings
         status, reason, remedy = failure_status(rule, f"run {evidence.name}", error)
         return [outcome_of(rule, status, None, reason=reason or None, remedy=remedy or None)], ()
-    return outcomes or [outcome_of(rule, "passed", None)], results
+    return outcomes or [outcome_of(rule, "passed", None, message=rule.passed)], results
 
 
 def _outcome(rule: Rule[Any], result: RuleResult, step_ns: int) -> Outcome:

@@ -1,6 +1,6 @@
 """Savings that add up: each claimed nanosecond counts for one finding.
 
-Rules claim time as intervals. Claims are resolved in the order of the rules' priority, and each
+Rules claim time as intervals. Claims are resolved in the order of the rules, and each
 nanosecond goes to the first claim, so that the net savings of a trace never sum to more than its
 steps. Of device work that would become faster, only the part counts in which the device, not the
 host, is the limit (`analyses/devices/gpu_bound.py`).
@@ -90,11 +90,12 @@ class ResolvedFinding:
 
 
 def resolve_savings(trace: Trace, findings: list[RuleFinding]) -> tuple[ResolvedFinding, ...]:
-    """Assign each claimed nanosecond to one finding, the lowest priority number first."""
+    """Assign each claimed nanosecond to one finding, in the rules' `claim_order`."""
     claimed: list[tuple[str, Intervals]] = []
     taken = intervals.EMPTY
     resolved = []
-    for finding in sorted(findings, key=lambda item: (item.rule.priority, item.rule.id)):
+    order = claim_order(item.rule for item in findings)
+    for finding in sorted(findings, key=lambda item: order[item.rule.id]):
         claims = finding.finding.claims
         claim_times = tuple(possible(trace, claim) for claim in claims)
         earlier = tuple(claimed)

@@ -9,7 +9,7 @@ import msgspec
 
 from stepscope.advice.settings import Changes, Suppression, is_shown
 from stepscope.analyses.settings.user_metadata import hints
-from stepscope.base.report import Outcome
+from stepscope.base.findings import Outcome
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule
 

@@ -23,7 +23,8 @@ from stepscope.analyses.communication.rank_summary import RankSummary, rank_summ
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
-from stepscope.base.report import BudgetLine, Outcome, WorkerReport
+from stepscope.base.findings import Outcome
+from stepscope.base.report import BudgetLine, WorkerReport
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace

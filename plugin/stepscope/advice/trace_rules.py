@@ -8,7 +8,7 @@ from stepscope.advice.outcome import doubts_of, outcome_of
 from stepscope.advice.savings import ResolvedFinding, RuleFinding, resolve_savings
 from stepscope.analyses.health import doubts
 from stepscope.base.errors import MissingDataError, NotApplicableError, in_one_line
-from stepscope.base.report import Outcome, Status
+from stepscope.base.findings import Outcome, Status
 from stepscope.base.urls import redacted
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult
@@ -56,7 +56,7 @@ def _apply(trace: Trace, rule: Rule[Any]) -> tuple[list[RuleFinding], list[Outco
     ]
     if findings or ruled_out:
         return findings, ruled_out
-    return [], [outcome_of(rule, "passed", trace, doubts=unsure)]
+    return [], [outcome_of(rule, "passed", trace, message=rule.passed, doubts=unsure)]
 
 
 def _without_result(trace: Trace, rule: Rule[Any], reason: tuple[Status, str, str]) -> Outcome:

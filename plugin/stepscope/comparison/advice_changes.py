@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.base.report import Outcome, Severity
+from stepscope.base.findings import Outcome, Severity
 from stepscope.comparison.messages import AdviceChange, AdviceStatus, Saving, SettingChange
 from stepscope.comparison.samples import Sample
 from stepscope.comparison.side import SideSamples, side_samples

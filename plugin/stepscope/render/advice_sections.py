@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stepscope.advice.finding_extent import EVERY_STEP, ranks_of, steps_of
 from stepscope.advice.worker_report import undamaged
+from stepscope.base.findings import Outcome, Severity, Status
 from stepscope.base.formatting import count
 from stepscope.base.report import (
     HealthItem,

@@ -10,7 +10,7 @@ from typing import Literal
 
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import count
-from stepscope.base.report import Report, Severity
+from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
 from stepscope.render.advice_sections import AdviceItem, AdviceSections, advice_sections

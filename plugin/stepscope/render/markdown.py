@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from stepscope.base.report import Evidence, EvidenceTable, Fix, Outcome, Report
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Outcome
+from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
 from stepscope.render.advice_sections import AdviceItem, AdviceSections, advice_sections

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from stepscope.base.findings import Effort, LifeCycle, Risk
 from stepscope.base.formatting import count
-from stepscope.base.report import Effort, LifeCycle, Risk
 from stepscope.rules import Rule
 
 EFFORTS = MappingProxyType[Effort, str](

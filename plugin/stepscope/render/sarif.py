@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.settings import available_rules
-from stepscope.base.report import Outcome, Report, RunReport, Severity, Status
+from stepscope.base.findings import Outcome, Severity, Status
+from stepscope.base.report import Report, RunReport
 from stepscope.render import advice_phrases as labels
 from stepscope.render import phrases, rule_page
 from stepscope.render.advice_sections import AdviceItem
@@ -213,7 +214,7 @@ def _message(run: RunReport, outcome: Outcome) -> str:
     if outcome.status == "rejected":
         return _text(f"{labels.RULED_OUT}: {outcome.title}", outcome.message)
     if outcome.status == "passed":
-        return _text(f"Checked, not found: {outcome.title}")
+        return _text(outcome.message or f"Checked, not found: {outcome.title}")
     remedy = f"To record it: {outcome.remedy}" if outcome.remedy else ""
     return _text(phrases.capitalised(outcome.reason or outcome.title), remedy)
 

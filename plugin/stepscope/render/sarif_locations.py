@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from stepscope.base.report import Outcome, Report, RunReport, SourceLine, WorkerReport
+from stepscope.base.findings import Outcome, SourceLine
+from stepscope.base.report import Report, RunReport, WorkerReport
 
 LOG = "LOG"
 """Base of the URIs of traces: the log directory, or the folder given on the command line."""

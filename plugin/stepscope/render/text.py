@@ -7,7 +7,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.base.report import Evidence, Fix, Outcome, Report
+from stepscope.base.findings import Evidence, Fix, Outcome
+from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
 from stepscope.render.advice_sections import (
