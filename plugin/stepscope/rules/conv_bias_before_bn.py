@@ -1,10 +1,11 @@
-"""Convolutions add a bias that the batch norm behind them takes away."""
+"""Convolutions add a bias that the next batch norm subtracts."""
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references, requirements
@@ -13,12 +14,11 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.biased_convolutions import bias_work, biased_convolutions
 from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import EvidenceColumn, EvidenceTable, Fix, Link, SourceLine
+from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Rule, applies_if, option
 from stepscope.rules.shared import facts, kernel_time, phrases
 
 MOST_ROWS = 10
@@ -29,114 +29,88 @@ Layer = tuple[str, tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how many on it is a pattern."""
+    """When biased convolutions are a pattern."""
 
     least_a_step: float = option(
         1.0,
-        "Biased convolutions before a batch norm a step from which it speaks.",
+        "Biased convolutions before a batch norm per step from which they are reported.",
         origin="torch's Conv2dBiasFollowedByBatchNorm2dPattern: any",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
-    """Report convolutions with a bias whose result a batch norm takes, in training.
+    """Report convolutions with a bias before a batch norm, in training.
 
     Raises:
         MissingDataError: arguments were not recorded.
         NotApplicableError: nothing is normalised over batches.
     """
-    if not name_mask(trace.host_calls["name"], NORM.__eq__).any():
-        msg = "no batch norm was recorded outside compiled code"
-        raise NotApplicableError(msg)
+    has_norm = name_mask(trace.host_calls["name"], NORM.__eq__).any()
+    applies_if(has_norm, "no batch norm was recorded outside compiled code")
     requirements.shapes(trace)
-    found, within = biased_convolutions(trace), window(trace)
-    followed, biased = _in_window(trace, found.followed), _in_window(trace, found.biased)
-    if len(biased) < options.least_a_step * max(1, within.step_count):
+    convolutions, span = biased_convolutions(trace), window(trace)
+    followed = _in_window(trace, convolutions.followed)
+    biased = _in_window(trace, convolutions.biased)
+    if len(biased) < options.least_a_step * max(1, span.step_count):
         return
     layers = _layers(trace, biased)
-    many = count(within.per_step(len(followed)), "convolution")
     yield Finding(
         severity="info",
-        message=f"{many} {phrases.per_step(trace)} right before a batch norm, "
-        f"{within.per_step(len(biased)):,} of them with a bias, which the norm subtracts again.",
+        message=f"{count(span.per_step(len(followed)), 'convolution')} {phrases.per_step(trace)} "
+        f"right before a batch norm, {span.per_step(len(biased)):,} of them with a bias, which the "
+        "norm subtracts again.",
         evidence=(
-            facts.count("With a bias", len(biased), Link(view="operators", search="aten::conv")),
-            facts.count("Convolutions before a batch norm", len(followed)),
+            facts.count(
+                "With a bias in total", len(biased), Link(view="operators", search="aten::conv")
+            ),
+            facts.count("Convolutions before a batch norm in total", len(followed)),
         ),
-        tables=(_table(layers),),
+        tables=(
+            facts.table(
+                "Convolutions with a bias before a batch norm",
+                {"Operator": "text", "Input": "text", "Weight": "text", "Calls": "count"},
+                (
+                    (name, str(list(given)), str(list(weight)), number)
+                    for (name, given, weight), number in layers.most_common(MOST_ROWS)
+                ),
+                "operators",
+            ),
+        ),
         events=tuple(event_references.host_call(trace, row) for row in biased[:MOST_ROWS].tolist()),
-        locations=_lines(trace, biased),
+        locations=event_references.source_lines(
+            event_references.line_of_host_call(trace, row) for row in biased[:MOST_ROWS].tolist()
+        ),
         claims=_claims(trace, biased),
-        fix=_fix(layers),
+        fix=replace(RULE.fix, code=_code(*layers.most_common(1)[0][0])),
     )
 
 
 def _in_window(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    start, within = trace.host_calls["start_ns"].to_numpy()[rows], window(trace)
-    return rows[(start >= within.start_ns) & (start < within.end_ns)]
+    start, span = trace.host_calls["start_ns"].to_numpy()[rows], window(trace)
+    return rows[(start >= span.start_ns) & (start < span.end_ns)]
 
 
 def _layers(trace: Trace, rows: NDArray[np.int64]) -> Counter[Layer]:
-    """Return which convolutions these are, and how often each is called."""
+    """Return the convolutions and their numbers of calls."""
     calls = trace.host_calls.iloc[rows]
     shapes = Counter(zip(calls["name"].astype(str), calls["input_dims"].astype(str), strict=True))
-    found: Counter[Layer] = Counter()
-    for (name, dims), times in shapes.items():
-        found[name, shape(dims, 0), shape(dims, 1)] += times
-    return found
-
-
-def _table(layers: Counter[Layer]) -> EvidenceTable:
-    columns = (("Operator", "text"), ("Input", "text"), ("Weight", "text"), ("Calls", "count"))
-    return EvidenceTable(
-        label="Convolutions with a bias before a batch norm",
-        columns=tuple(EvidenceColumn(label=text, unit=unit) for text, unit in columns),  # type: ignore[arg-type]
-        rows=tuple(
-            facts.row(
-                name,
-                str(list(given)),
-                str(list(weight)),
-                times,
-                link=Link(view="operators", search=name),
-            )
-            for (name, given, weight), times in layers.most_common(MOST_ROWS)
-        ),
-    )
-
-
-def _lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
-    texts = (event_references.line_of_host_call(trace, row) for row in rows[:MOST_ROWS].tolist())
-    return event_references.source_lines(filter(None, texts))
+    layers: Counter[Layer] = Counter()
+    for (name, dims), number in shapes.items():
+        layers[name, shape(dims, 0), shape(dims, 1)] += number
+    return layers
 
 
 def _claims(trace: Trace, rows: NDArray[np.int64]) -> tuple[Claim, ...]:
     if main_device(trace) is None:
         return ()
-    work = kernel_time.work_of(
-        trace, bias_work(trace, rows), np.ones(len(trace.device_events), dtype=bool)
-    )
-    method = "The kernels that add the biases and sum up their gradients: all of them vanish."
+    everything = np.ones(len(trace.device_events), dtype=bool)
+    work = kernel_time.work_of(trace, bias_work(trace, rows), everything)
+    method = "The kernels that add the biases and sum their gradients: all of them are saved."
     return (kernel_time.claim(trace, work, ALL_OF_IT, method),)
 
 
-def _fix(layers: Counter[Layer]) -> Fix:
-    (layer, _), *_ = layers.most_common(1)
-    return _fix_by(_code(*layer))
-
-
-def _fix_by(code: str) -> Fix:
-    return Fix(
-        "Leave the bias of convolutions before a batch norm out; the norm has its own.",
-        code,
-        verify="aten::add_ below aten::_convolution is gone, and this rule is silent.",
-        caveats=(
-            "For an old checkpoint subtract each bias from the norm's running_mean, then drop it.",
-        ),
-    )
-
-
 def _code(name: str, given: tuple[int, ...], weight: tuple[int, ...]) -> str:
-    """Return the layer that is called most, without its bias."""
+    """Return the layer with most calls, without its bias."""
     if "transpose" in name or len(given) < 2 or len(weight) < 3 or not weight[1]:
         return "nn.Conv2d(in_channels, out_channels, kernel_size, bias=False)  # then the norm"
     sizes = weight[2:]
@@ -151,20 +125,27 @@ def _code(name: str, given: tuple[int, ...], weight: tuple[int, ...]) -> str:
 
 RULE = Rule(
     id="conv-bias-before-bn",
-    title="Convolutions add a bias that the batch norm behind them removes",
+    title="Convolutions add a bias that the next batch norm removes",
     category="operators",
-    why="A batch norm in training subtracts each channel's mean, and the bias with it: the bias is "
-    "added, and its gradient summed up, for nothing.",
-    detects="Convolutions with a bias among their recorded arguments whose next operator beside "
-    "them is `aten::batch_norm` in training mode. It speaks from `least_a_step` on.",
+    why="A batch norm in training subtracts each channel's mean, and the bias with it: the "
+    "additions of the bias and the sums of its gradient have no effect.",
+    detects="Convolutions with a bias among their recorded arguments whose next operator on the "
+    "same level is `aten::batch_norm` in training mode. It reports from `least_a_step` on.",
     silent=(
-        "In evaluation the norm subtracts what it learned, and the bias counts; there the two can "
+        "In evaluation the norm subtracts its learned mean, and the bias counts; there the two can "
         "be fused into one convolution.",
         "Compiled code shows no such operators.",
     ),
-    saving="On a device, all the time of the kernels that add the biases and sum up their "
-    "gradients. On a CPU nothing is claimed: there the library adds the bias while it convolves.",
-    fix=_fix_by(_code("aten::conv2d", (), ())),
+    saving="On a device, all the time of the kernels that add the biases and sum their gradients. "
+    "On a CPU nothing is claimed: there the library adds the bias while it convolves.",
+    fix=Fix(
+        "Remove the bias of convolutions before a batch norm: the norm has a bias.",
+        _code("aten::conv2d", (), ()),
+        verify="aten::add_ below aten::_convolution is gone, and this check passes.",
+        caveats=(
+            "For an old checkpoint subtract each bias from the norm's running_mean, then drop it.",
+        ),
+    ),
     effort="flag",
     risk="none",
     options=Options(),

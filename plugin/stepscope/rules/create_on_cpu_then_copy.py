@@ -1,8 +1,10 @@
 """Tensors are made on the CPU and copied to the device right away."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
@@ -11,28 +13,40 @@ from stepscope.analyses.idle.copy_cost import copy_cost
 from stepscope.analyses.idle.created_copies import CreatedCopies, created_copies, first_shape
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share, significant
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, option, severity_of
-from stepscope.rules.shared import copy_sources, facts
-from stepscope.rules.shared.created_fixes import VERIFY, fix, risk
+from stepscope.rules import Claim, Finding, Rule, RuleResult, conclusive_if, option, severity_of
+from stepscope.rules.shared import copy_sources, facts, phrases
 
 LEAST_WITHOUT_STEPS = 5
-"""In all, where it is not known how many steps there are."""
+"""Number in total where the number of steps is unknown."""
+FROM_LIST = "aten::lift_fresh"
+VERIFY = "No Memcpy HtoD follows the operators listed here."
+ARGUMENTS = {
+    "arange": "n",
+    "linspace": "start, end, n",
+    "eye": "n",
+    "randperm": "n",
+    "full": "{shape}, value",
+    "full_like": "x, value",
+    "randint": "high, {shape}",
+    "randint_like": "x, high",
+}
+"""Arguments of functions that take more than a shape, or than a tensor for the shape."""
+MOST_LINES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How many it takes."""
+    """When such tensors are many."""
 
     least_a_step: float = option(
         1.0,
-        "Such tensors a step; without steps, five times as many in all.",
-        origin="ours: what is made once is no pattern; torch's ExtraCUDACopyPattern lists each",
+        "Such tensors per step; without steps, five times as many in total.",
+        origin="ours: a single tensor is no pattern; torch's ExtraCUDACopyPattern lists each",
     )
 
 
@@ -41,54 +55,52 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     copies = copy_sources.to_device(trace, device)
-    if not (copies.owner >= 0).any():
-        msg = "which operators asked for the copies was not recorded"
-        raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU, ...])")
+    conclusive_if(
+        (copies.owner >= 0).any(),
+        "which operators requested the copies was not recorded",
+        "profile(activities=[ProfilerActivity.CPU, ...])",
+    )
     created = created_copies(trace, copies)
-    within = window(trace)
     number = len(created.maker)
-    least = options.least_a_step * (within.step_count or LEAST_WITHOUT_STEPS)
+    least = options.least_a_step * (window(trace).step_count or LEAST_WITHOUT_STEPS)
     if not number or number < least:
         return
     late, claimed = _cost(trace, device, created)
-    lost = intervals.duration_ns(claimed) / within.reference_ns
-    makers = _makers(trace, created)
+    lost = phrases.fraction_of_window(trace, intervals.duration_ns(claimed))
+    makers = Counter(trace.host_calls["name"].iloc[created.maker].astype(str))
     tables, events, lines = copy_sources.sources(
         trace, created.copies, copy_sources.longest(created.copies)
     )
+    is_random = any(name.startswith("aten::rand") for name in makers)
     yield Finding(
         severity=severity_of(lost) or "info",
         confidence="high" if created.is_sure.all() else "medium",
         message=_message(trace, number, makers, lost),
         evidence=(
-            facts.count("Tensors made on the CPU", number),
-            facts.size("Bytes copied", created.copies.total_bytes),
+            facts.count("Tensors made on the CPU in total", number),
+            facts.size("Bytes copied in total", created.copies.total_bytes),
             facts.fraction("Idle time for them", lost, "overview"),
-            facts.duration("Host time in the copies' calls", created.copies.host_ns),
+            facts.duration("Host time in the copies' calls in total", created.copies.host_ns),
             *(
-                facts.count(f"Made by {name}", times, Link(view="operators", search=name))
-                for name, times in makers.most_common(5)
+                facts.count(f"Made by {name} in total", made, Link(view="operators", search=name))
+                for name, made in makers.most_common(5)
             ),
         ),
         tables=tables,
         events=events,
         locations=lines,
         claims=_claims(late, claimed),
-        fix=fix(makers, _shapes(trace, created), copy_sources.target(trace)),
-        risk=risk(makers),
+        fix=_fix(makers, _shapes(trace, created), copy_sources.target(trace), is_random=is_random),
+        risk="numerics" if is_random else "none",
     )
-
-
-def _makers(trace: Trace, created: CreatedCopies) -> Counter[str]:
-    return Counter(trace.host_calls["name"].iloc[created.maker].astype(str))
 
 
 def _cost(
     trace: Trace, device: DeviceActivity, created: CreatedCopies
 ) -> tuple[Intervals, Intervals]:
-    """Return the idle time while the host makes and moves them, and that with what is behind it.
+    """Return the idle time while the host makes and moves tensors, and the same with its effects.
 
-    At most the copying that no kernel hides and the idle time behind the waits is won too.
+    The effects are the copying that no kernel hides and the idle time behind the waits.
     """
     calls = trace.host_calls
     begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
@@ -107,8 +119,8 @@ def _claims(late: Intervals, claimed: Intervals) -> tuple[Claim, ...]:
         Claim(
             claimed,
             HALF_TO_ALL,
-            "Idle time while the host makes the tensors and asks for the copies, of which half is "
-            "won at least; at most also the copying that no kernel hides and the idle time right "
+            "Idle time while the host makes the tensors and requests the copies, at least half of "
+            "which is saved; at most also the copying that no kernel hides and the idle time right "
             "behind the waits for it.",
             low_intervals=late,
         ),
@@ -116,18 +128,18 @@ def _claims(late: Intervals, claimed: Intervals) -> tuple[Claim, ...]:
 
 
 def _message(trace: Trace, number: int, makers: Counter[str], lost: float) -> str:
-    within = window(trace)
-    each = f" ({significant(number / within.step_count)} a step)" if within.has_steps else ""
-    by = ", ".join(f"{name} {times:,}" for name, times in makers.most_common(3))
-    made = count(number, "tensor is", "tensors are")
+    span = window(trace)
+    often = f" ({significant(number / span.step_count)} per step)" if span.has_steps else ""
+    by = ", ".join(f"{name} {made:,}" for name, made in makers.most_common(3))
     return (
-        f"{made} made on the CPU and copied to the device right away{each}: {by}; the device "
-        f"stands still or only copies for {share(lost)} of the time on account of that."
+        f"{count(number, 'tensor is', 'tensors are')} made on the CPU and copied to the device "
+        f"right away{often}: {by}; for {share(lost)} of the time the device is therefore idle or "
+        "only copies."
     )
 
 
 def _shapes(trace: Trace, created: CreatedCopies) -> dict[str, str]:
-    """Return the shape that each maker's tensors have most often, as Python writes it."""
+    """Return the most frequent shape of each maker's tensors, as Python code."""
     calls = trace.host_calls
     names = calls["name"].iloc[created.maker].astype(str)
     dims = calls["input_dims"].iloc[created.move].astype(str)
@@ -139,27 +151,44 @@ def _shapes(trace: Trace, created: CreatedCopies) -> dict[str, str]:
     return shapes
 
 
+def _fix(makers: Counter[str], shapes: Mapping[str, str], target: str, *, is_random: bool) -> Fix:
+    """Return the recorded calls, made on the device: `target` is the argument of `.to()`."""
+    lines = [
+        _line(name, shapes.get(name, "shape"), target) for name, _ in makers.most_common(MOST_LINES)
+    ]
+    if FROM_LIST in makers:
+        lines.append("# a list still has to be copied: make constants once, before the loop")
+    generator = "Random numbers then come from the device's generator: others for the same seed."
+    caveats = (generator,) if is_random else ()
+    return replace(RULE.fix, code="\n".join(lines), caveats=caveats)
+
+
+def _line(maker: str, shape: str, target: str) -> str:
+    name = "tensor" if maker == FROM_LIST else maker.removeprefix("aten::")
+    plain = "values" if maker == FROM_LIST else "x" if name.endswith("_like") else "{shape}"
+    call = f"torch.{name}({ARGUMENTS.get(name, plain).format(shape=shape)}"
+    return f"{call}, device={target})  # not {call}).to({target})"
+
+
 RULE = Rule(
     id="create-on-cpu-then-copy",
     title="Tensors are made on the CPU and copied to the device",
     category="transfer",
-    why="The device could fill the tensor itself; instead the host does, asks for a copy, and "
-    "waits for it where it blocks.",
-    detects="Copies to the device that an aten::to asks for within 200 µs of an operator that "
-    "makes a tensor (zeros, ones, full, rand, arange, eye and their kin, torch.tensor of a list) "
-    "of the same shape, as far as shapes were recorded. It speaks from `least_a_step` a step on.",
+    why="The device could fill the tensor itself; instead the host does, requests a copy, and "
+    "waits for it where the copy blocks.",
+    detects="Copies to the device that an aten::to requests within 200 µs of an operator that "
+    "makes a tensor (zeros, ones, full, rand, arange, eye and the like, torch.tensor of a list) of "
+    "the same shape, as far as shapes were recorded. It reports from `least_a_step` per step on.",
     silent=(
         "The tensor comes from a DataLoader or from NumPy, or is made from a list and larger than "
         "64 kB: that is data.",
-        (
-            "The copies lie in a first step that has ten times the copies of any later one: the "
-            "program is starting."
-        ),
+        "The copies are in a first step that has ten times the copies of any later step: the "
+        "program is starting.",
         "The shapes differ, or something else was computed in between.",
     ),
-    saving="At most the idle time while the host makes the tensors and asks for the copies, the "
+    saving="At most the idle time while the host makes the tensors and requests the copies, the "
     "copying that no kernel hides, and the idle time right behind the waits; at least half of the "
-    "idle time while the host makes them and asks.",
+    "idle time while the host makes them and requests the copies.",
     fix=Fix(
         "Make them on the device.",
         "x = torch.zeros(shape, device=device)  # not torch.zeros(shape).to(device)",

@@ -11,162 +11,161 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.operator_arguments import argument
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import CONVOLUTION_ENGINES
-from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import Evidence, Fix
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, conclusive_if, option
 from stepscope.rules.shared import facts, kernel_time, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
 NAMED_COUNT = 3
 CONVOLUTION = "aten::_convolution"
 BENCHMARK = 9
-"""The place of `benchmark` among its arguments (aten/src/ATen/native/native_functions.yaml)."""
+"""The index of `benchmark` in its arguments (aten/src/ATen/native/native_functions.yaml)."""
 RECORD_ARGUMENTS = "torch.profiler.profile(..., record_shapes=True)  # with torch 2.1 or later"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How much such convolutions take, and how often their shapes come again."""
+    """The time of such convolutions, and how often their shapes recur."""
 
     least_share: float = option(
         0.10,
-        "Share of all kernels' time in such convolutions from which it speaks.",
-        origin="ours: below that, another engine wins less than 3 %",
+        "Fraction of all kernels' time in such convolutions from which they are reported.",
+        origin="ours: below that, another engine saves less than 3 %",
     )
     least_static_share: float = option(
         0.90,
-        "Share of these convolutions whose shapes come in every step: with less, trying the "
-        "engines of each new shape would cost more than it wins.",
+        "Fraction of these convolutions whose shapes recur in every step: with less, trying the "
+        "engines for each new shape would cost more than it saves.",
         origin="ours: a last, smaller batch of an epoch is no reason against it",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
-    """Report convolutions that a library which may measure its engines would perhaps do faster.
+    """Report convolutions that the library might do faster if it measured its engines.
 
     Raises:
-        MissingDataError: it is not known whether the library may.
+        MissingDataError: whether the library measures them was not recorded.
     """
     rows = kernel_time.rows_in_window(trace)
     is_generic = kernel_time.kernels_named(trace, trace.dialect.generic_convolution.search)
-    found = kernel_time.work_of(trace, rows, is_generic)
-    if found.share < options.least_share:
+    work = kernel_time.work_of(trace, rows, is_generic)
+    if work.share < options.least_share:
         return
     message = (
-        f"Convolutions on engines for any shape ({_names(trace, found)}) take "
-        f"{kernel_time.time_and_fraction(trace, found)}."
+        f"Convolutions on engines for any shape ({_names(trace, work)}) take "
+        f"{kernel_time.time_and_fraction(trace, work)}."
     )
     if _is_measured(trace):
         yield RuledOut(message=f"{message} cudnn.benchmark is on: they were measured as fastest.")
         return
-    static = _static_share(trace, found)
-    if static >= options.least_static_share:
-        yield kernel_time.result(trace, _finding(trace, found, message, static))
-
-
-def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
-    return Finding(
+    static = _static_share(trace, work)
+    if static < options.least_static_share:
+        return
+    finding = Finding(
         severity="info",
         confidence="medium",
         message=message,
         evidence=(
-            facts.fraction("Of the kernels' time", found.share, "kernels"),
+            facts.fraction("Of the kernels' time", work.share, "kernels"),
             facts.code("torch.backends.cudnn.benchmark", "False"),
-            facts.fraction("Shapes that come in every step", static),
+            facts.fraction("Shapes that recur in every step", static),
             *_deterministic(trace),
         ),
-        tables=(kernel_time.by_operator(trace, found, "Convolutions"),),
-        events=kernel_time.longest(trace, found),
-        locations=kernel_time.lines(trace, found),
+        tables=(kernel_time.by_operator(trace, work, "Convolutions"),),
+        events=kernel_time.longest(trace, work),
+        locations=kernel_time.lines(trace, work),
         claims=(
             kernel_time.claim(
                 trace,
-                found,
+                work,
                 CONVOLUTION_ENGINES,
                 "Another engine may be no faster, or half as fast again.",
             ),
         ),
     )
+    yield kernel_time.result(trace, finding)
 
 
 def _deterministic(trace: Trace) -> Iterator[Evidence]:
-    """Yield that only engines with the same result every time may run, where that is so."""
+    """Yield the setting that allows only engines with reproducible results, where it is on."""
     if recorded_settings(trace).cudnn.deterministic:
         yield recorded_facts.evidence("torch.backends.cudnn.deterministic", "True", "code")
 
 
 def _is_measured(trace: Trace) -> bool:
-    """Tell whether `cudnn.benchmark` was on: torch hands it to each convolution, or it is recorded.
+    """Return whether `cudnn.benchmark` was on, by the convolutions' arguments or the settings.
 
     Raises:
-        MissingDataError: the convolutions' arguments were not recorded.
+        MissingDataError: neither was recorded.
     """
     calls = trace.host_calls
-    chosen = name_mask(calls["name"], CONVOLUTION.__eq__)
-    texts = calls["concrete_inputs"][chosen].dropna().unique()
+    is_convolution = name_mask(calls["name"], CONVOLUTION.__eq__)
+    texts = calls["concrete_inputs"][is_convolution].dropna().unique()
     flags = {argument(str(text), BENCHMARK) for text in texts} & {"True", "False"}
     if not flags and (recorded := recorded_settings(trace).cudnn.benchmark) is not None:
         return recorded
-    if not flags:
-        msg = "whether the library may measure its engines (cudnn.benchmark) was not recorded"
-        raise MissingDataError(msg, RECORD_ARGUMENTS)
+    conclusive_if(
+        flags,
+        "whether the library may measure its engines (cudnn.benchmark) was not recorded",
+        RECORD_ARGUMENTS,
+    )
     return "True" in flags
 
 
-def _names(trace: Trace, found: Work) -> str:
-    """Return the kernels' names, those that take longest first."""
-    events = trace.device_events.iloc[found.rows]
+def _names(trace: Trace, work: Work) -> str:
+    """Return the kernels' names, the longest in total first."""
+    events = trace.device_events.iloc[work.rows]
     total = events.groupby(events["name"].map(lambda name: short(str(name))), observed=True)
     longest = total["duration_ns"].sum().sort_values(ascending=False, kind="stable")
     return ", ".join(str(name) for name in longest.index[:NAMED_COUNT])
 
 
-def _static_share(trace: Trace, found: Work) -> float:
-    """Return the share of these convolutions whose shapes come in every step; 1 without steps."""
+def _static_share(trace: Trace, work: Work) -> float:
+    """Return the fraction of convolutions whose shapes recur in every step; 1 without steps."""
     starts = complete_steps(trace).steps["start_ns"].to_numpy()
-    owner = np.unique(links(trace).owner_of_device_event[found.rows])
+    owner = np.unique(links(trace).owner_of_device_event[work.rows])
     calls = trace.host_calls.iloc[owner[owner >= 0]]
     shape = calls["input_dims"].cat.codes.to_numpy().astype(np.int64)
     step = np.searchsorted(starts, calls["start_ns"].to_numpy(), side="right") - 1
-    known = (shape >= 0) & (step >= 0)
-    if not known.any():
+    in_step = (shape >= 0) & (step >= 0)
+    if not in_step.any():
         return 1.0
-    shape, step = shape[known], step[known]
+    shape, step = shape[in_step], step[in_step]
     pairs = np.unique(shape * len(starts) + step) // len(starts)
-    in_steps = np.bincount(pairs, minlength=int(shape.max()) + 1)
-    return float(np.mean(in_steps[shape] == len(starts)))
+    step_count = np.bincount(pairs, minlength=int(shape.max()) + 1)
+    return float(np.mean(step_count[shape] == len(starts)))
 
 
 RULE = Rule(
     id="cudnn-generic-engine",
     title="Convolutions run on engines made for any shape",
     category="operators",
-    why="A convolution library picks an algorithm by a rule of thumb, unless it is allowed to try. "
-    "The engines seen here fit every shape; for shapes that stay the same, one that was tried and "
-    "measured is often faster.",
-    detects="Kernels by the names of such engines, as a share of all kernels' time. It speaks from "
-    "`least_share` on, if `torch.backends.cudnn.benchmark` was off, which the arguments of "
-    "`aten::_convolution` or the recorded settings tell, and if at least `least_static_share` of "
-    "these convolutions have shapes that come in every step.",
+    why="A convolution library chooses an algorithm by a rule of thumb, unless it may try them. "
+    "These engines fit every shape; for constant shapes, an engine that was measured is often "
+    "faster.",
+    detects="Kernels by the names of such engines, as a fraction of all kernels' time. It reports "
+    "from `least_share` on, if `torch.backends.cudnn.benchmark` was off, by the arguments of "
+    "`aten::_convolution` or the recorded settings, and if at least `least_static_share` of these "
+    "convolutions have shapes that recur in every step.",
     silent=(
-        "`cudnn.benchmark` was on: then these engines were measured as the fastest, and it is "
-        "rejected.",
-        "Shapes change from step to step: each new one would be tried, which takes longer than it "
-        "wins.",
-        "Where the host is the limit it is rejected.",
+        "`cudnn.benchmark` was on: these engines were measured as the fastest, and it is ruled "
+        "out.",
+        "Shapes change from step to step: each new shape would be tried, which costs more than it "
+        "saves.",
+        "Where the host is the limit it is ruled out.",
     ),
-    saving="The engines' own time where the device is the limit: nothing at least, since the one "
-    "taken may be the fastest; a third at most, were another half as fast again.",
+    saving="The engines' own time where the device is the limit: at least nothing, since the "
+    "current engine may be the fastest; at most a third, if another is half as fast again.",
     fix=Fix(
-        "Let the library measure its algorithms once for each shape.",
+        "Let the library measure its algorithms once per shape.",
         "torch.backends.cudnn.benchmark = True  # before the first step",
-        verify="After two warm-up steps, in which it tries, other names stand in Kernels and "
+        verify="After two warm-up steps, in which it tries, Kernels shows other names and "
         "convolutions take less time.",
         caveats=(
-            "It helps only where shapes stay the same: each new one is tried.",
-            "Results may differ in the last digits from run to run, and more memory may be taken.",
+            "It helps only where shapes stay the same: each new shape is tried.",
+            "Results may differ in the last digits from run to run, and it may need more memory.",
         ),
     ),
     effort="flag",

@@ -8,14 +8,13 @@ import numpy as np
 from stepscope.analyses.core import frame_times, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
-from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import EvidenceTable, Fix
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule
-from stepscope.rules.shared import call_costs, ddp, facts
+from stepscope.rules import Finding, Rule, applies_if
+from stepscope.rules.shared import call_costs, ddp, facts, phrases
 
 FORWARD = "DataParallel.forward"
 SHOWN_COUNT = 10
@@ -23,67 +22,61 @@ SHOWN_COUNT = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """None: DataParallel over several devices is always slower than a process a device."""
+    """None: DataParallel over several devices is always slower than a process per device."""
 
 
 def check(trace: Trace, _: Options) -> Iterator[Finding]:
     """Report DataParallel where it drives several devices."""
     devices = requirements.devices(trace)
     is_forward = name_mask(trace.host_calls["name"], FORWARD.__eq__)
-    if not is_forward.any():
-        msg = "no DataParallel ran"
-        raise NotApplicableError(msg)
+    applies_if(is_forward.any(), "no DataParallel ran")
     if len(devices) < 2:
         return
-    span = window(trace)
-    inside = intervals.clip(
-        frame_times.times(trace.host_calls, is_forward), span.start_ns, span.end_ns
-    )
-    part = intervals.duration_ns(inside) / max(1, span.duration_ns)
-    device = trace.dialect.device
-    least, most = (of(_busy(trace, each) for each in devices) for of in (min, max))
+    span, device = window(trace), trace.dialect.device
+    times = frame_times.times(trace.host_calls, is_forward)
+    inside_ns = intervals.duration_ns(intervals.clip(times, span.start_ns, span.end_ns))
+    ordered = sorted(devices, key=lambda one: _busy(trace, one))
+    least, most = _busy(trace, ordered[0]), _busy(trace, ordered[-1])
     yield Finding(
         severity="warning",
         message=f"DataParallel drives {len(devices)} {device}s from one process in "
         f"{count(int(is_forward.sum()), 'forward pass', 'forward passes')}; they are busy for "
         f"{share(least)} to {share(most)} of the time.",
         evidence=(
-            facts.count("Forward passes", int(is_forward.sum())),
-            facts.count(f"{device}s at work", len(devices)),
-            facts.fraction("Host in DataParallel.forward", part),
+            facts.count("Forward passes in total", int(is_forward.sum())),
+            facts.count(f"{device}s in use", len(devices)),
+            facts.fraction("Host in DataParallel.forward", inside_ns / max(1, span.duration_ns)),
             facts.fraction(f"Busy, the least busy {device}", least),
             facts.fraction(f"Busy, the busiest {device}", most),
         ),
-        tables=(_table(trace, devices),),
+        tables=(_table(trace, ordered[:SHOWN_COUNT]),),
         events=call_costs.longest(trace, np.flatnonzero(is_forward)),
         fix=_fix(trace, len(devices)),
     )
 
 
 def _busy(trace: Trace, device: DeviceActivity) -> float:
-    return intervals.duration_ns(device.busy) / window(trace).reference_ns
+    return phrases.fraction_of_window(trace, intervals.duration_ns(device.busy))
 
 
-def _table(trace: Trace, devices: tuple[DeviceActivity, ...]) -> EvidenceTable:
-    order = sorted(devices, key=lambda each: _busy(trace, each))[:SHOWN_COUNT]
-    rows = tuple(
-        (
-            each.device,
-            _busy(trace, each),
-            intervals.duration_ns(each.computation),
-            intervals.duration_ns(intervals.merged(each.copies, each.communication)),
-        )
-        for each in order
-    )
+def _table(trace: Trace, devices: list[DeviceActivity]) -> EvidenceTable:
     return facts.table(
         "Devices",
         {
             trace.dialect.device: "count",
             "Busy": "share",
-            "Computing": "ns",
-            "Copies and communication": "ns",
+            "Computing in total": "ns",
+            "Copies and communication in total": "ns",
         },
-        rows,
+        (
+            (
+                device.device,
+                _busy(trace, device),
+                intervals.duration_ns(device.computation),
+                intervals.duration_ns(intervals.merged(device.copies, device.communication)),
+            )
+            for device in devices
+        ),
     )
 
 
@@ -94,18 +87,18 @@ def _fix(trace: Trace, device_count: int) -> Fix:
 
 def _processes(count_text: str, group: str) -> Fix:
     return Fix(
-        "Run one process for each device, with DistributedDataParallel.",
+        "Run one process per device, with DistributedDataParallel.",
         f"# torchrun --nproc-per-node={count_text} train.py\n"
         f"dist.init_process_group({group})\n"
         'rank = int(os.environ["LOCAL_RANK"])\n'
         "torch.accelerator.set_device_index(rank)\n"
         "model = DDP(model.to(rank), device_ids=[rank])\n"
         "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), batch_size=...)",
-        verify="Each process writes a recording of its own; the next ones hold "
-        "DistributedDataParallel.forward, and devices are busy alike.",
+        verify="Each process writes a separate trace; the next traces contain "
+        "DistributedDataParallel.forward, and devices are equally busy.",
         caveats=(
-            "The loader's batch is one device's share now: divide it by the number of devices.",
-            "Losses are means of each rank's own batch; log their mean over ranks.",
+            "The loader's batch is now one device's part: divide it by the number of devices.",
+            "Losses are means of each rank's batch; log their mean over ranks.",
         ),
     )
 
@@ -115,16 +108,16 @@ RULE = Rule(
     title="nn.DataParallel drives several devices from one process",
     category="communication",
     why="In every forward pass DataParallel copies the whole model to all devices, scatters the "
-    "batch, runs one Python thread for each device under one interpreter lock, and gathers the "
-    "outputs on the first device, which therefore works and holds more than the others.",
-    detects="The annotation DataParallel.forward in a recording in which at least two devices do "
-    "real work.",
+    "batch, runs one Python thread per device under one interpreter lock, and gathers the outputs "
+    "on the first device, which therefore has more work and memory than the others.",
+    detects="The annotation DataParallel.forward in a trace in which at least two devices do real "
+    "work.",
     silent=(
         "With no device, or no DataParallel, it does not apply.",
         "Over a single device DataParallel calls the model directly, and costs nothing.",
-        "DistributedDataParallel is not meant.",
+        "DistributedDataParallel does not count.",
     ),
-    saving="None is claimed: what a process for each device wins depends on the model, from a few "
+    saving="None is claimed: the saving of one process per device depends on the model, from a few "
     "percent to several times.",
     fix=_processes("gpu", ""),
     effort="hour",

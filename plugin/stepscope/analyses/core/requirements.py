@@ -106,3 +106,18 @@ def shapes(trace: Trace) -> None:
     if not (trace.host_calls["input_dims"].cat.codes >= 0).any():
         msg = "input shapes were not recorded"
         raise MissingDataError(msg, "torch.profiler.profile(..., record_shapes=True)")
+
+
+def no_device(trace: Trace) -> None:
+    """Require a machine without a device.
+
+    Raises:
+        NotApplicableError: the program ran on a machine with a device.
+        MissingDataError: whether the machine has one is unknown.
+    """
+    try:
+        main_device(trace)
+    except NotApplicableError:
+        return
+    msg = "the program ran on a machine with a device"
+    raise NotApplicableError(msg)
