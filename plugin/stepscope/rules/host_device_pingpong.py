@@ -61,12 +61,12 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     pairs = round_trips(trace, device, options.least_bytes)
     if not _are_enough(trace, pairs, options):
         return
-    within = window(trace)
-    times = intervals.clip(pairs.times, within.start_ns, within.device_end_ns)
+    span = window(trace)
+    times = intervals.clip(pairs.times, span.start_ns, span.device_end_ns)
     lost = intervals.difference(times, device.busy)
     copying = alone(trace, np.concatenate((pairs.out_rows, pairs.back_rows)))
     cost_ns = intervals.duration_ns(lost) + intervals.duration_ns(copying)
-    if severity_of(cost_ns / within.reference_ns) is None:
+    if severity_of(cost_ns / span.reference_ns) is None:
         yield RuledOut(
             message=f"{_message(trace, pairs, lost)} That is next to nothing.",
             evidence=_evidence(pairs, lost, copying),
@@ -85,13 +85,13 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 
 def _message(trace: Trace, pairs: RoundTrips, lost: Intervals) -> str:
-    within, number = window(trace), len(pairs.out)
+    span, number = window(trace), len(pairs.out)
     lost_ns = intervals.duration_ns(lost)
     return (
         f"A tensor of {size(pairs.moved_bytes / number)} (mean) goes to "
         f"the host and comes straight back, {count(number, 'time')} in all; meanwhile the "
-        f"{trace.dialect.device} stands still for {duration(within.per_step(lost_ns))}"
-        f" {phrases.per_step(trace)} ({share(lost_ns / within.reference_ns)})."
+        f"{trace.dialect.device} stands still for {duration(span.per_step(lost_ns))}"
+        f" {phrases.per_step(trace)} ({share(lost_ns / span.reference_ns)})."
     )
 
 

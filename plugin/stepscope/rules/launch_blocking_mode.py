@@ -48,12 +48,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report that nearly every launch waits for what it launched."""
     requirements.main_device(trace)
     requirements.reliable_timeline(trace)
-    found = blocking_launches(trace)
-    number = len(found.calls)
+    blocking = blocking_launches(trace)
+    number = len(blocking.calls)
     if number < options.least_launches:
         msg = f"only {count(number, 'launch', 'launches')} of single kernels in the profiled time"
         raise NotApplicableError(msg)
-    blocks, waits = float(found.blocks.mean()), float(found.is_waited_for.mean())
+    blocks, waits = float(blocking.blocks.mean()), float(blocking.is_waited_for.mean())
     if blocks >= options.least_blocked_share:
         how = f"{share(blocks)} of {number:,} launches return only when their kernel has ended"
     elif waits >= options.least_waited_share:
@@ -61,7 +61,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     else:
         return
     idle = _idle(trace, is_waiting=blocks < options.least_blocked_share)
-    yield _finding(trace, found, idle, how)
+    yield _finding(trace, blocking, idle, how)
 
 
 def _idle(trace: Trace, *, is_waiting: bool) -> Intervals:
@@ -74,22 +74,24 @@ def _idle(trace: Trace, *, is_waiting: bool) -> Intervals:
     return intervals.merged(*(times[kind] for kind in kinds))
 
 
-def _finding(trace: Trace, found: BlockingLaunches, idle: Intervals, how: str) -> Finding:
-    within = window(trace)
+def _finding(trace: Trace, blocking: BlockingLaunches, idle: Intervals, how: str) -> Finding:
+    span = window(trace)
     idle_ns = intervals.duration_ns(idle)
-    won_ns = min(idle_ns, found.blocked_ns)
+    won_ns = min(idle_ns, blocking.blocked_ns)
     return Finding(
-        severity=_severity(won_ns / within.reference_ns),
+        severity=_severity(won_ns / span.reference_ns),
         message=f"{how[0].upper()}{how[1:]}: host and {trace.dialect.device} work in turn. The "
-        f"host waits for {phrases.time(trace, found.blocked_ns)}, and then the "
-        f"{trace.dialect.device} for {duration(within.per_step(idle_ns))}.{_cause(trace)}",
-        evidence=tuple(_evidence(trace, found, idle_ns)),
+        f"host waits for {phrases.time(trace, blocking.blocked_ns)}, and then the "
+        f"{trace.dialect.device} for {duration(span.per_step(idle_ns))}.{_cause(trace)}",
+        evidence=tuple(_evidence(trace, blocking, idle_ns)),
         events=tuple(
             event_references.runtime_call(
                 trace, int(call), detail=str(trace.device_events["name"].iloc[row])
             )
             for call, row in zip(
-                found.calls[:MOST_SHOWN].tolist(), found.rows[:MOST_SHOWN].tolist(), strict=True
+                blocking.calls[:MOST_SHOWN].tolist(),
+                blocking.rows[:MOST_SHOWN].tolist(),
+                strict=True,
             )
         ),
         claims=(
@@ -105,38 +107,38 @@ def _finding(trace: Trace, found: BlockingLaunches, idle: Intervals, how: str) -
 
 
 def _cause(trace: Trace) -> str:
-    found = _set_variables(trace)
-    said = recorded_settings(trace).environment
-    named = " and ".join(f"{name}={said[name]}" for name in found)
-    return f" {named} {'is' if len(found) == 1 else 'are'} set ({RECORDED})." if found else ""
+    blocking = _set_variables(trace)
+    environment = recorded_settings(trace).environment
+    named = " and ".join(f"{name}={environment[name]}" for name in blocking)
+    return f" {named} {'is' if len(blocking) == 1 else 'are'} set ({RECORDED})." if blocking else ""
 
 
 def _severity(won: float) -> Severity:
     return "critical" if severity_of(won) == "critical" else "warning"
 
 
-def _evidence(trace: Trace, found: BlockingLaunches, idle_ns: int) -> Iterator[Evidence]:
+def _evidence(trace: Trace, blocking: BlockingLaunches, idle_ns: int) -> Iterator[Evidence]:
     device, view = trace.dialect.device, Link(view="overview")
-    yield facts.fraction("Launches that block", float(found.blocks.mean()), view)
-    yield facts.fraction("Launches with a wait behind them", float(found.is_waited_for.mean()))
-    yield facts.count("Launches", len(found.calls))
-    yield facts.duration("Host waits in or behind launches", found.blocked_ns)
+    yield facts.fraction("Launches that block", float(blocking.blocks.mean()), view)
+    yield facts.fraction("Launches with a wait behind them", float(blocking.is_waited_for.mean()))
+    yield facts.count("Launches", len(blocking.calls))
+    yield facts.duration("Host waits in or behind launches", blocking.blocked_ns)
     yield facts.duration(f"{device} waits for the next launch", idle_ns, view)
-    duration_ns = trace.device_events["duration_ns"].to_numpy()[found.rows]
+    duration_ns = trace.device_events["duration_ns"].to_numpy()[blocking.rows]
     yield facts.duration("Median kernel", int(np.median(duration_ns)))
 
 
 def _fix(trace: Trace) -> Fix:
     names = trace.dialect.environment.get("blocking", "").split(", ")
-    found = _set_variables(trace)
-    return replace(RULE.fix, code="\n".join(f"unset {name}" for name in found or names if name))
+    blocking = _set_variables(trace)
+    return replace(RULE.fix, code="\n".join(f"unset {name}" for name in blocking or names if name))
 
 
 def _set_variables(trace: Trace) -> list[str]:
     """Return the variables of this mode that were recorded as set."""
     names = trace.dialect.environment.get("blocking", "").split(", ")
-    said = recorded_settings(trace).environment
-    return [name for name in names if said.get(name, "") not in ("", "0")]
+    environment = recorded_settings(trace).environment
+    return [name for name in names if environment.get(name, "") not in ("", "0")]
 
 
 RULE = Rule(

@@ -59,8 +59,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     products = table[name_mask(table["name"].astype("category"), PRODUCT.search)]
     if not len(products):
         return
-    known = products[products["roofline_share"].notna().to_numpy()]
-    if not len(known):
+    rated = products[products["roofline_share"].notna().to_numpy()]
+    if not len(rated):
         raise MissingDataError(_reason(products), "")
     low = known[(known["roofline_share"] <= options.most_roofline_share).to_numpy()]
     found = kernel_time.work_of(trace, rows, kernels_of(trace, low))
@@ -74,17 +74,17 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         message=f"Matrix products that reach {share(reached)} of what the device can do with their "
         f"shapes take {kernel_time.time_and_fraction(trace, found)}.",
         evidence=(
-            facts.fraction("Of the kernels' time", found.share, "kernels"),
+            facts.fraction("Of the kernels' time", slow_work.share, "kernels"),
             facts.fraction("Of the roofline, on average", reached),
             facts.text("Peak from", str(worst["source"])),
         ),
         tables=(_table(low),),
-        events=kernel_time.longest(trace, found),
-        locations=kernel_time.lines(trace, found),
+        events=kernel_time.longest(trace, slow_work),
+        locations=kernel_time.lines(trace, slow_work),
         claims=(
             kernel_time.claim(
                 trace,
-                found,
+                slow_work,
                 up_to_roofline(reached),
                 f"At most what is won at {share(TUNED_PRODUCTS_SHARE)} of the roofline, perhaps "
                 "nothing.",
@@ -150,8 +150,8 @@ def _fix_of(case: str, *, is_short: bool, is_tuned: bool = False) -> Fix:
 
 def _shapes(dims: str) -> str:
     """Return the two matrices' shapes: `[788, 768] and [768, 768]`."""
-    inputs = [list(shape(dims, place)) for place in range(3)]
-    return " and ".join(str(each) for each in inputs if len(each) > 1)
+    inputs = [list(shape(dims, position)) for position in range(3)]
+    return " and ".join(str(dims) for dims in inputs if len(dims) > 1)
 
 
 RULE = Rule(

@@ -75,17 +75,17 @@ def _idle(trace: Trace, device: DeviceActivity) -> list[tuple[str, int]]:
 
 def _worst(trace: Trace, device: DeviceActivity) -> str:
     cause, time_ns = _idle(trace, device)[0]
-    within = window(trace)
-    lost = share(time_ns / within.device_duration_ns)
+    span = window(trace)
+    lost = share(time_ns / span.device_duration_ns)
     return f"{CAUSES[cause][0].lower()}, {lost} of the recording"
 
 
 def _evidence(trace: Trace, device: DeviceActivity, busy: float) -> Iterator[Evidence]:
-    within = window(trace)
+    span = window(trace)
     yield facts.fraction(f"{trace.dialect.device} {device.device} busy", busy, "overview")
     for cause, time_ns in _idle(trace, device):
         yield facts.fraction(
-            f"Idle, {CAUSES[cause][0].lower()}", time_ns / within.device_duration_ns, "overview"
+            f"Idle, {CAUSES[cause][0].lower()}", time_ns / span.device_duration_ns, "overview"
         )
 
 

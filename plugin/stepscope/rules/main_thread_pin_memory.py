@@ -45,22 +45,22 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if not len(rows):
         msg = "the thread that runs the loop pinned no memory"
         raise NotApplicableError(msg)
-    within = window(trace)
+    span = window(trace)
     times = frame_times.times(trace.host_calls, rows)
-    times = intervals.clip(times, within.start_ns, within.end_ns)
+    times = intervals.clip(times, span.start_ns, span.end_ns)
     exposed = intervals.difference(times, all_busy(trace))
-    lost = intervals.duration_ns(exposed) / within.reference_ns
+    lost = intervals.duration_ns(exposed) / span.reference_ns
     evidence = tuple(_evidence(rows, times, lost))
-    said = _message(trace, rows, times, lost)
+    message = _message(trace, rows, times, lost)
     if lost < options.least_share:
-        if intervals.duration_ns(times) >= options.least_share * within.reference_ns:
-            yield RuledOut(message=said, evidence=evidence)
+        if intervals.duration_ns(times) >= options.least_share * span.reference_ns:
+            yield RuledOut(message=message, evidence=evidence)
         return
     is_loading = _is_loading(trace, times)
     events, lines = _shown(trace, rows)
     yield Finding(
         confidence="high" if is_loading else "medium",
-        message=said,
+        message=message,
         evidence=evidence,
         events=events,
         locations=lines,
@@ -78,10 +78,10 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _pinning(trace: Trace) -> NDArray[np.int64]:
     """Return the outermost calls that pin memory on the loop's thread, in the window."""
-    calls, within = trace.host_calls, window(trace)
+    calls, span = trace.host_calls, window(trace)
     pins = name_mask(calls["name"], PIN.__eq__) & (calls["thread"] == main_thread(trace)).to_numpy()
-    pins &= (calls["end_ns"] > within.start_ns).to_numpy()
-    pins &= (calls["start_ns"] < within.end_ns).to_numpy()
+    pins &= (calls["end_ns"] > span.start_ns).to_numpy()
+    pins &= (calls["start_ns"] < span.end_ns).to_numpy()
     rows = np.flatnonzero(pins)
     parent = calls["parent"].to_numpy()
     return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], pins) == ancestry.NONE])
@@ -94,8 +94,8 @@ def _is_loading(trace: Trace, times: Intervals) -> bool:
 
 
 def _message(trace: Trace, rows: NDArray[np.int64], times: Intervals, lost: float) -> str:
-    within = window(trace)
-    lasting = duration(within.per_step(intervals.duration_ns(times)))
+    span = window(trace)
+    lasting = duration(span.per_step(intervals.duration_ns(times)))
     device = trace.dialect.device
     return (
         f"{count(len(rows), 'tensor is', 'tensors are')} pinned by the thread that runs the loop, "

@@ -46,8 +46,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     copies = copy_sources.to_device(trace, device)
-    is_known = copies.bytes > 0
-    copies = copies.chosen(is_known & (copies.bytes < options.below_bytes))
+    has_bytes = copies.bytes > 0
+    copies = copies.chosen(has_bytes & (copies.bytes < options.below_bytes))
     often = _how_often(trace, copies)
     if often < options.least_count:
         return
@@ -81,8 +81,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 
 def _how_often(trace: Trace, copies: HostCopies) -> float:
-    within = window(trace)
-    units = within.step_count or max(1.0, within.reference_ns / UNIT_NS)
+    span = window(trace)
+    units = span.step_count or max(1.0, span.reference_ns / UNIT_NS)
     return len(copies.rows) / units
 
 

@@ -50,17 +50,17 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         reason = f"{are} too few to tell growth from chance"
         raise MissingDataError(reason, RECORD_MORE_STEPS)
     for row in growth.to_dict("records"):
-        mine = _of_device(steps, row)
-        base_bytes = max(1.0, float(mine["end_bytes"].iloc[0]))
+        per_step = _of_device(steps, row)
+        base_bytes = max(1.0, float(per_step["end_bytes"].iloc[0]))
         is_sure = row["confidence"] in ("medium", "high")
         if is_sure and row["growth_bytes"] >= options.least_share * base_bytes:
             yield _finding(trace, row, row["growth_bytes"] / base_bytes, options)
 
 
 def _of_device(table: pd.DataFrame, row: dict[Any, Any]) -> pd.DataFrame:
-    is_mine = (table["device_type"] == row["device_type"]) & (table["device"] == row["device"])
-    mine: pd.DataFrame = table[is_mine]
-    return mine
+    is_on_device = (table["device_type"] == row["device_type"]) & (table["device"] == row["device"])
+    per_step: pd.DataFrame = table[is_on_device]
+    return per_step
 
 
 def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) -> Finding:

@@ -95,12 +95,12 @@ def _fullest(trace: Trace) -> _Fullest:
     if not of_device.any():
         reason = "no memory of a device was recorded"
         raise MissingDataError(reason, REMEDY)
-    known = table[of_device & ~np.isnan(table["capacity_bytes"])]
-    if not len(known):
+    sized = table[of_device & ~np.isnan(table["capacity_bytes"])]
+    if not len(sized):
         reason = "how much memory the device has was not recorded"
         raise MissingDataError(reason, "prof.export_chrome_trace(path)  # of torch 1.8.1 or later")
     return max(
-        (_of(row) for row in known.to_dict("records")), key=lambda device: device.taken_share
+        (_of(row) for row in sized.to_dict("records")), key=lambda device: device.taken_share
     )
 
 
@@ -120,8 +120,8 @@ def _began_with(trace: Trace, full: _Fullest) -> float:
     """Return how much of what was reserved at most was reserved already when recording began."""
     for curve in memory_curves(trace):
         if (curve.device.type, curve.device.number) == (full.type, full.number):
-            known = curve.reserved_bytes[~np.isnan(curve.reserved_bytes)]
-            return float(known[0] / full.reserved_bytes) if len(known) else 0.0
+            sized = curve.reserved_bytes[~np.isnan(curve.reserved_bytes)]
+            return float(sized[0] / full.reserved_bytes) if len(sized) else 0.0
     return 0.0
 
 
@@ -163,15 +163,15 @@ def _evidence(full: _Fullest, ooms: int) -> tuple[Evidence, ...]:
 def _holders(trace: Trace, full: _Fullest) -> Iterator[EvidenceTable]:
     """Yield which operators had allocated what was held at the peak, where that is known."""
     table: pd.DataFrame = memory_holders(trace)
-    is_mine = (table["device_type"] == full.type) & (table["device"] == full.number)
-    if not is_mine.any():
+    is_on_device = (table["device_type"] == full.type) & (table["device"] == full.number)
+    if not is_on_device.any():
         return
     yield facts.table(
         "Who holds the memory at the peak",
         {"Operator": "text", "Allocated": "text", "Held": "bytes", "Share": "share"},
         (
             (row["holder"], row["origin"], int(row["held_bytes"]), row["peak_share"])
-            for row in table[is_mine].head(MOST_ROWS).to_dict("records")
+            for row in table[is_on_device].head(MOST_ROWS).to_dict("records")
         ),
         "operators",
     )

@@ -29,8 +29,8 @@ class Options:
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks of the job that were not recorded, or whose file could not be read."""
     run = several_ranks(rank_evidence.several(evidence).parts)
-    found = missing_ranks(run, evidence.unreadable)
-    if found.source == "ranks":
+    missing = missing_ranks(run, evidence.unreadable)
+    if missing.source == "ranks":
         msg = "nothing tells how many ranks the job has"
         raise NotApplicableError(msg)
     if evidence.awaited_count:
@@ -40,33 +40,33 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     if any(of.rank is None for of in run.ranks):
         msg = "nothing tells which rank a recording is of"
         raise MissingDataError(msg, REMEDY)
-    if len(found.absent) < options.least_missing_count:
+    if len(missing.absent) < options.least_missing_count:
         return
-    groups = [each for each in run_groups(run) if found.absent & set(each.ranks)]
+    groups = [group for group in run_groups(run) if missing.absent & set(group.ranks)]
     yield Finding(
         severity="info",
-        message=_message(found, len(groups)),
+        message=_message(missing, len(groups)),
         evidence=(
-            facts.count("Ranks of the job", found.world_size or 0),
-            facts.count("Without a file", len(found.missing)),
-            facts.count("Whose file cannot be read", len(found.unreadable)),
+            facts.count("Ranks of the job", missing.world_size or 0),
+            facts.count("Without a file", len(missing.missing)),
+            facts.count("Whose file cannot be read", len(missing.unreadable)),
             facts.count("Process groups they are in", len(groups), "distributed"),
         ),
-        tables=(_table(groups, found),) if groups else (),
+        tables=(_table(groups, missing),) if groups else (),
         subject="ranks",
     )
 
 
-def _message(found: MissingRanks, group_count: int) -> str:
-    said = []
-    if found.missing:
-        verb = "has" if len(found.missing) == 1 else "have"
-        said.append(f"{_called(found.missing)} {verb} no recording")
-    if found.unreadable:
-        noun = "file" if len(found.unreadable) == 1 else "files"
-        said.append(f"the {noun} of {_called(found.unreadable)} cannot be read")
-    text = " and ".join(said)
-    text = f"{text[:1].upper()}{text[1:]}, of {found.world_size:,} ranks."
+def _message(missing: MissingRanks, group_count: int) -> str:
+    parts = []
+    if missing.missing:
+        verb = "has" if len(missing.missing) == 1 else "have"
+        parts.append(f"{_called(missing.missing)} {verb} no recording")
+    if missing.unreadable:
+        noun = "file" if len(missing.unreadable) == 1 else "files"
+        parts.append(f"the {noun} of {_called(missing.unreadable)} cannot be read")
+    text = " and ".join(parts)
+    text = f"{text[:1].upper()}{text[1:]}, of {missing.world_size:,} ranks."
     if group_count:
         text += (
             f" In {count(group_count, 'process group')} the waiting told is a lower bound: the rank"
@@ -80,18 +80,18 @@ def _called(ranks: tuple[int, ...]) -> str:
     return f"{'rank' if len(ranks) == 1 else 'ranks'} {named}"
 
 
-def _table(groups: list[RunGroup], found: MissingRanks) -> EvidenceTable:
+def _table(groups: list[RunGroup], missing: MissingRanks) -> EvidenceTable:
     return facts.table(
         "Process groups with ranks that say nothing, those with most time first",
         {"Group": "text", "For": "text", "Its ranks": "count", "Not recorded": "text"},
         (
             (
-                each.name,
-                each.role or None,
-                each.size,
-                number_ranges(found.absent & set(each.ranks)),
+                group.name,
+                group.role or None,
+                group.size,
+                number_ranges(missing.absent & set(group.ranks)),
             )
-            for each in groups[:ROWS_SHOWN]
+            for group in groups[:ROWS_SHOWN]
         ),
     )
 

@@ -29,17 +29,17 @@ class Options:
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks that exchange more than the others in all-to-alls."""
-    if not any(_mean_bytes(each.part) for each in evidence.recordings):
+    if not any(_mean_bytes(rank.part) for rank in evidence.recordings):
         msg = "no tokens are exchanged (all-to-all) whose amounts were recorded"
         raise NotApplicableError(msg)
     ranks = rank_evidence.several(evidence)
     exchanged = {part.evidence.worker: _mean_bytes(part) for part in ranks.parts}
-    known = {worker: amount for worker, amount in exchanged.items() if amount > 0}
-    mean = float(np.mean(list(known.values())))
-    excess = max(known.values()) / mean - 1
+    sent_bytes = {worker: amount for worker, amount in exchanged.items() if amount > 0}
+    mean = float(np.mean(list(sent_bytes.values())))
+    excess = max(sent_bytes.values()) / mean - 1
     if excess < options.least_excess_share:
         return
-    ordered = sorted(known.items(), key=lambda item: -item[1])
+    ordered = sorted(sent_bytes.items(), key=lambda item: -item[1])
     yield Finding(
         severity="info",
         confidence=ranks.confidence("medium"),
@@ -50,7 +50,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
             facts.table(
                 "What each exchanges in an all-to-all",
                 {"Worker": "text", "Mean size": "bytes"},
-                (each for each in ordered[:ROWS_SHOWN]),
+                (rank for rank in ordered[:ROWS_SHOWN]),
             ),
         ),
         subject="all-to-all",
@@ -59,9 +59,9 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
 
 def _mean_bytes(part: RankSummary) -> float:
     """Return the mean size of a rank's exchanges, 0 where none was recorded."""
-    held = part.collectives
-    kinds = np.array([key.kind in EXCHANGES for key in held.keys] or [False])
-    sizes = held.message_bytes[kinds[held.key]] if len(held) else np.empty(0)
+    collectives = part.collectives
+    kinds = np.array([key.kind in EXCHANGES for key in collectives.keys] or [False])
+    sizes = collectives.message_bytes[kinds[collectives.key]] if len(collectives) else np.empty(0)
     sizes = sizes[sizes > 0]
     return float(sizes.mean()) if len(sizes) else 0.0
 

@@ -27,41 +27,41 @@ class Options:
 
 def check(trace: Trace, _options: Options) -> Iterator[Finding]:
     """Report a recording without device events of a program that had a device."""
-    found = presence(trace)
-    if found is None:
+    devices = presence(trace)
+    if devices is None:
         msg = "the program ran on a machine without a device"
         raise NotApplicableError(msg)
-    if found.event_count:
+    if devices.event_count:
         return
-    if not (found.is_recordable or found.is_model_on_host):
+    if not (devices.is_recordable or devices.is_model_on_host):
         msg = "torch's profiler does not record this device"
         raise NotApplicableError(msg)
     if trace.is_truncated:
         msg = "the file was cut off before any device event"
         raise MissingDataError(msg, requirements.RECORD_AGAIN)
     requirements.reliable_timeline(trace)
-    if found.launch_count:
-        yield _unreached(found)
-    elif found.device_operators or found.device_allocation_count or found.is_model_on_device:
-        yield _unrecorded(found)
-    elif not _is_known_to_run_on_cpu(trace, found):
-        yield _unknown(found)
+    if devices.launch_count:
+        yield _unreached(devices)
+    elif devices.device_operators or devices.device_allocation_count or devices.is_model_on_device:
+        yield _unrecorded(devices)
+    elif not _is_known_to_run_on_cpu(trace, devices):
+        yield _unknown(devices)
 
 
-def _is_known_to_run_on_cpu(trace: Trace, found: Presence) -> bool:
+def _is_known_to_run_on_cpu(trace: Trace, devices: Presence) -> bool:
     """Tell whether the CPU computed for sure; then `model-on-cpu` says what there is to say."""
-    is_told = found.is_recorded or bool(found.host_operators) or found.is_model_on_host
-    return is_told and bool(len(model_calls(trace).rows))
+    is_certain = devices.is_recorded or bool(devices.host_operators) or devices.is_model_on_host
+    return is_certain and bool(len(model_calls(trace).rows))
 
 
-def _unreached(found: Presence) -> Finding:
+def _unreached(devices: Presence) -> Finding:
     return _finding(
-        found,
-        f"The host launched {count(found.launch_count, 'kernel')}, and no device event was "
+        devices,
+        f"The host launched {count(devices.launch_count, 'kernel')}, and no device event was "
         "recorded: the profiler could not reach the device.",
         Fix(
             "Let the profiler reach the device, and record again.",
-            record_device(found.dialect),
+            record_device(devices.dialect),
             verify="The recording has kernels.",
             caveats=(
                 "Its errors stand in the training process's log.",
@@ -72,27 +72,29 @@ def _unreached(found: Presence) -> Finding:
     )
 
 
-def _unrecorded(found: Presence) -> Finding:
-    if found.device_operators:
-        what = f"{found.device_operators[0]} ran, which only runs where a device is"
-    elif found.is_model_on_device:
-        what = f"The model is on {found.model_device} ({RECORDED})"
+def _unrecorded(devices: Presence) -> Finding:
+    if devices.device_operators:
+        what = f"{devices.device_operators[0]} ran, which only runs where a device is"
+    elif devices.is_model_on_device:
+        what = f"The model is on {devices.model_device} ({RECORDED})"
     else:
-        what = f"Memory was allocated on a device ({count(found.device_allocation_count, 'time')})"
+        what = (
+            f"Memory was allocated on a device ({count(devices.device_allocation_count, 'time')})"
+        )
     return _finding(
-        found,
+        devices,
         f"{what}, but the profiler was not told to record the device.",
         Fix(
             "Record the device's activity too.",
-            record_device(found.dialect),
+            record_device(devices.dialect),
             verify="The recording has kernels.",
         ),
     )
 
 
-def _unknown(found: Presence) -> Finding:
-    device = found.device_names[0] if found.device_names else "A device"
-    if found.is_recorded:
+def _unknown(devices: Presence) -> Finding:
+    device = devices.device_names[0] if devices.device_names else "A device"
+    if devices.is_recorded:
         text = f"{device} is at hand and was recorded, and nothing was launched on it."
     else:
         text = (
@@ -100,12 +102,12 @@ def _unknown(found: Presence) -> Finding:
             "the CPU, or the profiler was not told to record the device."
         )
     return _finding(
-        found,
+        devices,
         text,
         Fix(
             "Record the device's activity, and see that the model is on the device.",
-            f"{record_device(found.dialect)}\n"
-            f"model = model.to({device_code(found.dialect)})  # and every batch",
+            f"{record_device(devices.dialect)}\n"
+            f"model = model.to({device_code(devices.dialect)})  # and every batch",
             verify="The recording has kernels.",
             caveats=("If the program is meant to run on the CPU, there is nothing to do.",),
         ),
@@ -114,18 +116,18 @@ def _unknown(found: Presence) -> Finding:
 
 
 def _finding(
-    found: Presence, message: str, fix: Fix, *, confidence: Confidence = "high"
+    devices: Presence, message: str, fix: Fix, *, confidence: Confidence = "high"
 ) -> Finding:
     return Finding(
         severity="warning",
         confidence=confidence,
         message=message,
         evidence=(
-            facts.text("Device", ", ".join(found.device_names[:1]) or "seen"),
+            facts.text("Device", ", ".join(devices.device_names[:1]) or "seen"),
             facts.count("Events on the device", 0, "health"),
-            facts.count("Launches recorded", found.launch_count),
-            facts.count("Calls into its runtime recorded", found.call_count),
-            *(facts.code("Runs on a device only", name) for name in found.device_operators[:3]),
+            facts.count("Launches recorded", devices.launch_count),
+            facts.count("Calls into its runtime recorded", devices.call_count),
+            *(facts.code("Runs on a device only", name) for name in devices.device_operators[:3]),
         ),
         fix=fix,
     )

@@ -84,7 +84,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         message=f"{text}{_at(where[0])}{_mostly(lost, functions)}.",
         evidence=_evidence(trace, lost, where, functions),
         tables=(_table(where),),
-        locations=event_references.source_lines(each.frame or "" for each in where),
+        locations=event_references.source_lines(place.frame or "" for place in where),
         claims=(
             Claim(
                 lost,
@@ -104,8 +104,8 @@ def _library(functions: tuple[tuple[str, str, int], ...]) -> str:
 
 def _mostly(lost: Intervals, functions: tuple[tuple[str, str, int], ...]) -> str:
     """Say what most of the time is spent in; functions on arrays leave a trace, operators none."""
-    known_ns, half_ns = sum(each[2] for each in functions), intervals.duration_ns(lost) / 2
-    if known_ns < half_ns:
+    named_ns, half_ns = sum(time_ns for _, _, time_ns in functions), intervals.duration_ns(lost) / 2
+    if named_ns < half_ns:
         return ", most of it in operators on arrays"
     return (
         f", {'most of it' if functions[0][2] >= half_ns else 'first of all'} in {functions[0][1]}"
@@ -113,8 +113,8 @@ def _mostly(lost: Intervals, functions: tuple[tuple[str, str, int], ...]) -> str
 
 
 def _lasting(trace: Trace, times: Intervals) -> str:
-    within, total_ns = window(trace), intervals.duration_ns(times)
-    part = share(total_ns / within.reference_ns)
+    span, total_ns = window(trace), intervals.duration_ns(times)
+    part = share(total_ns / span.reference_ns)
     return f"{phrases.time(trace, total_ns)} ({part})"
 
 
@@ -141,7 +141,7 @@ def _evidence(
             facts.duration(f"In {SPELLED.get(library, library)}'s {name}", time)
             for library, name, time in functions[:3]
         ),
-        *(facts.text("Label", each) for each in [where[0].label] if each),
+        *(facts.text("Label", label) for label in [where[0].label] if label),
     )
 
 
@@ -151,9 +151,12 @@ def _table(where: tuple[Place, ...]) -> EvidenceTable:
         {"Function": "code", "Label": "text", "Takes": "ns"},
         (
             facts.row(
-                each.frame, each.label, each.time_ns, link=Link(view="operators", source=each.frame)
+                place.frame,
+                place.label,
+                place.time_ns,
+                link=Link(view="operators", source=place.frame),
             )
-            for each in where
+            for place in where
         ),
     )
 
@@ -208,14 +211,14 @@ def _by_label(trace: Trace, options: Options) -> Iterator[Finding]:
     """
     least_ns = options.least_label_share * window(trace).reference_ns
     labels = [] if presence(trace) else label_times(trace)
-    chosen = [
-        each
-        for each in labels
-        if each.empty_share >= options.empty_share
-        and intervals.duration_ns(each.without_operators) >= least_ns
+    unexplained = [
+        label
+        for label in labels
+        if label.empty_share >= options.empty_share
+        and intervals.duration_ns(label.without_operators) >= least_ns
     ]
-    yield from (_unseen(trace, each) for each in chosen)
-    if not chosen and _untold_ns(trace) >= least_ns:
+    yield from (_unseen(trace, label) for label in unexplained)
+    if not unexplained and _untold_ns(trace) >= least_ns:
         msg = "no Python function was recorded"
         raise MissingDataError(msg, RECORD_STACKS)
 

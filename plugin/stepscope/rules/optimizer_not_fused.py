@@ -28,37 +28,37 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each optimizer that uses `foreach`, where its updates are a large part of the time."""
-    for found in optimizer_steps.updates(trace):
-        exposed_ns = found.cost.idle_ns + found.cost.work_ns
+    for updates in optimizer_steps.updates(trace):
+        exposed_ns = updates.cost.idle_ns + updates.cost.work_ns
         exposed = phrases.fraction_of_window(trace, exposed_ns)
-        if found.is_listwise and not found.is_fused and exposed >= options.least_share:
-            yield _finding(trace, found, exposed_ns)
+        if updates.is_listwise and not updates.is_fused and exposed >= options.least_share:
+            yield _finding(trace, updates, exposed_ns)
 
 
-def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
-    has_fused = found.optimizer in FUSED
+def _finding(trace: Trace, updates: Updates, exposed_ns: int) -> Finding:
+    has_fused = updates.optimizer in FUSED
     exposed = share(phrases.fraction_of_window(trace, exposed_ns))
     text = (
-        f"{found.optimizer}'s updates cost {phrases.time(trace, exposed_ns)} ({exposed}), with "
-        f"{found.launches_each:.3g} launches each: they take lists of tensors, but no fused kernel."
+        f"{updates.optimizer}'s updates cost {phrases.time(trace, exposed_ns)} ({exposed}), with "
+        f"{updates.launches_each:.3g} launches each: they take lists of tensors, but no fused kernel."
     )
     if not has_fused:
-        text += f" torch has no fused {found.optimizer}."
+        text += f" torch has no fused {updates.optimizer}."
     method = "At most half of the idle time during the updates and of their kernels' time."
     return Finding(
         severity="info",
         confidence="medium",
         message=text,
-        evidence=optimizer_steps.evidence(trace, found),
-        tables=(optimizer_steps.operators(trace, found),),
-        events=call_costs.longest(trace, found.rows),
-        locations=call_costs.lines(trace, found.rows),
-        claims=call_costs.claims(found.cost, FUSED_UPDATE, FUSED_UPDATE, method)
+        evidence=optimizer_steps.evidence(trace, updates),
+        tables=(optimizer_steps.operators(trace, updates),),
+        events=call_costs.longest(trace, updates.rows),
+        locations=call_costs.lines(trace, updates.rows),
+        claims=call_costs.claims(updates.cost, FUSED_UPDATE, FUSED_UPDATE, method)
         if has_fused
         else (),
-        fix=_fix(trace, found.optimizer),
+        fix=_fix(trace, updates.optimizer),
         effort="flag" if has_fused else "day",
-        subject=found.optimizer,
+        subject=updates.optimizer,
     )
 
 

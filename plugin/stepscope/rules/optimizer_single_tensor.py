@@ -38,14 +38,14 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each optimizer whose updates launch several kernels for each parameter."""
-    for found in optimizer_steps.updates(trace):
-        is_loop = not (found.is_listwise or found.is_fused or found.optimizer in NO_LISTS)
-        if is_loop and found.launches_each >= options.least_launch_count:
-            yield _finding(trace, found)
+    for updates in optimizer_steps.updates(trace):
+        is_loop = not (updates.is_listwise or updates.is_fused or updates.optimizer in NO_LISTS)
+        if is_loop and updates.launches_each >= options.least_launch_count:
+            yield _finding(trace, updates)
 
 
-def _finding(trace: Trace, found: Updates) -> Finding:
-    cost = found.cost
+def _finding(trace: Trace, updates: Updates) -> Finding:
+    cost = updates.cost
     claims = call_costs.claims(
         cost,
         HALF_TO_ALL,
@@ -55,23 +55,23 @@ def _finding(trace: Trace, found: Updates) -> Finding:
     )
     saves = claimable_time.is_worth_reporting(trace, claims)
     return Finding(
-        message=_message(trace, found, saves=saves),
-        evidence=optimizer_steps.evidence(trace, found),
-        tables=(optimizer_steps.operators(trace, found),),
-        events=call_costs.longest(trace, found.rows),
-        locations=call_costs.lines(trace, found.rows),
+        message=_message(trace, updates, saves=saves),
+        evidence=optimizer_steps.evidence(trace, updates),
+        tables=(optimizer_steps.operators(trace, updates),),
+        events=call_costs.longest(trace, updates.rows),
+        locations=call_costs.lines(trace, updates.rows),
         claims=claims if saves else (),
-        fix=_fix(trace, found.optimizer),
-        effort="flag" if found.optimizer in LISTWISE else "hour",
-        subject=found.optimizer,
+        fix=_fix(trace, updates.optimizer),
+        effort="flag" if updates.optimizer in LISTWISE else "hour",
+        subject=updates.optimizer,
     )
 
 
-def _message(trace: Trace, found: Updates, *, saves: bool) -> str:
-    cost, device = found.cost, trace.dialect.device
+def _message(trace: Trace, updates: Updates, *, saves: bool) -> str:
+    cost, device = updates.cost, trace.dialect.device
     host = share(phrases.fraction_of_window(trace, cost.host_ns))
     text = (
-        f"{found.optimizer} makes {round(found.launches_each):,} launches an update, parameter by "
+        f"{updates.optimizer} makes {round(updates.launches_each):,} launches an update, parameter by "
         f"parameter, which take the host {phrases.time(trace, cost.host_ns)} ({host})."
     )
     if saves:

@@ -51,9 +51,9 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         msg = f"{vendor}'s traces do not tell pageable memory from pinned"
         raise MissingDataError(msg)
     copies = copies.chosen(copies.is_pageable & (copies.bytes >= options.least_copy_bytes))
-    within = window(trace)
-    host_share = copies.host_ns / within.reference_ns
-    is_large = within.per_step(copies.total_bytes) >= options.least_step_bytes
+    span = window(trace)
+    host_share = copies.host_ns / span.reference_ns
+    is_large = span.per_step(copies.total_bytes) >= options.least_step_bytes
     if not len(copies.rows) or not (is_large or host_share >= options.least_host_share):
         return
     cost = copy_cost(trace, device, copies)
@@ -70,8 +70,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     tables, events, lines = copy_sources.sources(trace, copies, copy_sources.largest(copies))
     loading = data_loading(trace)
     yield Finding(
-        severity=severity_of(claimed_ns / within.reference_ns) or "info",
-        message=f"{_copied(copies)}; the host spends {duration(within.per_step(copies.host_ns))} "
+        severity=severity_of(claimed_ns / span.reference_ns) or "info",
+        message=f"{_copied(copies)}; the host spends {duration(span.per_step(copies.host_ns))} "
         f"{phrases.per_step(trace)} ({share(host_share)}) staging them.",
         evidence=evidence,
         tables=tables,
@@ -103,9 +103,9 @@ def _copied(copies: HostCopies) -> str:
 def _evidence(
     trace: Trace, copies: HostCopies, cost: CopyCost, host_share: float
 ) -> Iterator[Evidence]:
-    within = window(trace)
-    a_step = within.per_step(copies.total_bytes)
-    label = "Bytes a step" if within.has_steps else "Bytes"
+    span = window(trace)
+    a_step = span.per_step(copies.total_bytes)
+    label = "Bytes a step" if span.has_steps else "Bytes"
     yield facts.size(label, a_step)
     yield facts.bandwidth("Rate", copies.bytes_per_second)
     yield facts.fraction("Host time in the copy calls", host_share)
@@ -136,13 +136,13 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
         )
     if recorded_facts.loader_setting(trace, lambda loader: loader.pin_memory):
         return _not_the_loaders(trace, caveats)
-    known = loading_costs.batch_argument(trace)
+    batch_argument = loading_costs.batch_argument(trace)
     workers = loading_costs.worker_count(trace) or "..."
     if not loading.multi_process_count:
         workers = recorded_facts.bounded(trace, 4)
     return Fix(
         "Let the DataLoader pin its batches, and copy without blocking.",
-        f"loader = DataLoader(dataset, {known}, num_workers={workers}, pin_memory=True)\n"
+        f"loader = DataLoader(dataset, {batch_argument}, num_workers={workers}, pin_memory=True)\n"
         "for batch in loader:\n"
         f"    batch = batch.to({copy_sources.target(trace)}, non_blocking=True)",
         verify=VERIFY,

@@ -30,40 +30,40 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report waiting in sends and receives beyond the bubble of the stages and micro-batches."""
     requirements.main_device(trace)
-    found = pipeline(trace)
-    if found is None:
+    stages = pipeline(trace)
+    if stages is None:
         msg = "no stage of a pipeline was recorded"
         raise NotApplicableError(msg)
-    within = window(trace)
-    waited = intervals.duration_ns(found.waiting) / within.reference_ns
-    excess = waited - found.bubble_share
+    span = window(trace)
+    waited = intervals.duration_ns(stages.waiting) / span.reference_ns
+    excess = waited - stages.bubble_share
     if excess < options.least_excess_share:
         return
-    waited_ns = within.per_step(intervals.duration_ns(found.waiting))
+    waited_ns = span.per_step(intervals.duration_ns(stages.waiting))
     yield Finding(
         confidence="medium",
         message=f"The stage waits for its neighbours {duration(waited_ns)} "
-        f"{phrases.per_step(trace)} ({share(waited)}); with {found.stage_count} stages and "
-        f"{significant(found.part_count)} micro-batches {share(found.bubble_share)} are to be "
+        f"{phrases.per_step(trace)} ({share(waited)}); with {stages.stage_count} stages and "
+        f"{significant(stages.part_count)} micro-batches {share(stages.bubble_share)} are to be "
         "expected.",
-        evidence=tuple(_evidence(found, waited, excess)),
+        evidence=tuple(_evidence(stages, waited, excess)),
         claims=(
             Claim(
-                found.waiting,
+                stages.waiting,
                 part_of(UP_TO_ALL, excess / waited),
                 "The waiting in sends and receives while nothing computes; of it the part beyond "
                 "the schedule's own bubble, and nothing at least.",
             ),
         ),
-        subject=f"{found.stage_count} stages",
+        subject=f"{stages.stage_count} stages",
     )
 
 
-def _evidence(found: Pipeline, waited: float, excess: float) -> Iterator[Evidence]:
+def _evidence(stages: Pipeline, waited: float, excess: float) -> Iterator[Evidence]:
     yield facts.fraction("Waiting for neighbours", waited, "overview")
-    yield facts.count("Stages", found.stage_count)
-    yield facts.count("Micro-batches a step", found.part_count)
-    yield facts.fraction("Bubble of that schedule", found.bubble_share)
+    yield facts.count("Stages", stages.stage_count)
+    yield facts.count("Micro-batches a step", stages.part_count)
+    yield facts.fraction("Bubble of that schedule", stages.bubble_share)
     yield facts.fraction("Beyond it", excess)
 
 

@@ -46,16 +46,18 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         msg = "neither operators nor device events were recorded"
         raise NotApplicableError(msg)
     cost = recording_cost(trace)
-    own = intervals.duration_ns(cost.own) / window(trace).reference_ns
+    self_fraction = intervals.duration_ns(cost.own) / window(trace).reference_ns
     late = _late_share(trace)
     has_stacks = cost.python_per_operator >= options.least_python_calls
     is_distorted = has_stacks and late is not None and late >= options.least_late_share
-    if own < options.least_own_share and not is_distorted:
+    if self_fraction < options.least_own_share and not is_distorted:
         return
     yield Finding(
         severity="info",
-        message=" ".join(_sentences(trace, cost, own, options, late if is_distorted else None)),
-        evidence=tuple(_evidence(cost, own, late)),
+        message=" ".join(
+            _sentences(trace, cost, self_fraction, options, late if is_distorted else None)
+        ),
+        evidence=tuple(_evidence(cost, self_fraction, late)),
         fix=RULE.fix if is_distorted else _FLUSHED,
     )
 
@@ -70,12 +72,12 @@ def _late_share(trace: Trace) -> float | None:
 
 
 def _sentences(
-    trace: Trace, cost: RecordingCost, own: float, options: Options, late: float | None
+    trace: Trace, cost: RecordingCost, self_fraction: float, options: Options, late: float | None
 ) -> Iterator[str]:
-    if own >= options.least_own_share:
-        own_ns = intervals.duration_ns(cost.own)
+    if self_fraction >= options.least_own_share:
+        self_ns = intervals.duration_ns(cost.own)
         most = next(iter(cost.own_ns))
-        yield f"The profiler itself works for {duration(own_ns)} ({share(own)}), most in {most}."
+        yield f"The profiler itself works for {duration(self_ns)} ({share(self_fraction)}), most in {most}."
     if late is not None:
         yield (
             f"{significant(cost.python_per_operator)} Python functions were recorded for each "
@@ -84,8 +86,8 @@ def _sentences(
         )
 
 
-def _evidence(cost: RecordingCost, own: float, late: float | None) -> Iterator[Evidence]:
-    yield facts.fraction("The profiler's own work", own)
+def _evidence(cost: RecordingCost, self_fraction: float, late: float | None) -> Iterator[Evidence]:
+    yield facts.fraction("The profiler's own work", self_fraction)
     for name, total_ns in list(cost.own_ns.items())[:ROWS_SHOWN]:
         yield facts.duration(f"Of that, {name}", total_ns)
     if cost.python_per_operator:

@@ -53,11 +53,11 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         msg = "no operator was recorded"
         raise NotApplicableError(msg)
     loops = _worth_looking(trace, indexing_loops(trace, options.least_repeats), options)
-    within = window(trace)
+    span = window(trace)
     times = intervals.union(loops.start_ns, loops.end_ns)
-    times = intervals.clip(times, within.start_ns, within.end_ns)
+    times = intervals.clip(times, span.start_ns, span.end_ns)
     exposed = intervals.difference(times, all_busy(trace))
-    least_ns = INFO_SHARE * within.reference_ns
+    least_ns = INFO_SHARE * span.reference_ns
     if intervals.duration_ns(times) < least_ns:
         return
     if intervals.duration_ns(exposed) < least_ns:
@@ -89,12 +89,16 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _worth_looking(trace: Trace, loops: IndexingLoops, options: Options) -> IndexingLoops:
     """Leave out loops that do a model's work, and those outside the window."""
-    works = np.array([any(map(WORKS.search, each)) for each in loops.patterns] + [False])
-    within = window(trace)
-    chosen = ~works[loops.pattern] & (loops.operator_ns <= options.most_operator_us * 1000)
-    chosen &= (loops.end_ns > within.start_ns) & (loops.start_ns < within.end_ns)
+    does_work = np.array([any(map(WORKS.search, pattern)) for pattern in loops.patterns] + [False])
+    span = window(trace)
+    is_short_loop = ~does_work[loops.pattern] & (
+        loops.operator_ns <= options.most_operator_us * 1000
+    )
+    is_short_loop &= (loops.end_ns > span.start_ns) & (loops.start_ns < span.end_ns)
     names = ("first", "repeats", "start_ns", "end_ns", "operator_ns", "pattern")
-    return dataclasses.replace(loops, **{name: getattr(loops, name)[chosen] for name in names})
+    return dataclasses.replace(
+        loops, **{name: getattr(loops, name)[is_short_loop] for name in names}
+    )
 
 
 def _time(trace: Trace, times: Intervals) -> str:
@@ -146,7 +150,9 @@ def _first_of(loops: IndexingLoops, pattern: int) -> int:
 
 def _worst_patterns(loops: IndexingLoops) -> list[int]:
     spent = _spent_ns(loops)
-    return [int(each) for each in np.argsort(-spent, kind="stable")[:MOST_SHOWN] if spent[each]]
+    return [
+        int(pattern) for pattern in np.argsort(-spent, kind="stable")[:MOST_SHOWN] if spent[pattern]
+    ]
 
 
 def _lines(trace: Trace, loops: IndexingLoops) -> Iterator[str]:
@@ -158,14 +164,14 @@ def _table(trace: Trace, loops: IndexingLoops) -> EvidenceTable:
     spent = _spent_ns(loops)
     rows = tuple(
         facts.row(
-            ARROW.join(loops.patterns[each]),
-            event_references.line_of_host_call(trace, _first_of(loops, each)) or None,
-            int((loops.pattern == each).sum()),
-            int(loops.repeats[loops.pattern == each].sum()),
-            int(spent[each]),
-            link=_link(loops.patterns[each]),
+            ARROW.join(loops.patterns[pattern]),
+            event_references.line_of_host_call(trace, _first_of(loops, pattern)) or None,
+            int((loops.pattern == pattern).sum()),
+            int(loops.repeats[loops.pattern == pattern].sum()),
+            int(spent[pattern]),
+            link=_link(loops.patterns[pattern]),
         )
-        for each in _worst_patterns(loops)
+        for pattern in _worst_patterns(loops)
     )
     return facts.table(
         "What the loops repeat",

@@ -57,31 +57,31 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         NotApplicableError: nothing is compiled here.
     """
     again, rows = _recompilations(trace)
-    within = window(trace)
+    span = window(trace)
     took = frame_times.times(trace.host_calls, rows)
-    time_ns = intervals.duration_ns(intervals.clip(took, within.start_ns, within.end_ns))
-    if time_ns < max(1, INFO_SHARE * within.duration_ns):
+    time_ns = intervals.duration_ns(intervals.clip(took, span.start_ns, span.end_ns))
+    if time_ns < max(1, INFO_SHARE * span.duration_ns):
         return
-    told = again["compile_id"].dropna()
-    number = len(set(told)) or len(again)  # where some are told, the others are given up
-    lasting = duration(within.per_step(time_ns))
+    recorded = again["compile_id"].dropna()
+    number = len(set(recorded)) or len(again)  # where some are told, the others are given up
+    lasting = duration(span.per_step(time_ns))
     inputs = changing_inputs(trace, _numbers(again)["frame"].tolist())
     message = (
         f"{count(number, 'recompilation takes', 'recompilations take')} {lasting} "
-        f"{phrases.per_step(trace)} ({share(time_ns / within.duration_ns)})"
+        f"{phrases.per_step(trace)} ({share(time_ns / span.duration_ns)})"
     )
     settled = _settled_share(trace, again)
     if settled >= options.settled_share:
         yield RuledOut(message=f"{message}, and the last {share(settled)} of the steps need none.")
         return
     yield Finding(
-        confidence="high" if len(told) else "medium",
+        confidence="high" if len(recorded) else "medium",
         message=f"{message}: {cause(inputs)}",
         evidence=tuple(_evidence(trace, again, number, time_ns)),
         tables=(_table(again),),
         events=tuple(event_references.host_call(trace, row) for row in rows[:MOST_ROWS].tolist()),
         locations=_lines(again),
-        claims=(_claim(trace, took, compiling_calls(trace, rows, set(told)), options),),
+        claims=(_claim(trace, took, compiling_calls(trace, rows, set(recorded)), options),),
         fix=fix(inputs),
     )
 
@@ -113,18 +113,18 @@ def _recompilations(trace: Trace) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     Beside them their rows of `host_calls`. Where torch does not tell (before 2.12), what is
     compiled behind the first step counts.
     """
-    table, found = compilation_table(trace), compile_events(trace)
-    if not len(table) and not (found.region != NONE).any():
+    table, events = compilation_table(trace), compile_events(trace)
+    if not len(table) and not (events.region != NONE).any():
         msg = "no code compiled by torch.compile was called or compiled"
         raise NotApplicableError(msg)
-    rows = np.flatnonzero(found.phase == np.arange(len(found.phase)))
-    within = window(trace)
-    first_end = min(trace.steps["end_ns"], default=within.end_ns)
+    rows = np.flatnonzero(events.phase == np.arange(len(events.phase)))
+    span = window(trace)
+    first_end = min(trace.steps["end_ns"], default=span.end_ns)
     start = table["start_ns"].to_numpy()
-    told = table["is_recompilation"].to_numpy()
-    is_again = np.where(pd.isna(told), start >= first_end, told == True)  # noqa: E712 (None too)
-    chosen = is_again.astype(bool) & (start >= within.start_ns) & (start < within.end_ns)
-    return table[chosen], rows[chosen]
+    recorded = table["is_recompilation"].to_numpy()
+    is_again = np.where(pd.isna(recorded), start >= first_end, recorded == True)  # noqa: E712 (None too)
+    is_recompilation = is_again.astype(bool) & (start >= span.start_ns) & (start < span.end_ns)
+    return table[is_recompilation], rows[is_recompilation]
 
 
 def _settled_share(trace: Trace, again: pd.DataFrame) -> float:
@@ -140,26 +140,26 @@ def _numbers(again: pd.DataFrame) -> pd.DataFrame:
 
 
 def _evidence(trace: Trace, again: pd.DataFrame, number: int, time_ns: int) -> Iterator[Evidence]:
-    within = window(trace)
+    span = window(trace)
     yield facts.count("Recompilations", number)
     yield facts.fraction(
-        "Compiling again", time_ns / within.duration_ns, Link(view="operators", search=FRAME_PHASE)
+        "Compiling again", time_ns / span.duration_ns, Link(view="operators", search=FRAME_PHASE)
     )
     times = _numbers(again)["number"]
     if len(times):
         yield facts.count("Compilations of one frame", int(times.max()) + 1)
-    said = recorded_settings(trace).compile
-    if said.recompile_count is not None:
+    compile_settings = recorded_settings(trace).compile
+    if compile_settings.recompile_count is not None:
         yield recorded_facts.evidence(
-            "Recompilations since the start", said.recompile_count, "count"
+            "Recompilations since the start", compile_settings.recompile_count, "count"
         )
 
 
 def _table(again: pd.DataFrame) -> EvidenceTable:
     """Return the recompilations in the order they began."""
     columns = ("compile_id", "step", "source_line", "duration_ns")
-    chosen = again[list(columns)].astype(object)
-    cells = chosen.where(chosen.notna(), None).to_numpy().tolist()[:MOST_ROWS]
+    shown = again[list(columns)].astype(object)
+    cells = shown.where(shown.notna(), None).to_numpy().tolist()[:MOST_ROWS]
     return facts.table(
         "Recompilations",
         {"Frame and compilation": "text", "Step": "text", "Called from": "text", "Time": "ns"},

@@ -64,15 +64,15 @@ class _Many:
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report small messages by what would be won if they were sent together."""
     events = collective_costs.timed(trace)
-    found = _many(trace, events, options)
-    if found is None:
+    many = _many(trace, events, options)
+    if many is None:
         return
-    mine = events[found.chosen]
-    lost = collective_costs.exposed(trace, found.chosen)
-    factor = _factor(mine, found.a_step)
-    evidence = tuple(_evidence(mine, found, lost))
-    tables = (collective_costs.table(events, found.chosen),)
-    words = _sentence(trace, mine, found)
+    small = events[many.is_small]
+    lost = collective_costs.exposed(trace, many.is_small)
+    factor = _factor(small, many.a_step)
+    evidence = tuple(_evidence(small, many, lost))
+    tables = (collective_costs.table(events, many.is_small),)
+    words = _sentence(trace, small, many)
     if not is_training(trace):
         text = (
             f"{words} In inference they belong to the model: two a layer with tensor parallelism."
@@ -90,16 +90,16 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         is_device_work=False,  # the host calls fewer times too
     )
     yield Finding(
-        confidence="low" if np.isnan(transfer_share(mine)) else "medium",
+        confidence="low" if np.isnan(transfer_share(small)) else "medium",
         message=f"{words} They keep the {trace.dialect.device} waiting for "
         f"{duration(lost.a_step_ns)} {phrases.per_step(trace)} ({share(lost.share)}).",
         evidence=evidence,
         tables=tables,
-        events=collective_costs.longest(trace, events, found.chosen),
-        locations=collective_costs.locations(trace, found.chosen),
+        events=collective_costs.longest(trace, events, many.is_small),
+        locations=collective_costs.locations(trace, many.is_small),
         claims=(claim,),
-        fix=bundle_fixes.fix(trace, is_ddp=not np.isnan(found.bucket_ratio)),
-        effort=None if np.isnan(found.bucket_ratio) else "flag",
+        fix=bundle_fixes.fix(trace, is_ddp=not np.isnan(many.bucket_ratio)),
+        effort=None if np.isnan(many.bucket_ratio) else "flag",
         subject=collective_costs.wrapper(trace),
     )
 
@@ -112,10 +112,10 @@ def _many(trace: Trace, events: pd.DataFrame, options: Options) -> _Many | None:
     buckets = _in_buckets(trace, events, chosen)
     if buckets is not None and buckets.bucket_ratio >= options.least_bucket_ratio:
         return buckets
-    a_step = int(chosen.sum()) / _units(trace)
-    if a_step < options.least_a_step or not _are_small(events[chosen], options):
+    a_step = int(is_small.sum()) / _units(trace)
+    if a_step < options.least_a_step or not _are_small(events[is_small], options):
         return None
-    return _Many(chosen=chosen, a_step=a_step, bucket_ratio=np.nan)
+    return _Many(is_small=is_small, a_step=a_step, bucket_ratio=np.nan)
 
 
 def _units(trace: Trace) -> float:
@@ -123,64 +123,64 @@ def _units(trace: Trace) -> float:
     return span.step_count or max(1.0, span.reference_ns / WITHOUT_STEPS_NS)
 
 
-def _are_small(mine: pd.DataFrame, options: Options) -> bool:
-    known = mine["message_bytes"].dropna()
-    if len(known):
-        return bool(known.median() < options.small_bytes)
-    return bool(mine["duration_ns"].median() < options.short_ns)
+def _are_small(small: pd.DataFrame, options: Options) -> bool:
+    sizes = small["message_bytes"].dropna()
+    if len(sizes):
+        return bool(sizes.median() < options.small_bytes)
+    return bool(small["duration_ns"].median() < options.short_ns)
 
 
 def _in_buckets(trace: Trace, events: pd.DataFrame, chosen: collective_costs.Mask) -> _Many | None:
     """Return DDP's messages of gradients with how many more they are than buckets of 25 MiB."""
     passes = ddp.forward_count(trace)
     kind, dtype = events["kind"].to_numpy(), events["dtype"].to_numpy()
-    reduced = chosen & (kind == "all_reduce") & (dtype != "int32")
+    reduced = is_small & (kind == "all_reduce") & (dtype != "int32")
     total_bytes = float(events["message_bytes"].to_numpy()[reduced].sum())
     if not passes or not reduced.any() or not total_bytes > 0:
         return None
     buckets = np.ceil(total_bytes / passes / BUCKET_BYTES) + 1  # the first one holds 1 MiB
     ratio = float(reduced.sum()) / passes / float(buckets)
-    return _Many(chosen=reduced, a_step=int(reduced.sum()) / _units(trace), bucket_ratio=ratio)
+    return _Many(is_small=reduced, a_step=int(reduced.sum()) / _units(trace), bucket_ratio=ratio)
 
 
-def _factor(mine: pd.DataFrame, a_step: float) -> Factor:
+def _factor(small: pd.DataFrame, a_step: float) -> Factor:
     """Return what of their time is latency, which is paid once where they are sent together."""
-    kept = max(float(np.nan_to_num(transfer_share(mine))), 1 / max(1.0, a_step))
-    high = EXPOSED_COMMUNICATION.high * (1 - kept)
+    remaining = max(float(np.nan_to_num(transfer_share(small))), 1 / max(1.0, a_step))
+    high = EXPOSED_COMMUNICATION.high * (1 - remaining)
     return Factor(
         low=EXPOSED_COMMUNICATION.low * high, high=high, source=EXPOSED_COMMUNICATION.source
     )
 
 
-def _sentence(trace: Trace, mine: pd.DataFrame, found: _Many) -> str:
-    kinds = ", ".join(dict.fromkeys(mine["kind"].astype(str)))
-    known = mine["message_bytes"].dropna()
-    if len(known):
-        middle = f"of {size(float(known.median()))}"
+def _sentence(trace: Trace, small: pd.DataFrame, many: _Many) -> str:
+    kinds = ", ".join(dict.fromkeys(small["kind"].astype(str)))
+    sizes = small["message_bytes"].dropna()
+    if len(sizes):
+        middle = f"of {size(float(sizes.median()))}"
     else:
-        middle = f"of {duration(float(mine['duration_ns'].median()))}"
+        middle = f"of {duration(float(small['duration_ns'].median()))}"
     scope = "per step" if window(trace).has_steps else "in 100 ms"
-    text = f"{found.a_step:.3g} messages {scope} ({kinds}), in the median {middle}"
-    if np.isnan(found.bucket_ratio):
+    text = f"{many.a_step:.3g} messages {scope} ({kinds}), in the median {middle}"
+    if np.isnan(many.bucket_ratio):
         return f"{text}."
-    return f"{text}: {found.bucket_ratio:.3g} times as many as DDP's default buckets."
+    return f"{text}: {many.bucket_ratio:.3g} times as many as DDP's default buckets."
 
 
 def _evidence(
-    mine: pd.DataFrame, found: _Many, lost: collective_costs.Exposed
+    small: pd.DataFrame, many: _Many, lost: collective_costs.Exposed
 ) -> Iterator[Evidence]:
-    yield facts.count("Messages a step", found.a_step)
-    known = mine["message_bytes"].dropna()
-    if len(known):
-        yield facts.size("Median message", int(known.median()))
-    median_ns = int(mine["duration_ns"].median())
+    yield facts.count("Messages a step", many.a_step)
+    sizes = small["message_bytes"].dropna()
+    if len(sizes):
+        yield facts.size("Median message", int(sizes.median()))
+    median_ns = int(small["duration_ns"].median())
     yield facts.duration("Median duration", median_ns)
-    transfer = transfer_share(mine)
+    transfer = transfer_share(small)
     if not np.isnan(transfer):
         yield facts.fraction("Transfer, of their time", transfer)
-    if not np.isnan(found.bucket_ratio):
+    if not np.isnan(many.bucket_ratio):
         label = "Times DDP's default buckets"
-        yield facts.count(label, found.bucket_ratio)
+        yield facts.count(label, many.bucket_ratio)
     yield facts.fraction("Exposed, of the window", lost.share)
 
 

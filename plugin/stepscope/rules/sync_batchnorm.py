@@ -47,11 +47,11 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     lost = collective_costs.exposed(trace, chosen)
     text = (
         f"{a_step:.3g} synchronized batch norms {phrases.per_step(trace)} send "
-        f"{int(chosen.sum()) / max(1, window(trace).step_count):.3g} messages, exposed for "
+        f"{int(is_batch_norm.sum()) / max(1, window(trace).step_count):.3g} messages, exposed for "
         f"{duration(lost.a_step_ns)} ({share(lost.share)})."
     )
     evidence = tuple(_evidence(trace, a_step, lost))
-    tables = (collective_costs.table(events, chosen),)
+    tables = (collective_costs.table(events, is_batch_norm),)
     if lost.won_share < INFO_SHARE:
         text += collective_costs.host_is_late(trace, lost)
         yield RuledOut(message=text, evidence=evidence, tables=tables)
@@ -62,7 +62,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         message=text,
         evidence=evidence,
         tables=tables,
-        events=collective_costs.longest(trace, events, chosen),
+        events=collective_costs.longest(trace, events, is_batch_norm),
         claims=(collective_costs.claim(lost, HALF_TO_ALL, METHOD),),
     )
 

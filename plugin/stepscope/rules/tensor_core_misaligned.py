@@ -35,77 +35,77 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report products that are misaligned by their kernels' names or their operands' shapes."""
-    found = misaligned_products(trace)
+    misaligned = misaligned_products(trace)
     if trace.dialect.alignment is None:
         msg = "kernels' names do not tell here how operands are loaded"
         raise NotApplicableError(msg)
-    part = found.products.share(found.chosen)
+    part = misaligned.products.share(misaligned.chosen)
     if part < options.least_share or not part:
         return
-    work = product_evidence.work(found.products, found.chosen)
+    work = product_evidence.work(misaligned.products, misaligned.chosen)
     finding = Finding(
-        confidence="high" if found.by_name.any() else "medium",
-        message=_message(trace, found),
-        evidence=tuple(_evidence(trace, found)),
-        tables=(_sizes(trace, found), product_evidence.kernels(trace, work)),
+        confidence="high" if misaligned.by_name.any() else "medium",
+        message=_message(trace, misaligned),
+        evidence=tuple(_evidence(trace, misaligned)),
+        tables=(_sizes(trace, misaligned), product_evidence.kernels(trace, work)),
         events=kernel_time.longest(trace, work),
         locations=kernel_time.lines(trace, work),
-        claims=tuple(_claims(trace, found)),
-        fix=_fix(found),
+        claims=tuple(_claims(trace, misaligned)),
+        fix=_fix(misaligned),
     )
     yield kernel_time.result(trace, finding)
 
 
-def _message(trace: Trace, found: MisalignedProducts) -> str:
-    products = found.products
-    lasting = duration(window(trace).per_step(products.total_ns(found.chosen)))
-    worst = _worst(found)
+def _message(trace: Trace, misaligned: MisalignedProducts) -> str:
+    products = misaligned.products
+    lasting = duration(window(trace).per_step(products.total_ns(misaligned.chosen)))
+    worst = _worst(misaligned)
     because = f", such as {worst}" if worst else ""
     return (
         f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
-        f"{lasting} {phrases.per_step(trace)} ({share(products.share(found.chosen))} of the "
+        f"{lasting} {phrases.per_step(trace)} ({share(products.share(misaligned.chosen))} of the "
         f"kernels' time){because}."
     )
 
 
-def _by_size(found: MisalignedProducts) -> pd.DataFrame:
+def _by_size(misaligned: MisalignedProducts) -> pd.DataFrame:
     """Return one row a product and misfit, the costliest first."""
-    chosen, products = found.chosen, found.products
+    rows, products = misaligned.chosen, misaligned.products
     frame = pd.DataFrame(
         {
-            "call": products.calls[chosen],
-            "type": products.data_type[chosen].astype(object),
-            "sizes": found.sizes[chosen],
-            "ns": products.duration_ns[chosen],
+            "call": products.calls[rows],
+            "type": products.data_type[rows].astype(object),
+            "sizes": misaligned.sizes[rows],
+            "ns": products.duration_ns[rows],
         }
     )
     return frame.sort_values("ns", ascending=False, kind="stable")
 
 
-def _worst(found: MisalignedProducts) -> str:
+def _worst(misaligned: MisalignedProducts) -> str:
     """Return the size that costs most, or "" where no shape tells."""
-    frame = _by_size(found)
+    frame = _by_size(misaligned)
     totals = frame[frame["sizes"] != ""].groupby("sizes", sort=False)["ns"].sum()
     return str(totals.idxmax()) if len(totals) else ""
 
 
-def _evidence(trace: Trace, found: MisalignedProducts) -> Iterator[Evidence]:
+def _evidence(trace: Trace, misaligned: MisalignedProducts) -> Iterator[Evidence]:
     link = Link(view="kernels", search="align")
     parts = (
-        ("Misaligned products", found.chosen),
-        ("By the kernels' names", found.by_name),
-        ("By shapes and strides", found.by_shape),
-        ("On kernels of an earlier generation", found.chosen & found.on_older_unit),
+        ("Misaligned products", misaligned.chosen),
+        ("By the kernels' names", misaligned.by_name),
+        ("By shapes and strides", misaligned.by_shape),
+        ("On kernels of an earlier generation", misaligned.chosen & misaligned.on_older_unit),
     )
-    for label, chosen in parts:
-        if chosen.any():
-            value = found.products.share(chosen)
+    for label, rows in parts:
+        if rows.any():
+            value = misaligned.products.share(rows)
             yield facts.fraction(label, value, link)
     yield from product_evidence.limit(trace)
 
 
-def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
-    frame = _by_size(found)
+def _sizes(trace: Trace, misaligned: MisalignedProducts) -> EvidenceTable:
+    frame = _by_size(misaligned)
     calls = trace.host_calls[["name", "input_dims"]].astype(object).reindex(frame["call"])
     frame["name"] = calls["name"].fillna("?").to_numpy()
     frame["dims"] = calls["input_dims"].to_numpy()
@@ -137,21 +137,21 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
     )
 
 
-def _claims(trace: Trace, found: MisalignedProducts) -> Iterator[Claim]:
-    older = found.chosen & found.on_older_unit
-    for chosen, factor, what in (
+def _claims(trace: Trace, misaligned: MisalignedProducts) -> Iterator[Claim]:
+    older = misaligned.chosen & misaligned.on_older_unit
+    for rows, factor, what in (
         (older, ALIGNED_PRODUCTS_ON_OLDER_UNITS, "on kernels of an earlier generation"),
-        (found.chosen & ~older, ALIGNED_PRODUCTS, "misaligned"),
+        (misaligned.chosen & ~older, ALIGNED_PRODUCTS, "misaligned"),
     ):
-        if chosen.any():
+        if rows.any():
             method = f"Aligned, what is {what} is {product_evidence.times(factor)} times as fast."
             yield kernel_time.claim(
-                trace, product_evidence.work(found.products, chosen), factor, method
+                trace, product_evidence.work(misaligned.products, rows), factor, method
             )
 
 
-def _fix(found: MisalignedProducts) -> Fix:
-    fits = MISFIT.match(_worst(found))
+def _fix(misaligned: MisalignedProducts) -> Fix:
+    fits = MISFIT.match(_worst(misaligned))
     code = PAD
     if fits:
         what = WORDS.get(fits["what"], "the distance of rows")

@@ -102,7 +102,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         yield from _on_host(trace, options)
         return
     requirements.reliable_timeline(trace)
-    batch = _known_batch(trace)
+    batch = _batch(trace)
     if not 0 < batch.size <= options.most_count:
         return
     signs = _signs(trace, device)
@@ -120,7 +120,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     )
 
 
-def _known_batch(trace: Trace) -> BatchSize:
+def _batch(trace: Trace) -> BatchSize:
     batch = batch_size(trace)
     if batch is None:
         requirements.shapes(trace)
@@ -140,7 +140,7 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
     turns = short_turns(trace, options.operator_below_ns)
     if turns.share < options.least_short_share:
         return
-    batch = _known_batch(trace)
+    batch = _batch(trace)
     if 0 < batch.size <= options.most_count_on_host:
         batch_on_host.insist_on_samples(batch)
         yield batch_on_host.finding(trace, batch, turns, options.operator_below_ns)

@@ -57,27 +57,27 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report many short kernels by the idle time before those that could be part of another."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
-    within = window(trace)
-    found = short_kernels(trace, device, options.short_us * 1000)
-    busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
-    is_pattern = within.per_step(len(found.kernels)) >= options.least_kernels
-    is_pattern &= len(found.short) >= options.least_short_share * len(found.kernels)
+    span = window(trace)
+    short = short_kernels(trace, device, options.short_us * 1000)
+    busy = intervals.duration_ns(device.busy) / max(1, span.device_duration_ns)
+    is_pattern = span.per_step(len(short.kernels)) >= options.least_kernels
+    is_pattern &= len(short.short) >= options.least_short_share * len(short.kernels)
     if not is_pattern or busy >= options.most_busy_share:
         return
-    idle, work = idle_before(trace, device, found.saved), alone(trace, found.fusable)
+    idle, work = idle_before(trace, device, short.saved), alone(trace, short.fusable)
     cost_ns = intervals.duration_ns(idle) + intervals.duration_ns(work)
     table = _table(trace, options)
-    if cost_ns < INFO_SHARE * within.reference_ns:
+    if cost_ns < INFO_SHARE * span.reference_ns:
         yield RuledOut(
-            message=f"{_message(trace, found, idle, options)} Fusing would save next to nothing.",
-            evidence=_evidence(trace, device, found, idle),
+            message=f"{_message(trace, short, idle, options)} Fusing would save next to nothing.",
+            evidence=_evidence(trace, device, short, idle),
             tables=(table,) if table.rows else (),
         )
         return
     yield Finding(
         severity=_severity(trace, idle),
-        message=_message(trace, found, idle, options),
-        evidence=_evidence(trace, device, found, idle),
+        message=_message(trace, short, idle, options),
+        evidence=_evidence(trace, device, short, idle),
         tables=(table,) if table.rows else (),
         claims=_claims(idle, work),
         fix=_fix(trace, table),
@@ -108,30 +108,30 @@ def _claims(idle: Intervals, work: Intervals) -> tuple[Claim, ...]:
     )
 
 
-def _message(trace: Trace, found: ShortKernels, idle: Intervals, options: Options) -> str:
-    within, idle_ns = window(trace), intervals.duration_ns(idle)
-    short_ns = trace.device_events["duration_ns"].to_numpy()[found.short].sum()
-    portion = len(found.short) / max(1, len(found.kernels))
+def _message(trace: Trace, short: ShortKernels, idle: Intervals, options: Options) -> str:
+    span, idle_ns = window(trace), intervals.duration_ns(idle)
+    short_ns = trace.device_events["duration_ns"].to_numpy()[short.short].sum()
+    portion = len(short.short) / max(1, len(short.kernels))
     return (
-        f"{share(portion)} of {within.per_step(len(found.kernels)):,} kernels "
+        f"{share(portion)} of {span.per_step(len(short.kernels)):,} kernels "
         f"{phrases.per_step(trace)} take less than {duration(options.short_us * 1000)}, together "
-        f"{phrases.time(trace, short_ns)}; {within.per_step(len(found.saved)):,} of them "
+        f"{phrases.time(trace, short_ns)}; {span.per_step(len(short.saved)):,} of them "
         f"follow another such, and before these the {trace.dialect.device} waits for "
-        f"{phrases.time(trace, idle_ns)} ({share(idle_ns / within.reference_ns)})."
+        f"{phrases.time(trace, idle_ns)} ({share(idle_ns / span.reference_ns)})."
     )
 
 
 def _evidence(
-    trace: Trace, device: DeviceActivity, found: ShortKernels, idle: Intervals
+    trace: Trace, device: DeviceActivity, short: ShortKernels, idle: Intervals
 ) -> tuple[Evidence, ...]:
-    events, within = trace.device_events["duration_ns"].to_numpy(), window(trace)
+    events, span = trace.device_events["duration_ns"].to_numpy(), window(trace)
     kernels = Link(view="kernels")
-    busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
+    busy = intervals.duration_ns(device.busy) / max(1, span.device_duration_ns)
     return (
-        facts.count("Kernels", len(found.kernels), kernels),
-        facts.count("Short kernels", len(found.short), kernels),
-        facts.count("Launches that fusing saves", len(found.saved)),
-        facts.duration("Time in short kernels", int(events[found.short].sum())),
+        facts.count("Kernels", len(short.kernels), kernels),
+        facts.count("Short kernels", len(short.short), kernels),
+        facts.count("Launches that fusing saves", len(short.saved)),
+        facts.duration("Time in short kernels", int(events[short.short].sum())),
         facts.duration("Idle before those", intervals.duration_ns(idle)),
         facts.fraction(f"{trace.dialect.device} busy", busy),
     )

@@ -129,11 +129,11 @@ def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
     longest = np.nanmax(chains.query_length, initial=0)
     length = np.where(chains.is_backward, longest, chains.query_length)
     is_long = length >= LONG  # of NaN it is not
-    for chosen, factor, what in (
+    for is_selected, factor, what in (
         (is_long, FUSED_ATTENTION, f"{LONG} rows of scores and more"),
         (~is_long, FUSED_SHORT_ATTENTION, "fewer rows of scores, or an unknown number"),
     ):
-        rows = chains.kernels[chosen[chains.chains]]
+        rows = chains.kernels[is_selected[chains.chains]]
         if len(rows):
             yield Claim(
                 alone(trace, rows),

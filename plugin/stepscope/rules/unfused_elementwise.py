@@ -64,19 +64,19 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         "average; all but the longest of each chain take "
         f"{kernel_time.time_and_fraction(trace, found)}, which one kernel a chain could save.",
         evidence=(
-            facts.fraction("Of the kernels' time", found.share, "kernels"),
+            facts.fraction("Of the kernels' time", fusable.share, "kernels"),
             *counts(chains),
         ),
         tables=(
             chain_table(trace, chains, call, took),
-            kernel_time.by_operator(trace, found, "Kernels"),
+            kernel_time.by_operator(trace, fusable, "Kernels"),
         ),
-        events=kernel_time.longest(trace, found),
-        locations=kernel_time.lines(trace, found),
+        events=kernel_time.longest(trace, fusable),
+        locations=kernel_time.lines(trace, fusable),
         claims=(
             kernel_time.claim(
                 trace,
-                found,
+                fusable,
                 POINTWISE_CHAINS,
                 "All but the longest of each chain: 30 to 75 % of that.",
             ),
@@ -87,22 +87,22 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 
 def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
-    within, calls, chains = window(trace), trace.host_calls, operator_chains(trace)
+    span, calls, chains = window(trace), trace.host_calls, operator_chains(trace)
     whole = times(calls, chains.fusable)
-    ran = intervals.clip(whole, within.start_ns, within.end_ns)
+    ran = intervals.clip(whole, span.start_ns, span.end_ns)
     time_ns = intervals.duration_ns(ran)
-    is_long = within.duration_ns >= options.least_time_ns
-    if not is_long or time_ns < options.least_share * within.duration_ns:
+    is_long = span.duration_ns >= options.least_time_ns
+    if not is_long or time_ns < options.least_share * span.duration_ns:
         return
-    found = Work(rows=chains.fusable, time_ns=time_ns, whole_ns=within.duration_ns)
-    lasting = duration(within.per_step(time_ns))
+    fusable = Work(rows=chains.fusable, time_ns=time_ns, whole_ns=span.duration_ns)
+    lasting = duration(span.per_step(time_ns))
     length = len(chains.chained) / chains.count
     yield Finding(
         message=f"Pointwise operators and reductions follow each other in chains of {length:.1f} "
         f"on average; all but the longest of each chain take {lasting} {phrases.per_step(trace)} "
-        f"({share(found.share)}), which one loop a chain could save.",
+        f"({share(fusable.share)}), which one loop a chain could save.",
         evidence=(
-            facts.fraction("Of the window", found.share, "operators"),
+            facts.fraction("Of the window", fusable.share, "operators"),
             *counts(chains),
         ),
         tables=(
@@ -121,9 +121,9 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
 
 
 def _mask(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    found = np.zeros(len(trace.device_events), dtype=bool)
-    found[rows] = True
-    return found
+    mask = np.zeros(len(trace.device_events), dtype=bool)
+    mask[rows] = True
+    return mask
 
 
 def _is_compiled(trace: Trace) -> bool:

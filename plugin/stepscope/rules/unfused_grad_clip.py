@@ -34,20 +34,20 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report norms of single gradients between the backward pass and the optimizer's step."""
-    found = gradient_norms(trace)
+    norms = gradient_norms(trace)
     update_count = len(optimizer_updates(trace).rows)
-    if len(found.rows) < options.least_an_update * update_count:
+    if len(norms.rows) < options.least_an_update * update_count:
         return
-    cost = call_cost(trace, found.times, launched_work(trace, found.rows).events)
+    cost = call_cost(trace, norms.times, launched_work(trace, norms.rows).events)
     claims = (_claim(trace, cost),)
     saves = claimable_time.is_worth_reporting(trace, claims)
     yield Finding(
-        message=_message(trace, cost, len(found.rows) / update_count),
-        evidence=_evidence(trace, found, cost),
-        events=call_costs.longest(trace, found.rows),
-        locations=call_costs.lines(trace, found.rows),
+        message=_message(trace, cost, len(norms.rows) / update_count),
+        evidence=_evidence(trace, norms, cost),
+        events=call_costs.longest(trace, norms.rows),
+        locations=call_costs.lines(trace, norms.rows),
         claims=claims if saves else (),
-        fix=_fix(trace, found),
+        fix=_fix(trace, norms),
     )
 
 
@@ -77,32 +77,32 @@ def _message(trace: Trace, cost: CallCost, norms: float) -> str:
     return f"{text}, and the {trace.dialect.device} stands still for {idle} meanwhile."
 
 
-def _evidence(trace: Trace, found: GradientNorms, cost: CallCost) -> tuple[Evidence, ...]:
+def _evidence(trace: Trace, norms: GradientNorms, cost: CallCost) -> tuple[Evidence, ...]:
     return (
         facts.count(
-            "Norms of single gradients", len(found.rows), Link(view="operators", search="norm")
+            "Norms of single gradients", len(norms.rows), Link(view="operators", search="norm")
         ),
-        facts.count("Values read meanwhile", _reads(trace, found)),
+        facts.count("Values read meanwhile", _reads(trace, norms)),
         *call_costs.evidence(trace, cost),
     )
 
 
-def _reads(trace: Trace, found: GradientNorms) -> int:
+def _reads(trace: Trace, norms: GradientNorms) -> int:
     """Return how many values were read while gradients were clipped."""
     start = trace.host_calls["start_ns"].to_numpy()
     rows = np.flatnonzero(name_mask(trace.host_calls["name"], READ.__contains__))
-    inside = intervals.covered_ns(found.times, start[rows], start[rows] + 1)
+    inside = intervals.covered_ns(norms.times, start[rows], start[rows] + 1)
     return int(inside.sum())
 
 
-def _fix(trace: Trace, found: GradientNorms) -> Fix:
-    if _reads(trace, found) < len(found.rows) / 2:
+def _fix(trace: Trace, norms: GradientNorms) -> Fix:
+    if _reads(trace, norms) < len(norms.rows) / 2:
         return FIX
-    own = (
+    self_written = (
         "Each norm is read back (.item()), which waits for the device each time: "
         "clip_grad_norm_ reads nothing."
     )
-    return Fix(FIX.summary, FIX.code, verify=FIX.verify, caveats=(own, *FIX.caveats))
+    return Fix(FIX.summary, FIX.code, verify=FIX.verify, caveats=(self_written, *FIX.caveats))
 
 
 FIX = Fix(

@@ -42,10 +42,10 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report a first step that is longer than the others, and loading while the device waits."""
     if not len(trace.host_calls) and not len(trace.runtime_calls):
         requirements.main_device(trace)
-    within = window(trace)
+    span = window(trace)
     ratio = _first_over_median(trace)
     loading_ns = _loading_ns(trace)
-    loading = loading_ns / within.reference_ns
+    loading = loading_ns / span.reference_ns
     is_slow = ratio is not None and ratio >= options.least_ratio
     if not is_slow and loading < options.least_loading_share:
         return
@@ -81,8 +81,8 @@ def _first_over_median(trace: Trace) -> float | None:
 
 def _loading_ns(trace: Trace) -> int:
     """Return how long code was loaded while the device did nothing."""
-    device, within = main_device(trace), window(trace)
-    loading = intervals.clip(first_use_times(trace), within.start_ns, within.end_ns)
+    device, span = main_device(trace), window(trace)
+    loading = intervals.clip(first_use_times(trace), span.start_ns, span.end_ns)
     if device is not None:
         loading = intervals.difference(loading, device.busy)
     return intervals.duration_ns(loading)

@@ -27,24 +27,24 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report gradients that are filled with zeros within the optimizer's `zero_grad`."""
-    found = zeroed_gradients(trace)
-    is_many = len(found.fills) >= options.least_a_step * max(1, window(trace).step_count)
-    if is_many or found.is_listwise:
-        yield _finding(trace, found)
+    zeroed = zeroed_gradients(trace)
+    is_many = len(zeroed.fills) >= options.least_a_step * max(1, window(trace).step_count)
+    if is_many or zeroed.is_listwise:
+        yield _finding(trace, zeroed)
 
 
-def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
-    cost = found.cost
+def _finding(trace: Trace, zeroed: ZeroedGradients) -> Finding:
+    cost = zeroed.cost
     claims = _claims(cost, has_device=len(trace.device_events) > 0)
     saves = claimable_time.is_worth_reporting(trace, claims)
     return Finding(
-        message=_message(trace, len(found.fills), cost),
+        message=_message(trace, len(zeroed.fills), cost),
         evidence=(
-            facts.count("Fills", len(found.fills), Link(view="operators", search="aten::zero_")),
+            facts.count("Fills", len(zeroed.fills), Link(view="operators", search="aten::zero_")),
             *call_costs.evidence(trace, cost),
         ),
-        events=call_costs.longest(trace, found.zeroing),
-        locations=call_costs.lines(trace, found.zeroing),
+        events=call_costs.longest(trace, zeroed.zeroing),
+        locations=call_costs.lines(trace, zeroed.zeroing),
         claims=claims if saves else (),
     )
 
