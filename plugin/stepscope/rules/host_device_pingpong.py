@@ -50,7 +50,7 @@ class Options:
     )
     least_pairs: int = option(
         3,
-        "Round trips in all, where they are in one step or there are no steps.",
+        "Round trips in total, where they are in one step or there are no steps.",
         origin="ours: in 53 real traces of GPUs there was not one pair of equal size",
     )
 
@@ -89,8 +89,8 @@ def _message(trace: Trace, pairs: RoundTrips, lost: Intervals) -> str:
     lost_ns = intervals.duration_ns(lost)
     return (
         f"A tensor of {size(pairs.moved_bytes / number)} (mean) goes to "
-        f"the host and comes straight back, {count(number, 'time')} in all; meanwhile the "
-        f"{trace.dialect.device} stands still for {duration(span.per_step(lost_ns))}"
+        f"the host and comes straight back, {count(number, 'time')} in total; meanwhile the "
+        f"{trace.dialect.device} is idle for {duration(span.per_step(lost_ns))}"
         f" {phrases.per_step(trace)} ({share(lost_ns / span.reference_ns)})."
     )
 
@@ -119,7 +119,7 @@ def _claims(
         Claim(
             copying,
             ROUND_TRIP_COPIES,
-            "Beside that the two copies themselves, where nothing else runs.",
+            "The two copies themselves, where nothing else runs.",
         ),
     )
 
@@ -202,15 +202,15 @@ RULE = Rule(
     title="A tensor goes to the CPU and comes straight back",
     category="transfer",
     why="The host must wait for the device to finish, copy, compute on a few cores, and copy back, "
-    "while the device stands still.",
+    "while the device is idle.",
     detects="Copies to the host of at least `least_bytes` that are followed, in the same step, by "
-    "a copy of exactly as many bytes back. It speaks where such pairs lie in `least_steps` steps, "
-    "or there are `least_pairs` in all, and where they cost 1 % of the window.",
+    "a copy of exactly as many bytes back. It reports where such pairs lie in `least_steps` steps, "
+    "or there are `least_pairs` in total, and where they cost 1 % of the window.",
     silent=(
         "A copy back in the next step is a new batch.",
         "Where the numbers of elements differ, equal sizes are chance: confidence is low.",
         "Libraries that offload tensors move them on purpose: confidence is low.",
-        "Where the round trips cost less than 1 %, they are listed as considered and rejected.",
+        "Where the round trips cost less than 1 %, they are listed as ruled out.",
     ),
     saving="The idle time from asking for the copy out to the end of the copy back, of which that "
     "behind the wait for the first copy is sure; beside it the time of the two copies themselves, "

@@ -126,7 +126,7 @@ RULE = Rule(
     why="With gradients on, each operator makes a node for the backward pass and keeps what that "
     "would need. In training mode dropout drops, and normalisation takes the batch's own "
     "statistics and changes the model's.",
-    detects="Looks at recordings without a backward pass and without an optimizer. It speaks where "
+    detects="Looks at traces without a backward pass and without an optimizer. It reports where "
     "`least_share` of the operators, and `least_count`, have a sequence number, which torch gives "
     "where gradients are on; and where dropout or batch normalisation were called to train.",
     silent=(

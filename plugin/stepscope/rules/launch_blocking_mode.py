@@ -40,7 +40,7 @@ class Options:
         origin="MindStudio Insight's `synchronize_stream` rule: more than half",
     )
     least_launches: int = option(
-        50, "Launches in all.", origin="ours: fewer are no program, but a benchmark of one kernel"
+        50, "Launches in total.", origin="ours: fewer are no program, but a benchmark of one kernel"
     )
 
 

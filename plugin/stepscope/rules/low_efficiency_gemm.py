@@ -34,7 +34,7 @@ TUNED = f"# tiles are measured already: the compile mode says so ({RECORDED})\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is far below, and how much of it is worth a word."""
+    """What is far below, and how much of it is worth reporting."""
 
     most_roofline_share: float = option(
         0.30,
@@ -43,7 +43,7 @@ class Options:
     )
     least_share: float = option(
         0.10,
-        "Share of all kernels' time in such products from which it speaks.",
+        "Share of all kernels' time in such products from which it reports.",
         origin="ours: below that, at the target, less than 6 % is won",
     )
 
@@ -163,10 +163,10 @@ RULE = Rule(
     "leave most of the device idle.",
     detects="Matrix products whose operations and bytes, by their shapes, over their kernels' time "
     "reach `most_roofline_share` of the device's peak or less, as a share of all kernels' time. It "
-    "speaks from `least_share` on.",
+    "reports from `least_share` on.",
     silent=(
         "Convolutions and attention have rules of their own.",
-        "Where the device is not in the table of data sheets, it cannot tell.",
+        "Where the device is not in the table of data sheets, it is inconclusive.",
         "Where the host is the limit it is rejected.",
     ),
     saving="What would be won at 75 % of the roofline, where the device is the limit, at most; "

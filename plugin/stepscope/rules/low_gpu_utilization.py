@@ -37,9 +37,9 @@ class Options:
 
     warn_below_share: float = option(
         0.70,
-        "Busy share below which it is worth a word.",
+        "Busy share below which it is worth reporting.",
         origin="ours: loops that keep their device busy reach 0.73 to 0.98 in public traces; "
-        "TraceLens speaks below 0.85, xprof below 0.90",
+        "TraceLens reports below 0.85, xprof below 0.90",
     )
     critical_below_share: float = option(
         0.50,
@@ -77,7 +77,7 @@ def _worst(trace: Trace, device: DeviceActivity) -> str:
     cause, time_ns = _idle(trace, device)[0]
     span = window(trace)
     lost = share(time_ns / span.device_duration_ns)
-    return f"{CAUSES[cause][0].lower()}, {lost} of the recording"
+    return f"{CAUSES[cause][0].lower()}, {lost} of the trace"
 
 
 def _evidence(trace: Trace, device: DeviceActivity, busy: float) -> Iterator[Evidence]:
@@ -130,7 +130,7 @@ RULE = Rule(
     category="utilization",
     why="Idle time is paid for and does nothing. This is a symptom: its causes stand above it.",
     detects="For each device, the share of the window in which anything runs on it: kernels, "
-    "copies or memory sets. It speaks below `warn_below_share`, and calls it critical below "
+    "copies or memory sets. It reports below `warn_below_share`, and calls it critical below "
     "`critical_below_share`. Without steps the window is from the device's first work to its last.",
     silent=(
         "A device with less than 1 % of all kernels only holds a context.",

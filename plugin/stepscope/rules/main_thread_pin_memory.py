@@ -29,12 +29,12 @@ MOST_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how much time on it speaks."""
+    """From how much time on it reports."""
 
     least_share: float = option(
         0.01,
         "Of the window, 0 to 1: pinning while no device works.",
-        origin="ours: what all advice needs to be worth a word; seen in a real trace at 0.03 %",
+        origin="ours: what all advice needs to be worth reporting; seen in a real trace at 0.03 %",
     )
 
 
@@ -107,7 +107,7 @@ def _message(trace: Trace, rows: NDArray[np.int64], times: Intervals, lost: floa
 def _evidence(rows: NDArray[np.int64], times: Intervals, lost: float) -> Iterator[Evidence]:
     link = Link(view="operators", search=PIN)
     yield facts.count("Tensors pinned", len(rows), link)
-    yield facts.duration("Pinning in all", intervals.duration_ns(times), link)
+    yield facts.duration("Pinning in total", intervals.duration_ns(times), link)
     yield facts.fraction("Exposed pinning", lost, "overview")
 
 
@@ -160,7 +160,7 @@ RULE = Rule(
     category="input pipeline",
     why="Pinning takes locked memory from the system and copies the tensor into it, on the CPU. "
     "Pinning it and then copying it may take longer than copying it from pageable memory.",
-    detects="on the thread that runs the loop. It speaks where those of them during which no "
+    detects="on the thread that runs the loop. It reports where those of them during which no "
     "device works are at least `least_share` of the window.",
     silent=(
         "The DataLoader's pinning thread does it: that lies beside the loop.",

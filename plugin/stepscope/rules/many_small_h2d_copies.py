@@ -17,12 +17,12 @@ from stepscope.rules.shared import copy_sources, facts, phrases
 
 UNIT_NS = 100_000_000
 """Without steps, copies are counted in so much of the window."""
-VERIFY = "Under this rule, the next recording counts fewer copies a step."
+VERIFY = "Under this rule, the next trace counts fewer copies per step."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which copies are small, how many are many, and from how much idle time on it speaks."""
+    """Which copies are small, how many are many, and from how much idle time on it reports."""
 
     below_bytes: int = option(
         64_000,
@@ -31,13 +31,13 @@ class Options:
     )
     least_count: float = option(
         10.0,
-        "Small copies a step; without steps, in 100 ms.",
-        origin="TraceLens speaks from more than 10 transfers on",
+        "Small copies per step; without steps, in 100 ms.",
+        origin="TraceLens reports from more than 10 transfers on",
     )
     least_share: float = option(
         0.01,
         "Of the window, 0 to 1: idle time that they cause.",
-        origin="ours: what all advice needs to be worth a word",
+        origin="ours: what all advice needs to be worth reporting",
     )
 
 
@@ -96,9 +96,9 @@ def _copied(trace: Trace, copies: HostCopies, often: float) -> str:
 def _idle(trace: Trace, cost: CopyCost, lost: float) -> str:
     idle_ns = intervals.duration_ns(cost.idle)
     if not idle_ns:
-        return "the device does not stand still for them"
+        return "the device is not idle because of them"
     lasting = phrases.time(trace, idle_ns)
-    return f"the device stands still for {lasting} ({share(lost)}) on account of them"
+    return f"the device is idle for {lasting} ({share(lost)}) because of them"
 
 
 def _evidence(copies: HostCopies, cost: CopyCost, often: float, lost: float) -> Iterator[Evidence]:
@@ -114,10 +114,10 @@ def _evidence(copies: HostCopies, cost: CopyCost, often: float, lost: float) -> 
 
 
 def _fix(often: str, target: str) -> Fix:
-    """Return what to do instead of so many copies a step; `target` is what `.to()` takes."""
+    """Return what to do instead of so many copies per step; `target` is what `.to()` takes."""
     return Fix(
         "Pack what belongs together into one tensor, and copy that.",
-        f"# one copy a step in place of {often}\n"
+        f"# one copy per step in place of {often}\n"
         "packed = torch.cat([value.flatten() for value in small])  # of one dtype, pinned\n"
         f"packed = packed.to({target}, non_blocking=True)\n"
         "small = packed.split([value.numel() for value in small])\n"
@@ -136,12 +136,12 @@ RULE = Rule(
     category="transfer",
     why="A copy of a few bytes costs the host as much as a large one: the call, the operators "
     "around it, and the wait for it where it blocks.",
-    detects="Copies to the device of less than `below_bytes`. It speaks from `least_count` a step "
-    "on (without steps, in 100 ms) where the device stands still for `least_share` of the window "
+    detects="Copies to the device of less than `below_bytes`. It reports from `least_count` per step "
+    "on (without steps, in 100 ms) where the device is idle for `least_share` of the window "
     "on account of them: while the host is in their calls, or right behind its waits for them.",
     silent=(
         "The device has work queued meanwhile: then they cost no time, and are listed as "
-        "considered and rejected.",
+        "ruled out.",
         (
             "The copies lie in a first step that has ten times the copies of any later one: the "
             "model is being loaded."

@@ -31,7 +31,7 @@ class Options:
 
     least_share: float = option(
         0.0001,
-        "Growth a step, of what was allocated at the end of the first.",
+        "Growth per step, of what was allocated at the end of the first.",
         origin="ours: at that rate it has doubled after 10,000 steps",
     )
     soon_step_count: int = option(
@@ -68,7 +68,7 @@ def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) 
     device = str(row["device_type"]) + (f" {row['device']}" if row["device"] >= 0 else "")
     left, trains = row["full_after_step_count"], is_training(trace)
     text = (
-        f"Memory of {device} grows by {size(row['growth_bytes'])} a step ({share(grown)}) over "
+        f"Memory of {device} grows by {size(row['growth_bytes'])} per step ({share(grown)}) over "
         f"{row['step_count']} steps."
     )
     if not np.isnan(left):
@@ -88,12 +88,12 @@ def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) 
 
 
 def _evidence(row: dict[Any, Any], grown: float) -> Iterator[Evidence]:
-    yield facts.size("Growth a step", round(row["growth_bytes"]))
-    yield facts.fraction("Growth a step, of what was allocated", grown)
+    yield facts.size("Growth per step", round(row["growth_bytes"]))
+    yield facts.fraction("Growth per step, of what was allocated", grown)
     yield facts.size(
-        "Growth a step, with 95 % confidence at least", round(row["least_growth_bytes"])
+        "Growth per step, with 95 % confidence at least", round(row["least_growth_bytes"])
     )
-    yield facts.size("Grown in all", round(row["total_growth_bytes"]))
+    yield facts.size("Grown in total", round(row["total_growth_bytes"]))
     yield facts.count("Steps compared", int(row["step_count"]))
     if not np.isnan(row["full_after_step_count"]):
         value = round(row["full_after_step_count"])
@@ -139,7 +139,7 @@ FIX = Fix(
     verify="What is allocated at the ends of the steps stays the same in Memory.",
     caveats=(
         "What the first steps make to keep (optimizer states, caches) may last longer than the "
-        "recording's warm-up.",
+        "trace's warm-up.",
     ),
 )
 CACHE = Fix(
@@ -157,7 +157,7 @@ RULE = Rule(
     why="Something keeps tensors of past steps alive. It ends with the device out of memory, hours "
     "after the start. A tensor that requires gradients keeps all that its backward pass needs.",
     detects="Compares what is allocated at the ends of the steps: the median slope between them "
-    "(Theil-Sen), and whether the rise may be chance (Mann-Kendall, 5 %). It speaks where a step "
+    "(Theil-Sen), and whether the rise may be chance (Mann-Kendall, 5 %). It reports where a step "
     "adds `least_share` or more, and warns where the device is full within `soon_step_count` "
     "steps.",
     silent=(

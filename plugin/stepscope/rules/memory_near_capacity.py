@@ -30,7 +30,7 @@ class Options:
 
     least_share: float = option(
         0.90,
-        "The most that torch reserved (before torch 1.10: what the recording saw allocated), of "
+        "The most that torch reserved (before torch 1.10: what the trace saw allocated), of "
         "the device's memory.",
         origin="torch-tb-profiler: more than 90 % is at the limit",
     )
@@ -71,7 +71,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     full, ooms = _fullest(trace), len(memory_ooms(trace))
     if full.taken_share < options.least_share and not ooms:
         if not full.has_totals:
-            reason = "torch before 1.10 does not record how much is allocated in all"
+            reason = "torch before 1.10 does not record how much is allocated in total"
             raise MissingDataError(reason, "pip install --upgrade torch")
         return
     if not ooms and not is_training(trace) and _began_with(trace, full) >= options.least_share:
@@ -127,8 +127,8 @@ def _began_with(trace: Trace, full: _Fullest) -> float:
 
 def _preallocated(full: _Fullest) -> str:
     return (
-        f"{full.label} is {share(full.taken_share)} full, but that was reserved before the "
-        "recording began, and nothing trains: a server takes its memory in advance, by design."
+        f"{full.label} is {share(full.taken_share)} full, but that was reserved before recording "
+        "began, and nothing trains: a server takes its memory in advance, by design."
     )
 
 
@@ -203,7 +203,7 @@ FIX = Fix(
     "torch.distributed.fsdp.fully_shard(model)    # with several devices",
     verify="The most that is reserved lies below 90 % of the device in Memory.",
     caveats=(
-        "Checkpointing computes the forward pass twice; fewer samples a step cost nothing else.",
+        "Checkpointing computes the forward pass twice; fewer samples per step cost nothing else.",
         "What is nearly full and never fails is well used: this is a warning of what may come.",
     ),
 )
@@ -216,10 +216,10 @@ RULE = Rule(
     "Close to the limit torch's allocator also gives segments back and asks for them again, which "
     "waits for the device.",
     detects="Compares the most that torch reserved on the fullest device with what it has "
-    "(deviceProperties.totalGlobalMem); it speaks from `least_share` on, and where an "
+    "(deviceProperties.totalGlobalMem); it reports from `least_share` on, and where an "
     "out-of-memory was recorded. It warns then, and where tensors themselves hold as much.",
     silent=(
-        "Where nothing trains and the memory was reserved before the recording began: servers take "
+        "Where nothing trains and the memory was reserved before recording began: servers take "
         "theirs in advance.",
     ),
     saving="Nothing is claimed: memory is no time.",

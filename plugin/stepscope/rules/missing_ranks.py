@@ -1,4 +1,4 @@
-"""Ranks of the job have no recording, so what the others waited for is not known whole."""
+"""Ranks of the job have no trace, so what the others waited for is not known whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How many missing ranks are worth a word."""
+    """How many missing ranks are worth reporting."""
 
     least_missing_count: int = option(
         1,
-        "Ranks of the job without a recording that could be read.",
+        "Ranks of the job without a trace that could be read.",
         origin="ours: any one of them may be whom the others wait for",
     )
 
@@ -38,7 +38,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
         msg = f"{count(evidence.awaited_count, 'file')} of the run {verb} not read yet"
         raise MissingDataError(msg)
     if any(of.rank is None for of in run.ranks):
-        msg = "nothing tells which rank a recording is of"
+        msg = "nothing tells which rank a trace is of"
         raise MissingDataError(msg, REMEDY)
     if len(missing.absent) < options.least_missing_count:
         return
@@ -61,7 +61,7 @@ def _message(missing: MissingRanks, group_count: int) -> str:
     parts = []
     if missing.missing:
         verb = "has" if len(missing.missing) == 1 else "have"
-        parts.append(f"{_called(missing.missing)} {verb} no recording")
+        parts.append(f"{_called(missing.missing)} {verb} no trace")
     if missing.unreadable:
         noun = "file" if len(missing.unreadable) == 1 else "files"
         parts.append(f"the {noun} of {_called(missing.unreadable)} cannot be read")
@@ -101,21 +101,21 @@ RULE = Rule(
     title="Some ranks of the job were not recorded",
     category="trace quality",
     why="How long a rank waits in a collective is known from the rank that came last. Where that "
-    "one has no recording, its lateness is taken for the transfer of the others, and who holds the "
+    "one has no trace, its lateness is taken for the transfer of the others, and who holds the "
     "job up is not found.",
     detects="The job's size by `distributedInfo.world_size` or its process groups; the ranks that "
-    "have a recording by header, file name or content. It speaks from `least_missing_count` ranks "
+    "have a trace by header, file name or content. It reports from `least_missing_count` ranks "
     "without one on, and tells files that could not be read from those that are not there.",
     silent=(
         "Where one rank only was recorded, every rule about ranks says so itself.",
-        "Recordings that name neither a job's size nor groups are not taken for ranks of one.",
+        "Traces that name neither a job's size nor groups are not taken for ranks of one.",
         "While files of the run are still to be read, their ranks are not taken for missing.",
     ),
     saving="None: it is about what can be told of the others.",
     fix=Fix(
         "Record the same steps on every rank, into one folder that all of them can write.",
         REMEDY,
-        verify="As many recordings as the job has ranks, and this is not found.",
+        verify="As many traces as the job has ranks, and this is not found.",
         caveats=(
             "A file that cannot be read was mostly cut off while it was written: the process ended "
             "before its profiler had stopped, or the disk was full.",

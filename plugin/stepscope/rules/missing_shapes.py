@@ -18,7 +18,7 @@ class Options:
 
 
 def check(trace: Trace, _options: Options) -> Iterator[Finding]:
-    """Report recordings with operators and without their shapes."""
+    """Report traces with operators and without their shapes."""
     operators = int(trace.host_calls["is_operator"].sum())
     if not operators:
         msg = "no operator was recorded"
@@ -41,7 +41,7 @@ RULE = Rule(
     why="Shapes and types of inputs tell the batch size, what an operator should cost, and whether "
     "it could run on faster units.",
     detects="Whether any operator has input shapes.",
-    saving="None: it is about the recording, not about the program.",
+    saving="None: it is about the trace, not about the program.",
     fix=Fix(
         "Record shapes.",
         "torch.profiler.profile(..., record_shapes=True)",

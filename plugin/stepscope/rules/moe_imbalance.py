@@ -73,7 +73,7 @@ RULE = Rule(
     why="In a mixture of experts each rank computes the tokens that were routed to its experts. "
     "The one with the most decides how long a step is; tokens beyond capacity are dropped.",
     detects="The mean size of each rank's all-to-alls, in which tokens travel to experts. It "
-    "speaks where one rank exchanges `least_excess_share` more than the mean.",
+    "reports where one rank exchanges `least_excess_share` more than the mean.",
     saving="None: how much longer the experts compute is told by `rank-compute-imbalance` and "
     "`straggler-rank`, which claim it.",
     fix=Fix(

@@ -1,4 +1,4 @@
-"""A device is at hand, and no event of it was recorded."""
+"""A device is available, and no event of it was recorded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def _unreached(devices: Presence) -> Finding:
         Fix(
             "Let the profiler reach the device, and record again.",
             record_device(devices.dialect),
-            verify="The recording has kernels.",
+            verify="The trace has kernels.",
             caveats=(
                 "Its errors stand in the training process's log.",
                 "Another profiler may hold the device: run one at a time, and no range profiler.",
@@ -87,7 +87,7 @@ def _unrecorded(devices: Presence) -> Finding:
         Fix(
             "Record the device's activity too.",
             record_device(devices.dialect),
-            verify="The recording has kernels.",
+            verify="The trace has kernels.",
         ),
     )
 
@@ -95,10 +95,10 @@ def _unrecorded(devices: Presence) -> Finding:
 def _unknown(devices: Presence) -> Finding:
     device = devices.device_names[0] if devices.device_names else "A device"
     if devices.is_recorded:
-        text = f"{device} is at hand and was recorded, and nothing was launched on it."
+        text = f"{device} is available and was recorded, and nothing was launched on it."
     else:
         text = (
-            f"{device} is at hand, and no event of it was recorded: either the program computed on "
+            f"{device} is available, and no event of it was recorded: either the program computed on "
             "the CPU, or the profiler was not told to record the device."
         )
     return _finding(
@@ -108,7 +108,7 @@ def _unknown(devices: Presence) -> Finding:
             "Record the device's activity, and see that the model is on the device.",
             f"{record_device(devices.dialect)}\n"
             f"model = model.to({device_code(devices.dialect)})  # and every batch",
-            verify="The recording has kernels.",
+            verify="The trace has kernels.",
             caveats=("If the program is meant to run on the CPU, there is nothing to do.",),
         ),
         confidence="medium",
@@ -135,7 +135,7 @@ def _finding(
 
 RULE = Rule(
     id="no-gpu-work",
-    title="A device is at hand, and nothing of it was recorded",
+    title="A device is available, and nothing of it was recorded",
     category="utilization",
     why="Without device events nothing can be said of how busy the device is: either it was not "
     "recorded, or the program does not use it.",
@@ -146,14 +146,14 @@ RULE = Rule(
     silent=(
         "Where the header names no device and nothing else tells of one, it does not apply.",
         "Where operators are known to have run on the CPU, model-on-cpu says so.",
-        "A file that was cut off before any device event cannot tell.",
+        "A file that was cut off before any device event is inconclusive.",
         "Of a device that torch's profiler cannot record (mps) nothing is missing.",
     ),
     saving="None is claimed: nothing of the device was measured.",
     fix=Fix(
         "Record the device's activity, and see that the model is on the device.",
         "profile()  # without `activities`, all that are supported are recorded",
-        verify="The recording has kernels.",
+        verify="The trace has kernels.",
     ),
     effort="flag",
     risk="none",

@@ -27,7 +27,7 @@ SPELLED = {"numpy": "NumPy", "pandas": "pandas", "PIL": "PIL"}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When such a stretch is worth a word; from how much of the step on, the severity tells."""
+    """When such a stretch is worth reporting; from how much of the step on, the severity tells."""
 
     mentioned_share: float = option(
         0.05,
@@ -38,7 +38,7 @@ class Options:
     empty_share: float = option(
         0.50,
         "Without stacks: of a label's time in no operator, from which something else fills it.",
-        origin="ours: labels around torch's work have 0.02 to 0.18 in recordings on the CPU, one "
+        origin="ours: labels around torch's work have 0.02 to 0.18 in traces on the CPU, one "
         "around NumPy 0.99",
     )
     least_label_share: float = option(
@@ -73,7 +73,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
     functions = costliest_functions(trace, lost)
     library = _library(functions)
     text = (
-        f"The {trace.dialect.device} stands still for {_lasting(trace, lost)} while the host is in "
+        f"The {trace.dialect.device} is idle for {_lasting(trace, lost)} while the host is in "
         f"{library}"
         if len(trace.device_events)
         else f"Instead of torch, {library} takes {_lasting(trace, lost)}"
@@ -132,8 +132,8 @@ def _evidence(
     start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
     inside = _lost(trace, library_times(trace).inside)
     return (
-        facts.duration("In their functions, in all", intervals.duration_ns(inside)),
-        facts.duration("With the Python around them, in all", intervals.duration_ns(lost)),
+        facts.duration("In their functions, in total", intervals.duration_ns(inside)),
+        facts.duration("With the Python around them, in total", intervals.duration_ns(lost)),
         facts.duration(
             "Longest stretch", end - start, Link(view="overview", start_ns=start, end_ns=end)
         ),
@@ -175,7 +175,7 @@ def _fix(trace: Trace, place: Place, functions: tuple[tuple[str, str, int], ...]
     return Fix(
         f"Do it with torch on the tensors themselves, on the {device}.",
         at + code,
-        verify=f"The next recording has operators of torch in {where}, and no such functions.",
+        verify=f"The next trace has operators of torch in {where}, and no such functions.",
         caveats=(
             "NumPy computes in float64 where torch has float32: last digits of results differ.",
             "What torch has no function for belongs in DataLoader workers, or on a thread beside "
@@ -253,7 +253,7 @@ def _unseen(trace: Trace, label: LabelTime) -> Finding:
         fix=Fix(
             "Record stacks to see what runs there, then do it with torch on the tensors.",
             f"{RECORD_STACKS}\ncells = torch.nonzero(x > limit)  # such as for np.argwhere",
-            verify=f"The next recording names the functions under {label.label}.",
+            verify=f"The next trace names the functions under {label.label}.",
             caveats=("Stacks make each operator slower to record: keep the steps few.",),
         ),
         subject=label.label,
@@ -279,16 +279,16 @@ RULE = Rule(
             "window on it is listed as rejected."
         ),
         "Labels that torch writes itself (optimizers, collectives, compiled code) are not yours.",
-        "Where a device was at hand and not recorded, it may have worked meanwhile: the confidence "
+        "Where a device was available and not recorded, it may have worked meanwhile: the confidence "
         "is low.",
         "Without stacks, beside a device: gpu-idle-gap tells of its stalls, and names the label.",
     ),
     saving="At least half of the time in these functions: so much was won on the CPU in a pair of "
-    "recordings. At most all time around them. Without stacks from nothing to all.",
+    "traces. At most all time around them. Without stacks from nothing to all.",
     fix=Fix(
         "Do it with torch on the tensors themselves.",
         "cells = torch.nonzero(x > limit)  # in place of np.argwhere(x.cpu().numpy() > limit)",
-        verify="The next recording has no such function in its steps.",
+        verify="The next trace has no such function in its steps.",
     ),
     effort="hour",
     risk="numerics",

@@ -102,7 +102,7 @@ RULE = Rule(
     category="optimizer",
     why="With foreach each arithmetic step of the update is a kernel over all parameters, which "
     "reads and writes them again, and the host prepares each anew. A fused update is one.",
-    detects="Looks at updates that call aten::_foreach_* and no aten::_fused_* operator. It speaks "
+    detects="Looks at updates that call aten::_foreach_* and no aten::_fused_* operator. It reports "
     "where the device's idle time during the updates and the time of their kernels are "
     "`least_share` of the window or more.",
     silent=(

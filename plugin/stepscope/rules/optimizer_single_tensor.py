@@ -75,7 +75,7 @@ def _message(trace: Trace, updates: Updates, *, saves: bool) -> str:
         f"parameter, which take the host {phrases.time(trace, cost.host_ns)} ({host})."
     )
     if saves:
-        idle = f"stands still for {phrases.time(trace, cost.idle_ns)}"
+        idle = f"is idle for {phrases.time(trace, cost.idle_ns)}"
         work = f"works on the updates for {phrases.time(trace, cost.work_ns)}"
         return f"{text} The {device} {idle} meanwhile, and {work}."
     return (
@@ -130,7 +130,7 @@ RULE = Rule(
     why="Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
     "on the host. The same update of all parameters at once takes a few launches.",
     detects="Counts launches within Optimizer.step, not operators: a fused optimizer may call many "
-    "operators and launch little. It speaks where an update makes `least_launch_count` or more and "
+    "operators and launch little. It reports where an update makes `least_launch_count` or more and "
     "calls no aten::_foreach_* or aten::_fused_* operator.",
     silent=(
         "On a CPU, where going through the parameters one by one is torch's default.",

@@ -32,13 +32,13 @@ class Options:
     )
     least_step_bytes: int = option(
         1_000_000,
-        "Of all these copies, a step (without steps: in all), from which it speaks.",
+        "Of all these copies, per step (without steps: in total), from which it reports.",
         origin="ours: Nsight Systems lists every pageable copy, which is noise",
     )
     least_host_share: float = option(
         0.01,
-        "Of the window, 0 to 1, in the calls: from here on it speaks of fewer bytes too.",
-        origin="ours: what all advice needs to be worth a word",
+        "Of the window, 0 to 1, in the calls: from here on it reports of fewer bytes too.",
+        origin="ours: what all advice needs to be worth reporting",
     )
 
 
@@ -105,7 +105,7 @@ def _evidence(
 ) -> Iterator[Evidence]:
     span = window(trace)
     a_step = span.per_step(copies.total_bytes)
-    label = "Bytes a step" if span.has_steps else "Bytes"
+    label = "Bytes per step" if span.has_steps else "Bytes"
     yield facts.size(label, a_step)
     yield facts.bandwidth("Rate", copies.bytes_per_second)
     yield facts.fraction("Host time in the copy calls", host_share)
@@ -172,7 +172,7 @@ RULE = Rule(
     why="The driver first copies pageable memory into a pinned buffer of its own, in the calling "
     "thread: the copy is slower, cannot overlap, and blocks the host.",
     detects="Copies to the device of at least `least_copy_bytes` each that the profiler labels as "
-    "pageable. It speaks where they are at least `least_step_bytes` a step, or keep the host in "
+    "pageable. It reports where they are at least `least_step_bytes` per step, or keep the host in "
     "their calls for `least_host_share` of the window.",
     silent=(
         "The copies lie in a first step that has ten times the copies of any later one: the model "

@@ -18,12 +18,12 @@ from stepscope.rules.shared import facts, phrases
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When waiting is worth a word."""
+    """When waiting is worth reporting."""
 
     least_excess_share: float = option(
         0.05,
         "Waiting for neighbours beyond what the schedule has to wait, of the window.",
-        origin="pytscope's pipeline rule speaks from an excess of 5 %",
+        origin="pytscope's pipeline rule reports from an excess of 5 %",
     )
 
 
@@ -62,7 +62,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 def _evidence(stages: Pipeline, waited: float, excess: float) -> Iterator[Evidence]:
     yield facts.fraction("Waiting for neighbours", waited, "overview")
     yield facts.count("Stages", stages.stage_count)
-    yield facts.count("Micro-batches a step", stages.part_count)
+    yield facts.count("Micro-batches per step", stages.part_count)
     yield facts.fraction("Bubble of that schedule", stages.bubble_share)
     yield facts.fraction("Beyond it", excess)
 
@@ -74,8 +74,8 @@ RULE = Rule(
     why="A stage can compute only what its neighbours have sent. At the beginning and end of a "
     "step some waiting is inherent; more of it means stages of unequal work, or slow transfers.",
     detects="Sends and receives between stages while nothing computes. With p stages and m "
-    "micro-batches a step, (p - 1) / (m + p - 1) of it is the schedule's own bubble (GPipe, 1F1B). "
-    "It speaks from `least_excess_share` beyond that.",
+    "micro-batches per step, (p - 1) / (m + p - 1) of it is the schedule's own bubble (GPipe, 1F1B). "
+    "It reports from `least_excess_share` beyond that.",
     silent=("Interleaved and zero-bubble schedules wait less than that, and are never blamed.",),
     saving="At most the waiting beyond the schedule's bubble; nothing is sure.",
     fix=Fix(

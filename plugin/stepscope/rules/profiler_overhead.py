@@ -31,7 +31,7 @@ class Options:
     least_python_calls: float = option(
         3.0,
         "Python functions recorded for each operator.",
-        origin="ours: recordings without stacks have none, modest ones 1, distorted ones 3 to 31",
+        origin="ours: traces without stacks have none, modest ones 1, distorted ones 3 to 31",
     )
     least_late_share: float = option(
         0.10,
@@ -114,7 +114,7 @@ RULE = Rule(
         "Loading kernels at their first use is filed as overhead too, and is the program's own.",
         "Stacks cost nothing where the device is the limit.",
     ),
-    saving="None: it is about the recording, not about the program.",
+    saving="None: it is about the trace, not about the program.",
     fix=Fix(
         "Measure without stacks; use the recording with them to find source lines.",
         "torch.profiler.profile(..., with_stack=False)",

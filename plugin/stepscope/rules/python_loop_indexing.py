@@ -63,7 +63,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if intervals.duration_ns(exposed) < least_ns:
         yield RuledOut(
             message=f"{_message(trace, loops, times)}; but the {trace.dialect.device} is at work "
-            f"meanwhile, and stands still for {_time(trace, exposed)}: next to nothing.",
+            f"meanwhile, and is idle for {_time(trace, exposed)}: next to nothing.",
             evidence=_evidence(loops, times, exposed),
             tables=(_table(trace, loops),),
             events=_events(trace, loops),
@@ -251,7 +251,7 @@ RULE = Rule(
             "Where a turn needs the result of the one before, take out of the loop what does not.",
             "Iterating over the rows (for row in x) saves the indexing alone, hardly any time.",
         ),
-        verify="In the next trace aten::select and aten::item are called a few times a step.",
+        verify="In the next trace aten::select and aten::item are called a few times per step.",
     ),
     effort="hour",
     risk="none",

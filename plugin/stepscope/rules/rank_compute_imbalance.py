@@ -24,7 +24,7 @@ class Options:
 
     least_spread_share: float = option(
         0.05,
-        "Longest less shortest computing time a step, of the mean over the ranks.",
+        "Longest less shortest computing time per step, of the mean over the ranks.",
         origin="msprof-analyze's slow rank: 0.05",
     )
     warning_spread_share: float = option(
@@ -35,14 +35,14 @@ class Options:
 
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
-    """Report how far apart the ranks' computing times a step lie."""
+    """Report how far apart the ranks' computing times per step lie."""
     ranks = rank_evidence.several(evidence)
     if not all(part.has_device for part in ranks.parts):
         msg = "the ranks have no devices"
         raise NotApplicableError(msg)
     table = rank_table(ranks.parts)
     if not (table["matched_count"] > 0).all():
-        msg = "the recordings do not meet in collectives: they are no ranks of one job"
+        msg = "the traces do not meet in collectives: they are no ranks of one job"
         raise NotApplicableError(msg)
     computing = table.groupby("worker", sort=False)["computing_ns"].mean()
     spread_ns = float(computing.max() - computing.min())
@@ -58,11 +58,11 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity=severity,
         confidence=ranks.confidence("medium"),
-        message=f"{slowest.capitalize()} computes {duration(float(computing.max()))} a step, "
+        message=f"{slowest.capitalize()} computes {duration(float(computing.max()))} per step, "
         f"{quickest} {duration(float(computing.min()))}: {share(spread)} of the mean apart.",
         evidence=(
             facts.fraction("Longest less shortest, of the mean", spread),
-            facts.duration("Longest less mean, a step", round(beyond_ns), "overview"),
+            facts.duration("Longest less mean, per step", round(beyond_ns), "overview"),
         ),
         tables=(_table(table),),
         run_claim=None if _has_straggler(ranks) else _claim(beyond_ns, table, ranks),
@@ -83,7 +83,7 @@ def _claim(beyond_ns: float, table: pd.DataFrame, ranks: Ranks) -> RunClaim:
     return RunClaim(
         low_ns=HALF_TO_ALL.low * beyond_ns,
         high_ns=HALF_TO_ALL.high * beyond_ns,
-        method="The longest computing time a step less the mean; half of it at least.",
+        method="The longest computing time per step less the mean; half of it at least.",
         taken_ns=waits,
         taken_from=("exposed-communication",),
     )
@@ -95,8 +95,8 @@ def _table(table: pd.DataFrame) -> EvidenceTable:
         "Ranks, the longest computing first",
         {
             "Rank": "text",
-            "Computing a step": "ns",
-            "Exposed communication a step": "ns",
+            "Computing per step": "ns",
+            "Exposed communication per step": "ns",
             "Step": "ns",
         },
         (
@@ -115,14 +115,14 @@ RULE = Rule(
     id="rank-compute-imbalance",
     title="The ranks do not have the same amount to compute",
     category="distributed balance",
-    why="Ranks meet in collectives at least once a step. The step lasts as long as that of the "
+    why="Ranks meet in collectives at least once per step. The step lasts as long as that of the "
     "rank with the most to compute; the others wait.",
-    detects="The time a step in which each rank's device computes (kernels that are no "
-    "collectives). It speaks from a spread of `least_spread_share`, and warns from "
+    detects="The time per step in which each rank's device computes (kernels that are no "
+    "collectives). It reports from a spread of `least_spread_share`, and warns from "
     "`warning_spread_share`.",
     silent=(
         "Without devices it says nothing: operators of the host also wait for cores.",
-        "Recordings that do not meet in collectives are no ranks of one job.",
+        "Traces that do not meet in collectives are no ranks of one job.",
         "Where one rank comes late, straggler-rank claims the time, and this claims none.",
     ),
     saving="At most the longest computing time less the mean; half of that at least.",
@@ -130,7 +130,7 @@ RULE = Rule(
         "Give every rank the same amount of work: tokens, samples by length, experts.",
         "# batches of about as many tokens on every rank, not as many samples\n"
         "sampler = LengthGroupedDistributedSampler(lengths, num_replicas, rank)",
-        verify="The ranks' computing times a step differ by less than 5 %.",
+        verify="The ranks' computing times per step differ by less than 5 %.",
         caveats=("Stages of a pipeline differ by design: compare within a stage.",),
     ),
     effort="day",

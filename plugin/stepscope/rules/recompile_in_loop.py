@@ -46,7 +46,7 @@ class Options:
         "Of the calls that compile and the first runs of their code: share of compiling from which "
         "all of their time may be won.",
         origin="ours: what is computed in such calls cannot be told from running cold, and stays "
-        "in part; so no more than a tenth is claimed for it. 0.998 in a recording on the CPU",
+        "in part; so no more than a tenth is claimed for it. 0.998 in a trace on the CPU",
     )
 
 
@@ -181,7 +181,7 @@ RULE = Rule(
     "them fails, the frame is compiled again, for seconds often; after eight times it is given up "
     "and runs uncompiled.",
     detects="Compilations of frames that were compiled before (`compile_id=0/1` and higher; before "
-    "torch 2.12 whatever is compiled behind the first step). It speaks where they take 1 % of the "
+    "torch 2.12 whatever is compiled behind the first step). It reports where they take 1 % of the "
     "window or more.",
     silent=(
         "A frame's first compilation is warm-up.",

@@ -32,8 +32,8 @@ class Options:
 
     least_a_step: float = option(
         20.0,
-        "So many messages a step (without steps: in 100 ms) are many.",
-        origin="ours: DDP of a model of 1 GB sends 40 of 25 MB; public recordings with fewer "
+        "So many messages per step (without steps: in 100 ms) are many.",
+        origin="ours: DDP of a model of 1 GB sends 40 of 25 MB; public traces with fewer "
         "layers send 3 to 7, hand-written loops over parameters 400",
     )
     small_bytes: int = option(
@@ -169,7 +169,7 @@ def _sentence(trace: Trace, small: pd.DataFrame, many: _Many) -> str:
 def _evidence(
     small: pd.DataFrame, many: _Many, lost: collective_costs.Exposed
 ) -> Iterator[Evidence]:
-    yield facts.count("Messages a step", many.a_step)
+    yield facts.count("Messages per step", many.a_step)
     sizes = small["message_bytes"].dropna()
     if len(sizes):
         yield facts.size("Median message", int(sizes.median()))
@@ -190,7 +190,7 @@ RULE = Rule(
     category="communication",
     why="A message of a few kilobytes takes as long as one of a hundred: its time is the latency "
     "of the call, the kernel and the ranks' meeting, not transfer. Sent together they pay it once.",
-    detects="All-reduces, all-gathers and reduce-scatters: at least `least_a_step` a step whose "
+    detects="All-reduces, all-gathers and reduce-scatters: at least `least_a_step` per step whose "
     "median message is below `small_bytes` (or whose median duration is below `short_ns`, where "
     "messages were not recorded); or of DDP at least `least_bucket_ratio` times as many as its "
     "default buckets for the same bytes.",

@@ -21,7 +21,7 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When small grids are worth a word."""
+    """When small grids are worth reporting."""
 
     least_time_share: float = option(
         0.30,
@@ -32,7 +32,7 @@ class Options:
     least_kernel_count: int = option(
         50,
         "Kernels in the window from which they are a pattern.",
-        origin="ours: launch-bound's; recordings of a kernel or two are tests",
+        origin="ours: launch-bound's; traces of a kernel or two are tests",
     )
 
 
@@ -41,7 +41,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     device = requirements.main_device(trace).device
     if not trace.dialect.records_occupancy:
         vendor = trace.dialect.vendor or "this vendor"
-        msg = f"recordings of {vendor}'s devices do not tell how many blocks kernels have"
+        msg = f"traces of {vendor}'s devices do not tell how many blocks kernels have"
         raise NotApplicableError(msg)
     grids = grid_sizes(trace, device)
     small = grids.small_share
@@ -136,7 +136,7 @@ def _fix(trace: Trace) -> Fix:
         else ""
     )
     return Fix(
-        "Give each kernel more to do: more samples a step, neighbouring operations fused, many "
+        "Give each kernel more to do: more samples per step, neighbouring operations fused, many "
         "small products as one batched one.",
         f"{larger}{_compiling(trace)}\ntorch.bmm(a, b)  # in place of a loop over torch.mm",
         verify="The share of kernel time in small grids falls; samples a second rise.",
@@ -155,7 +155,7 @@ RULE = Rule(
     why="A kernel's blocks are spread over the device's multiprocessors. With fewer blocks than "
     "multiprocessors some stand idle for as long as it runs, though the device counts as busy.",
     detects="Of the busiest device, the share of kernel time in kernels with fewer blocks than the "
-    "device has multiprocessors. It speaks above `least_time_share`, where at least "
+    "device has multiprocessors. It reports above `least_time_share`, where at least "
     "`least_kernel_count` kernels tell their grids.",
     silent=(
         "Collectives are left out: few blocks are enough to move data.",

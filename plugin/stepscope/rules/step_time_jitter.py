@@ -135,7 +135,7 @@ RULE = Rule(
     category="distributed balance",
     why="A step that is long now and then (a checkpoint, a garbage collection, a slow shard) costs "
     "every rank, and mean step times hide it.",
-    detects="The steps but the first and the last. It speaks where a step's modified z-score is "
+    detects="The steps but the first and the last. It reports where a step's modified z-score is "
     "above `least_z` and it is longer than `least_ratio` times the median, of `least_steps` or "
     "more. Fewer than `least_odd_steps` of them are a hint, whatever they cost.",
     silent=("Steps whose inputs have other shapes than the rest take longer for that.",),

@@ -24,12 +24,12 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When synchronized batch norms are worth a word."""
+    """When synchronized batch norms are worth reporting."""
 
     least_a_step: float = option(
         20.0,
-        "Synchronized batch norms a step (in all, where there are no steps).",
-        origin="msprof-analyze: 20 SyncBatchNorm a step",
+        "Synchronized batch norms per step (in total, where there are no steps).",
+        origin="msprof-analyze: 20 SyncBatchNorm per step",
     )
 
 
@@ -84,8 +84,8 @@ RULE = Rule(
     why="SyncBatchNorm gathers every layer's statistics from all ranks in the forward pass, and "
     "reduces two sums in the backward pass. What follows needs them at once: nothing hides these "
     "messages, and every rank waits for the latest at every layer.",
-    detects="At least `least_a_step` calls of SyncBatchNorm a step, and the collectives that were "
-    "asked for within them and their backward. It speaks where those are exposed for 1 % of the "
+    detects="At least `least_a_step` calls of SyncBatchNorm per step, and the collectives that were "
+    "asked for within them and their backward. It reports where those are exposed for 1 % of the "
     "window or more.",
     silent=(
         "With no SyncBatchNorm it does not apply.",
@@ -98,7 +98,7 @@ RULE = Rule(
         "model = DDP(model)  # without SyncBatchNorm.convert_sync_batchnorm(model)\n"
         "# or, where a rank has too few samples for statistics of its own:\n"
         "norm = nn.GroupNorm(32, channels)",
-        verify="The next recording has no SyncBatchNorm in Operators.",
+        verify="The next trace has no SyncBatchNorm in Operators.",
         caveats=(
             "With fewer than some 16 samples a rank, statistics are noisy: that is what "
             "SyncBatchNorm is for. Compare the accuracy.",

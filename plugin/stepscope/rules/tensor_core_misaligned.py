@@ -24,7 +24,7 @@ WORDS = {"K": "the inner dimension", "N": "the right one's columns", "M": "the l
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When it is worth a word."""
+    """When it is worth reporting."""
 
     least_share: float = option(
         0.02,
@@ -181,7 +181,7 @@ RULE = Rule(
     "of them made for earlier devices.",
     detects="Kernels on matrix units whose names say that they load less than 16 bytes at a time "
     "(`align1`, `align2`); where the names do not tell, products in 16-bit types of which a row's "
-    "length, or the distance of rows, is no multiple of 8. It speaks from `least_share` of all "
+    "length, or the distance of rows, is no multiple of 8. It reports from `least_share` of all "
     "kernels' time on.",
     silent=(
         "Dimensions that are not the length of a row in memory, such as tokens or batches, do not "

@@ -27,7 +27,7 @@ class Options:
 
     most_count: int = option(
         8,
-        "Samples a step up to which a batch is looked at.",
+        "Samples per step up to which a batch is looked at.",
         origin="ours: SageMaker's BatchSize looks at utilisation alone; the size spares batches of "
         "16 and more, which are idle for other reasons in public traces",
     )
@@ -61,24 +61,24 @@ class Options:
     filled_least_share: float = option(
         0.90,
         "Share of the multiprocessors in use while kernels run that leaves no room.",
-        origin="ours: one large image a step fills an H100 to 98.7 %, tiny ones less than 80 %",
+        origin="ours: one large image per step fills an H100 to 98.7 %, tiny ones less than 80 %",
     )
     most_count_on_host: int = option(
         32,
-        "Samples a step up to which a batch is looked at where no device computes.",
-        origin="ours: the larger of the two batches that a larger one healed in our recordings on "
+        "Samples per step up to which a batch is looked at where no device computes.",
+        origin="ours: the larger of the two batches that a larger one healed in our traces on "
         "CPUs, 8 (batch_size) and 32 (cifar_resnet18)",
     )
     operator_below_ns: int = option(
         250_000,
         "An operator on a CPU, or what is between two, below which it is mostly its call.",
-        origin="ours: by it the two recordings that a larger batch healed stand farthest apart "
+        origin="ours: by it the two traces that a larger batch healed stand farthest apart "
         "from the healthy ones (75 % of the window against 59 %; by 100 µs 44 against 38 %)",
     )
     least_short_share: float = option(
         0.67,
         "Share of the window in such operators and between them from which calls are the limit.",
-        origin="ours: 75 and 91 % in the two recordings on CPUs that a larger batch healed, at "
+        origin="ours: 75 and 91 % in the two traces on CPUs that a larger batch healed, at "
         "most 59 % in the healthy ones whose batch is known and small",
     )
 
@@ -165,7 +165,7 @@ def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
 
 
 def _acquittal(signs: _Signs, options: Options) -> str:
-    """Say what speaks for the batch though it is small; "" where nothing does."""
+    """Return why the small batch is right here; "" where nothing does."""
     if (signs.memory or 0.0) >= options.memory_below_share:
         return (
             f"The device's memory is {share(signs.memory or 0.0)} full: a larger one may not fit."
@@ -180,7 +180,7 @@ def _acquittal(signs: _Signs, options: Options) -> str:
         )
     return (
         f"Its kernels are long, and only {share(signs.dispatch)} of the time is lost to launching "
-        "them: more samples a step would save little."
+        "them: more samples per step would save little."
     )
 
 
@@ -238,11 +238,11 @@ RULE = Rule(
     why="Every kernel costs a launch however little it computes. With few samples the device waits "
     "for launches and runs kernels that do not fill it. On a CPU every operator costs its call.",
     detects="The batch is what the trace handler recorded, else the first dimension of each step's "
-    "first convolution, embedding or linear layer. It speaks where that is at most `most_count` "
+    "first convolution, embedding or linear layer. It reports where that is at most `most_count` "
     "samples and the device has room for more: it is busy less than `busy_below_share` while "
     "`least_dispatch_share` or more goes to launching, its median kernel takes less than "
     "`kernel_below_ns`, or more than `small_grid_share` of kernel time is in kernels with fewer "
-    "blocks than the device has multiprocessors. Where the model computes on the CPU it speaks of "
+    "blocks than the device has multiprocessors. Where the model computes on the CPU it reports of "
     "at most `most_count_on_host` samples, where `least_short_share` or more of the window goes to "
     "operators shorter than `operator_below_ns` and to what is between them.",
     silent=(
@@ -251,7 +251,7 @@ RULE = Rule(
         "Where `memory_below_share` or more of the device's memory is held: rejected too.",
         "Where kernels are long and little time is lost to launches: rejected too.",
         "Rows of a linear layer may be tokens, not samples: the confidence is low. On a CPU it "
-        "cannot tell.",
+        "is inconclusive.",
     ),
     saving="On a device none is claimed: the gain is in samples a second, not in the time of a "
     "step. At most the time lost to dispatch is gained in throughput; it is shown as evidence. On "

@@ -44,7 +44,7 @@ class Options:
         0.5, "Of the kernels.", origin="ours: of half a step's kernels something can be fused"
     )
     least_kernels: int = option(
-        100, "Kernels a step.", origin="ours: with fewer there is next to nothing to fuse"
+        100, "Kernels per step.", origin="ours: with fewer there is next to nothing to fuse"
     )
     most_busy_share: float = option(
         0.9,
@@ -102,7 +102,7 @@ def _claims(idle: Intervals, work: Intervals) -> tuple[Claim, ...]:
         Claim(
             work,
             FUSED_SHORT_KERNELS,
-            "Beside that what the device would save in such kernels.",
+            "The device's saving in such kernels.",
             is_device_work=True,
         ),
     )
@@ -183,13 +183,13 @@ RULE = Rule(
     why="A kernel of some microseconds is over before the host has launched the next, reads and "
     "writes all of its data for a single operation, and fills the device for no time at all.",
     detects="Kernels of less than `short_us`, where they are `least_short_share` of at least "
-    "`least_kernels` kernels a step and the device is busy for less than `most_busy_share`. "
+    "`least_kernels` kernels per step and the device is busy for less than `most_busy_share`. "
     "Counted are those that follow another short one on their stream with nothing between.",
     silent=(
         "A device that is busy all the same hides its launches behind its work.",
         "What graphs replay is launched together already.",
         "Where idle time and work of such kernels are under 1 % of the window, they are listed as "
-        "considered and rejected.",
+        "ruled out.",
     ),
     saving="The idle time of under 1 ms before kernels that could be part of the one in front of "
     "them, a quarter of it at least; and of the work of all such kernels what fusing saves, where "
@@ -199,7 +199,7 @@ RULE = Rule(
         f"{COMPILING}\n"
         "# and what comes fused: F.scaled_dot_product_attention, F.rms_norm,\n"
         "# optimizers with fused=True or foreach=True",
-        verify="In the next trace the Kernels view has fewer kernels a step, and longer ones.",
+        verify="In the next trace the Kernels view has fewer kernels per step, and longer ones.",
         caveats=("Products and convolutions are not fused with each other.",),
     ),
     effort="hour",

@@ -1,4 +1,4 @@
-"""The recording itself is damaged, so that some answers are in doubt or withheld."""
+"""The trace itself is damaged, so that some answers are in doubt or withheld."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ RULE = Rule(
     "were repaired or lost, device work whose launch was not recorded, work before its launch, "
     "steps that are cut, ranks recorded twice. `stepscope health` tells each with its place.",
     silent=("What is merely missing (shapes, stacks, steps) is no damage.",),
-    saving="None: it is about the recording, not about the program.",
+    saving="None: it is about the trace, not about the program.",
     fix=Fix(
         "Record it again.",
         verify="`stepscope health` finds nothing that puts answers in doubt.",

@@ -27,7 +27,7 @@ EAGER = "eager_attention_forward"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When it is worth a word."""
+    """When it is worth reporting."""
 
     least_share: float = option(
         0.05,
@@ -189,7 +189,7 @@ RULE = Rule(
     "and the second product. A fused kernel keeps it in registers, tile by tile.",
     detects="On one thread, `aten::bmm` or `aten::baddbmm`, then a softmax, then such a product "
     "again whose left operand has the first one's shape; scaling, masks and dropout may lie "
-    "between. In the backward pass, two products on each side of the softmax's. It speaks where "
+    "between. In the backward pass, two products on each side of the softmax's. It reports where "
     "the kernels launched there are `least_share` of all kernels' time.",
     silent=(
         "Products of batches without a softmax between them, as recommenders have, are none.",

@@ -35,7 +35,7 @@ class Options:
     least_share: float = option(
         0.20,
         "Share of all kernels' time (on a CPU, of the window) in all but the longest of each chain "
-        "from which it speaks.",
+        "from which it reports.",
         origin="ours: in real traces up to 11 %, but 27 to 36 in transformers written out",
     )
     least_time_ns: int = option(
@@ -141,7 +141,7 @@ RULE = Rule(
     detects="Torch's own pointwise, reduction and layer-norm kernels that follow each other on a "
     "stream, two or more with nothing else in between. All but the longest of each chain count, as "
     "a share of all kernels' time; on a CPU such operators on a thread, as a share of the window. "
-    "It speaks from `least_share` on, where there is `least_time_ns` of work.",
+    "It reports from `least_share` on, where there is `least_time_ns` of work.",
     silent=(
         "What stands alone between products or convolutions is no chain.",
         "Where one of a chain takes nearly all of its time, there is nothing to fuse.",
@@ -149,7 +149,7 @@ RULE = Rule(
         "Where the host is the limit it is rejected: then it is the launches that count.",
     ),
     saving="The time of all but the longest of each chain where the device is the limit: 30 % of "
-    "it at least, 75 at most; on a CPU 75 % at least, as the recordings in sample_logs/compiled "
+    "it at least, 75 at most; on a CPU 75 % at least, as the traces in sample_logs/compiled "
     "show.",
     fix=fix_by("model = torch.compile(model)"),
     effort="hour",

@@ -28,7 +28,7 @@ class Options:
     least_an_update: int = option(
         20,
         "Norms of single tensors between the backward pass and the optimizer's step.",
-        origin="ours: ten layers with bias; loops in the recordings seen have 24 to 272",
+        origin="ours: ten layers with bias; loops in the traces seen have 24 to 272",
     )
 
 
@@ -74,7 +74,7 @@ def _message(trace: Trace, cost: CallCost, norms: float) -> str:
     if not cost.idle_ns:
         return f"{text}; the {trace.dialect.device} is not kept waiting by their launches."
     idle = phrases.time(trace, cost.idle_ns)
-    return f"{text}, and the {trace.dialect.device} stands still for {idle} meanwhile."
+    return f"{text}, and the {trace.dialect.device} is idle for {idle} meanwhile."
 
 
 def _evidence(trace: Trace, norms: GradientNorms, cost: CallCost) -> tuple[Evidence, ...]:
@@ -124,7 +124,7 @@ RULE = Rule(
     why="A norm and a multiplication for each parameter are two small kernels and two launches. "
     "For all gradients at once they are a few.",
     detects="Counts aten::linalg_vector_norm and aten::norm between the end of the backward pass "
-    "and Optimizer.step, those within an aten::_foreach_* operator apart. It speaks where there "
+    "and Optimizer.step, those within an aten::_foreach_* operator apart. It reports where there "
     "are `least_an_update` or more for each update.",
     silent=(
         "Norms of the model itself lie before the end of the backward pass.",

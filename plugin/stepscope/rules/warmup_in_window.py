@@ -1,4 +1,4 @@
-"""The recording holds the program's start: steps that warm up, code loaded at its first use."""
+"""The trace holds the program's start: steps that warm up, code loaded at its first use."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Options:
     least_loading_share: float = option(
         0.01,
         "Of the window: loading code at its first use while the device is idle.",
-        origin="ours: less moves no figure; public recordings that begin cold have 3 s and 92 %",
+        origin="ours: less moves no figure; public traces that begin cold have 3 s and 92 %",
     )
 
 
@@ -110,18 +110,18 @@ def _evidence(ratio: float | None, loading_ns: int) -> Iterator[Evidence]:
 
 RULE = Rule(
     id="warmup-in-window",
-    title="The recording holds the program's start",
+    title="The trace holds the program's start",
     category="profiling",
     why="The first steps allocate memory, load kernels, choose algorithms and compile. Figures "
     "that include them say little of the thousands of steps that follow.",
     detects="The first step's duration over the median of the others (three steps or more), and "
     "calls of 1 ms or more that load code at its first use while the device does nothing. It "
-    "speaks from `least_ratio` or `least_loading_share` on.",
+    "reports from `least_ratio` or `least_loading_share` on.",
     silent=(
         "A launch that lasts long because the queue is full is no start: the device works "
         "meanwhile.",
     ),
-    saving="None: it is about the recording, not about the program.",
+    saving="None: it is about the trace, not about the program.",
     fix=Fix(
         "Let the profiler warm up for longer before it records.",
         "schedule=torch.profiler.schedule(wait=5, warmup=2, active=3)",

@@ -1,4 +1,4 @@
-"""Too few steps to tell a step from an accident."""
+"""Too few steps to distinguish a pattern from an accident."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Options:
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
-    """Report recordings without steps, or with fewer than `least_steps`."""
+    """Report traces without steps, or with fewer than `least_steps`."""
     steps = window(trace).step_count
     if steps >= options.least_steps:
         return
@@ -31,7 +31,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         f"Only {count(steps, 'step was', 'steps were')} recorded: figures per step rest on "
         f"{'it' if steps == 1 else 'them'} alone, and no finding has high confidence."
         if steps
-        else "No step was marked: all figures are of the whole recording, and no finding has high "
+        else "No step was marked: all figures are of the whole trace, and no finding has high "
         "confidence."
     )
     yield Finding(
@@ -57,9 +57,9 @@ RULE = Rule(
         "        prof.step()",
         verify="Overview shows at least three steps.",
     ),
-    detects="The steps that were recorded whole. It speaks below `least_steps`; from there on "
+    detects="The steps that were recorded whole. It reports below `least_steps`; from there on "
     "findings may have high confidence.",
-    saving="None: it is about the recording, not about the program.",
+    saving="None: it is about the trace, not about the program.",
     effort="flag",
     risk="none",
     options=Options(),
@@ -67,5 +67,5 @@ RULE = Rule(
     rests_on=frozenset({"host calls"}),
     priority=610,
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
-    origin="21 of 100 public traces have no step; one-step recordings are as common",
+    origin="21 of 100 public traces have no step; one-step traces are as common",
 )

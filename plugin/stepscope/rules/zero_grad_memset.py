@@ -16,11 +16,11 @@ from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When filling with zeros is worth a word."""
+    """When filling with zeros is worth reporting."""
 
     least_a_step: int = option(
         4,
-        "Fills in zero_grad, a step; in all where there are no steps.",
+        "Fills in zero_grad, per step; in total where there are no steps.",
         origin="ours: a network of two layers has four gradients",
     )
 
@@ -67,7 +67,7 @@ def _message(trace: Trace, fill_count: int, cost: CallCost) -> str:
     )
     if not len(trace.device_events):
         return f"{text}."
-    idle = f"stands still for {phrases.time(trace, cost.idle_ns)} meanwhile"
+    idle = f"is idle for {phrases.time(trace, cost.idle_ns)} meanwhile"
     work = f"fills memory for {phrases.time(trace, cost.work_ns)}"
     return f"{text}, the {trace.dialect.device} {idle} and {work}."
 
@@ -78,8 +78,8 @@ RULE = Rule(
     category="optimizer",
     why="A fill is an operator and a launch for every gradient, and the backward pass then reads "
     "the zeros and adds to them. A gradient that is None is simply written.",
-    detects="Looks for aten::zero_ and aten::_foreach_zero_ within Optimizer.zero_grad. It speaks "
-    "where there are `least_a_step` or more of them a step, or one that takes all gradients.",
+    detects="Looks for aten::zero_ and aten::_foreach_zero_ within Optimizer.zero_grad. It reports "
+    "where there are `least_a_step` or more of them per step, or one that takes all gradients.",
     silent=(
         "Fills elsewhere are not counted: the backward pass makes some of its own.",
         "model.zero_grad() is not seen, as torch does not record it.",
