@@ -36,7 +36,7 @@ DELIBERATE = ("offload", "Offload")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which pairs of copies count, and how many it takes."""
+    """Thresholds of pairs of copies."""
 
     least_bytes: int = option(
         4096,

@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When operators count as recorded for a backward pass."""
+    """Thresholds of operators recorded for a backward pass."""
 
     least_share: float = option(
         0.10,

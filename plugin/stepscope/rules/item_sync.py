@@ -1,4 +1,4 @@
-"""Reading a value of the device drains it."""
+"""Reading values from the device drains it."""
 
 from collections.abc import Iterator
 

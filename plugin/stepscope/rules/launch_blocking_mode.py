@@ -27,7 +27,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How many launches must wait to make a mode of it; shares are from 0 to 1."""
+    """Thresholds of launches that wait; shares are from 0 to 1."""
 
     least_blocked_share: float = option(
         0.9,

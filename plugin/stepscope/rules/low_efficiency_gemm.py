@@ -34,7 +34,7 @@ TUNED = f"# tiles are measured already: the compile mode says so ({RECORDED})\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is far below, and how much of it is worth reporting."""
+    """Thresholds of slow matrix products."""
 
     most_roofline_share: float = option(
         0.30,

@@ -33,7 +33,7 @@ STEPS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Busy shares of the window below which to speak."""
+    """Busy shares of the window below which it reports."""
 
     warn_below_share: float = option(
         0.70,
@@ -90,7 +90,7 @@ def _evidence(trace: Trace, device: DeviceActivity, busy: float) -> Iterator[Evi
 
 
 def _steps(trace: Trace, device: DeviceActivity) -> Iterator[EvidenceTable]:
-    """Tell the steps apart, the idlest first."""
+    """Yield a table of the steps, the idlest first."""
     steps = complete_steps(trace).steps
     if not len(steps):
         return

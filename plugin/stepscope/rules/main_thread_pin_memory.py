@@ -29,7 +29,7 @@ MOST_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how much time on it reports."""
+    """Threshold of pinning time."""
 
     least_share: float = option(
         0.01,
@@ -88,7 +88,7 @@ def _pinning(trace: Trace) -> NDArray[np.int64]:
 
 
 def _is_loading(trace: Trace, times: Intervals) -> bool:
-    """Tell whether most of it happens in the calls for a batch: the loader's own argument."""
+    """Return whether most pinning happens in the DataLoader (`pin_memory=True`)."""
     inside = intervals.intersection(times, data_loading(trace).times)
     return 2 * intervals.duration_ns(inside) >= intervals.duration_ns(times)
 

@@ -22,7 +22,7 @@ VERIFY = "Under this rule, the next trace counts fewer copies per step."
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which copies are small, how many are many, and from how much idle time on it reports."""
+    """Thresholds of size, number and idle time."""
 
     below_bytes: int = option(
         64_000,
@@ -136,7 +136,8 @@ RULE = Rule(
     category="transfer",
     why="A copy of a few bytes costs the host as much as a large one: the call, the operators "
     "around it, and the wait for it where it blocks.",
-    detects="Copies to the device of less than `below_bytes`. It reports from `least_count` per step "
+    detects="Copies to the device of less than `below_bytes`. It reports from `least_count` per "
+    "step "
     "on (without steps, in 100 ms) where the device is idle for `least_share` of the window "
     "on account of them: while the host is in their calls, or right behind its waits for them.",
     silent=(

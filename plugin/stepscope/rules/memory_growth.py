@@ -27,7 +27,7 @@ RECORD_MORE_STEPS = "torch.profiler.schedule(wait=1, warmup=1, active=6)"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a device's memory grows."""
+    """Thresholds of growth."""
 
     least_share: float = option(
         0.0001,

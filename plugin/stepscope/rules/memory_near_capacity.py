@@ -26,7 +26,7 @@ MOST_ROWS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a device is nearly full."""
+    """Threshold of reserved memory."""
 
     least_share: float = option(
         0.90,
@@ -38,7 +38,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class _Fullest:
-    """The device of whose memory most is taken."""
+    """The device with the largest fraction of memory in use."""
 
     type: str
     number: int
@@ -51,25 +51,25 @@ class _Fullest:
 
     @property
     def label(self) -> str:
-        """How it is shown."""
+        """The device's name on the page."""
         return f"{self.type} {self.number}"
 
     @property
-    def taken_bytes(self) -> float:
-        """What the process has taken of it."""
+    def used_bytes(self) -> float:
+        """Memory that the process has reserved, or allocated where not recorded."""
         return float(np.fmax(self.reserved_bytes, self.allocated_bytes))
 
     @property
-    def taken_share(self) -> float:
-        """The same, of what it has."""
-        return self.taken_bytes / self.capacity_bytes
+    def used_share(self) -> float:
+        """The same, as a fraction of the capacity."""
+        return self.used_bytes / self.capacity_bytes
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report the fullest device, where it is nearly full."""
     requirements.main_device(trace)
     full, ooms = _fullest(trace), len(memory_ooms(trace))
-    if full.taken_share < options.least_share and not ooms:
+    if full.used_share < options.least_share and not ooms:
         if not full.has_totals:
             reason = "torch before 1.10 does not record how much is allocated in total"
             raise MissingDataError(reason, "pip install --upgrade torch")
@@ -99,9 +99,7 @@ def _fullest(trace: Trace) -> _Fullest:
     if not len(sized):
         reason = "how much memory the device has was not recorded"
         raise MissingDataError(reason, "prof.export_chrome_trace(path)  # of torch 1.8.1 or later")
-    return max(
-        (_of(row) for row in sized.to_dict("records")), key=lambda device: device.taken_share
-    )
+    return max((_of(row) for row in sized.to_dict("records")), key=lambda device: device.used_share)
 
 
 def _of(row: dict[Any, Any]) -> _Fullest:
@@ -127,7 +125,7 @@ def _began_with(trace: Trace, full: _Fullest) -> float:
 
 def _preallocated(full: _Fullest) -> str:
     return (
-        f"{full.label} is {share(full.taken_share)} full, but that was reserved before recording "
+        f"{full.label} is {share(full.used_share)} full, but that was reserved before recording "
         "began, and nothing trains: a server takes its memory in advance, by design."
     )
 
@@ -136,8 +134,8 @@ def _message(full: _Fullest, ooms: int, *, is_tight: bool) -> str:
     least = "" if full.has_totals else "at least "
     state = "ran out of memory" if ooms else "is nearly full"
     text = (
-        f"{full.label} {state}: {least}{size(full.taken_bytes)} of "
-        f"{size(full.capacity_bytes)} ({share(full.taken_share)})."
+        f"{full.label} {state}: {least}{size(full.used_bytes)} of "
+        f"{size(full.capacity_bytes)} ({share(full.used_share)})."
     )
     if full.has_totals and not np.isnan(full.reserved_bytes):
         text += f" Tensors hold {size(full.allocated_bytes)} of that at most"
@@ -149,7 +147,7 @@ def _message(full: _Fullest, ooms: int, *, is_tight: bool) -> str:
 
 def _evidence(full: _Fullest, ooms: int) -> tuple[Evidence, ...]:
     evidence = [
-        facts.fraction("Taken, of the device", full.taken_share),
+        facts.fraction("Taken, of the device", full.used_share),
         facts.size("Allocated at the peak", int(full.allocated_bytes)),
         facts.size("The device has", int(full.capacity_bytes)),
         facts.count("Out of memory", ooms),

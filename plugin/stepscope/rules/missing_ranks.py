@@ -17,7 +17,7 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How many missing ranks are worth reporting."""
+    """Threshold of missing ranks."""
 
     least_missing_count: int = option(
         1,

@@ -14,7 +14,7 @@ from stepscope.rules.shared import facts
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """None: shapes are there or not."""
+    """No options: shapes are there or not."""
 
 
 def check(trace: Trace, _options: Options) -> Iterator[Finding]:

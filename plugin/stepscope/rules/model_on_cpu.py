@@ -36,7 +36,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When operators on the CPU are the model's and worth reporting."""
+    """Threshold of the model's operators on the CPU."""
 
     least_time_share: float = option(
         0.20,

@@ -18,7 +18,7 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When amounts are unequal."""
+    """Threshold of unequal amounts."""
 
     least_excess_share: float = option(
         0.2,

@@ -22,7 +22,7 @@ from stepscope.rules.shared import facts
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """None: there are device events, or there are not."""
+    """No options: there are device events, or there are none."""
 
 
 def check(trace: Trace, _options: Options) -> Iterator[Finding]:
@@ -44,12 +44,12 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
         yield _unreached(devices)
     elif devices.device_operators or devices.device_allocation_count or devices.is_model_on_device:
         yield _unrecorded(devices)
-    elif not _is_known_to_run_on_cpu(trace, devices):
+    elif not _computes_on_cpu(trace, devices):
         yield _unknown(devices)
 
 
-def _is_known_to_run_on_cpu(trace: Trace, devices: Presence) -> bool:
-    """Tell whether the CPU computed for sure; then `model-on-cpu` says what there is to say."""
+def _computes_on_cpu(trace: Trace, devices: Presence) -> bool:
+    """Return whether the model certainly computed on the CPU, which `model-on-cpu` reports."""
     is_certain = devices.is_recorded or bool(devices.host_operators) or devices.is_model_on_host
     return is_certain and bool(len(model_calls(trace).rows))
 
@@ -98,7 +98,8 @@ def _unknown(devices: Presence) -> Finding:
         text = f"{device} is available and was recorded, and nothing was launched on it."
     else:
         text = (
-            f"{device} is available, and no event of it was recorded: either the program computed on "
+            f"{device} is available, and no event of it was recorded: either the program computed "
+            "on "
             "the CPU, or the profiler was not told to record the device."
         )
     return _finding(
@@ -137,7 +138,7 @@ RULE = Rule(
     id="no-gpu-work",
     title="A device is available, and nothing of it was recorded",
     category="utilization",
-    why="Without device events nothing can be said of how busy the device is: either it was not "
+    why="Without device events the utilization of the device is unknown: either it was not "
     "recorded, or the program does not use it.",
     detects="A device in the file's header, its runtime's calls, operators that only run on one, "
     "or memory allocated on one; and no device event. It says which of three it is: kernels were "

@@ -8,7 +8,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_presence import presence
 from stepscope.analyses.host.label_times import LabelTime, label_times
-from stepscope.analyses.host.library_locations import TWINS, Place, costliest_functions, places
+from stepscope.analyses.host.library_locations import TWINS, Site, costliest_functions, places
 from stepscope.analyses.host.library_times import library_times, without_operators
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
@@ -27,7 +27,7 @@ SPELLED = {"numpy": "NumPy", "pandas": "pandas", "PIL": "PIL"}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When such a stretch is worth reporting; from how much of the step on, the severity tells."""
+    """Thresholds of stretches in such functions."""
 
     mentioned_share: float = option(
         0.05,
@@ -118,7 +118,7 @@ def _lasting(trace: Trace, times: Intervals) -> str:
     return f"{phrases.time(trace, total_ns)} ({part})"
 
 
-def _at(place: Place) -> str:
+def _at(place: Site) -> str:
     label = f" under the label {place.label}" if place.label else ""
     return f"{label} at {place.frame}" if place.frame else label
 
@@ -126,7 +126,7 @@ def _at(place: Place) -> str:
 def _evidence(
     trace: Trace,
     lost: Intervals,
-    where: tuple[Place, ...],
+    where: tuple[Site, ...],
     functions: tuple[tuple[str, str, int], ...],
 ) -> tuple[Evidence, ...]:
     start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
@@ -145,7 +145,7 @@ def _evidence(
     )
 
 
-def _table(where: tuple[Place, ...]) -> EvidenceTable:
+def _table(where: tuple[Site, ...]) -> EvidenceTable:
     return facts.table(
         "Where, the costliest first",
         {"Function": "code", "Label": "text", "Takes": "ns"},
@@ -161,7 +161,7 @@ def _table(where: tuple[Place, ...]) -> EvidenceTable:
     )
 
 
-def _fix(trace: Trace, place: Place, functions: tuple[tuple[str, str, int], ...]) -> Fix:
+def _fix(trace: Trace, place: Site, functions: tuple[tuple[str, str, int], ...]) -> Fix:
     """Return the torch functions that stand for those seen."""
     lines = [
         f"{TWINS[name]}  # in place of {SPELLED.get(library, library)}'s {name}"
@@ -279,7 +279,8 @@ RULE = Rule(
             "window on it is listed as rejected."
         ),
         "Labels that torch writes itself (optimizers, collectives, compiled code) are not yours.",
-        "Where a device was available and not recorded, it may have worked meanwhile: the confidence "
+        "Where a device was available and not recorded, it may have worked meanwhile: the "
+        "confidence "
         "is low.",
         "Without stacks, beside a device: gpu-idle-gap tells of its stalls, and names the label.",
     ),

@@ -17,7 +17,7 @@ VERIFY = "aten::_fused_* stands inside Optimizer.step, and the step's share of t
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When updates take long."""
+    """Threshold of the time of updates."""
 
     least_share: float = option(
         0.05,
@@ -40,7 +40,8 @@ def _finding(trace: Trace, updates: Updates, exposed_ns: int) -> Finding:
     exposed = share(phrases.fraction_of_window(trace, exposed_ns))
     text = (
         f"{updates.optimizer}'s updates cost {phrases.time(trace, exposed_ns)} ({exposed}), with "
-        f"{updates.launches_each:.3g} launches each: they take lists of tensors, but no fused kernel."
+        f"{updates.launches_each:.3g} launches each: they take lists of tensors, but no fused "
+        "kernel."
     )
     if not has_fused:
         text += f" torch has no fused {updates.optimizer}."
@@ -101,8 +102,9 @@ RULE = Rule(
     title="The optimizer does not use its fused kernel",
     category="optimizer",
     why="With foreach each arithmetic step of the update is a kernel over all parameters, which "
-    "reads and writes them again, and the host prepares each anew. A fused update is one.",
-    detects="Looks at updates that call aten::_foreach_* and no aten::_fused_* operator. It reports "
+    "reads and writes them again, and the host prepares each anew. A fused update is "
+    "one.",
+    detects="Updates that call aten::_foreach_* and no aten::_fused_* operator. It reports "
     "where the device's idle time during the updates and the time of their kernels are "
     "`least_share` of the window or more.",
     silent=(

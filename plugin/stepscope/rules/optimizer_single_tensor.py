@@ -27,7 +27,7 @@ VERIFY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When an update makes many launches."""
+    """Threshold of launches per update."""
 
     least_launch_count: int = option(
         100,
@@ -71,7 +71,8 @@ def _message(trace: Trace, updates: Updates, *, saves: bool) -> str:
     cost, device = updates.cost, trace.dialect.device
     host = share(phrases.fraction_of_window(trace, cost.host_ns))
     text = (
-        f"{updates.optimizer} makes {round(updates.launches_each):,} launches an update, parameter by "
+        f"{updates.optimizer} makes {round(updates.launches_each):,} launches an update, "
+        "parameter by "
         f"parameter, which take the host {phrases.time(trace, cost.host_ns)} ({host})."
     )
     if saves:
@@ -129,8 +130,10 @@ RULE = Rule(
     category="optimizer",
     why="Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
     "on the host. The same update of all parameters at once takes a few launches.",
-    detects="Counts launches within Optimizer.step, not operators: a fused optimizer may call many "
-    "operators and launch little. It reports where an update makes `least_launch_count` or more and "
+    detects="Counts launches within Optimizer.step, not operators: a fused optimizer may call "
+    "many "
+    "operators and launch little. It reports where an update makes `least_launch_count` or more, "
+    "and "
     "calls no aten::_foreach_* or aten::_fused_* operator.",
     silent=(
         "On a CPU, where going through the parameters one by one is torch's default.",

@@ -23,7 +23,7 @@ VERIFY = "Recorded again, the copies say `Pinned`, no longer `Pageable`, and the
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which copies count, and from how many bytes or how much host time on to speak."""
+    """Thresholds of copies by bytes and host time."""
 
     least_copy_bytes: int = option(
         64_000,

@@ -18,7 +18,7 @@ from stepscope.rules.shared import facts, phrases
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When waiting is worth reporting."""
+    """Threshold of waiting beyond the schedule."""
 
     least_excess_share: float = option(
         0.05,
@@ -74,7 +74,8 @@ RULE = Rule(
     why="A stage can compute only what its neighbours have sent. At the beginning and end of a "
     "step some waiting is inherent; more of it means stages of unequal work, or slow transfers.",
     detects="Sends and receives between stages while nothing computes. With p stages and m "
-    "micro-batches per step, (p - 1) / (m + p - 1) of it is the schedule's own bubble (GPipe, 1F1B). "
+    "micro-batches per step, (p - 1) / (m + p - 1) of it is the schedule's own bubble (GPipe, "
+    "1F1B). "
     "It reports from `least_excess_share` beyond that.",
     silent=("Interleaved and zero-bubble schedules wait less than that, and are never blamed.",),
     saving="At most the waiting beyond the schedule's bubble; nothing is sure.",

@@ -21,7 +21,7 @@ HOST_CAUSES = ("dispatch", "host-stall")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From when on recording distorts."""
+    """Thresholds of distortion by recording."""
 
     least_own_share: float = option(
         0.01,
@@ -77,7 +77,10 @@ def _sentences(
     if self_fraction >= options.least_own_share:
         self_ns = intervals.duration_ns(cost.own)
         most = next(iter(cost.own_ns))
-        yield f"The profiler itself works for {duration(self_ns)} ({share(self_fraction)}), most in {most}."
+        yield (
+            f"The profiler itself works for {duration(self_ns)} ({share(self_fraction)}), "
+            f"most in {most}."
+        )
     if late is not None:
         yield (
             f"{significant(cost.python_per_operator)} Python functions were recorded for each "

@@ -35,7 +35,7 @@ ARROW = " → "
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What counts as a loop that could be one operator."""
+    """Thresholds of loops that could be one operator."""
 
     least_repeats: int = option(
         10, "Turns of one loop.", origin="torch's ForLoopIndexingPattern: 10"

@@ -20,7 +20,7 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From which difference on to speak."""
+    """Thresholds of the spread over ranks."""
 
     least_spread_share: float = option(
         0.05,
@@ -71,7 +71,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
 
 
 def _has_straggler(ranks: Ranks) -> bool:
-    """Tell whether a late rank explains it: then `straggler-rank` claims the waiting."""
+    """Return whether a late rank explains it: then `straggler-rank` claims the waiting."""
     return bool(stragglers(ranks.parts)["is_straggler"].any())
 
 

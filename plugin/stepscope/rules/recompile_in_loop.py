@@ -33,7 +33,7 @@ FRAME_PHASE = "_compile.compile_inner"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When compiling again is over."""
+    """Threshold of steps without recompilation."""
 
     settled_share: float = option(
         0.50,

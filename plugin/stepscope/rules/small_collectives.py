@@ -28,7 +28,7 @@ WITHOUT_STEPS_NS = 100_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When messages are many and small."""
+    """Thresholds of number and size of messages."""
 
     least_a_step: float = option(
         20.0,

@@ -21,7 +21,7 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When small grids are worth reporting."""
+    """Thresholds of kernels with small grids."""
 
     least_time_share: float = option(
         0.30,

@@ -23,7 +23,7 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which steps stand out."""
+    """Thresholds of outlier steps."""
 
     least_steps: int = option(
         5,

@@ -38,7 +38,7 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a late rank is worth reporting."""
+    """Thresholds of late ranks."""
 
     least_wait_share: float = option(
         0.05,

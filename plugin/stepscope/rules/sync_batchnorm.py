@@ -24,7 +24,7 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When synchronized batch norms are worth reporting."""
+    """Threshold of synchronized batch norms."""
 
     least_a_step: float = option(
         20.0,
@@ -84,7 +84,8 @@ RULE = Rule(
     why="SyncBatchNorm gathers every layer's statistics from all ranks in the forward pass, and "
     "reduces two sums in the backward pass. What follows needs them at once: nothing hides these "
     "messages, and every rank waits for the latest at every layer.",
-    detects="At least `least_a_step` calls of SyncBatchNorm per step, and the collectives that were "
+    detects="At least `least_a_step` calls of SyncBatchNorm per step, and the collectives that "
+    "were "
     "asked for within them and their backward. It reports where those are exposed for 1 % of the "
     "window or more.",
     silent=(

@@ -24,7 +24,7 @@ WORDS = {"K": "the inner dimension", "N": "the right one's columns", "M": "the l
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When it is worth reporting."""
+    """Threshold of misaligned products."""
 
     least_share: float = option(
         0.02,

@@ -23,7 +23,7 @@ from stepscope.rules.shared import batch_on_host, facts
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a batch is tiny, and what says that the device has room for more."""
+    """Thresholds of batch size and of room on the device."""
 
     most_count: int = option(
         8,
@@ -185,13 +185,13 @@ def _acquittal(signs: _Signs, options: Options) -> str:
 
 
 def _is_starved(signs: _Signs, options: Options) -> bool:
-    """Tell whether the device waits for launches."""
+    """Return whether the device waits for launches."""
     is_idle = signs.busy < options.busy_below_share
     return is_idle and signs.dispatch >= options.least_dispatch_share
 
 
 def _is_little(signs: _Signs, options: Options) -> bool:
-    """Tell whether kernels have little to do."""
+    """Return whether kernels have little to do."""
     is_short = 0 < signs.median_kernel_ns < options.kernel_below_ns
     return is_short or (signs.small_grid or 0.0) > options.small_grid_share
 

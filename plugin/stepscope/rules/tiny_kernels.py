@@ -35,7 +35,7 @@ COMPILING = "model = torch.compile(model)"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is a short kernel, and how many it takes; shares are from 0 to 1."""
+    """Thresholds of short kernels; shares are from 0 to 1."""
 
     short_us: float = option(
         10.0, "Kernels of less are short.", origin="TraceLens: short kernels are under 10 µs"

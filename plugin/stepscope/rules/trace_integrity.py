@@ -16,7 +16,7 @@ ROWS_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """None: each health check has its own thresholds."""
+    """No options: each health check has its own thresholds."""
 
 
 def check(trace: Trace, _options: Options) -> Iterator[Finding]:

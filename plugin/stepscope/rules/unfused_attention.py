@@ -27,7 +27,7 @@ EAGER = "eager_attention_forward"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When it is worth reporting."""
+    """Threshold of unfused attention."""
 
     least_share: float = option(
         0.05,
@@ -174,7 +174,7 @@ def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
         code,
         verify=softmaxes,
         caveats=(
-            "Whoever reads the attention's weights (output_attentions=True) needs them written.",
+            "Code that reads the attention weights (output_attentions=True) needs them in memory.",
             "A bias or mask of one's own that no kernel takes: FlexAttention compiles one.",
         ),
     )

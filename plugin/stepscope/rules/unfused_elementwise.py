@@ -30,7 +30,7 @@ from stepscope.rules.shared.pointwise_evidence import (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How much chains of pointwise work may take."""
+    """Thresholds of chains of pointwise work."""
 
     least_share: float = option(
         0.20,

@@ -23,7 +23,7 @@ READ = frozenset({"aten::item"})
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When gradients are clipped one by one."""
+    """Threshold of norms of single tensors."""
 
     least_an_update: int = option(
         20,

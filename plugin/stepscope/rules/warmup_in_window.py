@@ -24,7 +24,7 @@ LEAST_STEPS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What counts as a start."""
+    """Thresholds of start-up."""
 
     least_ratio: float = option(
         1.3,

@@ -13,7 +13,7 @@ from stepscope.rules.shared import facts
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How many steps are enough."""
+    """Thresholds of the number of steps."""
 
     least_steps: int = option(
         3,

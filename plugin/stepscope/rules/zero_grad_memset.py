@@ -16,7 +16,7 @@ from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When filling with zeros is worth reporting."""
+    """Threshold of fills with zeros."""
 
     least_a_step: int = option(
         4,
