@@ -89,7 +89,7 @@ def _how_often(trace: Trace, copies: HostCopies) -> float:
 def _copied(trace: Trace, copies: HostCopies, often: float) -> str:
     number = count(len(copies.rows), "small copy goes", "small copies go")
     mean = size(copies.total_bytes / len(copies.rows))
-    unit = "a step" if window(trace).has_steps else "in 100 ms"
+    unit = "per step" if window(trace).has_steps else "in 100 ms"
     return f"{number} to the device ({significant(often)} {unit}, {mean} on average)"
 
 

@@ -8,7 +8,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_presence import presence
 from stepscope.analyses.host.label_times import LabelTime, label_times
-from stepscope.analyses.host.library_locations import TWINS, Site, costliest_functions, places
+from stepscope.analyses.host.library_locations import TWINS, Place, costliest_functions, places
 from stepscope.analyses.host.library_times import library_times, without_operators
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
@@ -84,7 +84,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         message=f"{text}{_at(where[0])}{_mostly(lost, functions)}.",
         evidence=_evidence(trace, lost, where, functions),
         tables=(_table(where),),
-        locations=event_references.source_lines(place.frame or "" for place in where),
+        locations=event_references.source_lines(site.frame or "" for site in where),
         claims=(
             Claim(
                 lost,
@@ -118,15 +118,15 @@ def _lasting(trace: Trace, times: Intervals) -> str:
     return f"{phrases.time(trace, total_ns)} ({part})"
 
 
-def _at(place: Site) -> str:
-    label = f" under the label {place.label}" if place.label else ""
-    return f"{label} at {place.frame}" if place.frame else label
+def _at(site: Place) -> str:
+    label = f" under the label {site.label}" if site.label else ""
+    return f"{label} at {site.frame}" if site.frame else label
 
 
 def _evidence(
     trace: Trace,
     lost: Intervals,
-    where: tuple[Site, ...],
+    where: tuple[Place, ...],
     functions: tuple[tuple[str, str, int], ...],
 ) -> tuple[Evidence, ...]:
     start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
@@ -145,23 +145,23 @@ def _evidence(
     )
 
 
-def _table(where: tuple[Site, ...]) -> EvidenceTable:
+def _table(where: tuple[Place, ...]) -> EvidenceTable:
     return facts.table(
         "Where, the costliest first",
         {"Function": "code", "Label": "text", "Takes": "ns"},
         (
             facts.row(
-                place.frame,
-                place.label,
-                place.time_ns,
-                link=Link(view="operators", source=place.frame),
+                site.frame,
+                site.label,
+                site.time_ns,
+                link=Link(view="operators", source=site.frame),
             )
-            for place in where
+            for site in where
         ),
     )
 
 
-def _fix(trace: Trace, place: Site, functions: tuple[tuple[str, str, int], ...]) -> Fix:
+def _fix(trace: Trace, site: Place, functions: tuple[tuple[str, str, int], ...]) -> Fix:
     """Return the torch functions that stand for those seen."""
     lines = [
         f"{TWINS[name]}  # in place of {SPELLED.get(library, library)}'s {name}"
@@ -169,8 +169,8 @@ def _fix(trace: Trace, place: Site, functions: tuple[tuple[str, str, int], ...])
         if name in TWINS
     ]
     code = "\n".join(lines[:3]) or "result = torch.where(x > limit, x, 0)  # no .cpu().numpy()"
-    at = f"# {place.frame}\n" if place.frame else ""
-    where = f"the label {place.label}" if place.label else "this function"
+    at = f"# {site.frame}\n" if site.frame else ""
+    where = f"the label {site.label}" if site.label else "this function"
     device = trace.dialect.device if len(trace.device_events) else "device of the model"
     return Fix(
         f"Do it with torch on the tensors themselves, on the {device}.",

@@ -130,11 +130,9 @@ RULE = Rule(
     category="optimizer",
     why="Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
     "on the host. The same update of all parameters at once takes a few launches.",
-    detects="Counts launches within Optimizer.step, not operators: a fused optimizer may call "
-    "many "
-    "operators and launch little. It reports where an update makes `least_launch_count` or more, "
-    "and "
-    "calls no aten::_foreach_* or aten::_fused_* operator.",
+    detects="Counts launches within Optimizer.step, not operators: a fused optimizer may call many "
+    "operators and launch few kernels. It reports updates with `least_launch_count` launches or "
+    "more and no aten::_foreach_* or aten::_fused_* operator.",
     silent=(
         "On a CPU, where going through the parameters one by one is torch's default.",
         "For LBFGS and SparseAdam, which have no other form.",
