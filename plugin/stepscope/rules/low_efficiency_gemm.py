@@ -62,9 +62,9 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     rated = products[products["roofline_share"].notna().to_numpy()]
     if not len(rated):
         raise MissingDataError(_reason(products), "")
-    low = known[(known["roofline_share"] <= options.most_roofline_share).to_numpy()]
-    found = kernel_time.work_of(trace, rows, kernels_of(trace, low))
-    if not len(low) or found.share < options.least_share:
+    low = rated[(rated["roofline_share"] <= options.most_roofline_share).to_numpy()]
+    slow_work = kernel_time.work_of(trace, rows, kernels_of(trace, low))
+    if not len(low) or slow_work.share < options.least_share:
         return
     reached = float(np.average(low["roofline_share"], weights=low["kernel_ns"]))
     worst = low.iloc[0]
@@ -72,7 +72,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         severity="info",
         confidence="medium",
         message=f"Matrix products that reach {share(reached)} of what the device can do with their "
-        f"shapes take {kernel_time.time_and_fraction(trace, found)}.",
+        f"shapes take {kernel_time.time_and_fraction(trace, slow_work)}.",
         evidence=(
             facts.fraction("Of the kernels' time", slow_work.share, "kernels"),
             facts.fraction("Of the roofline, on average", reached),

@@ -28,7 +28,7 @@ class Options:
 
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
-    """Report ranks that exchange more than the others in all-to-alls."""
+    """Report ranks that exchange more than the others in total-to-alls."""
     if not any(_mean_bytes(rank.part) for rank in evidence.recordings):
         msg = "no tokens are exchanged (all-to-all) whose amounts were recorded"
         raise NotApplicableError(msg)
@@ -71,7 +71,7 @@ RULE = Rule(
     title="Some experts get more tokens than others",
     category="distributed balance",
     why="In a mixture of experts each rank computes the tokens that were routed to its experts. "
-    "The one with the most decides how long a step is; tokens beyond capacity are dropped.",
+    "The one with the most decides how long per step is; tokens beyond capacity are dropped.",
     detects="The mean size of each rank's all-to-alls, in which tokens travel to experts. It "
     "reports where one rank exchanges `least_excess_share` more than the mean.",
     saving="None: how much longer the experts compute is told by `rank-compute-imbalance` and "

@@ -55,7 +55,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Many:
-    chosen: collective_costs.Mask
+    is_small: collective_costs.Mask
     a_step: float
     bucket_ratio: float
     """Messages a backward pass over those of default buckets; NaN where it is not DDP's."""
@@ -107,9 +107,11 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 def _many(trace: Trace, events: pd.DataFrame, options: Options) -> _Many | None:
     """Return the messages that are many and small, or more than DDP's buckets would be."""
     is_needed = requested_in_calls(trace, IN_BATCH_NORM)
-    chosen = events["kind"].isin(KINDS).to_numpy() & collective_costs.in_window(trace) & ~is_needed
-    chosen &= events["duration_ns"].notna().to_numpy()
-    buckets = _in_buckets(trace, events, chosen)
+    is_small = (
+        events["kind"].isin(KINDS).to_numpy() & collective_costs.in_window(trace) & ~is_needed
+    )
+    is_small &= events["duration_ns"].notna().to_numpy()
+    buckets = _in_buckets(trace, events, is_small)
     if buckets is not None and buckets.bucket_ratio >= options.least_bucket_ratio:
         return buckets
     a_step = int(is_small.sum()) / _units(trace)
@@ -130,7 +132,9 @@ def _are_small(small: pd.DataFrame, options: Options) -> bool:
     return bool(small["duration_ns"].median() < options.short_ns)
 
 
-def _in_buckets(trace: Trace, events: pd.DataFrame, chosen: collective_costs.Mask) -> _Many | None:
+def _in_buckets(
+    trace: Trace, events: pd.DataFrame, is_small: collective_costs.Mask
+) -> _Many | None:
     """Return DDP's messages of gradients with how many more they are than buckets of 25 MiB."""
     passes = ddp.forward_count(trace)
     kind, dtype = events["kind"].to_numpy(), events["dtype"].to_numpy()

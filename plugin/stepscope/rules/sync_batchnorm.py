@@ -43,8 +43,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     a_step = len(rows) / max(1, window(trace).step_count)
     if a_step < options.least_a_step:
         return
-    chosen = requested_in_calls(trace, IN_BATCH_NORM) & collective_costs.in_window(trace)
-    lost = collective_costs.exposed(trace, chosen)
+    is_batch_norm = requested_in_calls(trace, IN_BATCH_NORM) & collective_costs.in_window(trace)
+    lost = collective_costs.exposed(trace, is_batch_norm)
     text = (
         f"{a_step:.3g} synchronized batch norms {phrases.per_step(trace)} send "
         f"{int(is_batch_norm.sum()) / max(1, window(trace).step_count):.3g} messages, exposed for "

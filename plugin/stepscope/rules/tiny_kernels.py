@@ -41,7 +41,7 @@ class Options:
         10.0, "Kernels of less are short.", origin="TraceLens: short kernels are under 10 µs"
     )
     least_short_share: float = option(
-        0.5, "Of the kernels.", origin="ours: of half a step's kernels something can be fused"
+        0.5, "Of the kernels.", origin="ours: of half per step's kernels something can be fused"
     )
     least_kernels: int = option(
         100, "Kernels per step.", origin="ours: with fewer there is next to nothing to fuse"

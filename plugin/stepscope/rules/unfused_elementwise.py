@@ -34,8 +34,8 @@ class Options:
 
     least_share: float = option(
         0.20,
-        "Share of all kernels' time (on a CPU, of the window) in all but the longest of each chain "
-        "from which it reports.",
+        "Fraction of the kernels' time (on a CPU, of the window) in all but the longest of each "
+        "chain, from which it reports.",
         origin="ours: in real traces up to 11 %, but 27 to 36 in transformers written out",
     )
     least_time_ns: int = option(
@@ -53,8 +53,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         yield from _on_host(trace, options)
         return
     chains = kernel_chains(trace)
-    found = kernel_time.work_of(trace, rows, _mask(trace, chains.fusable))
-    if found.share < options.least_share or found.whole_ns < options.least_time_ns:
+    fusable = kernel_time.work_of(trace, rows, _mask(trace, chains.fusable))
+    if fusable.share < options.least_share or fusable.whole_ns < options.least_time_ns:
         return
     call = owners_of_device_events(trace)[chains.rows]
     took = trace.device_events["duration_ns"].to_numpy()[chains.rows]
@@ -62,7 +62,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     finding = Finding(
         message=f"Pointwise and reduction kernels follow each other in chains of {length:.1f} on "
         "average; all but the longest of each chain take "
-        f"{kernel_time.time_and_fraction(trace, found)}, which one kernel a chain could save.",
+        f"{kernel_time.time_and_fraction(trace, fusable)}, which one kernel a chain could save.",
         evidence=(
             facts.fraction("Of the kernels' time", fusable.share, "kernels"),
             *counts(chains),
