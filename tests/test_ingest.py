@@ -16,7 +16,14 @@ from generated import examples
 from loading import columns_of
 from stepscope import ingest
 from stepscope.base.errors import UnreadableError
-from stepscope.ingest import EventColumns, compiled_reader, cursor, documents, inflate, reader
+from stepscope.ingest import (
+    EventColumns,
+    compiled_reader,
+    cursor,
+    document_values,
+    inflate,
+    reader,
+)
 from stepscope.ingest.exact_numbers import NO_TIME, nanoseconds
 from stepscope.ingest.reader import Limits
 
@@ -159,7 +166,7 @@ def test_the_layout_does_not_matter(change: Callable[[str], str]) -> None:
 def test_buffers_smaller_than_an_event_change_nothing(
     monkeypatch: pytest.MonkeyPatch, buffer: int, piece: int
 ) -> None:
-    monkeypatch.setattr(documents, "BUFFER_BYTES", buffer)
+    monkeypatch.setattr(document_values, "BUFFER_BYTES", buffer)
     monkeypatch.setattr(inflate, "PIECE_BYTES", piece)
     _check_document(columns_of(DOCUMENT))
     _check_document(columns_of(gzip.compress(DOCUMENT.encode())))
@@ -352,7 +359,7 @@ def test_damage_in_the_last_event_keeps_what_follows_the_events(tail: str) -> No
 
 @pytest.mark.parametrize("buffer", [1, 20, 100])
 def test_damage_does_not_depend_on_the_buffer(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
-    monkeypatch.setattr(documents, "BUFFER_BYTES", buffer)
+    monkeypatch.setattr(document_values, "BUFFER_BYTES", buffer)
     monkeypatch.setattr(inflate, "PIECE_BYTES", buffer + 1)
     columns = columns_of(_around(r'{"ph":"X","name":"\q","args":{"long":"' + "x" * 300 + '"}}'))
     assert _names(columns) == ["before", "\\q", "after"]

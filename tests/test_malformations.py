@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 
 from loading import columns_of
 from stepscope.base.errors import UnreadableError
-from stepscope.ingest import EventColumns, compiled_reader, cursor, documents, inflate, reader
+from stepscope.ingest import (
+    EventColumns,
+    compiled_reader,
+    cursor,
+    document_values,
+    inflate,
+    reader,
+)
 from stepscope.ingest.column_builder import as_text
 from stepscope.ingest.repair import BeyondRepairError, Repaired, repair
 
@@ -361,12 +368,12 @@ def test_what_follows_gzip_and_is_none_is_told() -> None:
     damaged = bytearray(gzip.compress(text[half:]))
     damaged[0] ^= 1
     cut: Report = {
-        "truncated-gzip": (1, 0, {half: "what follows is no gzip"}),
+        "truncated-gzip": (1, 0, {half: "the rest is no gzip"}),
         "truncated-json": (1, 0, {half: ""}),
     }
     metadata = {key: value for key, value in METADATA.items() if key != "traceName"}
     _check(gzip.compress(text[:half]) + damaged, "a", cut, metadata)
-    tail: Report = {"truncated-gzip": (1, 0, {len(text): "what follows is no gzip"})}
+    tail: Report = {"truncated-gzip": (1, 0, {len(text): "the rest is no gzip"})}
     _check(gzip.compress(text) + b"\0\0signature", "ab", tail, METADATA)
 
 
@@ -488,7 +495,7 @@ def test_hostile_files_cost_no_more_than_a_multiple_of_their_size(
         return repair(text)
 
     monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted_decode)
-    monkeypatch.setattr(documents, "repair", counted_mend)
+    monkeypatch.setattr(document_values, "repair", counted_mend)
     text = HEAD + before + (unit * (SIZE // len(unit) + 1))[:SIZE]
     try:
         columns_of(text)

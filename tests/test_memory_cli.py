@@ -137,7 +137,7 @@ def test_old_traces_are_explained_and_not_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (pickle.dumps(print), "This pickle is refused: It wants to run code"),
+        (pickle.dumps(print), "This pickle is refused: It contains code"),
         (pickle.dumps([1, 2]), "This is no memory snapshot"),
         (pickle.dumps({"weights": 1}), "This is no memory snapshot"),
         (b"hello", "no JSON"),

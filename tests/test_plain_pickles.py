@@ -69,7 +69,7 @@ class Stateful:
     [Evil(), [{"segments": Evil()}], print, Stateful(), {1, 2}, frozenset({1}), 1j, range(3)],
 )
 def test_what_names_code_is_refused(value: object, protocol: int) -> None:
-    with pytest.raises(PickleRefusedError, match=r"It (wants to run code|holds what no)"):
+    with pytest.raises(PickleRefusedError, match=r"It (contains code|holds an instruction)"):
         load(pickle.dumps(value, protocol))
 
 
@@ -91,7 +91,7 @@ def test_buffers_out_of_band_are_refused() -> None:
     "opcode", [op for op in pickletools.opcodes if op.name in {"EXT1", "EXT2", "INST", "BINPERSID"}]
 )
 def test_every_way_to_code_is_refused(opcode: Any) -> None:
-    with pytest.raises(PickleRefusedError, match=f"run code \\({opcode.name}\\)"):
+    with pytest.raises(PickleRefusedError, match=f"contains code \\({opcode.name}\\)"):
         load(b"\x80\x02" + opcode.code.encode("latin-1") + b"\x01\x00\x00\x00")
 
 
@@ -176,7 +176,7 @@ def test_damage_is_told(rest: bytes) -> None:
 
 
 def test_protocols_that_torch_does_not_write_are_refused() -> None:
-    with pytest.raises(PickleRefusedError, match="holds what no"):
+    with pytest.raises(PickleRefusedError, match="holds an instruction"):
         load(pickle.dumps([1], 0))
     with pytest.raises(PickleRefusedError, match="protocol"):
         load(b"\x80\x09N.")
@@ -213,7 +213,7 @@ def test_nothing_was_run() -> None:
     data = io.BytesIO()
     pickle.dump(Evil(), data)
     before = set(sys.modules)
-    with pytest.raises(PickleRefusedError, match="run code"):
+    with pytest.raises(PickleRefusedError, match="contains code"):
         load(data.getvalue())
     assert set(sys.modules) == before
     assert not os.path.exists("/tmp/stepscope-was-here")  # noqa: PTH110, S108

@@ -22,7 +22,15 @@ from loading import ROOT, SHARED_TRACES, shared_trace_names
 from same_columns import differences
 from stepscope import ingest
 from stepscope.base.errors import UnreadableError
-from stepscope.ingest import EventColumns, compiled_reader, cursor, documents, inflate, reader
+from stepscope.ingest import (
+    EventColumns,
+    compiled_reader,
+    cursor,
+    document_values,
+    documents,
+    inflate,
+    reader,
+)
 
 READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
 Outcome = EventColumns | str
@@ -32,7 +40,7 @@ Outcome = EventColumns | str
 class Sizes:
     """How much is read at once, in bytes."""
 
-    buffer: int = documents.BUFFER_BYTES
+    buffer: int = document_values.BUFFER_BYTES
     small_buffer: int = cursor.SMALL_BUFFER_BYTES
     joint: int = documents.JOINT_BYTES
     read: int = inflate.READ_BYTES
@@ -46,8 +54,8 @@ USUAL = Sizes()
 def _reading(how: str, sizes: Sizes) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(reader.FORCED, how)
-        patch.setattr(documents, "BUFFER_BYTES", sizes.buffer)
-        for module in (documents, cursor):
+        patch.setattr(document_values, "BUFFER_BYTES", sizes.buffer)
+        for module in (document_values, documents, cursor):
             patch.setattr(module, "SMALL_BUFFER_BYTES", sizes.small_buffer)
         patch.setattr(documents, "JOINT_BYTES", sizes.joint)
         patch.setattr(inflate, "READ_BYTES", sizes.read)

@@ -49,7 +49,7 @@ def test_gzip_that_is_cut_off_or_broken_is_refused(tmp_path: Path) -> None:
 def test_what_is_behind_the_gzip_stream_is_not_left_out_in_silence(tmp_path: Path) -> None:
     packed = gzip.compress(b"content")
     for behind in (packed, b"text"):
-        with pytest.raises(UnreadableError, match="there is more"):
+        with pytest.raises(UnreadableError, match="There is more data"):
             read_whole(_file(tmp_path, packed + behind), 2**20, "")
     assert read_whole(_file(tmp_path, packed + bytes(512)), 2**20, "") == b"content"
 

@@ -52,7 +52,7 @@ def _argument(key: str, column: ArgumentColumn, event_count: int) -> ArgumentCol
     values = column.values
     is_launch = key == "correlation"
     values = _shifted(values, int(values.max()) + 1) if is_launch else np.tile(values, TIMES)
-    return ArgumentColumn(rows=rows, kept=Plain(values=values, texts=column.texts))
+    return ArgumentColumn(rows=rows, stored=Plain(values=values, texts=column.texts))
 
 
 def _shifted(values: NDArray[np.integer[Any]], by: int) -> NDArray[np.int64]:

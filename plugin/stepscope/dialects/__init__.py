@@ -1,9 +1,8 @@
-"""What a vendor's traces call things: data, not code, one vendor a file.
+"""Names in a vendor's traces: data, not code, one vendor per file.
 
-A dialect says which events are what kind, how collectives, launches, waits and allocator calls
-are named, and which words a user of that vendor expects. Nothing outside this package names a
-vendor. `detect` picks the dialect by its signature over `category/name`, `argument/key` and
-`metadata/key`.
+A dialect maps events to kinds, has the names of collectives, launches, waits and allocator calls,
+and the terms of that vendor's users. No other package names a vendor. `detect` selects the dialect
+by its signature over `category/name`, `argument/key` and `metadata/key`.
 """
 
 import re
@@ -17,7 +16,7 @@ from types import MappingProxyType
 
 
 class Kind(IntEnum):
-    """What an event is."""
+    """Kind of an event."""
 
     OTHER = 0
     OPERATOR = 1
@@ -78,7 +77,7 @@ UNKNOWN_VENDOR: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"_sync$"), Kind.SYNCHRONIZATION),
     (re.compile(r"_user_annotation$"), Kind.DEVICE_ANNOTATION),
 )
-"""Categories of vendors that are not known yet."""
+"""Categories of other vendors."""
 NO_CATEGORY: tuple[tuple[re.Pattern[str], Kind], ...] = (
     # what torch.autograd.profiler_util.EventList.export_chrome_trace writes
     (
@@ -88,14 +87,14 @@ NO_CATEGORY: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"^\w+Backward\d*$"), Kind.OPERATOR),
     (re.compile(r"^nn\.Module: |^<built-in |^\S.*\(\d+\): \S"), Kind.PYTHON_CALL),
 )
-"""Names of events that have no category."""
+"""Names of events without a category."""
 BARE_EXPORT_PROCESS = "CPU functions"
-"""The process of every event in such an export; what its name does not tell is an annotation."""
+"""The process of every event in such an export; events of unknown names are annotations."""
 ANNOTATION_NAME = re.compile(
     r"ProfilerStep\s*#|enumerate\(Data(?:Loader|Pipe)\)#|Optimizer\.(?:step|zero_grad)#"
     r"|DataParallel\.forward|DistributedDataParallel\.forward|\[pl\]\["
 )
-"""Names that torch 1.8 filed under `Operator` and later versions file as annotations."""
+"""Names that torch 1.8 recorded as `Operator` and later versions as annotations."""
 LAUNCH_NAME = re.compile(
     # one of them a launch: not the calls of the layers below it
     r"(?<!Append)(?<!aclrt)LaunchKernel|GraphLaunch|LaunchCooperative"
@@ -106,7 +105,7 @@ GRAPH_LAUNCH_NAME = re.compile(r"GraphLaunch|^urCommandBufferEnqueue|aclmdlRIExe
 FIRST_USE_NAME = re.compile(
     r"(?:Module|Library|Kernel)(?:Load|GetFunction)|StreamCreate|FuncGetAttr"
 )
-"""Calls that load code or make what later calls use."""
+"""Calls that load code or create objects for later calls."""
 GRAPH_CAPTURE_NAME = re.compile(r"StreamBeginCapture|aclmdlRICaptureBegin")
 COLLECTIVE_NAME = (
     r"^nccl|ncclDevKernel|ncclKernel|rccl|oneccl|xccl|hccl|^hcom|cross_device_reduce|multimem_all"
@@ -123,7 +122,7 @@ ORDINARY_KERNEL = (
     r"|reshape_and_cache|act_and_mul|fused_add_rms_norm|cunn_|permute_|bounds_check_indices"
     r"|linearize_index)"
 )
-"""Kernels that run on no vendor's matrix units."""
+"""Kernels that use no vendor's matrix units."""
 DEVICE_COUNTERS = re.compile(r"^(?:hardware|mtia|xpu|cuda|gpu|privateuse1)_\w*counters?$")
 """Categories of counters whose process is the device's number, as kineto writes them."""
 SYNCHRONIZE_NAME = r"(?:Stream|Device|Event|Ctx)Synchronize$"
@@ -154,91 +153,91 @@ MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     }
 )
 DEVICE_OPERATOR_NAME = re.compile(
-    # what only runs where a device is: its vendor's libraries, and torch's operators for them
+    # only on a device: its vendor's libraries, and torch's operators for them
     r"cudnn|miopen|cusparselt|^(?:nccl|rccl|xccl|hccl):"
     r"|_(?:scaled_dot_product_)?(?:efficient|cudnn)_attention(?:_backward)?$"
 )
 HOST_OPERATOR_NAME = re.compile(
-    # what only runs on the CPU: oneDNN's operators, and those that say so
+    # only on the CPU: oneDNN's operators, and others by their names
     r"mkldnn|onednn|_for_cpu(?:_backward)?$|_nnpack_"
 )
 NEVER_RECORDED_DEVICE = re.compile(r"\bmps\b")
-"""Devices of which torch's profiler records nothing, as settings name them: Apple's have their own
-(torch.mps.profiler)."""
+"""Devices that torch's profiler cannot record, as settings name them: Apple's have their own
+profiler (torch.mps.profiler)."""
 NO_DEVICE = "meta"
-"""Where parameters are that have no memory yet."""
+"""Device of parameters without memory."""
 TRITON_NAME = re.compile(r"^triton_")
 """Kernels that torch.compile generated (torch/_inductor/codegen/triton.py)."""
 TRITON_BACKEND = "triton"
-"""What `kernel_backend` says of the operator that launched a Triton kernel."""
+"""`kernel_backend` of an operator that launched a Triton kernel."""
 NameKinds = Sequence[tuple[re.Pattern[str], Kind]]
-"""What an event is whose name or value a pattern finds; the first that does counts."""
+"""Kind of an event whose name or value matches a pattern; the first match counts."""
 
 
 TERMS: Mapping[str, str] = MappingProxyType(
     {
-        "module": "torch's module for the device, and what `.to()` takes: `cuda`",
+        "module": "torch's module for the device, and the argument of `.to()`: `cuda`",
         "activity": "the profiler's activity that records it: `ProfilerActivity.CUDA`",
         "collectives": "the library of its collectives: `NCCL`",
-        "process_group": "what `init_process_group()` calls that library: `nccl`",
-        "graph": "what replays recorded launches: `CUDA graph`",
-        "multiprocessor": "the unit that blocks run on: `SM`",
+        "process_group": "the name of that library in `init_process_group()`: `nccl`",
+        "graph": "the replay of recorded launches: `CUDA graph`",
+        "multiprocessor": "the unit that runs blocks: `SM`",
         "sync_warning": "the call that makes torch name every line that waits for the device",
     }
 )
-"""What each of a dialect's words is. A vendor that has no such thing leaves it out."""
+"""Meaning of each term of a dialect. A vendor without such a thing omits it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """One vendor's vocabulary. A field is None where the vendor's traces cannot tell."""
+    """One vendor's vocabulary. A field is None if the vendor's traces have no such names."""
 
     name: str
     device: str
-    """What the vendor's users call the device: `GPU`, `XPU`."""
+    """The users' word for the device: `GPU`, `XPU`."""
     vendor: str
     signature: re.Pattern[str]
     """Matched against `category/name` of the host's calls, `argument/key` and `metadata/key`."""
     kinds: Mapping[str, NameKinds] = field(default_factory=lambda: MappingProxyType({}))
-    """By category in lower case, `""` for none: kinds that the vendor's names tell."""
+    """Kinds by the vendor's names, by category in lower case, `""` for none."""
     argument_kinds: Mapping[str, NameKinds] = field(default_factory=lambda: MappingProxyType({}))
-    """By argument: kinds that its values tell, of events whose category and name tell none."""
+    """Kinds by argument values, for events without a kind by category and name."""
     layer_bits: int = 0
-    """Bits by which a process id is shifted to number a layer of that process and its device."""
+    """Shift of a process id that numbers a layer of that process and its device."""
     device_bits: int = 0
-    """The lowest of them: the device's number, where no argument and no label has it."""
+    """The lowest of these bits: the device's number, if no argument and no label has it."""
     operator_flow: str = ""
-    """Category of the flows from operators to what they launched from another thread."""
+    """Category of the flows from operators to their launches on another thread."""
     device_name: re.Pattern[str] = re.compile(r"(?!)")
-    """Names of the vendor's devices, as the file's header has them."""
+    """Names of the vendor's devices in the file's header."""
     collective: re.Pattern[str] = re.compile(COLLECTIVE_NAME, re.IGNORECASE)
     blocking_call: re.Pattern[str] = re.compile(SYNCHRONIZE_NAME)
-    """Calls that return only when the device has caught up, whatever they copy."""
+    """Calls that return only after the device has caught up."""
     staged_copy_call: re.Pattern[str] | None = None
-    """Calls that block when the copy's host side is pageable."""
+    """Calls that block if the copy's host side is pageable."""
     allocator_call: re.Pattern[str] = re.compile(r"(?!)")
     matrix_unit_kernel: re.Pattern[str] | None = None
     """Kernels that run on matrix units (tensor cores, matrix cores)."""
     plain_arithmetic: re.Pattern[str] = re.compile(r"(?!)")
-    """Kernels that multiply and add one by one, whatever else their names say."""
+    """Kernels with scalar multiplications and additions, whatever else their names say."""
     plain_product: re.Pattern[str] | None = None
-    """Those of them that multiply matrices which matrix units would take if they may round."""
+    """Those of them that matrix units could compute, if rounding is allowed."""
     alignment: re.Pattern[str] | None = None
-    """In names of kernels on matrix units: how many elements (group 1) they load at a time."""
+    """In names of kernels on matrix units: number of elements (group 1) per load."""
     aligned_bytes: int = 0
-    """Rows of so many bytes, or a multiple, are what matrix units load fastest; 0: not known."""
+    """Matrix units load rows of a multiple of so many bytes fastest; 0: unknown."""
     older_matrix_unit_kernel: re.Pattern[str] | None = None
-    """Kernels made for matrix units of an earlier generation (before compute capability 8)."""
+    """Kernels for matrix units of an earlier generation (before compute capability 8)."""
     other_kernel: re.Pattern[str] = re.compile(ORDINARY_KERNEL)
-    """Kernels that do not, if the patterns above find nothing; of others the name tells nothing."""
+    """Kernels without matrix units, unless the patterns above match; others are unknown."""
     layout_kernel: re.Pattern[str] = re.compile(r"(?!)")
-    """Kernels that reorder a tensor (channels first or last) for a convolution that wants it so."""
+    """Kernels that reorder a tensor (channels first or last) for a convolution."""
     generic_convolution: re.Pattern[str] = re.compile(r"(?!)")
-    """Convolutions that work for any shape: what a library takes where it has tried nothing."""
+    """Convolutions for any shape: the choice of a library without any benchmark."""
     operand_types: Sequence[tuple[re.Pattern[str], str]] = ()
-    """Type of a library kernel's operands, by torch's name, whose name a pattern finds."""
+    """Type of a library kernel's operands, by torch's name, if a pattern matches its name."""
     float32_on_matrix_unit: str = "float32"
-    """As what matrix units multiply float32: `tf32` where they round it first."""
+    """Type in which matrix units multiply float32: `tf32` if they round it first."""
     matrix_unit: str = "matrix unit"
     records_pageable: bool = False
     """Whether copies are labelled `Pageable` and `Pinned`."""
@@ -246,17 +245,17 @@ class Dialect:
     """Whether kernels carry `blocks per SM` and `est. achieved occupancy %`."""
     memory_device_types: frozenset[int] = frozenset()
     terms: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Words that advice mentions, by `TERMS`."""
+    """Terms in advice: see `TERMS`."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Variables that advice mentions: `devices` is what makes a device visible, `blocking` those
-    with which every launch waits for its kernel, `allocator` that of torch's caching allocator,
-    `channels_last` that without which convolutions convert channels-last tensors."""
+    """Variables in advice: `devices` makes a device visible, with `blocking` every launch waits for
+    its kernel, `allocator` configures the caching allocator, and without `channels_last`
+    convolutions convert channels-last tensors."""
 
     def uses_matrix_unit(self, kernel: str) -> bool | None:
-        """Tell by its name whether a kernel runs on matrix units; None: the name does not tell.
+        """Return whether a kernel uses matrix units, by its name; None: unknown.
 
-        Whoever writes a kernel names it: what is known is how libraries name theirs. Triton's are
-        named after Python functions, and nothing in that says whether they call `tl.dot`.
+        Only names of library kernels are informative. Triton's are named after Python functions,
+        which do not show calls of `tl.dot`.
         """
         if self.matrix_unit_kernel is None:
             return None
@@ -264,40 +263,40 @@ class Dialect:
             return False
         if _is_in(kernel, self.matrix_unit_kernel):
             return True
-        is_known = _is_in(kernel, self.other_kernel) or _is_in(kernel, self.collective)
-        return False if is_known else None
+        is_other = _is_in(kernel, self.other_kernel) or _is_in(kernel, self.collective)
+        return False if is_other else None
 
 
 @lru_cache(maxsize=16384)
 def _is_in(name: str, pattern: re.Pattern[str]) -> bool:
-    """Tell whether a name holds a pattern: names of kernels are long, and asked about often."""
+    """Return whether a pattern matches a kernel's name, cached since names are long and repeat."""
     return pattern.search(name) is not None
 
 
 def kind_of(category: str, name: str) -> Kind:
-    """Return what an event of this category and name is."""
+    """Return the kind of an event of this category and name."""
     if name == "[memory]":
-        return Kind.MEMORY  # whatever it is filed under, and with a duration or without
+        return Kind.MEMORY  # in any category, and with a duration or without
     lowered = category.lower()
-    kind = _found(_kinds_by_name().get(lowered, ()), name) or CATEGORIES.get(lowered)
+    kind = _first_match(_kinds_by_name().get(lowered, ()), name) or CATEGORIES.get(lowered)
     if (kind is Kind.OPERATOR or not lowered) and ANNOTATION_NAME.match(name):
         return Kind.ANNOTATION
     if kind is None:
-        kind = _found(UNKNOWN_VENDOR, lowered) if lowered else _found(NO_CATEGORY, name)
+        kind = _first_match(UNKNOWN_VENDOR, lowered) if lowered else _first_match(NO_CATEGORY, name)
     return kind or Kind.OTHER
 
 
 def kind_of_argument(key: str, value: str) -> Kind:
-    """Return what an event is that has this argument, where nothing else tells."""
-    return _found(_kinds_by_argument()[key], value) or Kind.OTHER
+    """Return the kind of an event with this argument, if nothing else determines it."""
+    return _first_match(_kinds_by_argument()[key], value) or Kind.OTHER
 
 
 def kind_arguments() -> Iterable[str]:
-    """Return the arguments whose values tell what an event is."""
+    """Return the arguments whose values determine an event's kind."""
     return _kinds_by_argument().keys()
 
 
-def _found(patterns: NameKinds, text: str) -> Kind | None:
+def _first_match(patterns: NameKinds, text: str) -> Kind | None:
     return next((kind for pattern, kind in patterns if pattern.search(text)), None)
 
 
@@ -327,16 +326,16 @@ def all_dialects() -> Mapping[str, Dialect]:
 
 
 def of_device(name: str) -> Dialect:
-    """Return the dialect of the vendor who makes a device of this name."""
+    """Return the dialect of the vendor of a device of this name."""
     dialects = all_dialects()
-    found = (each for each in dialects.values() if each.device_name.search(name))
-    return next(found, dialects["generic"])
+    matches = (dialect for dialect in dialects.values() if dialect.device_name.search(name))
+    return next(matches, dialects["generic"])
 
 
 def detect(signs: Iterable[str], *, has_device: bool) -> Dialect:
-    """Return the dialect that most of `signs` (see `Dialect.signature`) speak.
+    """Return the dialect that most of `signs` match (see `Dialect.signature`).
 
-    Without a sign, a trace with device events is read with generic names, one without as CPU.
+    Without a match, a trace with device events is read with generic names, one without as CPU.
     """
     dialects = all_dialects()
     votes = dict.fromkeys(dialects, 0)

@@ -1,4 +1,4 @@
-"""No device at all: operators on the host."""
+"""Traces without a device: operators on the host."""
 
 import re
 
@@ -8,5 +8,5 @@ DIALECT = Dialect(
     name="cpu",
     device="CPU",
     vendor="",
-    signature=re.compile(r"(?!)"),  # what is left when a trace has no device event
+    signature=re.compile(r"(?!)"),  # the default for traces without device events
 )

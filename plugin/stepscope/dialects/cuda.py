@@ -1,4 +1,4 @@
-"""NVIDIA: CUPTI's words."""
+"""NVIDIA: CUPTI's names."""
 
 import re
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""A device whose vendor is not known: what every torch trace has in common."""
+"""A device of an unknown vendor: names that every torch trace has."""
 
 import re
 from types import MappingProxyType
@@ -9,7 +9,7 @@ DIALECT = Dialect(
     name="generic",
     device="accelerator",
     vendor="",
-    signature=re.compile(r"(?!)"),  # what is left when device events speak no known dialect
+    signature=re.compile(r"(?!)"),  # the default for device events of no other dialect
     memory_device_types=frozenset(MEMORY_DEVICES) - {0},
     terms=MappingProxyType({"module": "accelerator"}),
 )

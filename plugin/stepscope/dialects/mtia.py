@@ -1,10 +1,10 @@
-"""Meta: MTIA's words.
+"""Meta: MTIA's names.
 
-Known from one real trace (an inference of 2026 on ARTEMIS, in HolisticTraceAnalysis' test data),
-the rest from kineto's list of activities. `mtia_ccp_events` holds all that a device does: work,
-requests of its DMA engine, and waits for other streams, which are no work. `mtia_runtime` holds
-the host's calls and, on the device's own rows, `synchronize`: the same waits once more.
-`mtia_insight` and `mtia_counters` hold measurements. Copies say direction and `size` in arguments.
+From one real trace (an inference of 2026 on ARTEMIS, in HolisticTraceAnalysis' test data), the rest
+from kineto's list of activities. `mtia_ccp_events` holds all device events: work, requests of the
+DMA engine, and waits for other streams, which are no work. `mtia_runtime` holds the host's calls
+and, on the device's own rows, `synchronize`: the same waits again. `mtia_insight` and
+`mtia_counters` hold measurements. Copies have direction and `size` in arguments.
 """
 
 import re

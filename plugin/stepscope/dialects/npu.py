@@ -1,16 +1,15 @@
-"""Huawei: Ascend's words, as torch_npu's profiler writes them to `trace_view.json`.
+"""Huawei: Ascend's names, as torch_npu's profiler writes them to `trace_view.json`.
 
-Known from source and published excerpts of traces, from no whole trace: torch_npu
-`profiler/analysis` (host side, flows) and msprof `analysis/csrc/application/timeline` (CANN,
-device, collectives). A bare list of events. Operators are `cpu_op`; everything below comes without
-a category: CANN's calls as `AscendCL@…`, `Node@…`, told by their names; the device's tasks by their
-`Task Type`; collectives as `hcom_…` on rows of their own. Stamps are text, in microseconds. Calls
-and tasks share a `connection_id`. A layer's process id is the real one, shifted by 10 bits, with
-the layer's and the device's number below. With the task queue, as is the default, operators hand
-their launches to another thread: flows `async_npu` lead from operator to task.
+From source and published excerpts of traces, not from a whole trace: torch_npu `profiler/analysis`
+(host side, flows) and msprof `analysis/csrc/application/timeline` (CANN, device, collectives). A
+bare list of events. Operators are `cpu_op`; everything below has no category: CANN's calls are
+`AscendCL@…` and `Node@…`; the device's tasks have a `Task Type`; collectives are `hcom_…` on rows
+of their own. Stamps are text, in microseconds. Calls and tasks share a `connection_id`. A layer's
+process id is the real one, shifted by 10 bits, with the layer's and the device's number below. With
+the task queue, the default, operators launch from another thread: flows `async_npu` lead from
+operator to task.
 
-Traces of other devices that are filed under PrivateUse1 (`privateuse1_runtime`) are read with
-generic names.
+Traces of other PrivateUse1 devices (`privateuse1_runtime`) are read with generic names.
 """
 
 import re

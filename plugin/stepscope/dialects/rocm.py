@@ -1,4 +1,4 @@
-"""AMD: roctracer's and HIP's words. Kineto files HIP calls under CUDA's categories."""
+"""AMD: names of roctracer and HIP. Kineto records HIP calls in CUDA's categories."""
 
 import re
 from types import MappingProxyType

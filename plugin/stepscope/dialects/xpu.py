@@ -1,10 +1,10 @@
-"""Intel: oneAPI's words, as kineto's plugin `xpupti` records them with PTI.
+"""Intel: oneAPI's names, as kineto's plugin `xpupti` records them with PTI.
 
-Known from source and published excerpts of traces, from no whole trace: kineto
-`libkineto/src/plugin/xpupti` (names, arguments, which call belongs to which activity) and its
-tests, pti-gpu `sdk/src/pti_view.cc` (how copies are named), the APIs' own specifications for what
-blocks. Kernels have no stream but `sycl queue` (a number) and `l0 queue` (a handle), and carry no
-grid. SYCL's calls (`xpu_runtime`) enclose Level Zero's (`xpu_driver`).
+From source and published excerpts of traces, not from a whole trace: kineto
+`libkineto/src/plugin/xpupti` (names, arguments, calls of each activity) and its tests, pti-gpu
+`sdk/src/pti_view.cc` (names of copies), the APIs' own specifications for blocking calls. Kernels
+have no stream but `sycl queue` (a number) and `l0 queue` (a handle), and no grid. SYCL's calls
+(`xpu_runtime`) enclose Level Zero's (`xpu_driver`).
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Bytes of one trace file to columns of events: every field and argument kept, times exact.
+"""Bytes of one trace file to columns of events: every field and argument, with exact times.
 
-`read` is the whole of it; `columns` is what it gives. A file's bytes are inflated on a thread
-(`inflate`), walked (`documents`), repaired where they are damaged (`repair`, `incidents`), and
-taken into columns by the compiled scanner (`scanned`, `_scanner.pyx`), or by Python (`builder`).
+`read` returns the `columns`. A file's bytes are inflated on a thread (`inflate`), walked
+(`documents`), repaired if they are damaged (`repair`, `incidents`), and taken into columns by the
+compiled scanner (`compiled_reader`, `_scanner.pyx`), or by Python (`column_builder`, `batches`).
 """
 
 from stepscope.ingest.columns import ArgumentColumn, EventColumns

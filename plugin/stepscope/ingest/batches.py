@@ -1,8 +1,8 @@
-"""Thousands of events at a time in Python: what reads where the scanner was not compiled.
+"""Thousands of events at a time in Python, without the compiled scanner.
 
 `json` decodes a list of events in half the time that it takes for each alone, and lists of values
-become columns at once. That works where events follow one another plainly, as almost all do; what
-stands between them is left to `documents`, one event at a time.
+become columns at once. That works if events follow one another without oddities, as almost all do;
+the others are left to `documents`, one event at a time.
 """
 
 import json
@@ -19,21 +19,21 @@ from numpy.typing import NDArray
 
 from stepscope.ingest.column_builder import ColumnBuilder, as_text
 from stepscope.ingest.columns import FIELDS, MISSING
-from stepscope.ingest.documents import Buffer, Event
+from stepscope.ingest.document_values import Buffer, Event
 from stepscope.ingest.exact_numbers import NO_TIME, nanoseconds
 
 FIRST_KEYS = frozenset({"ph", "name"})
-"""Kineto begins its events with `ph`, and those that name threads with `name`."""
+"""First keys of events: kineto's begin with `ph`, thread names with `name`."""
 SPACE = rb"[ \t\r\n]*"
 EVENT = SPACE.join((rb"(\{)", rb'"(?:ph|name)"', rb":"))
 SEPARATOR = re.compile(rb"[ \t\r\n,]*")
 FIRST_EVENT = re.compile(SPACE.join((b"", rb"(,?)", EVENT)))
 NEXT_EVENT = re.compile(SPACE.join((rb"\}", rb",", EVENT)))
 NEAR_END_BYTES = 256
-"""So near the data's end, what is no event may become one with more data."""
+"""So near the data's end, text that is no event may become one with more data."""
 LARGEST_BATCH = 8192
 SMALLEST_BATCH = 16
-OWN_KEYS = frozenset({*FIELDS, "ts", "dur", "args"})
+EVENT_KEYS = frozenset({*FIELDS, "ts", "dur", "args"})
 PLAIN_FIELD = frozenset({str, int, type(None)})
 PLAIN_TIME = frozenset({bytes, int, type(None)})
 THREE_PLACES = re.compile(rb"-?\d{1,15}\.\d{3}(?:,-?\d{1,15}\.\d{3})*+")
@@ -41,7 +41,7 @@ THREE_PLACES = re.compile(rb"-?\d{1,15}\.\d{3}(?:,-?\d{1,15}\.\d{3})*+")
 
 
 class _OddError(Exception):
-    """The events of a batch do not follow one another plainly."""
+    """The events of a batch do not simply follow one another."""
 
 
 def _refused(_word: str) -> None:
@@ -66,16 +66,16 @@ class BatchedColumns(ColumnBuilder):
     most_events: int = 0
     is_starved: bool = True
     size: int = SMALLEST_BATCH
-    """How many events are tried at once: more while all goes well."""
+    """Number of events to try at once: it grows with each success."""
     code_of: dict[object, int] = field(default_factory=lambda: {None: MISSING})
     """By a field's value: text or whole number."""
     texts: dict[bytes, str] = field(default_factory=dict)
-    """Objects, lists and truths that were met, by their bytes, as JSON."""
+    """JSON of objects, lists and bools, by their bytes."""
     same: dict[str, str] = field(default_factory=dict)
-    """Texts that were met, so that each is kept once."""
+    """Texts, so that each is stored once."""
 
     def scan(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> int:
-        """Take events from `data[at:]`: see `documents.Scanner`."""
+        """Take events from `data[at:]`: see `document_values.Scanner`."""
         self.is_starved = True
         while True:
             try:
@@ -93,7 +93,7 @@ class BatchedColumns(ColumnBuilder):
             at, is_comma_due = batch.end, True
 
     def _decoded(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> _Batch | None:
-        """Decode the next events; None where the data holds no whole one that another follows."""
+        """Decode the next events; None if the data has no complete one that another follows."""
         first = FIRST_EVENT.match(data, at)
         if first is None:
             separator = SEPARATOR.match(data, at)
@@ -112,9 +112,9 @@ class BatchedColumns(ColumnBuilder):
         if len(events) != len(seams) or not all(
             next(iter(event)) in FIRST_KEYS for event in events
         ):
-            raise _OddError  # what looked like the start of an event was none
+            raise _OddError  # an apparent start of an event was none
         starts = chain((start,), (seam.start(1) for seam in seams[:-1]))
-        return _Batch(events=events, offsets=(offset + place for place in starts), end=end)
+        return _Batch(events=events, offsets=(offset + position for position in starts), end=end)
 
     def _take(self, batch: _Batch) -> None:
         shapes = [_columns(batch.events, places) for places in _alike(batch.events)]
@@ -153,18 +153,18 @@ class BatchedColumns(ColumnBuilder):
         codes = np.full(count, MISSING, dtype=np.int32)
         for shape in shapes:
             if (values := shape.columns.get(key)) is not None:
-                found = map(self.code_of.__getitem__, values)
-                codes[shape.at] = np.fromiter(found, dtype=np.int32, count=len(values))
+                field_codes = map(self.code_of.__getitem__, values)
+                codes[shape.at] = np.fromiter(field_codes, dtype=np.int32, count=len(values))
         return codes
 
     def _add_arguments(self, shape: "_Shape", row: int) -> None:
         for key, values in shape.columns.items():
-            if key not in OWN_KEYS:
-                self._add_argument(key, [row + place for place in shape.places], values)
+            if key not in EVENT_KEYS:
+                self._add_argument(key, [row + index for index in shape.places], values)
         extras = shape.columns.get("args", ())
-        for places in _alike(extras):
-            alike = _columns(extras, places)
-            rows = [row + shape.places[place] for place in places]
+        for indices in _alike(extras):
+            alike = _columns(extras, indices)
+            rows = [row + shape.places[index] for index in indices]
             for key, values in alike.columns.items():
                 self._add_argument(key, rows, values)
 
@@ -191,7 +191,7 @@ class BatchedColumns(ColumnBuilder):
             argument[1].extend(values)
 
     def _text(self, value: Any) -> str:  # noqa: ANN401 (a JSON value is anything)
-        """Return an object, a list or a truth as JSON, worked out once for each."""
+        """Return an object, a list or a bool as JSON, computed once for each."""
         key = marshal.dumps(value, 2)
         text = self.texts.get(key)
         if text is None:
@@ -210,18 +210,18 @@ class _Shape:
 
     @property
     def is_plain(self) -> bool:
-        """Whether every field is what it almost always is."""
+        """True if every field has its usual type."""
         fields = (self.columns[key] for key in FIELDS if key in self.columns)
         extras = self.columns.get("args", ())
-        own = self.columns.keys() - OWN_KEYS
+        extra_keys = self.columns.keys() - EVENT_KEYS
         return (
             all(PLAIN_FIELD.issuperset(map(type, values)) for values in fields)
             and {dict}.issuperset(map(type, extras))
-            and not (own and any(own & extra.keys() for extra in extras))
+            and not (extra_keys and any(extra_keys & extra.keys() for extra in extras))
         )
 
     def times_ns(self, key: str) -> list[int] | None:
-        """Return times in nanoseconds; None where one is something else."""
+        """Return times in nanoseconds; None if one has another type."""
         written = self.columns.get(key)
         if written is None:
             return [NO_TIME] * len(self.places)
@@ -238,7 +238,7 @@ class _Times:
 
     @classmethod
     def of(cls, shape: _Shape) -> "_Times | None":
-        """Return the times of events; None where one is none."""
+        """Return the times of events; None if one has none."""
         starts_ns, durations_ns = shape.times_ns("ts"), shape.times_ns("dur")
         if starts_ns is None or durations_ns is None:
             return None
@@ -246,25 +246,25 @@ class _Times:
 
 
 def _alike(objects: Sequence[dict[str, Any]]) -> Iterable[list[int]]:
-    """Return the places of those with the same keys in the same order, together."""
+    """Return the indices of objects with the same keys in the same order, grouped."""
     groups: dict[tuple[str, ...], list[int]] = {}
-    for place, each in enumerate(objects):
-        keys = tuple(each)
+    for index, item in enumerate(objects):
+        keys = tuple(item)
         group = groups.get(keys)
         if group is None:
             group = groups[keys] = []
-        group.append(place)
+        group.append(index)
     return groups.values()
 
 
-def _columns(objects: Sequence[dict[str, Any]], places: list[int]) -> _Shape:
-    values = zip(*[objects[place].values() for place in places], strict=True)
-    columns = dict(zip(objects[places[0]], values, strict=True))
-    return _Shape(places=places, at=np.array(places, dtype=np.int64), columns=columns)
+def _columns(objects: Sequence[dict[str, Any]], indices: list[int]) -> _Shape:
+    values = zip(*[objects[index].values() for index in indices], strict=True)
+    columns = dict(zip(objects[indices[0]], values, strict=True))
+    return _Shape(places=indices, at=np.array(indices, dtype=np.int64), columns=columns)
 
 
 def _exact_ns(times: Sequence[Any]) -> list[int]:
-    """Return times in nanoseconds; fast for what kineto writes, three places behind the point."""
+    """Return times in nanoseconds; fast for kineto's three decimals."""
     written = [time for time in times if time is not None]
     try:
         joined = b",".join(written)

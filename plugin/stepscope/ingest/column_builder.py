@@ -1,4 +1,4 @@
-"""Columns from events, one at a time, in Python: slow, and what the compiled scanner must equal."""
+"""Columns from events, one at a time, in Python: slow, and the compiled scanner's reference."""
 
 import json
 import math
@@ -13,23 +13,23 @@ from stepscope.ingest.columns import (
     FIELDS,
     MISSING,
     ArgumentColumn,
+    ColumnParts,
     Plain,
-    Taken,
     narrowest,
     readable,
 )
-from stepscope.ingest.documents import Event
+from stepscope.ingest.document_values import Event
 from stepscope.ingest.exact_numbers import NO_TIME, NumberText, as_written, nanoseconds
 from stepscope.ingest.incidents import IncidentLog
 
 HASHABLE = frozenset({int, str, bytes})
-"""And told apart as keys: a truth would be a number."""
+"""And distinct as keys: a bool would equal a number."""
 _INT64 = range(-(2**63), 2**63)
 _EXACT_FLOATS = range(-(2**53), 2**53 + 1)
 
 
 def as_text(value: object) -> str:
-    """Return any JSON value as text: text as it is, all else as compact JSON."""
+    """Return any JSON value as text: text unchanged, other values as compact JSON."""
     if isinstance(value, str):
         return readable(value)
     if isinstance(value, NumberText):
@@ -41,9 +41,9 @@ def as_text(value: object) -> str:
 
 
 def _deep_json(value: object) -> Iterator[str]:
-    """Yield a value as compact JSON, piece by piece, however deep it is nested."""
+    """Yield a value as compact JSON, piece by piece, at any depth."""
     rest: list[tuple[bool, object]] = [(False, value)]
-    """What is yet to be written, the next one last, and whether it is a piece of JSON already."""
+    """Pending items, the next one last, and whether each is JSON text already."""
     while rest:
         is_written, item = rest.pop()
         if is_written:
@@ -55,11 +55,11 @@ def _deep_json(value: object) -> Iterator[str]:
 
 
 def _members(container: dict[str, Any] | list[Any]) -> Iterator[tuple[bool, object]]:
-    """Yield what stands in a container, and around that."""
+    """Yield the items of a container, and the text around them."""
     is_object = isinstance(container, dict)
     yield True, "{" if is_object else "["
-    for place, item in enumerate(container):
-        yield True, "," if place else ""
+    for index, item in enumerate(container):
+        yield True, "," if index else ""
         if isinstance(container, dict):
             yield True, f"{json.dumps(item)}:"
         yield False, container[item] if isinstance(container, dict) else item
@@ -67,12 +67,12 @@ def _members(container: dict[str, Any] | list[Any]) -> Iterator[tuple[bool, obje
 
 
 def fits_float(value: int | NumberText) -> bool:
-    """Tell whether a float holds the number: whole ones exactly, others within its range."""
+    """Return whether a float holds the number: whole ones exactly, others by range."""
     return value in _EXACT_FLOATS if isinstance(value, int) else math.isfinite(float(value))
 
 
 Argument = tuple["array[int]", list[Any]]
-"""The rows of the events that have it, and its values."""
+"""The rows of its events, and its values."""
 
 
 def argument_column(rows: "array[int]", values: list[Any]) -> ArgumentColumn:
@@ -81,11 +81,11 @@ def argument_column(rows: "array[int]", values: list[Any]) -> ArgumentColumn:
     if (at[1:] < at[:-1]).any():  # events with the same keys were taken together
         order = np.argsort(at, kind="stable")
         at = at[order]
-        values = [values[place] for place in order.tolist()]
-    return ArgumentColumn(rows=at, kept=_kept(values))
+        values = [values[index] for index in order.tolist()]
+    return ArgumentColumn(rows=at, stored=_stored(values))
 
 
-def _kept(values: list[Any]) -> Plain:
+def _stored(values: list[Any]) -> Plain:
     kinds = set(map(type, values))
     if kinds == {int} and all(value in _INT64 for value in (min(values), max(values))):
         return Plain(values=narrowest(np.array(values, dtype=np.int64)), texts=None)
@@ -93,7 +93,7 @@ def _kept(values: list[Any]) -> Plain:
         return Plain(values=np.array(list(map(float, values)), dtype=np.float64), texts=None)
     codes: dict[str, int] = {}
     code_of: dict[Any, int] = {}
-    """By value as the file has it, so that a text is made readable once."""
+    """By value in the file, so that a text is made readable once."""
     coded = array("i")
     for value in values if kinds <= HASHABLE else map(as_text, values):
         code = code_of.get(value)
@@ -104,7 +104,7 @@ def _kept(values: list[Any]) -> Plain:
 
 
 def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
-    """Take `ts` and `dur` from an event, in nanoseconds; note what is odd about them."""
+    """Take `ts` and `dur` from an event, in nanoseconds; log oddities."""
     written = (event.fields.pop("ts", None), event.fields.pop("dur", None))
     times_ns = (nanoseconds(written[0]), nanoseconds(written[1]))
     for kind, is_so in (
@@ -123,12 +123,12 @@ def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
 
 
 def times_text(start: object, duration: object) -> str:
-    """Return an event's times as they were written, to be shown."""
+    """Return an event's times as they were written, for display."""
     return as_text([start, duration])
 
 
 def arguments_of(event: Event) -> dict[str, Any]:
-    """Return what an event holds beside its own fields, `args` opened; the others were taken."""
+    """Return the arguments of an event without its other fields, with `args` merged."""
     rest = event.fields
     extra = rest.pop("args", None)
     if isinstance(extra, dict):
@@ -140,13 +140,13 @@ def arguments_of(event: Event) -> dict[str, Any]:
 
 @dataclass
 class ColumnBuilder:
-    """Takes events one at a time; `taken` gives the columns."""
+    """Takes events one at a time; `taken` returns the columns."""
 
     log: IncidentLog
     codes: dict[str, int] = field(default_factory=dict)
-    """By text as the file has it, so that a text is made readable once."""
+    """By text in the file, so that a text is made readable once."""
     strings: dict[str, int] = field(default_factory=dict)
-    """The same by readable text: two broken texts may become the same."""
+    """By readable text: two broken texts may become the same."""
     fields: dict[str, "array[int]"] = field(
         default_factory=lambda: {key: array("i") for key in FIELDS}
     )
@@ -156,11 +156,11 @@ class ColumnBuilder:
     arguments: dict[str, "Argument"] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """Return how many events were taken."""
+        """Return the number of events."""
         return len(self.offsets)
 
     def code(self, value: object) -> int:
-        """Return the code of a field's text; numbers are told by their text too."""
+        """Return the code of a field's text, also for numbers."""
         if value is None:
             return MISSING
         text = value if type(value) is str else as_text(value)
@@ -171,7 +171,7 @@ class ColumnBuilder:
         return code
 
     def add(self, event: Event) -> None:
-        """Append one event; fields that have no column of their own are kept as arguments."""
+        """Append one event; fields without a column become arguments."""
         row = len(self.offsets)
         for key, column in self.fields.items():
             column.append(self.code(event.fields.pop(key, None)))
@@ -188,13 +188,13 @@ class ColumnBuilder:
 
     @staticmethod
     def new_argument() -> "Argument":
-        """Return a column for an argument that was not met before: its rows and values."""
+        """Return an empty column for an argument: rows and values."""
         return array("i"), []
 
-    def taken(self) -> Taken:
-        """Return everything added so far."""
+    def taken(self) -> ColumnParts:
+        """Return all events added so far."""
         times = (self.starts_ns, self.durations_ns, self.offsets)
-        return Taken(
+        return ColumnParts(
             arrays=[np.array(column) for column in (*self.fields.values(), *times)],
             strings=tuple(self.strings),
             arguments={key: argument_column(*column) for key, column in self.arguments.items()},
@@ -202,4 +202,4 @@ class ColumnBuilder:
 
 
 class OneByOne(ColumnBuilder):
-    """Takes every event alone: slow and obvious, what all other ways must equal."""
+    """Takes every event alone: slow and obvious, the reference for all other readers."""

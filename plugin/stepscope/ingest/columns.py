@@ -20,14 +20,14 @@ Decoded = tuple[NDArray[Any], tuple[str, ...] | None]
 
 
 class Values(Protocol):
-    """An argument's values as a reader keeps them, until somebody asks for them."""
+    """An argument's values in a reader's format, decoded on access."""
 
     def decoded(self) -> Decoded:
-        """Return the values as `ArgumentColumn` gives them."""
+        """Return the values in the format of `ArgumentColumn`."""
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """Their memory."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,12 +38,12 @@ class Plain:
     texts: tuple[str, ...] | None
 
     def decoded(self) -> Decoded:
-        """Return them as they are."""
+        """Return them unchanged."""
         return self.values, self.texts
 
     @property
     def nbytes(self) -> int:
-        """How much memory the values take, without their texts."""
+        """Memory of the values, without their texts."""
         return self.values.nbytes
 
 
@@ -51,17 +51,17 @@ class Plain:
 class ArgumentColumn:
     """The values of one argument: `values[i]` belongs to event `rows[i]` (int32); rows ascend.
 
-    `values` is int32 or int64, the narrowest, where all are whole numbers; float64 where all are
-    numbers that it can hold; else int32 codes into `texts` (containers and booleans as JSON,
-    numbers as they were written). They are decoded when first asked for.
+    The type of `values` is int32 or int64, the narrowest, if all are whole numbers; float64 if all
+    are numbers that it can hold; else int32 codes into `texts` (containers and booleans as JSON,
+    numbers as they were written). They are decoded on first access.
     """
 
     rows: NDArray[np.int32]
-    kept: Values
+    stored: Values
 
     @cached_property
     def _decoded(self) -> Decoded:
-        return self.kept.decoded()
+        return self.stored.decoded()
 
     @property
     def values(self) -> NDArray[Any]:
@@ -75,19 +75,19 @@ class ArgumentColumn:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """Its memory."""
         decoded = self.values.nbytes if "_decoded" in self.__dict__ else 0
-        return self.rows.nbytes + self.kept.nbytes + decoded
+        return self.rows.nbytes + self.stored.nbytes + decoded
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EventColumns:
-    """One row an event, in the file's order. Text columns hold codes into `strings`, or -1.
+    """One row per event, in the file's order. Text columns hold codes into `strings`, or -1.
 
-    `start_ns` and `duration_ns` are int64, `NO_TIME` where the event has none; `start_ns` counts
-    from `origin_ns`, the first event's stamp. `base_time_ns` added to `origin_ns` is Unix time
-    where the file says so, else `base_time_ns` is 0. `offset_bytes` is where in the inflated
-    document each event begins, and `inflated_bytes` how much of that was read.
+    Both `start_ns` and `duration_ns` are int64, `NO_TIME` if the event has none; `start_ns` counts
+    from `origin_ns`, the first event's stamp. `base_time_ns` added to `origin_ns` is Unix time if
+    the file has a base time, else `base_time_ns` is 0. `offset_bytes` is the offset of each event
+    in the inflated document, and `inflated_bytes` the size of the part that was read.
     """
 
     phase: NDArray[np.int32]
@@ -108,25 +108,25 @@ class EventColumns:
     incidents: tuple[Incident, ...]
 
     def __len__(self) -> int:
-        """Return how many events there are."""
+        """Return the number of events."""
         return len(self.phase)
 
     @property
     def nbytes(self) -> int:
-        """How much memory the columns take."""
-        own: int = sum(getattr(self, name).nbytes for name in ARRAYS)
-        return own + sum(column.nbytes for column in self.arguments.values())
+        """Memory of the columns."""
+        size: int = sum(getattr(self, name).nbytes for name in ARRAYS)
+        return size + sum(column.nbytes for column in self.arguments.values())
 
 
 CODES = ("phase", "category", "name", "pid", "tid", "identifier")
 FIELDS = ("ph", "cat", "name", "pid", "tid", "id")
-"""The events' own keys of those columns."""
+"""The events' keys of those columns."""
 ARRAYS = (*CODES, "start_ns", "duration_ns", "offset_bytes")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Taken:
-    """What a reader took from a file: `arrays` in the order of `ARRAYS`, stamps as written."""
+class ColumnParts:
+    """A reader's result: `arrays` in the order of `ARRAYS`, stamps as written."""
 
     arrays: Sequence[NDArray[Any]]
     strings: tuple[str, ...]
@@ -134,34 +134,34 @@ class Taken:
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
-    """What else is known of the file."""
+class FileFacts:
+    """Other properties of the file."""
 
     metadata: Mapping[str, Any]
     incidents: tuple[Incident, ...]
     inflated_bytes: int
 
 
-def event_columns(taken: Taken, about: About) -> EventColumns:
-    """Return what was taken as columns whose time begins at the first event."""
-    arrays = dict(zip(ARRAYS, taken.arrays, strict=True))
-    origin = _origin_ns(arrays, taken.strings)
+def event_columns(parts: ColumnParts, facts: FileFacts) -> EventColumns:
+    """Return columns whose time begins at the first event."""
+    arrays = dict(zip(ARRAYS, parts.arrays, strict=True))
+    origin = _origin_ns(arrays, parts.strings)
     starts = arrays["start_ns"]
     np.subtract(starts, origin, out=starts, where=starts != NO_TIME)
     return EventColumns(
         **arrays,
         origin_ns=origin,
-        base_time_ns=_base_time_ns(about.metadata),
-        inflated_bytes=about.inflated_bytes,
-        strings=taken.strings,
-        arguments=taken.arguments,
-        metadata=about.metadata,
-        incidents=about.incidents,
+        base_time_ns=_base_time_ns(facts.metadata),
+        inflated_bytes=facts.inflated_bytes,
+        strings=parts.strings,
+        arguments=parts.arguments,
+        metadata=facts.metadata,
+        incidents=facts.incidents,
     )
 
 
 def narrowest(values: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers as int32 where that holds all of them."""
+    """Return whole numbers as int32 if that holds all of them."""
     if values.dtype == np.int32:
         return values
     fits = not len(values) or (INT32.min <= values.min() and values.max() <= INT32.max)
@@ -183,7 +183,7 @@ def _base_time_ns(metadata: Mapping[str, Any]) -> int:
 
 
 def _origin_ns(arrays: Mapping[str, NDArray[Any]], strings: tuple[str, ...]) -> int:
-    """Return the first complete event's stamp: not the profiler's own range, not a 0/0 kernel."""
+    """Return the first complete event's stamp, except the profiler's range and 0/0 kernels."""
     starts, durations = arrays["start_ns"], arrays["duration_ns"]
     timed = starts != NO_TIME
     complete = timed & (arrays["phase"] == _code(strings, "X"))

@@ -1,4 +1,4 @@
-"""Columns from the compiled scanner, where it was built: what `builder` gives, only sooner."""
+"""Columns from the compiled scanner, if it was built: equal to those of `column_builder`."""
 
 import json
 import re
@@ -15,12 +15,13 @@ from stepscope.ingest.columns import (
     FIELDS,
     MISSING,
     ArgumentColumn,
+    ColumnParts,
     Decoded,
-    Taken,
     narrowest,
     readable,
 )
-from stepscope.ingest.documents import Buffer, Event, comma_excerpt
+from stepscope.ingest.document_values import Buffer, Event
+from stepscope.ingest.documents import comma_excerpt
 from stepscope.ingest.exact_numbers import NumberText
 from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
 
@@ -31,9 +32,9 @@ except ImportError:  # no compiler was there when stepscope was installed
 
 IS_BUILT = _scanner is not None
 WHOLE, DECIMAL, PLAIN, ESCAPED, CONTAINER, NUMBER, TRUE, FALSE = range(8)
-"""How the scanner keeps an argument's value: see `_scanner.pyx`."""
+"""Storage of argument values in the scanner: see `_scanner.pyx`."""
 WIDTHS = {4: np.int32, 8: np.int64}
-"""By how many bytes a value has."""
+"""By bytes per value."""
 DIGITS_BEHIND_BITS = 4
 POWERS = np.array([float(10**power) for power in range(16)])
 """Exact, so that a division of whole numbers below 2**53 rounds once, as reading the text does."""
@@ -56,17 +57,17 @@ class ArgumentTexts:
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """Their memory."""
         return self.data.nbytes + self.ends.nbytes
 
 
-TABLE_ROOM = 4
-"""A table may have so many places for each value."""
+TABLE_SIZE_LIMIT = 4
+"""Limit of table entries per value."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScannedValues:
-    """One argument's values as the scanner keeps them. `texts` is the same for all arguments."""
+    """One argument's values as the scanner stores them. `texts` is the same for all arguments."""
 
     kinds: NDArray[np.uint8]
     values: NDArray[Any]
@@ -74,7 +75,7 @@ class ScannedValues:
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take, without the texts that all arguments share."""
+        """Memory without the texts that all arguments share."""
         return self.kinds.nbytes + self.values.nbytes
 
     def decoded(self) -> Decoded:
@@ -90,13 +91,13 @@ class ScannedValues:
 
     @cached_property
     def _kind_per_value(self) -> NDArray[np.uint8]:
-        """Return the kinds; one that stands for all is kept once."""
+        """Return the kinds; a kind that applies to all values is stored once."""
         if len(self.kinds) == len(self.values):
             return self.kinds
         return np.broadcast_to(self.kinds, len(self.values))
 
     def _numbers(self, present: set[int]) -> NDArray[Any] | None:
-        """Return whole numbers, or floats; None where neither holds all of them exactly."""
+        """Return whole numbers, or floats; None if neither holds all of them exactly."""
         written = self._written_numbers() if NUMBER in present else {}
         whole = self.values[self._kind_per_value == WHOLE]
         if DECIMAL not in present and all(type(value) is int for value in written.values()):
@@ -140,11 +141,11 @@ class ScannedValues:
             distinct[is_kind] = index + len(texts)
             texts += [self._text(kind, value) for value in values.tolist()]
         first = np.empty(len(texts), dtype=np.int64)
-        first[distinct[::-1]] = np.arange(len(distinct))[::-1]  # what is set last stays
+        first[distinct[::-1]] = np.arange(len(distinct))[::-1]  # the last assignment wins
         codes: dict[str, int] = {}
         code_of = np.empty(len(texts), dtype=np.int32)
-        for place in np.argsort(first).tolist():
-            code_of[place] = codes.setdefault(texts[place], len(codes))
+        for index in np.argsort(first).tolist():
+            code_of[index] = codes.setdefault(texts[index], len(codes))
         return code_of[distinct], tuple(codes)
 
     def _text(self, kind: int, value: int) -> str:
@@ -157,19 +158,19 @@ class ScannedValues:
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer]]:
-    """Return what `np.unique` does with the inverse; codes lie close enough for a table of them."""
+    """Return `np.unique` with the inverse; codes are dense enough for a table of them."""
     lowest, highest = int(values.min()), int(values.max())
-    if highest - lowest > TABLE_ROOM * len(values):
+    if highest - lowest > TABLE_SIZE_LIMIT * len(values):
         return np.unique(values, return_inverse=True)
     occurs = np.zeros(highest - lowest + 1, dtype=bool)
-    place = values - lowest if lowest else values
-    occurs[place] = True
+    offset = values - lowest if lowest else values
+    occurs[offset] = True
     index = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-    return np.flatnonzero(occurs) + lowest, index[place]
+    return np.flatnonzero(occurs) + lowest, index[offset]
 
 
 def _decimal_text(value: int) -> str:
-    """Return a number as it was written, from its digits and how many are behind the point."""
+    """Return a number as it was written, from its digits and the number of decimals."""
     digits = value >> DIGITS_BEHIND_BITS
     behind = value & ((1 << DIGITS_BEHIND_BITS) - 1)
     text = str(abs(digits)).rjust(behind + 1, "0")
@@ -182,7 +183,7 @@ UNWRITTEN: Mapping[int, Callable[[int], str]] = {
     TRUE: lambda _: "true",
     FALSE: lambda _: "false",
 }
-"""The text of values that are kept as numbers."""
+"""The text of values that are stored as numbers."""
 
 
 def _times_excerpt(data: memoryview) -> str:
@@ -191,7 +192,7 @@ def _times_excerpt(data: memoryview) -> str:
 
 
 def _event_excerpt(data: memoryview) -> str:
-    """Return how an event begins, and no more than it."""
+    """Return the beginning of an event, up to its end."""
     start = str(data[: EXAMPLE_CHARACTERS * 4], "utf-8", "ignore")[:EXAMPLE_CHARACTERS]
     try:
         _, end = _DECODER.raw_decode(start)
@@ -210,7 +211,7 @@ EXCERPTS: Mapping[str, Callable[[memoryview], str]] = {
     "missing-comma": _event_excerpt,
     "extra-comma": _comma_excerpt,
 }
-"""What an example of each kind that the scanner meets shows of the data from its place on."""
+"""Example text of each kind of the scanner's incidents, from the data there."""
 
 
 class ScannedColumns:
@@ -222,16 +223,16 @@ class ScannedColumns:
         self._noted: dict[str, tuple[int, list[int]]] = self._scanner.notes()
 
     def __len__(self) -> int:
-        """Return how many events were taken."""
+        """Return the number of events."""
         return len(self._scanner)
 
     @property
     def is_starved(self) -> bool:
-        """Whether the last scan stopped because the data ended."""
+        """True if the last scan stopped because the data ended."""
         return bool(self._scanner.is_starved)
 
     def scan(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> int:
-        """Take what is plain: see `documents.Scanner`."""
+        """Take ordinary events: see `document_values.Scanner`."""
         end = int(self._scanner.scan(data, at, offset, is_comma_due=is_comma_due))
         notes = self._scanner.notes()
         if notes != self._noted:
@@ -245,14 +246,14 @@ class ScannedColumns:
         self._scanner.add_event(codes, start_ns, duration_ns, event.offset)
         for key, value in arguments_of(event).items():
             name = key.encode("utf-8", "surrogatepass")
-            self._scanner.add_argument(name, *self._kept(value))
+            self._scanner.add_argument(name, *self._stored(value))
 
     def _code(self, value: object) -> int:
         if value is None:
             return MISSING
         return int(self._scanner.string_code(as_text(value).encode()))
 
-    def _kept(self, value: Any) -> tuple[int, int]:  # noqa: ANN401 (a JSON value is anything)
+    def _stored(self, value: Any) -> tuple[int, int]:  # noqa: ANN401 (a JSON value is anything)
         if value is True or value is False:
             return (TRUE if value else FALSE), 0
         if type(value) is int and value in SCANNED_WHOLE:
@@ -260,8 +261,8 @@ class ScannedColumns:
         kind = NUMBER if isinstance(value, int | NumberText) else PLAIN
         return kind, self._scanner.text_code(as_text(value).encode(), kind)
 
-    def taken(self) -> Taken:
-        """Return everything taken so far, without copies; nothing can be added after that."""
+    def taken(self) -> ColumnParts:
+        """Return all events so far, without copies; nothing can be added afterwards."""
         arrays = [
             np.frombuffer(column, dtype=np.int32 if index < len(FIELDS) else np.int64)
             for index, column in enumerate(self._scanner.take_columns())
@@ -269,15 +270,15 @@ class ScannedColumns:
         strings, code_of = _merged(*self._scanner.take_strings())
         if code_of is not None:
             arrays[: len(FIELDS)] = [code_of[codes] for codes in arrays[: len(FIELDS)]]
-        return Taken(arrays=arrays, strings=strings, arguments=self._arguments())
+        return ColumnParts(arrays=arrays, strings=strings, arguments=self._arguments())
 
     def _note(self, notes: dict[str, tuple[int, list[int]]], data: memoryview, offset: int) -> None:
-        """Note what the scanner met in the data, with what stands there."""
-        for kind, (count, places) in notes.items():
-            count_before, places_before = self._noted[kind]
-            new = places[len(places_before) :]
-            for place in new:
-                self._log.add(kind, place, EXCERPTS[kind](data[place - offset :]), count=0)
+        """Log the scanner's new incidents, with their text in the data."""
+        for kind, (count, positions) in notes.items():
+            count_before, positions_before = self._noted[kind]
+            new = positions[len(positions_before) :]
+            for position in new:
+                self._log.add(kind, position, EXCERPTS[kind](data[position - offset :]), count=0)
             if count > count_before:
                 self._log.more(kind, count=count - count_before)
         self._noted = notes
@@ -294,7 +295,7 @@ class ScannedColumns:
             if rows.nbytes:
                 columns[name.decode("utf-8", "surrogatepass")] = ArgumentColumn(
                     rows=np.frombuffer(rows, dtype=np.int32),
-                    kept=ScannedValues(
+                    stored=ScannedValues(
                         kinds=np.frombuffer(kinds, dtype=np.uint8),
                         values=np.frombuffer(values, dtype=WIDTHS[size]),
                         texts=texts,
@@ -306,10 +307,10 @@ class ScannedColumns:
 def _merged(
     data: memoryview, ends: memoryview, escaped: list[int]
 ) -> tuple[tuple[str, ...], NDArray[np.int32] | None]:
-    """Decode the fields' texts; return each once, and the new codes where any are the same."""
+    """Return the fields' texts, each once, and the new codes if any are the same."""
     texts = _split(data, np.frombuffer(ends, dtype=np.int64).tolist())
     if not escaped:
-        return tuple(texts), None  # the scanner keeps each once
+        return tuple(texts), None  # the scanner stores each once
     for code in escaped:
         texts[code] = readable(str(_DECODER.decode(f'"{texts[code]}"')))
     strings: dict[str, int] = {}

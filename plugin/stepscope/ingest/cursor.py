@@ -1,4 +1,4 @@
-"""A place in a document that streams in: the text there, and which byte of the document it is."""
+"""A position in a document that streams in: the text there, and its offset in bytes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from stepscope.ingest.incidents import EXAMPLE_CHARACTERS
 
 SMALL_BUFFER_BYTES = 1 << 14
-"""Where there is damage: each error costs a walk through the text, as json counts its lines."""
+"""Near damage: each error costs a walk through the text, since json counts its lines."""
 LONGEST_VALUE_CHARACTERS = 64 << 20
-"""A value that has not ended by then is damaged: real ones (dumped source code) are far smaller."""
+"""Longer values are damaged: real ones (dumped source code) are far smaller."""
 NEAR_MATCH = 1024
-"""Longer than what any of the patterns looks at."""
+"""Longer than any match of the patterns."""
 SPACE_AND_COMMAS = re.compile(r"[\s,]*")
 
 
 class Cursor:
-    """Walks through pieces of valid UTF-8, each whole characters; what lies behind is let go.
+    """Walks through pieces of valid UTF-8, each whole characters, and releases the text behind it.
 
-    `text[at:]` is what comes next, as far as it was read. `progress` is called for each piece.
+    `text[at:]` comes next, as far as it was read. `progress` is called for each piece.
     """
 
     def __init__(
@@ -26,27 +26,27 @@ class Cursor:
         self.text = ""
         self.at = 0
         self.has_ended = False
-        """Whether the text goes up to the document's end."""
+        """Whether the text reaches the document's end."""
         self.buffer_bytes = buffer_bytes
-        """How much is read at once."""
+        """Bytes to read at once."""
         self._pieces = pieces
         self._put_back: list[memoryview] = []
         self._progress = progress
         self._mark = (0, 0)
-        """A place in the text, and which byte of the document it is."""
+        """A position in the text, and its offset in the document."""
 
     @property
     def offset(self) -> int:
-        """Which byte of the document comes next."""
+        """Offset of the next byte of the document."""
         return self.offset_ahead(0)
 
     @property
     def rest(self) -> int:
-        """How many characters come next, as far as was read."""
+        """Number of following characters, as far as they were read."""
         return len(self.text) - self.at
 
     def offset_ahead(self, distance: int) -> int:
-        """Return which byte of the document is so many characters ahead."""
+        """Return the offset in bytes so many characters ahead."""
         marked, offset = self._mark
         at = self.at + distance
         between = self.text[marked:at] if at >= marked else self.text[at:marked]
@@ -56,14 +56,14 @@ class Cursor:
         return offset
 
     def excerpt(self, characters: int) -> str:
-        """Return what comes next, at most so much of it."""
+        """Return the following text, up to a limit."""
         return self.text[self.at : self.at + min(characters, EXAMPLE_CHARACTERS)]
 
     def next_character(self, over: re.Pattern[str] = SPACE_AND_COMMAS) -> str:
-        """Step over what `over` matches; return the character there, or "" at the end."""
+        """Skip matches of `over`; return the character there, or "" at the end."""
         while True:
-            found = over.match(self.text, self.at)
-            self.at = found.end() if found else self.at
+            skipped = over.match(self.text, self.at)
+            self.at = skipped.end() if skipped else self.at
             if self.at < len(self.text):
                 return self.text[self.at]
             if self.has_ended:
@@ -71,19 +71,19 @@ class Cursor:
             self.fill()
 
     def look_ahead(self, characters: int) -> None:
-        """Read on until so much comes next, or the document ends."""
+        """Read on until so many characters follow, or the document ends."""
         while self.rest < characters and not self.has_ended:
             self.fill()
 
     def stands_at(self, pattern: re.Pattern[str]) -> bool:
-        """Tell whether a pattern, not longer than `NEAR_MATCH`, matches what comes next."""
+        """Return whether a pattern, not longer than `NEAR_MATCH`, matches the following text."""
         self.look_ahead(NEAR_MATCH)
         return pattern.match(self.text, self.at) is not None
 
     def distance(self, pattern: re.Pattern[str], *, beyond: int = 1) -> int | None:
-        """Return how far ahead the next match ends that begins so far ahead or further.
+        """Return the distance to the end of the next match at least `beyond` characters ahead.
 
-        Reads on until there is one; None where the document, or what a value may hold, ends first.
+        Reads on until there is one; None if the document, or the longest value, ends first.
         """
         while True:
             match = pattern.search(self.text, self.at + beyond)
@@ -94,7 +94,7 @@ class Cursor:
             self.fill()
 
     def fill(self) -> None:
-        """Let go of what lies behind, and read on: at least as much as is there."""
+        """Release the text behind, and read on: at least as much as there is."""
         parts = [self.text[self.at :]]
         offset = self.offset
         size = 0
@@ -115,15 +115,15 @@ class Cursor:
             self.fill()
 
     def shrink(self) -> None:
-        """Go on with little text, which costs little to walk through again."""
+        """Go on with a short text, which is cheap to walk through again."""
         self.buffer_bytes = min(self.buffer_bytes, SMALL_BUFFER_BYTES)
         if len(self.text) > 4 * SMALL_BUFFER_BYTES:
             self.go_on_in(memoryview(self.text[self.at :].encode()), 0, self.offset)
 
-    # --- bytes, for who reads them faster ---------------------------------------------------------
+    # --- bytes, for the scanner -------------------------------------------------------------------
 
     def next_piece(self, most_bytes: int | None = None) -> memoryview | None:
-        """Return the next bytes behind the text, at most so many; None, and ended, at the end."""
+        """Return the following bytes, at most so many; None at the end."""
         if self._put_back:
             piece = self._put_back.pop()
         else:
@@ -137,7 +137,7 @@ class Cursor:
         return piece[:end]
 
     def next_bytes(self, least_bytes: int) -> memoryview | None:
-        """Return the next bytes behind the text, so many or more; fewer, or None, at the end."""
+        """Return so many following bytes or more; fewer, or None, at the end."""
         piece = self.next_piece()
         if piece is None or len(piece) >= least_bytes:
             return piece
@@ -149,13 +149,13 @@ class Cursor:
         return memoryview(b"".join(parts))
 
     def put_back(self, piece: memoryview) -> None:
-        """Have these bytes come next behind the text."""
+        """Insert these bytes after the text."""
         if piece:
             self._put_back.append(piece)
             self.has_ended = False
 
     def go_on_in(self, data: memoryview, at: int, offset: int) -> None:
-        """Go on at a place in these bytes; `offset` is the document's byte that `data[0]` is."""
+        """Go on in these bytes; `offset` is the offset of `data[0]` in the document."""
         end = whole_end(data, at + SMALL_BUFFER_BYTES)
         self.put_back(data[end:])
         self._set_text(str(data[at:end], "utf-8"), offset + at)
@@ -167,7 +167,7 @@ class Cursor:
 
 
 def whole_end(data: memoryview, end: int) -> int:
-    """Return the first place from `end` on where a character ends."""
+    """Return the first position from `end` on where a character ends."""
     while end < len(data) and data[end] & 0xC0 == 0x80:
         end += 1
     return min(end, len(data))

@@ -1,31 +1,31 @@
-"""Numbers as a trace writes them: exact, in whole nanoseconds where they are times."""
+"""Exact numbers of a trace, in whole nanoseconds for times."""
 
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
 
 NO_TIME = int(np.iinfo(np.int64).min)
-"""A time or duration that the event does not have."""
+"""A missing time or duration."""
 TIMES_NS = range(-(2**62), 2**62)
 """146 years before and after 1970, so that a difference of two still fits."""
 _LARGEST_EXPONENT = 30
 
 
 NumberText = bytes
-"""A JSON number with a fraction or exponent, as it was written: nothing is rounded. Text is `str`;
-`json` makes these by `str.encode`, which is a third of the cost of any class of our own."""
+"""A JSON number with a fraction or exponent, as it was written, without rounding. Text is `str`;
+`json` makes these by `str.encode`, at a third of the cost of a class."""
 
 
 def as_written(number: NumberText) -> str:
-    """Return the number's own text."""
+    """Return the number's text."""
     return number.decode()
 
 
 def nanoseconds(microseconds: object) -> int:
-    """Return a time in microseconds, as JSON gives it, in whole nanoseconds.
+    """Return a JSON time in microseconds as whole nanoseconds.
 
-    Fractions are read from their text, since a float cannot hold an absolute stamp exactly.
-    Anything that is no number, or more than 146 years, gives `NO_TIME`.
+    Fractions are read from their text, since a float cannot hold an absolute stamp exactly. Values
+    that are no number, or more than 146 years, give `NO_TIME`.
     """
     time_ns = _nanoseconds(microseconds)
     return time_ns if time_ns in TIMES_NS else NO_TIME
@@ -45,7 +45,7 @@ def _nanoseconds(microseconds: object) -> int:
 
 
 def _rounded(microseconds: str) -> int:
-    """Read a time written in an unusual way: negative, finer than 1 ns, with an exponent."""
+    """Parse an unusual time: negative, finer than 1 ns, or with an exponent."""
     try:
         exact = Decimal(microseconds)
     except InvalidOperation:

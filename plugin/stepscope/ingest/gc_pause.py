@@ -1,4 +1,4 @@
-"""Python's collector of cycles, while millions of objects are made."""
+"""Garbage collection of Python while millions of objects are made."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Keep Python from looking for cycles: what is read has none."""
+    """Turn off the search for reference cycles: the objects read have none."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

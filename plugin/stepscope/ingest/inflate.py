@@ -1,6 +1,6 @@
-"""A file's bytes, inflated where it is gzip (told by content), as whole characters of UTF-8.
+"""A file's bytes, inflated if it is gzip (by content), as whole characters of UTF-8.
 
-Damage is noted in the incident log and never raised: what can be had is given.
+Damage is logged and never raised: all undamaged data is returned.
 """
 
 import codecs
@@ -16,35 +16,35 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.ingest.incidents import EXAMPLES_KEPT, IncidentLog
+from stepscope.ingest.incidents import MOST_EXAMPLES, IncidentLog
 
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 PIECE_BYTES = 8 << 20
-"""What is inflated at once: small enough to stay in a processor's cache while it is read."""
+"""Inflated at once: small enough to stay in a processor's cache while it is read."""
 SMALLEST_PIECE_BYTES = 1 << 16
 FIRST_SHARE_BYTES = 1 << 14
-"""How much of a gzip member is given to zlib at first: there may be thousands of small ones, and
-it copies what lies behind each."""
+"""First input of zlib per gzip member: there may be thousands of small ones, and it copies the data
+after each."""
 PIECES_AHEAD = 2
 HEAD_BYTES = 1 << 16
 GZIP_WINDOW = 31
-"""zlib's way to say: 32 KiB window, with gzip's header and checksum."""
+"""zlib's code for a 32 KiB window with gzip's header and checksum."""
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 REPLACEMENT = "\ufffd"
 REPLACEMENT_BYTES = len(REPLACEMENT.encode())
 BROKEN_BYTES = re.compile("[\udc80-\udcff]+")
-"""Bytes that are no UTF-8, as Python's `surrogateescape` decodes them."""
+"""Invalid bytes, as Python's `surrogateescape` decodes them."""
 ZEROS = re.compile(rb"\0*")
 LONGEST_CHARACTER_BYTES = 4
 EXCERPT_CHARACTERS = 24
 EXCERPT_BYTES = EXCERPT_CHARACTERS * LONGEST_CHARACTER_BYTES
-NO_GZIP = "what follows is no gzip"
+NO_GZIP = "the rest is no gzip"
 BREAKS_OFF = "it ends in the middle"
 
 
 class Inflater:
-    """Gives a stream's bytes in pieces, and keeps count of what was read and what was wrong."""
+    """Yields a stream's bytes in pieces, and counts bytes and damage."""
 
     def __init__(self, stream: BinaryIO, limit_bytes: int, log: IncidentLog) -> None:
         self._stream = stream
@@ -54,25 +54,25 @@ class Inflater:
         self.bytes_inflated = 0
         self.over_limit = False
         self.head = b""
-        """The first bytes, inflated: what tells a format."""
+        """The first bytes, inflated, which identify a format."""
         self._packed = b""
         self._packed_at = 0
-        """What was read and not yet inflated is `_packed[_packed_at:]`."""
+        """Bytes that are not yet inflated are `_packed[_packed_at:]`."""
         self._damage = ""
-        """What is wrong with the gzip stream."""
+        """Damage of the gzip stream."""
         self._last = b""
-        """The end of what was given, for excerpts."""
+        """The end of the last piece, for excerpts."""
         self._left_out_bytes = 0
         """At the start of the file."""
         self._broken_starts = array("q")
-        """Where, in what was given, replacements of broken bytes begin."""
+        """Offsets in the pieces at which replacements of broken bytes begin."""
         self._broken_counts = array("q")
-        """And how many there are."""
+        """Their counts."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document in pieces, each whole characters of valid UTF-8.
 
-        What is no UTF-8 comes as U+FFFD; a byte order mark at the start is left out.
+        Invalid bytes become U+FFFD; a byte order mark at the start is removed.
         """
         at = 0
         for whole in self._whole_characters():
@@ -83,26 +83,26 @@ class Inflater:
         if self._damage:
             self._log.add("truncated-gzip", at, self._damage)
 
-    def places(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the offsets in the inflated file of offsets in what `pieces` gave."""
+    def original_offsets(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the offsets in the inflated file for offsets in the `pieces`."""
         if not self._broken_starts:
             return offsets + self._left_out_bytes if self._left_out_bytes else offsets
         starts, counts = np.array(self._broken_starts), np.array(self._broken_counts)
         longer = np.concatenate(([0], np.cumsum(counts))) * (REPLACEMENT_BYTES - 1)
         run = np.searchsorted(starts, offsets, side="right") - 1
         behind = np.where(run >= 0, offsets - starts[run], 0)
-        within = np.minimum(behind, counts[run] * REPLACEMENT_BYTES)
-        shorter = within - within // REPLACEMENT_BYTES
+        inside = np.minimum(behind, counts[run] * REPLACEMENT_BYTES)
+        shorter = inside - inside // REPLACEMENT_BYTES
         return self._left_out_bytes + offsets - np.where(run >= 0, longer[run] + shorter, 0)
 
-    def place(self, offset: int) -> int:
-        """Return the offset in the inflated file of one in what `pieces` gave."""
-        return int(self.places(np.array([offset]))[0])
+    def original_offset(self, offset: int) -> int:
+        """Return the offset in the inflated file for one in the `pieces`."""
+        return int(self.original_offsets(np.array([offset]))[0])
 
     # --- UTF-8 --------------------------------------------------------------------------------
 
     def _whole_characters(self) -> Iterator[bytes]:
-        """Yield pieces of whole characters, as far as they are any; without a byte order mark."""
+        """Yield pieces of whole characters, if they are valid; without a byte order mark."""
         rest = b""
         is_start = True
         for piece in self.inflated():
@@ -122,7 +122,7 @@ class Inflater:
             yield rest
 
     def _repaired(self, data: bytes, at: int) -> bytes:
-        """Return the bytes with what is no UTF-8 replaced; `at` is their place in the document."""
+        """Return the bytes with invalid UTF-8 replaced; `at` is their offset in the document."""
         text = data.decode(errors="surrogateescape")
         whole = bytearray()
         end = 0
@@ -136,10 +136,10 @@ class Inflater:
         return bytes(whole)
 
     def _note_broken(self, at: int, count: int, before: bytes) -> None:
-        """Remember where so many broken bytes were replaced, and what stands before them."""
+        """Record the offset of replaced bytes, and the text before them."""
         self._broken_starts.append(at)
         self._broken_counts.append(count)
-        shown = max(0, min(count, EXAMPLES_KEPT - self._log.count("invalid-utf8")))
+        shown = max(0, min(count, MOST_EXAMPLES - self._log.count("invalid-utf8")))
         for number in range(shown):
             text = before.decode(errors="ignore") + REPLACEMENT * number
             excerpt = text[-EXCERPT_CHARACTERS:] + REPLACEMENT
@@ -150,7 +150,7 @@ class Inflater:
     # --- gzip ---------------------------------------------------------------------------------
 
     def inflated(self) -> Iterator[bytes]:
-        """Yield the bytes as the file has them, up to the limit."""
+        """Yield the inflated bytes, up to the limit."""
         for piece in self._inflated() if self._stands_at(GZIP_MAGIC) else self._plain():
             self.head += piece[: HEAD_BYTES - len(self.head)]
             self.bytes_inflated += len(piece)
@@ -166,7 +166,7 @@ class Inflater:
             piece = self._read(PIECE_BYTES)
 
     def _inflated(self) -> Iterator[bytes]:
-        """Yield what the stream holds, in pieces that are not too small."""
+        """Yield the inflated stream in pieces that are not too small."""
         least_bytes = min(SMALLEST_PIECE_BYTES, PIECE_BYTES)
         small = bytearray()
         for piece in self._members():
@@ -181,7 +181,7 @@ class Inflater:
             yield bytes(small)
 
     def _members(self) -> Iterator[bytes]:
-        """Inflate one gzip member after another; stop, and say so, where the stream breaks."""
+        """Inflate one gzip member after another; stop at damage."""
         while self._stands_at(GZIP_MAGIC):
             yield from self._member()
             if self._damage:
@@ -226,7 +226,7 @@ class Inflater:
         return share
 
     def _stands_at(self, start: bytes) -> bool:
-        """Tell whether these bytes come next; where they are none, whether anything does."""
+        """Return whether these bytes come next; for no bytes, whether any come."""
         while len(self._packed) - self._packed_at < max(1, len(start)):
             more = self._read(READ_BYTES)
             if not more:
@@ -235,7 +235,7 @@ class Inflater:
         return self._packed.startswith(start, self._packed_at)
 
     def _pass_zeros(self) -> None:
-        """Step over what pads a file up to a whole block."""
+        """Skip the padding of a file to whole blocks."""
         while self._stands_at(b"\0"):
             zeros = ZEROS.match(self._packed, self._packed_at)
             self._packed_at = zeros.end() if zeros else self._packed_at
@@ -252,7 +252,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _whole_end(data: bytes) -> int:
-    """Return where the last whole character ends: the next piece may complete another one."""
+    """Return the end of the last whole character: the next piece may complete another one."""
     for size in range(1, min(LONGEST_CHARACTER_BYTES, len(data) + 1)):
         byte = data[-size]
         if byte < 0x80:
@@ -264,16 +264,16 @@ def _whole_end(data: bytes) -> int:
 
 
 def _before_damage(member: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
-    """Yield what can be inflated before the damage: zlib gives nothing of a call that fails."""
+    """Yield the data before the damage: zlib returns nothing of a failed call."""
     try:
-        for place in range(len(packed)):
-            yield member.decompress(packed[place : place + 1])
+        for index in range(len(packed)):
+            yield member.decompress(packed[index : index + 1])
     except zlib.error:
         return
 
 
 class _Ahead:
-    """A queue of pieces between the thread that inflates and the one that reads."""
+    """A queue of pieces between the inflating thread and the reading one."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -281,13 +281,13 @@ class _Ahead:
         self._is_left = threading.Event()
 
     def fill(self) -> None:
-        """Put in every piece, then None, or what was raised, until nobody reads any more."""
+        """Put in every piece, then None, or the error, until the reader leaves."""
         try:
             for piece in self._pieces:
                 if not self._put(piece):
                     return
             self._put(None)
-        except BaseException as error:  # raised again by who reads
+        except BaseException as error:  # raised again in the reader
             self._put(error)
 
     def _put(self, item: bytes | BaseException | None) -> bool:
@@ -300,22 +300,22 @@ class _Ahead:
         return False
 
     def taken(self) -> Iterator[bytes]:
-        """Yield the pieces; raise what inflating them raised."""
+        """Yield the pieces; raise the error of inflating them."""
         while (item := self._ready.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
             yield item
 
     def leave(self) -> None:
-        """Have the other side end."""
+        """Make the other thread end."""
         self._is_left.set()
 
 
 @contextmanager
 def read_ahead(pieces: Iterator[bytes]) -> Iterator[Iterator[bytes]]:
-    """Inflate on a thread of its own, a few pieces ahead of who reads them.
+    """Inflate on a separate thread, a few pieces ahead of the reader.
 
-    The thread has ended when the context is left. What it raises is raised where it is read.
+    The thread has ended when the context ends. Its errors are raised in the reader.
     """
     ahead = _Ahead(pieces)
     thread = threading.Thread(target=ahead.fill, name="stepscope-inflate", daemon=True)

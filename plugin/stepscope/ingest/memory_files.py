@@ -1,8 +1,8 @@
-"""What is in files about memory beside traces: the allocator's snapshots, and memory timelines.
+"""Files about memory: the allocator's snapshots, and memory timelines.
 
-They are told by their first bytes. A snapshot is a pickle (`torch.cuda.memory._dump_snapshot`) or
-the same as JSON; a timeline is JSON (`torch.profiler.profile.export_memory_timeline`). What the
-values mean is said in `model/frames/memory_snapshot.py` and `model/frames/memory_timeline.py`.
+Their first bytes identify them. A snapshot is a pickle (`torch.cuda.memory._dump_snapshot`) or the
+same as JSON; a timeline is JSON (`torch.profiler.profile.export_memory_timeline`). The values are
+interpreted in `model/frames/memory_snapshot.py` and `model/frames/memory_timeline.py`.
 """
 
 import json
@@ -28,9 +28,9 @@ SEGMENTS = re.compile(
     rb"\s*\[\s*\{\s*\"(?:device|address|total_size)\"\s*:.*\"total_size\"", re.DOTALL
 )
 TIMELINE = re.compile(rb"\s*\[\s*\[\s*-?\d+\s*[,\]]|\s*\[\s*\[\s*\]\s*,\s*\[\s*\]\s*\]\s*$")
-"""Two lists of numbers, or lists of four; nothing was recorded in the last."""
+"""Two lists of numbers, or lists of four; two empty lists without any records."""
 PICTURE = re.compile(rb"\s*<html>\s*<head>.{0,80}GPU Memory Timeline HTML", re.DOTALL)
-What = Literal["snapshot", "timeline"]
+DocumentKind = Literal["snapshot", "timeline"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,12 +38,12 @@ class MemoryDocument:
     """The plain values of a file about memory."""
 
     path: str
-    what: What
+    what: DocumentKind
     content: object
 
 
-def kind_of(path: str) -> What | None:
-    """Tell by its first bytes which of these a file is; None: it is neither, perhaps a trace.
+def kind_of(path: str) -> DocumentKind | None:
+    """Return the kind of a file by its first bytes; None: neither, perhaps a trace.
 
     Raises:
         UnreadableError: it cannot be read, or is a picture or an archive.
@@ -61,12 +61,12 @@ def kind_of(path: str) -> What | None:
 
 
 def read(path: str, *, most_bytes: int = MOST_PICKLE_BYTES) -> MemoryDocument | None:
-    """Read a memory snapshot or timeline, gzipped or plain; None: it is neither, perhaps a trace.
+    """Read a memory snapshot or timeline, gzipped or plain; None: neither, perhaps a trace.
 
-    Nothing in a pickle is ever run.
+    Code in a pickle is never run.
 
     Raises:
-        UnreadableError: it cannot be read, is damaged or too large, or wants to run code.
+        UnreadableError: it cannot be read, is damaged or too large, or contains code.
     """
     what = kind_of(path)
     if what is None:

@@ -1,13 +1,13 @@
-"""Pickles of plain values, read without ever running what they say.
+"""Pickles of plain values, read without running any code.
 
-A pickle is a program. Here is a machine for the few of its instructions that make text, numbers,
-lists, dicts and tuples; every other one is refused, above all those that name a function or class.
-Python's own `pickle.Unpickler` is not used, with `find_class` forbidden neither: one instruction of
-five bytes makes it reserve gigabytes (LONG_BINPUT), and deeply nested keys overflow its stack.
+A pickle is a program. This machine runs the few instructions that make text, numbers, lists, dicts
+and tuples, and refuses all others, above all those that name a function or class. Python's own
+`pickle.Unpickler` with a forbidden `find_class` would not do: one instruction of five bytes
+(LONG_BINPUT) makes it reserve gigabytes, and deeply nested keys overflow its stack.
 
-The machine makes nothing larger than the bytes that it has read, counts what it makes, and never
-recurses. Instructions are those of Python's `pickletools`, of protocols 2 to 5, with which
-`pickle.dump` and torch's own pickler write (`torch/csrc/jit/serialization/pickler.cpp`).
+The machine makes nothing larger than the bytes read, counts its objects, and never recurses.
+Instructions are those of Python's `pickletools`, of protocols 2 to 5, with which `pickle.dump` and
+torch's own pickler write (`torch/csrc/jit/serialization/pickler.cpp`).
 """
 
 import pickletools
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 LONGEST_INTEGER_BYTES = 16
-"""Of an address 9 are used."""
+"""An address needs 9."""
 DANGEROUS = frozenset(
     {
         "GLOBAL",
@@ -39,20 +39,20 @@ DANGEROUS = frozenset(
 
 
 class PickleRefusedError(ValueError):
-    """A pickle is damaged, too large, or holds more than plain values; the text is a sentence."""
+    """A pickle is damaged, too large, or holds other than plain values; the text is a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PickleLimits:
-    """How much a pickle may cost."""
+    """Limits per pickle."""
 
     instructions: int = 150_000_000
     objects: int = 20_000_000
-    """Lists, dicts, tuples, texts, and values that are kept to be used again."""
+    """Lists, dicts, tuples, texts, and stored values."""
 
 
 def load(data: bytes, limits: PickleLimits = PickleLimits()) -> object:
-    """Return the value that a pickle holds: None, bool, int, float, str, or lists, dicts, tuples.
+    """Return the value of a pickle: None, bool, int, float, str, or lists, dicts, tuples.
 
     Values that a pickle uses twice are the same object, and a list may hold itself.
 
@@ -70,7 +70,7 @@ def load(data: bytes, limits: PickleLimits = PickleLimits()) -> object:
 
 
 class _Machine:
-    """Runs one pickle; `at` is where the next instruction, or its argument, begins."""
+    """Runs one pickle; `at` is the position of the next instruction, or of its argument."""
 
     def __init__(self, data: bytes, limits: PickleLimits) -> None:
         self._data = data
@@ -78,7 +78,7 @@ class _Machine:
         self.at = 0
         self._stack: list[Any] = []
         self._below: list[list[Any]] = []
-        """What lies below each mark."""
+        """The stacks below each mark."""
         self._memo: dict[int, Any] = {}
         self._objects = 0
 
@@ -106,7 +106,7 @@ class _Machine:
             raise IndexError
         return result
 
-    # --- what an instruction is followed by -----------------------------------------------------
+    # --- arguments of instructions --------------------------------------------------------------
 
     def _take(self, count: int) -> bytes:
         begin, end = self.at, self.at + count
@@ -135,7 +135,7 @@ class _Machine:
             raise PickleRefusedError(message)
 
     def frame(self) -> None:
-        self._take(8)  # how long the next stretch is: nothing rests on it
+        self._take(8)  # the length of the next frame is not needed
 
     def mark(self) -> None:
         self._objects += 1
@@ -207,16 +207,16 @@ class _Machine:
         top.update(zip(keys, items[1::2], strict=True))
 
     def memoize(self) -> None:
-        self._keep(len(self._memo))
+        self._store(len(self._memo))
 
     def put(self, form: struct.Struct) -> None:
-        self._keep(self._number(form))
+        self._store(self._number(form))
 
-    def _keep(self, place: int) -> None:
+    def _store(self, index: int) -> None:
         self._objects += 1
         if self._objects > self._limits.objects:
             self._made(None)
-        self._memo[place] = self._stack[-1]
+        self._memo[index] = self._stack[-1]
 
     def get(self, form: struct.Struct) -> None:
         self._stack.append(self._memo[self._number(form)])
@@ -277,5 +277,5 @@ _HANDLERS: dict[int, Handler] = {
 def _refusal(code: int) -> str:
     name = _NAMES.get(code, "")
     if name in DANGEROUS:
-        return f"It wants to run code ({name}), which no memory snapshot does: it was not opened."
-    return f"It holds what no memory snapshot does ({name or f'instruction {code}'})."
+        return f"It contains code ({name}), unlike any memory snapshot: it was not opened."
+    return f"It holds an instruction that no memory snapshot has ({name or f'instruction {code}'})."

@@ -1,4 +1,4 @@
-"""Read one trace file: inflate, walk the top level, hand every event to the columns."""
+"""Reads one trace file: inflate, walk the top level, add every event to the columns."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from stepscope.base.errors import UnreadableError
 from stepscope.ingest import compiled_reader
 from stepscope.ingest.batches import BatchedColumns
 from stepscope.ingest.column_builder import OneByOne
-from stepscope.ingest.columns import About, EventColumns, event_columns
+from stepscope.ingest.columns import EventColumns, FileFacts, event_columns
 from stepscope.ingest.compiled_reader import ScannedColumns
 from stepscope.ingest.documents import Document
 from stepscope.ingest.formats import foreign_format
@@ -35,29 +35,28 @@ REACH_ACTIVE_STEPS = (
 EXPORT = "Give a file written by torch.profiler (export_chrome_trace)."
 GIVE_A_TRACE = "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)."
 FORCED = "STEPSCOPE_PURE_PYTHON"
-"""Set to 1, the compiled scanner is not used: for tests and comparisons."""
+"""If 1, the compiled scanner is not used: for tests and comparisons."""
 ONE_BY_ONE = "one-by-one"
-"""Set to this, each event is read alone: slow, obvious, and what the others must equal."""
+"""With this value, each event is read alone: slow, obvious, the reference for the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much one file may cost; beyond that it is refused with a clear error."""
+    """Limits per file; larger files are refused with a clear error."""
 
     inflated_bytes: int = 64 * 2**30
-    """A trace of 64 GiB of JSON is far beyond what fits in memory, even as columns."""
+    """A trace of 64 GiB of JSON is far larger than memory, even as columns."""
     events: int = 500_000_000
     """Small events reach this long before the bytes do."""
 
 
 def is_compiled() -> bool:
-    """Tell whether the compiled scanner is there and wanted."""
+    """Return whether the compiled scanner is available and enabled."""
     return compiled_reader.IS_BUILT and os.environ.get(FORCED, "") in {"", "0"}
 
 
 @cache
 def _say_that_it_is_slow() -> None:
-    """Say once that the scanner was not built."""
     log.warning(
         "The compiled scanner is not built: traces are read in Python, many times slower. Install "
         "a C compiler and Python's headers (Debian, Ubuntu: apt-get install gcc python3-dev), then "
@@ -68,7 +67,7 @@ def _say_that_it_is_slow() -> None:
 def read(path: str, progress: Progress | None = None, limits: Limits = Limits()) -> EventColumns:
     """Read a trace file, gzipped or plain, of any name.
 
-    A truncated or damaged file gives what it holds; what was lost is in `incidents`.
+    A truncated or damaged file gives its intact part; the losses are in `incidents`.
 
     Raises:
         UnreadableError: the file cannot be opened, is empty, is no JSON, or holds no event.
@@ -111,15 +110,15 @@ class _Reading:
                 raise UnreadableError(self.path, message, RECORD_LESS)
             builder.add(event)
         self._check(document, len(builder))
-        taken = builder.taken()
-        *arrays, offsets = taken.arrays
-        taken = replace(taken, arrays=[*arrays, self.inflater.places(offsets)])
-        about = About(
+        parts = builder.taken()
+        *arrays, offsets = parts.arrays
+        parts = replace(parts, arrays=[*arrays, self.inflater.original_offsets(offsets)])
+        facts = FileFacts(
             metadata=document.metadata,
             incidents=tuple(self._placed(incident) for incident in self.log.incidents()),
-            inflated_bytes=self.inflater.place(document.read_bytes),
+            inflated_bytes=self.inflater.original_offset(document.read_bytes),
         )
-        return event_columns(taken, about)
+        return event_columns(parts, facts)
 
     def _builder(self) -> ScannedColumns | BatchedColumns | OneByOne:
         if is_compiled():
@@ -138,9 +137,9 @@ class _Reading:
             raise self._unusable(document)
 
     def _placed(self, incident: Incident) -> Incident:
-        """Return the incident with its examples' places in the file as it is."""
+        """Return the incident with its examples' offsets in the original file."""
         examples = tuple(
-            replace(example, offset_bytes=self.inflater.place(example.offset_bytes))
+            replace(example, offset_bytes=self.inflater.original_offset(example.offset_bytes))
             for example in incident.examples
         )
         return replace(incident, examples=examples)

@@ -1,9 +1,8 @@
-"""Reads one damaged JSON value where its damage is one that exporters are known to write.
+"""Repair of a damaged JSON value with the known kinds of damage by exporters.
 
 Known are bare words (`N/A`, `nan`, `inf`: kineto#105, PR#128), escapes that JSON lacks
-(kineto#336), empty values (pytorch PR#172353), and commas too many or too few. Whatever else is
-wrong, such as a quote in a name that was not escaped (pytorch#146900), cannot be told apart from
-what was meant: that raises.
+(kineto#336), empty values (pytorch PR#172353), and superfluous or missing commas. Other damage,
+such as an unescaped quote in a name (pytorch#146900), is ambiguous and raises.
 """
 
 import json
@@ -17,7 +16,7 @@ from stepscope.ingest.exact_numbers import NumberText
 
 SPACE = re.compile(r"[ \t\r\n]*")
 STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-"""Without going back: a text of a million escapes that does not end would cost a gigabyte."""
+"""Without backtracking: an unterminated text of a million escapes would cost a gigabyte."""
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=[\s,\]}]|$)", re.ASCII)
 LONGEST_WHOLE_DIGITS = 4000
 """Python itself refuses to read longer whole numbers."""
@@ -31,12 +30,12 @@ DEEPEST = 200
 
 
 class BeyondRepairError(Exception):
-    """The value is damaged in a way that cannot be mended, or ends in the middle."""
+    """The value has unknown damage, or ends in the middle."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
         self.at = at
-        """Where in the text that turned out."""
+        """Its position in the text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +44,16 @@ class Repaired:
 
     value: Any
     end: int
-    """Where in the text it ends."""
+    """Its end in the text."""
     kinds: Mapping[str, int]
-    """How often each kind of damage was mended; the kinds are those of `incidents.MEANINGS`."""
+    """Number of repairs by kind; the kinds are those of `incidents.MEANINGS`."""
 
 
 def repair(text: str) -> Repaired:
-    """Read the value that the text begins with.
+    """Read the value at the start of the text.
 
     Raises:
-        BeyondRepairError: it is damaged in an unknown way, or ends in the middle.
+        BeyondRepairError: it has unknown damage, or ends in the middle.
     """
     reader = _Reader(text)
     value = reader.value(0)
@@ -82,24 +81,24 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def _object(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         self.at += 1
-        while self._item(found, "}"):
+        while self._item(members, "}"):
             key = self._string()
             self._next()
             self.at += 1  # the colon
-            found[key] = self.value(depth + 1)
-        return found
+            members[key] = self.value(depth + 1)
+        return members
 
     def _list(self, depth: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         self.at += 1
-        while self._item(found, "]"):
-            found.append(self.value(depth + 1))
-        return found
+        while self._item(items, "]"):
+            items.append(self.value(depth + 1))
+        return items
 
     def _item(self, before: object, end: str) -> bool:
-        """Step over what separates two items; False, and behind the end, where it ends."""
+        """Step over the separator of two items; False, and after the end, at the last one."""
         commas = 0
         while (character := self._next()) == ",":
             commas += 1
@@ -117,7 +116,7 @@ class _Reader:
         return True
 
     def _stands_at_key(self) -> bool:
-        """Tell whether a key and its colon come next; step to where it turns out that none does."""
+        """Return whether a key and its colon come next; else step to the failure."""
         if KEY.match(self.text, self.at):
             return True
         string = STRING.match(self.text, self.at)

@@ -1,4 +1,4 @@
-"""A whole file's bytes, inflated where it is gzip, and never more than was allowed."""
+"""A whole file's bytes, inflated if it is gzip, up to a limit."""
 
 import zlib
 
@@ -11,7 +11,7 @@ SEVERAL = "Unpack it first (gunzip FILE)."
 
 
 def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
-    """Return the file's bytes; `remedy` is what to do where there are too many.
+    """Return the file's bytes; `remedy` is for files over the limit.
 
     Raises:
         UnreadableError: it cannot be read, is damaged gzip, or holds more than `most_bytes`.
@@ -30,7 +30,9 @@ def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
                 content += member.decompress(piece, READ_BYTES)
                 piece = member.unconsumed_tail or stream.read(READ_BYTES)
                 if member.eof and (member.unused_data + piece).strip(b"\0"):
-                    raise UnreadableError(path, "Behind its gzip stream there is more.", SEVERAL)
+                    raise UnreadableError(
+                        path, "There is more data after its gzip stream.", SEVERAL
+                    )
     except OSError as error:
         message = f"This cannot be read: {error.strerror or error}."
         raise UnreadableError(path, message, "Check the file.") from error
@@ -44,7 +46,7 @@ def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
 
 
 def read_head(path: str, count: int) -> bytes:
-    """Return the first bytes, inflated; of a damaged file those that there are.
+    """Return the first bytes, inflated; of a damaged file the intact ones.
 
     Raises:
         UnreadableError: it cannot be read.

@@ -228,7 +228,7 @@ def _argument(lists: _Lists, place: int, count: int) -> ArgumentColumn:
     texts = lists.texts(name) if (name := f"texts {place}") in lists else None
     is_code = values.dtype == np.int32 and texts is not None and _is_within(values, 0, len(texts))
     _require(texts is None or is_code, f"codes of argument {place}")
-    return ArgumentColumn(rows=rows, kept=Plain(values=values, texts=texts))
+    return ArgumentColumn(rows=rows, stored=Plain(values=values, texts=texts))
 
 
 def _incident(examples: list[dict[str, Any]], **fields: Any) -> Incident:  # noqa: ANN401

@@ -72,7 +72,7 @@ def unpack(sent: PackedTrace) -> Trace:
 def _undecoded(columns: EventColumns) -> EventColumns:
     """Leave out what was decoded: it is decoded again where it is asked for."""
     arguments = {
-        key: replace(column, kept=replace(column.kept))  # type: ignore[type-var]
+        key: replace(column, stored=replace(column.stored))  # type: ignore[type-var]
         for key, column in columns.arguments.items()
     }
     return replace(columns, arguments=arguments)
