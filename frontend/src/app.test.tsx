@@ -110,7 +110,7 @@ describe('runs', () => {
     serve(cancelledRun);
     const { store } = renderInPage(<App />);
     const heading = { name: 'The reading of stopped was cancelled' };
-    for (const { id } of views.filter(({ about }) => about !== 'runs')) {
+    for (const { id } of views.filter(({ scope }) => scope !== 'runs')) {
       store.write({ ...store.current(), view: id }, 'push');
       expect(await screen.findByRole('heading', heading)).toBeTruthy();
     }

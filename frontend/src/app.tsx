@@ -20,10 +20,10 @@ function titleOf(view: string, selection: Selection | null): string {
   const shown = views.find(({ id }) => id === view);
   if (!selection || !shown) return 'stepscope';
   const { run, worker, span } = selection;
-  const of = shown.about === undefined || shown.about === 'recording';
+  const of = shown.scope === undefined || shown.scope === 'trace';
   const parts = [
     shown.title,
-    shown.about === 'runs' ? '' : run.name,
+    shown.scope === 'runs' ? '' : run.name,
     of && run.workers.length > 1 ? worker.name : '',
     of && worker.spans.length > 1 ? `span ${span.label}` : '',
   ];

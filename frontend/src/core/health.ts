@@ -24,8 +24,8 @@ export const lostBytes = (items: Items): number =>
   items.reduce((sum, item) => sum + item.lost_bytes, 0);
 
 /** What makes something that is shown unreliable, what withholds it first. */
-export function against(items: Items, restsOn: readonly string[]): Items {
-  const concerns = items.filter((item) => restsOn.some((name) => item.affects.includes(name)));
+export function against(items: Items, dependsOn: readonly string[]): Items {
+  const concerns = items.filter((item) => dependsOn.some((name) => item.affects.includes(name)));
   return [
     ...concerns.filter((item) => item.effect === 'withheld'),
     ...concerns.filter((item) => item.effect === 'low'),

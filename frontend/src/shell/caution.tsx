@@ -10,14 +10,14 @@ import { Prose } from '../widgets/prose';
 interface Props {
   readonly selection: Selection;
   /** Names in `HealthItem.affects`. */
-  readonly restsOn: readonly string[];
+  readonly dependsOn: readonly string[];
 }
 
 /** Above figures that rest on damaged parts of the recording: what is wrong with them. */
-export function Caution({ selection, restsOn }: Props): ReactNode {
+export function Caution({ selection, dependsOn }: Props): ReactNode {
   const { data } = useAdvice(selection.run, selection.span.trace);
   const health = (data && reportOf(data, selection.span.trace)?.health) ?? [];
-  const concerns = against(health, restsOn);
+  const concerns = against(health, dependsOn);
   const [worst] = concerns;
   if (!worst) return null;
   const isWithheld = worst.effect === 'withheld';

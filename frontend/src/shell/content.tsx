@@ -112,9 +112,9 @@ function Unreadable({ span }: { readonly span: Span }): ReactNode {
 }
 
 /** What stands in for the view while its file is not there. A view of a whole run needs any of its files. */
-function obstacle({ run, span }: Selection, { about }: View): ReactNode | null {
-  if (span.state === 'ready' || about === 'runs') return null;
-  if (about === 'run' && spansOf(run).some(({ state }) => state === 'ready')) return null;
+function obstacle({ run, span }: Selection, { scope }: View): ReactNode | null {
+  if (span.state === 'ready' || scope === 'runs') return null;
+  if (scope === 'run' && spansOf(run).some(({ state }) => state === 'ready')) return null;
   if (span.state === 'unreadable') return <Unreadable span={span} />;
   return <Reading run={run} trace={span.trace} />;
 }
@@ -123,7 +123,7 @@ function obstacle({ run, span }: Selection, { about }: View): ReactNode | null {
 function WholeNote({ view }: { readonly view: View }): ReactNode {
   const { location, go } = useNavigation();
   const isNarrowed = location.step !== null || location.time !== null;
-  if (view.narrows || view.about === 'runs' || !isNarrowed) return null;
+  if (view.isFiltered || view.scope === 'runs' || !isNarrowed) return null;
   const chosen = location.time ? 'the chosen time' : `step ${location.step}`;
   return (
     <aside className="notice framed flex muted" aria-label="Not narrowed">
@@ -144,8 +144,8 @@ function WholeNote({ view }: { readonly view: View }): ReactNode {
 
 /** What is shown anew, with nothing of its state kept. */
 function identityOf(view: View, { run, span }: Selection): string {
-  if (view.about === 'runs') return view.id;
-  return `${view.id} ${view.about === 'run' ? run.id : span.trace}`;
+  if (view.scope === 'runs') return view.id;
+  return `${view.id} ${view.scope === 'run' ? run.id : span.trace}`;
 }
 
 function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
@@ -180,9 +180,9 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
     <>
       {title}
       <ErrorBoundary what={view.title} key={identityOf(view, selection)}>
-        <Caution selection={selection} restsOn={view.restsOn} />
+        <Caution selection={selection} dependsOn={view.dependsOn} />
         <WholeNote view={view} />
-        {(view.about === 'run' || view.restsOnRun) && <RunProgress run={run} />}
+        {(view.scope === 'run' || view.dependsOnRun) && <RunProgress run={run} />}
         <Suspense fallback={<Skeleton />}>
           <Page selection={selection} />
         </Suspense>

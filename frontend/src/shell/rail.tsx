@@ -12,9 +12,9 @@ import { Icon } from '../widgets/icon';
 import './rail.css';
 
 const GROUPS = [
-  { about: 'recording', label: 'This recording' },
-  { about: 'run', label: 'All ranks of the run' },
-  { about: 'runs', label: 'All runs' },
+  { scope: 'trace', label: 'This recording' },
+  { scope: 'run', label: 'All ranks of the run' },
+  { scope: 'runs', label: 'All runs' },
 ] as const;
 
 interface ItemProps {
@@ -50,12 +50,12 @@ function Item({ view, selection, report }: ItemProps): ReactNode {
 }
 
 function Items({ selection, report }: Omit<ItemProps, 'view'>): ReactNode {
-  return GROUPS.map(({ about, label }) => {
-    const own = views.filter((view) => (view.about ?? 'recording') === about);
-    if (own.length === 0) return null;
+  return GROUPS.map(({ scope, label }) => {
+    const items = views.filter((view) => (view.scope ?? 'trace') === scope);
+    if (items.length === 0) return null;
     return (
-      <ul key={about} aria-label={label} className="rail-group">
-        {own.map((view) => (
+      <ul key={scope} aria-label={label} className="rail-group">
+        {items.map((view) => (
           <Item key={view.id} view={view} selection={selection} report={report} />
         ))}
       </ul>

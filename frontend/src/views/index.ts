@@ -1,13 +1,13 @@
 import type { View } from './view';
 
-const found = import.meta.glob<{ readonly view: View }>('./*/index.tsx', { eager: true });
+const modules = import.meta.glob<{ readonly view: View }>('./*/index.tsx', { eager: true });
 
-/** Folder name to view, for the test that holds the two equal. */
+/** Views by folder, for the test that compares folders with ids. */
 export const viewsByFolder: Readonly<Record<string, View>> = Object.fromEntries(
-  Object.entries(found).map(([path, module]) => [path.split('/')[1], module.view]),
+  Object.entries(modules).map(([path, module]) => [path.split('/')[1], module.view]),
 );
 
-/** All views in their order. A new folder is a new view; nothing else is edited. */
+/** All views in order; each folder with an `index.tsx` is a view. */
 export const views: readonly View[] = Object.values(viewsByFolder).sort(
   (a, b) => a.order - b.order,
 );

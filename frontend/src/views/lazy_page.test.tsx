@@ -5,7 +5,7 @@ import { lazyPage } from './lazy_page';
 
 const Hello = ({ name }: { readonly name: string }) => <p>Hello {name}</p>;
 
-it('a page is fetched when it is first shown, and only then', async () => {
+it('a page is fetched when first shown', async () => {
   const load = vi.fn(() => Promise.resolve({ default: Hello }));
   const Page = lazyPage(load);
   expect(load).not.toHaveBeenCalled();
@@ -18,7 +18,7 @@ it('a page is fetched when it is first shown, and only then', async () => {
   expect(load).toHaveBeenCalledTimes(1);
 });
 
-it('a page that cannot be fetched is said so', async () => {
+it('a page that fails to load shows an error', async () => {
   vi.spyOn(console, 'error').mockImplementation(() => undefined);
   const Page = lazyPage<{ name: string }>(() => Promise.reject(new Error('The server is gone.')));
   render(

@@ -2,8 +2,8 @@ import { type ComponentType, type ReactNode, useEffect, useState } from 'react';
 import { Skeleton } from '../widgets/loaded';
 
 /**
- * A page whose code comes when it is first shown, as with `lazy`. React keeps what stands in for a suspended part on
- * the screen for 300 ms at least, however soon the code is there; this shows the page at once.
+ * A page whose code is loaded when first shown. Unlike with `lazy`, the page appears as soon as it is loaded: React
+ * shows the fallback of a suspended component for at least 300 ms.
  */
 export function lazyPage<P extends object>(
   load: () => Promise<{ readonly default: ComponentType<P> }>,
@@ -14,21 +14,21 @@ export function lazyPage<P extends object>(
     const [error, setError] = useState<Error | null>(null);
     useEffect(() => {
       if (Page) return undefined;
-      let isGone = false;
+      let isUnmounted = false;
       load().then(
         (module) => {
           loaded = module.default;
-          if (!isGone) setPage(() => module.default);
+          if (!isUnmounted) setPage(() => module.default);
         },
         (reason: unknown) => {
-          if (!isGone) setError(reason instanceof Error ? reason : new Error(String(reason)));
+          if (!isUnmounted) setError(reason instanceof Error ? reason : new Error(String(reason)));
         },
       );
       return () => {
-        isGone = true;
+        isUnmounted = true;
       };
     }, [Page]);
-    // The view's boundary says so.
+    // For the view's error boundary.
     if (error) throw error;
     return Page ? <Page {...props} /> : <Skeleton />;
   };

@@ -9,29 +9,29 @@ export interface PageProps {
 
 /** One page: a folder of its name with `index.tsx`, `fixture.json` and a test. */
 export interface View {
-  /** The folder's name, and the word in the URL. */
+  /** The folder's name, also in the URL. */
   readonly id: string;
   readonly title: string;
   readonly icon: IconName;
   readonly order: number;
-  /** The key that leads here after `g`. */
+  /** The key that opens the view after `g`. */
   readonly key: string;
-  /** What damage to the recording would make unreliable: names in `HealthItem.affects`. */
-  readonly restsOn: readonly string[];
-  /** Something in the view that should be seen, by how bad it is. */
+  /** The figures shown here that damage may make doubtful: names of `HealthItem.affects`. */
+  readonly dependsOn: readonly string[];
+  /** The severity of a problem that the view lists; marks its link. */
   readonly mark?: (selection: Selection) => HealthItem['severity'] | null;
-  /** What an answer is about: one recording, where nothing else is said; all recordings of a run; or all runs. */
-  readonly about?: 'recording' | 'run' | 'runs';
-  /** Whether what it says of one recording rests on the others of its run as well. */
-  readonly restsOnRun?: boolean;
-  /** Whether its figures follow the step or the time that the page is narrowed to. */
-  readonly narrows?: boolean;
+  /** What the view covers: one trace (the default), all traces of a run, or all runs. */
+  readonly scope?: 'trace' | 'run' | 'runs';
+  /** Whether the view of one trace depends on the other traces of its run. */
+  readonly dependsOnRun?: boolean;
+  /** Whether the selected step or time range filters the view. */
+  readonly isFiltered?: boolean;
   /**
-   * Why there is nothing to see in this recording, as far as that is known beforehand; the view still opens, and says
-   * what to record. What the advice says of the recording is undefined until it is there: see `core/recorded_parts.ts`.
+   * Why the view is empty for this trace, if known beforehand (see `core/recorded_parts.ts`); the view still opens and
+   * shows what to record. The report is undefined until it is loaded.
    */
   readonly missing?: (selection: Selection, report: WorkerReport | undefined) => string | null;
-  /** Its own keys and what they do, for the help. */
+  /** Keys of the view with their descriptions, for the help. */
   readonly keys?: readonly (readonly [string, string])[];
   readonly Page: ComponentType<PageProps>;
 }

@@ -5,7 +5,7 @@ import { views, viewsByFolder } from '.';
 const files = Object.keys(import.meta.glob('./*/*'));
 
 describe('views', () => {
-  it.each(Object.entries(viewsByFolder))('%s is called as its folder is', (folder, view) => {
+  it.each(Object.entries(viewsByFolder))('%s has the name of its folder', (folder, view) => {
     expect(view.id).toBe(folder);
   });
 
@@ -14,24 +14,27 @@ describe('views', () => {
     expect(files).toContain(`./${folder}/${folder}.test.tsx`);
   });
 
-  it.each(views)('$id rests on what damage is told of, and its keys say what they do', (view) => {
-    expect(Object.keys(SHOWN_IN)).toEqual(expect.arrayContaining([...view.restsOn]));
-    for (const [key, meaning] of view.keys ?? []) {
-      expect(key.trim()).toBe(key);
-      expect(meaning.length).toBeGreaterThan(3);
-    }
-  });
+  it.each(views)(
+    '$id names figures that health reports as affected, and describes its keys',
+    (view) => {
+      expect(Object.keys(SHOWN_IN)).toEqual(expect.arrayContaining([...view.dependsOn]));
+      for (const [key, meaning] of view.keys ?? []) {
+        expect(key.trim()).toBe(key);
+        expect(meaning.length).toBeGreaterThan(3);
+      }
+    },
+  );
 
-  it('that damage is told of are there', () => {
+  it('that health links to exist', () => {
     const ids = views.map(({ id }) => id);
     expect(ids).toEqual(expect.arrayContaining(Object.values(SHOWN_IN)));
   });
 
-  it('take no letter that leads elsewhere', () => {
+  it('have letters as keys', () => {
     for (const { key } of views) expect(key).toMatch(/^[a-z]$/);
   });
 
-  it('come in their order, each with a key of its own', () => {
+  it('are in order, each with a unique key', () => {
     const orders = views.map((view) => view.order);
     expect(new Set(orders).size).toBe(views.length);
     expect(orders).toEqual([...orders].sort((a, b) => a - b));

@@ -21,8 +21,8 @@ const here = { trace: 't1', name: 'worker0, span 1', ...context };
 // It asks the server for what ran; the browser tests draw it.
 vi.mock('./mini_timeline', () => ({ MiniTimeline: () => <p>around the worst</p> }));
 
-describe('the advice of a recorded run', () => {
-  it('says the verdict, every finding, and opens the first', () => {
+describe('the advice of one trace', () => {
+  it('shows the verdict and all findings, with the first one expanded', () => {
     renderInPage(<Advice report={report} {...recording} />);
     expect(screen.getByText(worker.verdict)).toBeTruthy();
     expect(findings.length).toBeGreaterThan(0);
@@ -33,7 +33,7 @@ describe('the advice of a recorded run', () => {
     expect(screen.getAllByRole('button', { expanded: true })).toHaveLength(1);
   });
 
-  it('shows message, evidence and fix of the open finding', () => {
+  it('shows message, evidence and fix of the expanded finding', () => {
     const finding = findings.find(({ fix, evidence }) => fix && evidence.length > 0);
     if (!finding) throw new Error('the fixture has a finding with a fix and evidence');
     renderInPage(<Advice report={report} {...recording} />, { open: finding.rule });
@@ -44,7 +44,7 @@ describe('the advice of a recorded run', () => {
     expect(screen.getByText(finding.fix?.summary ?? '')).toBeTruthy();
   });
 
-  it('keeps what is open in the URL', async () => {
+  it('keeps the expanded finding in the URL', async () => {
     const { store } = renderInPage(<Advice report={report} {...recording} />, {
       open: 'none',
     });
@@ -56,7 +56,7 @@ describe('the advice of a recorded run', () => {
 });
 
 describe('evidence', () => {
-  it('leads into the other views', async () => {
+  it('links to the other views', async () => {
     const link = { view: 'kernels' as const, search: 'gemm', group: 'launch', step: 3 };
     const evidence = [{ label: 'Kernel', value: 'gemm', unit: 'code' as const, link }];
     const report = runReport([outcome({ evidence })]);
@@ -70,7 +70,7 @@ describe('evidence', () => {
     });
   });
 
-  it('says where else the same was found', () => {
+  it('links to other ranks with the same finding', () => {
     const merged = [mergedOutcome({ traces: ['t1', 't2'] })];
     const recordings = [...one, { trace: 't2', rank: 1, name: 'worker1', span: '2' }];
     const report = { ...runReport([outcome({})]), merged };
@@ -79,7 +79,7 @@ describe('evidence', () => {
   });
 });
 
-it('sets code in a text as code, and nothing as markup', () => {
+it('renders code in a text as code and never as HTML', () => {
   const report = runReport([outcome({ message: 'Use `non_blocking=True` <b>now</b>.' })]);
   renderInPage(<Advice report={report} {...here} />);
   expect(screen.getByText('non_blocking=True').tagName).toBe('CODE');
@@ -87,7 +87,7 @@ it('sets code in a text as code, and nothing as markup', () => {
 });
 
 describe('savings', () => {
-  it('are said in time and share, and never where there is none', () => {
+  it('are shown as time and share, and not at all for findings without one', () => {
     const report = runReport([
       outcome({ rule: 'a', title: 'With', claim: claim(59_300_000) }),
       outcome({ rule: 'b', title: 'Without' }),
@@ -99,7 +99,7 @@ describe('savings', () => {
     expect(screen.getByRole('button', { name: /Without/ }).textContent).toContain('no saving');
   });
 
-  it('stand once: a finding that others count is told apart, with the one that counts it', () => {
+  it('are counted once: related symptoms are listed separately, with the finding that counts them', () => {
     const counted = { ...claim(0), gross_ns: 2e6, method: '2.00 ms of it is counted under a.' };
     const report = runReport([
       outcome({ rule: 'a', title: 'Owner', claim: claim(5e6), severity: 'warning' }),
@@ -115,10 +115,10 @@ describe('savings', () => {
   });
 });
 
-describe('doubts', () => {
+describe('doubtful outcomes', () => {
   const doubts = ['the file ends in the middle'];
 
-  it('stand with the finding that they concern, closed and open', () => {
+  it('show the damage, collapsed and expanded', () => {
     const report = runReport([
       outcome({ rule: 'a', title: 'Unsure', doubts }),
       outcome({ rule: 'b', title: 'Sure' }),
@@ -131,7 +131,7 @@ describe('doubts', () => {
     expect(text?.textContent).toContain('The file ends in the middle.');
   });
 
-  it('are inconclusive, and set apart what passed in a damaged recording', () => {
+  it('are inconclusive, and checks that passed on a damaged trace are listed separately', () => {
     const report = runReport([
       outcome({ rule: 'unsure', status: 'passed', title: 'Unsure', doubts }),
       outcome({ rule: 'b', status: 'passed', title: 'Sure' }),
@@ -144,7 +144,7 @@ describe('doubts', () => {
     expect(screen.getByText('Passed').closest('details')?.textContent).not.toContain('unsure');
   });
 
-  it('open the list that a link names a check of', () => {
+  it('expand the list that holds the check of a link', () => {
     const report = runReport([
       outcome({}),
       outcome({ rule: 'p', status: 'passed', title: 'Fine' }),
@@ -154,8 +154,8 @@ describe('doubts', () => {
   });
 });
 
-describe('what found nothing', () => {
-  it('is folded away, with the line that would record what is missing', () => {
+describe('a trace without findings', () => {
+  it('collapses the other checks and shows how to record what is missing', () => {
     const report = runReport([
       outcome({ rule: 'x', title: 'Found' }),
       outcome({ rule: 'p', status: 'passed', title: 'Fine' }),
@@ -182,13 +182,13 @@ describe('what found nothing', () => {
     [['passed', 'cannot-tell', 'cannot-tell'], 'CPU events only'],
     [['passed', 'failed', 'cannot-tell'], 'many checks are inconclusive'],
     [['not-applicable'], 'No check applies'],
-  ] as const)('is called what it is: %s', (statuses, words) => {
+  ] as const)('has the heading %s', (statuses, words) => {
     const outcomes = statuses.map((status, at) => outcome({ rule: `r${at}`, status }));
     renderInPage(<Advice report={runReport(outcomes)} {...here} />);
     expect(screen.getByRole('heading', { name: new RegExp(words) })).toBeTruthy();
   });
 
-  it('lies open where it is all there is to read', () => {
+  it('expands the other checks, as nothing else is shown', () => {
     const blind = outcome({ status: 'cannot-tell', reason: 'No shapes.' });
     const report = runReport([blind, outcome({ rule: 'f', status: 'failed', reason: 'KeyError' })]);
     renderInPage(<Advice report={report} {...here} />);
@@ -196,7 +196,7 @@ describe('what found nothing', () => {
   });
 });
 
-it('of a CPU alone says what was checked, what to look at, and how to record a device', async () => {
+it('without a device lists the checks, where to look next, and how to record a device', async () => {
   const remedy = 'torch.profiler.profile(activities=[ProfilerActivity.CUDA])';
   const blind = { status: 'cannot-tell', reason: 'No device.', remedy } as const;
   const report = runReport(
@@ -221,13 +221,13 @@ it('of a CPU alone says what was checked, what to look at, and how to record a d
   expect(store.current().view).toBe('operators');
 });
 
-it('says so where the chosen recording has no advice', () => {
+it('shows an empty state for a trace without advice', () => {
   renderInPage(<Advice report={runReport([])} {...context} trace="t9" name="gone, span 1" />);
   expect(screen.getByRole('heading', { name: /No advice on gone/ })).toBeTruthy();
 });
 
-describe('what looks like a fault', () => {
-  it('and costs nothing is listed with the numbers that rule it out', () => {
+describe('a symptom that costs nothing', () => {
+  it('is listed as ruled out, with its numbers', () => {
     const evidence = [{ label: 'Reads', value: 4, unit: 'count' as const, link: null }];
     const message = 'The host waits for 28 % of the time, and the GPU works meanwhile.';
     const report = runReport([
@@ -242,7 +242,7 @@ describe('what looks like a fault', () => {
 });
 
 describe('a suppressed finding', () => {
-  it('says by whom and why', () => {
+  it('shows who suppressed it and why', () => {
     const suppressed = {
       status: 'suppressed',
       message: 'It costs 2 ms.',
@@ -255,7 +255,7 @@ describe('a suppressed finding', () => {
   });
 });
 
-describe('an open finding', () => {
+describe('an expanded finding', () => {
   it('shows tables, source lines, effort and risk', () => {
     const tables = [
       {
@@ -299,7 +299,7 @@ describe('the time budget', () => {
     },
   ];
 
-  it('says what of each part could be won back, and by which rule', () => {
+  it('shows the potential saving of each category, by rule', () => {
     renderInPage(<Advice report={runReport([outcome({})], { budget })} {...here} />);
     expect(screen.getByText(/Potential saving: .*\(30.0 %\)/)).toBeTruthy();
     const row = screen.getByRole('rowheader', { name: 'Data loading' }).closest('tr');
@@ -309,7 +309,7 @@ describe('the time budget', () => {
 });
 
 describe('a run of several ranks', () => {
-  it('begins with what concerns all of them', () => {
+  it('lists findings on the whole run first', () => {
     const late = outcome({
       rule: 'late',
       title: 'Rank 1 is late',

@@ -33,8 +33,8 @@ beforeEach(() => {
   clearToasts();
 });
 
-describe('a finding that is dismissed', () => {
-  it('is counted and listed below, and comes back by Undo', async () => {
+describe('a dismissed finding', () => {
+  it('is counted, listed separately, and restored by Undo', async () => {
     renderInPage(
       <>
         <Advice report={report} {...here} />
@@ -52,7 +52,7 @@ describe('a finding that is dismissed', () => {
     expect(screen.queryByText('1 dismissed finding below')).toBeNull();
   });
 
-  it('stays so in this browser, in every recording of the same code', () => {
+  it('stays dismissed in this browser, in all traces of the same code', () => {
     dismissals.dismiss(first);
     dismissals.forget();
     const elsewhere = { ...first, trace: 't9', worker: 'another' };
@@ -62,7 +62,7 @@ describe('a finding that is dismissed', () => {
     ]);
   });
 
-  it('survives what something else has written', () => {
+  it('is dismissed even if the stored value is invalid', () => {
     localStorage.setItem('stepscope.dismissed', '{"no": 1}');
     dismissals.forget();
     expect(dismissals.current()).toEqual([]);
@@ -70,7 +70,7 @@ describe('a finding that is dismissed', () => {
 });
 
 describe('filters', () => {
-  it('show the findings of a topic, and say how many they leave out', async () => {
+  it('show the findings of a topic and count the hidden ones', async () => {
     const { store } = renderInPage(<Advice report={report} {...here} />);
     await userEvent.click(screen.getByRole('button', { name: 'host 1' }));
     expect(store.current().options).toEqual({ topic: 'host' });
@@ -81,7 +81,7 @@ describe('filters', () => {
     expect(screen.getByText('The first fault')).toBeTruthy();
   });
 
-  it('take the rules of a part of the step from the budget', () => {
+  it('select the rules of a category of the budget', () => {
     const [worker] = report.workers;
     if (!worker) throw new Error('there is one');
     const line = {
@@ -99,7 +99,7 @@ describe('filters', () => {
     expect(isShown(first, { part: 'kernel', topic: null }, of)).toBe(false);
   });
 
-  it('count what findings are about, the most frequent first', () => {
+  it('count the topics, the most frequent first', () => {
     expect(topicsOf([second, first, { ...first, rule: 'third' }])).toEqual([
       { name: 'input pipeline', count: 2 },
       { name: 'host', count: 1 },

@@ -7,7 +7,7 @@ export const view: View = {
   icon: 'advice',
   order: 10,
   key: 'a',
-  restsOn: ['verdict'],
-  restsOnRun: true,
+  dependsOn: ['verdict'],
+  dependsOnRun: true,
   Page: lazy(() => import('./page')),
 };

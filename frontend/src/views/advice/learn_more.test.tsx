@@ -32,7 +32,7 @@ const api = fakeApi({ [path]: { schema: 1, rule: 'acme/slow', text: TEXT } });
 
 const open = (): Promise<void> => userEvent.click(screen.getByText('Learn more about this check'));
 
-it('the page of a rule is fetched when it is opened, and only then', async () => {
+it('the rule’s page is fetched only when expanded', async () => {
   const { container } = renderInPage(<LearnMore rule="acme/slow" />);
   expect(api.requests).toEqual([]);
   await open();
@@ -49,14 +49,14 @@ it('the page of a rule is fetched when it is opened, and only then', async () =>
   expect(link.getAttribute('href')).toBe('https://pytorch.org/docs');
 });
 
-it('nothing in it is taken for HTML', async () => {
+it('the rule’s page is never parsed as HTML', async () => {
   const { container } = renderInPage(<LearnMore rule="acme/slow" />);
   await open();
   expect(await screen.findByText('input <b>pipeline</b>')).toBeTruthy();
   expect(container.querySelector('b')).toBeNull();
 });
 
-it('a rule that the server does not know is said so', async () => {
+it('a rule unknown to the server shows an error', async () => {
   api.responses[path] = { code: 'not-found', message: 'There is no rule acme/slow.', hint: '' };
   renderInPage(<LearnMore rule="acme/slow" />);
   await open();

@@ -22,24 +22,24 @@ const workers = [
 ] as unknown as WorkerReport[];
 
 describe('a link of evidence', () => {
-  it('with a time leads to the timeline, with something around it', () => {
+  it('with a time range links to the timeline, with a margin', () => {
     const target = targetOf(link({ view: 'overview', start_ns: 1e6, end_ns: 2e6 }), workers);
     expect(target).toEqual({ view: 'timeline', options: { at: '750000-2250000' } });
   });
 
-  it('with a moment leads to a time that is not empty, and not before the recording', () => {
+  it('with a moment links to a non-empty range that starts in the trace', () => {
     const target = targetOf(link({ start_ns: 0, end_ns: 0 }), workers);
     expect(target).toEqual({ view: 'timeline', options: { at: '0-20001' } });
   });
 
-  it('leads into the recording of its trace, or of its rank', () => {
+  it('links to the trace or the rank that it names', () => {
     const other = { worker: 'b', span: '2' };
     expect(targetOf(link({ trace: 't2' }), workers)).toMatchObject(other);
     expect(targetOf(link({ rank: 3 }), workers)).toMatchObject(other);
     expect(targetOf(link({ rank: 9 }), workers)).not.toHaveProperty('worker');
   });
 
-  it('with a source line alone leads to the operators that were called from it', () => {
+  it('with only a source line links to the operators called from it', () => {
     expect(targetOf(link({ source: 'train.py(12): f' }), workers)).toMatchObject({
       view: 'operators',
       group: 'stack',
@@ -76,21 +76,21 @@ describe('the tracks around an event', () => {
   } as unknown as Timeline;
   const ids = (own: number | null): number[] => shownTracks(timeline, own).map(({ id }) => id);
 
-  it('are the busiest stream, why the device idles, and the busiest thread', () => {
+  it('are the busiest stream, the idle causes and the busiest thread', () => {
     expect(ids(null)).toEqual([2, 3, 4]);
   });
 
-  it('are the event’s own in place of a busier one', () => {
+  it('include the event’s track in place of a busier one', () => {
     expect(ids(1)).toEqual([1, 3, 4]);
     expect(ids(5)).toEqual([2, 3, 5]);
   });
 
-  it('leave out tracks that are no rows of slices', () => {
+  it('exclude tracks without slices', () => {
     expect(ids(6)).toEqual([2, 3, 4]);
   });
 });
 
-it('shows as much time on either side as the event takes', () => {
+it('shows the duration of the event before and after it', () => {
   const event = { name: 'x', track: '', detail: '', event: null, start_ns: 1e6, duration_ns: 3e5 };
   expect(rangeAround(event)).toEqual({ startNs: 7e5, endNs: 1.6e6 });
   expect(rangeAround({ ...event, duration_ns: 0, start_ns: 10 })).toEqual({

@@ -5,7 +5,7 @@ import { findingMarkdown } from './markdown';
 const context = { run: 'resnet', perStep: true, link: 'http://localhost/#view=advice' };
 
 describe('a finding as Markdown', () => {
-  it('holds the saving, the evidence, the fix and the way back', () => {
+  it('holds saving, evidence, fix and address', () => {
     const text = findingMarkdown(
       outcome({
         severity: 'critical',
@@ -96,14 +96,14 @@ DataLoader(num_workers=4)
 `);
   });
 
-  it('says what makes it doubtful', () => {
+  it('holds the reasons for doubt', () => {
     const doubts = ['the file ends in the middle', 'the gzip stream breaks off'];
     expect(findingMarkdown(outcome({ doubts }), context)).toContain(
       '\n**Doubtful:** The file ends in the middle. The gzip stream breaks off.\n',
     );
   });
 
-  it('fences code that holds fences', () => {
+  it('fences code that contains fences', () => {
     const fix = { summary: 's', code: '```', language: '', verify: '', caveats: [] };
     expect(findingMarkdown(outcome({ fix }), context)).toContain('````\n```\n````');
     const evidence = [{ label: 'In', value: 'a`b', unit: 'code' as const, link: null }];

@@ -24,13 +24,13 @@ describe('the order of findings', () => {
     outcome({ rule: 'symptom', severity: 'warning' }),
   ];
 
-  it('is the server’s, and what others count already is apart', () => {
+  it('is the server’s, with related symptoms last', () => {
     const groups = groupedOutcomes(outcomes, here);
     expect(groups.findings.map(({ rule }) => rule)).toEqual(['second', 'first', 'symptom']);
     expect(groups.related).toEqual([related]);
   });
 
-  it('names the findings that count a covered one', () => {
+  it('names the findings that count a related symptom', () => {
     expect(
       countedUnder(related, groupedOutcomes(outcomes, here).findings).map(({ rule }) => rule),
     ).toEqual(['second', 'first']);
@@ -38,7 +38,7 @@ describe('the order of findings', () => {
   });
 });
 
-describe('one recording', () => {
+describe('one trace', () => {
   const outcomes = [
     outcome({ rule: 'x' }),
     outcome({ rule: 'x', worker: 'worker1', span: '2', trace: 't2' }),
@@ -48,13 +48,13 @@ describe('one recording', () => {
     outcome({ rule: 'p', status: 'passed' }),
   ];
 
-  it('gets its own outcomes only', () => {
+  it('gets only its own outcomes', () => {
     const groups = groupedOutcomes(outcomes, here);
     expect(groups.findings.map(({ rule }) => rule)).toEqual(['x']);
     expect(groups.passed).toHaveLength(1);
   });
 
-  it('knows where else the same was found, and what only elsewhere, the worst of each', () => {
+  it('shows which findings other traces share, and the worst of those found only there', () => {
     const merged = [
       mergedOutcome({ outcome: outcome({ rule: 'late', trace: '' }), traces: [] }),
       mergedOutcome({ outcome: outcome({ rule: 'x' }), traces: [here, 't2'] }),
@@ -68,8 +68,8 @@ describe('one recording', () => {
   });
 });
 
-describe('what is not applicable', () => {
-  it('is told once for all checks that lack the same', () => {
+describe('checks that do not apply', () => {
+  it('are grouped by reason', () => {
     const lacking = (rule: string, reason: string) =>
       outcome({ rule, status: 'not-applicable', reason, remedy: null });
     const groups = byMissingData([
@@ -86,7 +86,7 @@ describe('what is not applicable', () => {
   });
 });
 
-describe('nothing found', () => {
+describe('a verdict without findings', () => {
   const damaged: HealthItem = {
     kind: 'truncated',
     severity: 'critical',
@@ -112,20 +112,20 @@ describe('nothing found', () => {
     health,
   });
 
-  it('is told as such of a CPU alone, unless the file is damaged', () => {
+  it('is "CPU only" for an undamaged trace without a device', () => {
     const outcomes = ofStatuses('passed', 'cannot-tell', 'cannot-tell');
     expect(emptyReason(outcomes, { devices: [], health: [] })).toBe('cpu-only');
     expect(emptyReason(outcomes, { devices: [], health: [damaged] })).toBe('inconclusive');
   });
 
-  it('is healthy where most checks could be made', () => {
+  it('is "healthy" if most checks ran', () => {
     expect(emptyReason(ofStatuses('passed', 'passed', 'cannot-tell'), device())).toBe('healthy');
     expect(emptyReason(ofStatuses('passed', 'not-applicable', 'not-applicable'), device())).toBe(
       'healthy',
     );
   });
 
-  it('is no clean bill where most could not, one broke, or the file is damaged', () => {
+  it('is "inconclusive" if most checks did not run, one failed, or the trace is damaged', () => {
     expect(emptyReason(ofStatuses('passed', 'cannot-tell', 'cannot-tell'), device())).toBe(
       'inconclusive',
     );
@@ -133,7 +133,7 @@ describe('nothing found', () => {
     expect(emptyReason(ofStatuses('passed', 'passed'), device([damaged]))).toBe('inconclusive');
   });
 
-  it('is nothing to look at where no check applies', () => {
+  it('is "empty" if no check applies', () => {
     expect(emptyReason(ofStatuses('not-applicable'), device())).toBe('nothing-applicable');
   });
 });

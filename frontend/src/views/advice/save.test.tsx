@@ -44,7 +44,7 @@ async function exported(format: 'CSV' | 'JSON'): Promise<[string, string]> {
   return [name, String(body)];
 }
 
-it('as a table, a finding is a row with its numbers in full', () => {
+it('the table has one row per finding with exact numbers', () => {
   expect(toCsv(findingsTable({ outcomes: [finding] }))).toBe(
     'rule,title,category,severity,confidence,worker,span,saves at least (ns),saves at most (ns),' +
       'saves at most (share of 1),steps,message,fix,effort,risk,lines,doubts,fingerprint\r\n' +
@@ -53,7 +53,7 @@ it('as a table, a finding is a row with its numbers in full', () => {
   );
 });
 
-it('of a job, it is a row with where and when it holds', () => {
+it('the table of a job has ranks and steps per finding', () => {
   const merged = mergedOutcome({
     outcome: finding,
     where: 'ranks 0-3 of 8',
@@ -69,7 +69,7 @@ it('of a job, it is a row with where and when it holds', () => {
   });
 });
 
-it('CSV holds the findings that were not dismissed', async () => {
+it('CSV omits dismissed findings', async () => {
   dismissals.dismiss(seen);
   const [name, body] = await exported('CSV');
   expect(name).toBe(`${report.name}_worker0_1_advice.csv`);
@@ -78,7 +78,7 @@ it('CSV holds the findings that were not dismissed', async () => {
   dismissals.restore(seen);
 });
 
-it('JSON is the report, what passed included', async () => {
+it('JSON is the whole report including passed checks', async () => {
   const [name, body] = await exported('JSON');
   expect(name).toMatch(/_advice\.json$/);
   expect(JSON.parse(body)).toEqual(JSON.parse(JSON.stringify(report)));

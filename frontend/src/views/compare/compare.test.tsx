@@ -65,32 +65,32 @@ const baselineName = (
   return sides.before && nameOf(sides.before);
 };
 
-describe('what is held against what', () => {
+describe('the default baseline', () => {
   const fault = recorded('a/fault', 10);
   const fix = recorded('a/fix', 20);
   const other = recorded('b', 15);
 
-  it('is the run before in its folder, whatever else was recorded in between', () => {
+  it('is the previous run in the folder, regardless of runs of other folders', () => {
     expect(baselineName(listed(fault, fix, other), fix)).toBe('a/fault');
   });
 
-  it('is the other run of the folder where none was before', () => {
+  it('is the other run of the folder if none is older', () => {
     expect(baselineName(listed(fault, fix, other), fault)).toBe('a/fix');
   });
 
-  it('is the run recorded last before, for a run of no folder', () => {
+  it('is the latest older run for a run without a folder', () => {
     expect(baselineName(listed(fault, fix, other), other)).toBe('a/fault');
     expect(
       baselineName(listed(other, recorded('c', 30), recorded('d', 40)), recorded('d', 40)),
     ).toBe('c');
   });
 
-  it('is none that cannot be read, and nothing where there is no other', () => {
+  it('is never an unreadable run, and is null without another run', () => {
     expect(baselineName(listed(recorded('a/x', 5, 'unreadable'), fix), fix)).toBeNull();
     expect(baselineName(listed(fix), fix)).toBeNull();
   });
 
-  it('is the span before where one span is chosen and there is no other run', () => {
+  it('is the previous span if a span is selected and there is no other run', () => {
     const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
     const run: RunState = {
       ...recorded('solo', 1),
@@ -102,7 +102,7 @@ describe('what is held against what', () => {
     expect(sides.reason).toBe('another span of the same worker');
   });
 
-  it('is the span before the last, or another worker, where a run is alone', () => {
+  it('is the previous span or another worker for a single run', () => {
     const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
     const names = (run: RunState): (string | null)[] => {
       const sides = sidesOf(listed(run), selectionOf(run), HOME);
@@ -117,13 +117,13 @@ describe('what is held against what', () => {
     expect(names(ranks)).toEqual(['ranks, rank0', 'ranks, rank1']);
   });
 
-  it('is what the link says, or says that it is not there', () => {
+  it('is the one in the URL, or an error if it does not exist', () => {
     expect(baselineName(listed(fault, fix, other), fix, { baseRun: 'b' })).toBe('b');
     const gone = sidesOf(listed(fix), selectionOf(fix), { ...HOME, baseRun: 'gone' });
     expect([gone.before, gone.unknown]).toEqual([null, 'gone']);
   });
 
-  it('comes back from the URL as it was chosen', () => {
+  it('is restored from the URL', () => {
     const runs = listed(fault, fix, other);
     const sides: readonly Side[] = [
       { run: fault, worker: null, span: null },
@@ -137,7 +137,7 @@ describe('what is held against what', () => {
     }
   });
 
-  it('is one recording of a run of very many, unless all are asked for', () => {
+  it('is one trace of a run with many, unless the whole run is requested', () => {
     const many = runOf(
       'many',
       'ready',
@@ -152,7 +152,7 @@ describe('what is held against what', () => {
 });
 
 describe('the waterfall', () => {
-  it.each([gpu, cpu])('ends where the step after is, part by part', ({ comparison }) => {
+  it.each([gpu, cpu])('ends at the step time of the other side', ({ comparison }) => {
     const { levels, least } = waterfallOf(comparison);
     expect(levels[0]?.from).toBe(comparison.step.before);
     expect(levels.at(-1)?.to).toBe(comparison.step.after);
@@ -162,7 +162,7 @@ describe('the waterfall', () => {
     }
   });
 
-  it('leads to device work, or to operators where there is none', () => {
+  it('links to device work, or to operators without a device', () => {
     expect(sourceOf('kernel', true)).toEqual({ tab: 'device', kind: 'kernel' });
     expect(sourceOf('communication', false)?.tab).toBe('operators');
     expect(sourceOf('other', true)).toBeNull();
@@ -215,21 +215,21 @@ describe('the rows', () => {
       .map(({ name }) => name)
       .join('');
 
-  it('are those that changed, or of one kind, or that are searched for', () => {
+  it('are filtered by change, kind and text', () => {
     expect(names({ only: 'changed' })).toBe('abd');
     expect(names({ only: 'gone' })).toBe('d');
     expect(names({ matcher: matcherOf('linear') })).toBe('d');
     expect(names({ kind: 'kernel' })).toBe('');
   });
 
-  it('are in the order of a column, what has no value last either way', () => {
+  it('are sorted by a column, with missing values last', () => {
     expect(names({ sort: { key: 'delta', descending: true } })).toBe('bacd');
     expect(names({ sort: { key: 'delta', descending: false } })).toBe('dcab');
     expect(names({ sort: { key: 'relative', descending: true } })).toBe('acdb');
     expect(names({ sort: { key: 'relative', descending: false } })).toBe('dcab');
   });
 
-  it('tell the device’s time, unless only the host’s change is significant', () => {
+  it('show device time, unless only host time changed significantly', () => {
     const device = change({ before: 10, after: 10, verdict: 'same' });
     const host = change({ before: 1, after: 4, verdict: 'more' });
     expect(changeOf(row('x', { device, host }), 'either')).toBe(host);
@@ -239,7 +239,7 @@ describe('the rows', () => {
     expect(changeOf(row('x', { host, host_total: total }), 'host-total')).toBe(total);
   });
 
-  it('have no column that says nothing', () => {
+  it('omit empty columns', () => {
     const keys = columnsOf([row('x', {})], 'host').map(({ key }) => key);
     expect(keys).not.toContain('place');
     expect(columnsOf(rows, 'host').map(({ key }) => key)).toContain('place');
@@ -253,14 +253,14 @@ const sides = {
   after: { run: fix, worker: null, span: null },
 };
 
-describe('a comparison of recorded runs', () => {
-  it('says what became of the step, and mostly why', () => {
+describe('a comparison of two runs', () => {
+  it('shows the change of the step time and its main cause', () => {
     expect(verdictText(gpu.comparison)).toBe(
       'Step 51.4 ms → 28.5 ms, −44.5 %; mostly DataLoader −22.9 ms',
     );
   });
 
-  it('says that a change is not significant', () => {
+  it('states that a change is not significant', () => {
     const step = { ...gpu.comparison.step, verdict: 'same' as const };
     expect(verdictText({ ...gpu.comparison, step })).toMatch(/; not statistically significant$/);
     renderInPage(<ComparisonReport data={gpu} {...sides} />);
@@ -269,7 +269,7 @@ describe('a comparison of recorded runs', () => {
     expect(kernel?.className).toContain('tone-noise');
   });
 
-  it('shows what became of advice, and what it had promised', () => {
+  it('shows the status of findings and their predicted saving', () => {
     renderInPage(<ComparisonReport data={gpu} {...sides} />);
     const advice = screen.getByRole('table', { name: 'Advice before and after' });
     expect(within(advice).getAllByText('fixed')).toHaveLength(gpu.comparison.advice.length);
@@ -279,7 +279,7 @@ describe('a comparison of recorded runs', () => {
     );
   });
 
-  it('leads from a category to what is behind it', async () => {
+  it('links from a category to its rows', async () => {
     const { store } = renderInPage(<ComparisonReport data={gpu} {...sides} />);
     Element.prototype.scrollIntoView = vi.fn();
     await userEvent.click(screen.getByRole('button', { name: /^Memcpy/ }));
@@ -289,13 +289,13 @@ describe('a comparison of recorded runs', () => {
     expect(within(table).queryByText(/gemm/)).toBeNull();
   });
 
-  it('has a name for each row in the URL', () => {
+  it('has a key for each row in the URL', () => {
     const { operators, device_work } = gpu.comparison;
     for (const rows of [operators, device_work, gpu.modules])
       expect(new Set<string>(rows.map(rowKey)).size).toBe(rows.length);
   });
 
-  it('opens everything that is known of a row', async () => {
+  it('opens the details of a row', async () => {
     const { store, unmount } = renderInPage(<ComparisonReport data={gpu} {...sides} />);
     const table = screen.getByRole('table', { name: 'Operators before and after' });
     await userEvent.click(within(table).getByText(/SingleProcessDataLoaderIter/));
@@ -309,7 +309,7 @@ describe('a comparison of recorded runs', () => {
     expect(within(drawer).queryByRole('link', { name: 'Show after' })).toBeNull();
   });
 
-  it('exports the rows shown with every column, in full precision', async () => {
+  it('exports the visible rows with all columns in full precision', async () => {
     const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
     renderInPage(<ComparisonReport data={gpu} {...sides} />, { options: { only: 'gone' } });
     await userEvent.click(screen.getByRole('button', { name: 'CSV' }));
@@ -320,7 +320,7 @@ describe('a comparison of recorded runs', () => {
     expect(text).toContain(String(gone[0]?.host.before));
   });
 
-  it('links to both sides in one flame graph', async () => {
+  it('links to the flame graph of both sides', async () => {
     const { store } = renderInPage(<ComparisonReport data={gpu} {...sides} />);
     await userEvent.click(screen.getByRole('link', { name: /Differential flame graph/ }));
     expect(store.current()).toMatchObject({
@@ -332,7 +332,7 @@ describe('a comparison of recorded runs', () => {
   });
 });
 
-it('says what speaks against believing the figures', () => {
+it('shows caveats', () => {
   expect(caveatsOf(gpu)).toEqual(gpu.comparison.warnings);
   const doubtful = {
     ...gpu,
@@ -352,7 +352,7 @@ it('says what speaks against believing the figures', () => {
   expect(caveats).not.toContain('The device was A');
 });
 
-it('names the settings of the run that differ', () => {
+it('lists settings that differ', () => {
   const shown = (settings: ComparisonAnswer['comparison']['settings']): HTMLElement | null => {
     const data = { ...cpu, comparison: { ...cpu.comparison, settings } };
     const { unmount } = renderInPage(<ComparisonReport data={data} {...sides} />);
@@ -368,12 +368,12 @@ it('names the settings of the run that differ', () => {
 });
 
 describe('the page', () => {
-  it('says so where there is nothing to compare with', () => {
+  it('shows an empty state without a second trace', () => {
     renderInPage(<ComparePage selection={selectionOf(fix)} runs={listed(fix)} />);
     expect(screen.getByText('Nothing to compare with yet')).toBeTruthy();
   });
 
-  it('shows how far the reading of a side has come', () => {
+  it('shows the progress of reading a side', () => {
     const reading = recorded('synthetic_dataloader/fault', 1, 'reading');
     renderInPage(<ComparePage selection={selectionOf(fix)} runs={listed(reading, fix)} />);
     expect(
@@ -381,7 +381,7 @@ describe('the page', () => {
     ).toBeTruthy();
   });
 
-  it('asks for both sides, and swaps them', async () => {
+  it('requests both sides, and swaps them', async () => {
     const get = vi.spyOn(api, 'get').mockResolvedValue(gpu);
     const page = <ComparePage selection={selectionOf(fix)} runs={listed(fault, fix)} />;
     const { store } = renderInPage(page);

@@ -7,7 +7,7 @@ export const view: View = {
   icon: 'compare',
   order: 80,
   key: 'c',
-  about: 'run',
-  restsOn: ['step breakdown', 'device use', 'idle causes'],
+  scope: 'run',
+  dependsOn: ['step breakdown', 'device use', 'idle causes'],
   Page: lazy(() => import('./page')),
 };

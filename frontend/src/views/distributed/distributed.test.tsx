@@ -49,14 +49,14 @@ const selection = (): Selection => selectionOf({ run: 'ranks/one_slow_rank' });
 const shown = (start: Patch = {}): Rendered =>
   renderInPage(<Page selection={selection()} />, { view: 'distributed', ...start });
 
-describe('a run of two ranks of which one is slow', () => {
-  it('says how much of the job is here', async () => {
+describe('a run of two ranks with a straggler', () => {
+  it('shows how many ranks were recorded', async () => {
     shown();
     expect(await screen.findByText(/2 of 2 ranks, 1 node, 1 process group, 6 steps/)).toBeTruthy();
     expect(screen.getByText(/share the clock of rank0’s machine/)).toBeTruthy();
   });
 
-  it('names the straggler, since when and why, and leads to its advice', async () => {
+  it('names the straggler, its steps and cause, and links to its finding', async () => {
     shown();
     const list = await screen.findByRole('region', { name: 'Stragglers' });
     expect(within(list).getByRole('heading', { name: '1 straggler' })).toBeTruthy();
@@ -68,7 +68,7 @@ describe('a run of two ranks of which one is slow', () => {
     expect(within(list).getByRole('link', { name: 'Advice' })).toBeTruthy();
   });
 
-  it('shows lateness at first, and another figure when that is chosen', async () => {
+  it('shows lateness by default, and another metric on request', async () => {
     const { store } = shown();
     const map = await screen.findByRole('img', { name: /Lateness of 2 ranks in 6 steps/ });
     expect(map).toBeTruthy();
@@ -77,7 +77,7 @@ describe('a run of two ranks of which one is slow', () => {
     await waitFor(() => expect(api.last('distributed/steps').get('metric')).toBe('computing'));
   });
 
-  it('is walked by keys, said aloud, and Enter chooses rank and step for all views', async () => {
+  it('supports the keyboard, announces cells, and selects rank and step on Enter', async () => {
     const { store } = shown();
     const map = await screen.findByRole('img', { name: /Lateness/ });
     map.focus();
@@ -92,7 +92,7 @@ describe('a run of two ranks of which one is slow', () => {
     expect(store.current().worker).toBeNull();
   });
 
-  it('has the same figures in a table, whose ranks can be chosen', async () => {
+  it('shows the same values as a table with selectable ranks', async () => {
     const { store } = shown();
     const table = within(await screen.findByRole('table', { hidden: true }));
     const names = table.getAllByRole('rowheader', { hidden: true }).map((row) => row.textContent);
@@ -101,7 +101,7 @@ describe('a run of two ranks of which one is slow', () => {
     expect(store.current().worker).toBe('rank1');
   });
 
-  it('asks for the chosen step, and for the mean one where the run has no such step', async () => {
+  it('requests the selected step, or the mean step if the run lacks it', async () => {
     shown({ step: 5 });
     await screen.findByRole('button', { name: /^Rank 1/ });
     expect(api.last('distributed/ranks').get('step')).toBe('5');
@@ -111,7 +111,7 @@ describe('a run of two ranks of which one is slow', () => {
     expect(api.last('distributed/ranks').get('step')).toBeNull();
   });
 
-  it('shows a bar a rank, sorted by what is chosen in the legend', async () => {
+  it('shows a bar per rank, sorted by the selected category', async () => {
     const { store } = shown();
     const card = within(await screen.findByRole('region', { name: 'Ranks side by side' }));
     await card.findByRole('button', { name: /^Rank 0/ });
@@ -123,7 +123,7 @@ describe('a run of two ranks of which one is slow', () => {
     expect(bars()).toEqual(['Rank 1', 'Rank 0']);
   });
 
-  it('takes the heat map along in full precision', async () => {
+  it('exports the heat map in full precision', async () => {
     const download = vi.spyOn(files, 'download').mockImplementation(() => {});
     shown();
     const card = within(await screen.findByRole('region', { name: 'Ranks by step' }));
@@ -142,7 +142,7 @@ describe('a run of two ranks of which one is slow', () => {
 });
 
 describe('collectives', () => {
-  it('open on all ranks on one clock, the last to come marked', async () => {
+  it('show all ranks on one clock and mark the last to arrive', async () => {
     shown({ options: { tab: 'collectives', collectives: 'each' } });
     const table = await screen.findByRole('grid', { name: /Collectives/ });
     const row = within(table).getAllByRole('row')[1] as HTMLElement;
@@ -160,31 +160,31 @@ describe('collectives', () => {
     expect(screen.getByText(/matched by/)).toBeTruthy();
   });
 
-  it('are known in the URL by any of their members', () => {
+  it('are identified in the URL by any member', () => {
     expect(refFrom(refText({ worker: 'a:b', event: 12 }))).toEqual({ worker: 'a:b', event: 12 });
     expect(refFrom(undefined)).toBeNull();
     expect(refFrom('rank0')).toBeNull();
   });
 
-  it('have whoever came last first, if that is asked for', () => {
+  it('are sorted by lateness on request', () => {
     const { members } = collective as unknown as CollectiveRanks;
     expect(orderedMembers(members, 'last')[0]?.is_last).toBe(true);
     expect(orderedMembers(members, 'rank')).toEqual(members);
   });
 
-  it('stand beside the groups they are in', async () => {
+  it('are listed with their process groups', async () => {
     shown({ options: { tab: 'groups' } });
     expect(await screen.findByRole('grid', { name: 'Process groups' })).toBeTruthy();
   });
 
-  it('stand beside devices, or why there are none', async () => {
+  it('are listed with devices, or with the reason why there are none', async () => {
     shown({ options: { tab: 'devices' } });
     expect(await screen.findByText(/Nothing ran on a device/)).toBeTruthy();
   });
 });
 
 describe('missing data', () => {
-  it('is said of one rank alone, with the code that records all', async () => {
+  it('of all ranks but one is reported, with the code that records them', async () => {
     api.responses.distributed = {
       ...summary,
       ranks: summary.ranks.slice(0, 1),
@@ -199,7 +199,7 @@ describe('missing data', () => {
     expect(screen.queryByRole('region', { name: 'Stragglers' })).toBeNull();
   });
 
-  it('names ranks that are missing', async () => {
+  it('lists missing ranks', async () => {
     api.responses.distributed = {
       ...summary,
       world_size: 8,
@@ -212,7 +212,7 @@ describe('missing data', () => {
     );
   });
 
-  it('is not said to be missing while ranks are still to be read', async () => {
+  it('is not reported while ranks are being read', async () => {
     api.responses.distributed = {
       ...summary,
       waiting_count: 6,
@@ -224,7 +224,7 @@ describe('missing data', () => {
     expect(screen.queryByText(/have no trace here/)).toBeNull();
   });
 
-  it('is not said to be missing where its reading was cancelled', () => {
+  it('is not reported for cancelled ranks', () => {
     const incomplete = { ...summary, missing_count: 6, missing_ranks: '2-7' };
     const whole = selection();
     const span = { ...whole.span, trace: 'cancelled', state: 'cancelled' as const };
@@ -233,20 +233,20 @@ describe('missing data', () => {
     expect(missingOf(whole, incomplete)).toEqual({ count: 6, ranks: '2-7' });
   });
 
-  it('says so where no figure is known', async () => {
+  it('shows an empty state without any metric', async () => {
     api.responses['distributed/steps'] = { ...steps, empty: 'No device was recorded.' };
     shown();
     expect(await screen.findByText('No device was recorded.')).toBeTruthy();
   });
 
-  it('says that a time does not narrow it', async () => {
+  it('is explained if a time range is selected', async () => {
     shown({ time: { startNs: 1, endNs: 2 } });
     expect(await screen.findByText(/does not filter this view/)).toBeTruthy();
   });
 });
 
-describe('sentences', () => {
-  it('say how clocks were aligned, and how far that can be wrong', () => {
+describe('summary texts', () => {
+  it('state the clock alignment and its error', () => {
     const clocks = {
       reference: 'rank0',
       machine_count: 8,
@@ -262,7 +262,7 @@ describe('sentences', () => {
     expect(clockNote({ ...clocks, reference: '' }, 2)).toMatch(/^Clocks could not be aligned/);
   });
 
-  it('name whoever is late where no rule does', () => {
+  it('name the latest rank if no rule reports one', () => {
     expect(lateNote({ ...summary, stragglers: [] })).toMatch(/inconclusive/);
     expect(lateNote({ ...summary, stragglers: [{ ...late, is_straggler: false }] })).toBe(
       'No rank is late to collectives to a significant degree.',
@@ -270,7 +270,7 @@ describe('sentences', () => {
     expect(lateNote(summary)).toMatch(/^Rank 1 is late to collectives since step 3/);
   });
 
-  it('of the advice are those on ranks beside each other, the worst first', () => {
+  it('list findings that compare ranks, the worst first', () => {
     const of = (category: string, severity: 'critical' | 'info', status: 'found' | 'passed') =>
       outcome({ category, severity, status, message: `${category} ${severity}` });
     const findings = balanceOf([
@@ -285,7 +285,7 @@ describe('sentences', () => {
     ]);
   });
 
-  it('write ranks, steps and kinds as people do', () => {
+  it('format ranks, steps and kinds', () => {
     expect(rangesOf('3, 8-15')).toEqual([
       { first: 3, last: 3 },
       { first: 8, last: 15 },
@@ -296,7 +296,7 @@ describe('sentences', () => {
 });
 
 describe('bars', () => {
-  it('of nodes are the means of their ranks, and still sum to the whole', () => {
+  it('of nodes are means of their ranks and sum to the whole', () => {
     const rows = breakdown.rows.map((row) => ({ ...row, host: 'node0' }));
     const [node] = barRows({ ...breakdown, rows }, { whole: 'step', unit: 'node', sort: 'rank' });
     const mean = rows.reduce((sum, row) => sum + row.duration_ns, 0) / rows.length;
@@ -304,7 +304,7 @@ describe('bars', () => {
     expect(node?.partsNs?.reduce((sum, part) => sum + part, 0)).toBeCloseTo(mean, 3);
   });
 
-  it('of communication are not split where nothing tells how', () => {
+  it('of communication are not split if the split is unknown', () => {
     const rows = breakdown.rows.map((row) => ({ ...row, transfer_ns: null, wait_ns: null }));
     const options = { whole: 'communication', unit: 'rank', sort: 'waiting' } as const;
     expect(barRows({ ...breakdown, rows }, options).map((row) => row.partsNs)).toEqual([
@@ -355,7 +355,7 @@ describe('a job of many ranks', () => {
     representatives: [slowest],
   };
 
-  it('is told in key figures first', async () => {
+  it('shows key figures first', async () => {
     api.responses.distributed = job;
     shown();
     const verdict = await screen.findByRole('region', { name: 'Verdict' });
@@ -364,7 +364,7 @@ describe('a job of many ranks', () => {
     await waitFor(() => expect(verdict.textContent).toContain('Lost to waiting'));
   });
 
-  it('begins with what shows its straggler, whose whole group comes late with it', async () => {
+  it('selects the metric that shows the straggler, even if its whole group is late', async () => {
     api.responses.distributed = job;
     shown();
     const list = await screen.findByRole('region', { name: 'Stragglers' });
@@ -373,7 +373,7 @@ describe('a job of many ranks', () => {
     await waitFor(() => expect(api.last('distributed/steps').get('metric')).toBe('own'));
   });
 
-  it('names the few ranks to look at, with the reason and a way to each', async () => {
+  it('lists the ranks to inspect with reasons and links', async () => {
     api.responses.distributed = job;
     const { store } = shown();
     const card = await screen.findByRole('region', { name: 'Ranks to inspect' });
@@ -384,7 +384,7 @@ describe('a job of many ranks', () => {
     expect(store.current()).toMatchObject({ view: 'timeline', worker: 'rank643' });
   });
 
-  it('draws no more than it shows', async () => {
+  it('renders only visible rows', async () => {
     api.responses.distributed = job;
     const { container } = shown();
     await screen.findByRole('region', { name: 'Ranks to inspect' });

@@ -7,9 +7,9 @@ export const view: View = {
   icon: 'distributed',
   order: 70,
   key: 'd',
-  restsOn: ['comparison of ranks', 'step breakdown'],
-  about: 'run',
-  narrows: true,
+  dependsOn: ['comparison of ranks', 'step breakdown'],
+  scope: 'run',
+  isFiltered: true,
   missing: ({ run }) => (run.workers.length < 2 ? 'Only one rank of this run was recorded.' : null),
   keys: [
     ['← ↑ → ↓', 'Move between ranks and steps in the heat map'],

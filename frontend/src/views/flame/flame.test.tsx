@@ -38,7 +38,7 @@ const names = (of: HTMLElement): string[] =>
     .map((cell) => within(cell).getByRole('button').title);
 
 describe('the flame graph', () => {
-  it('lists functions by their self time', async () => {
+  it('lists functions by self time', async () => {
     shown();
     const listed = names(await table());
     const expected = sorted(rowsOf(LIST), { key: 'own', descending: true }).map(({ name }) => name);
@@ -46,7 +46,7 @@ describe('the flame graph', () => {
     expect(screen.getByText(new RegExp(`^${duration(graph.whole)} of the host`))).toBeTruthy();
   });
 
-  it('finds functions by name, and says what part of the time they are in', async () => {
+  it('searches functions by name and shows their share of time', async () => {
     shown({ search: 'aten::mm' });
     const listed = names(await table());
     expect(listed.length).toBeGreaterThan(0);
@@ -54,7 +54,7 @@ describe('the flame graph', () => {
     expect(screen.getByText(/frames? match/).textContent).toMatch(/[\d.]+ % of all/);
   });
 
-  it('shows one function alone when it is chosen, and all again', async () => {
+  it('shows one selected function, and all again', async () => {
     const { store } = shown();
     const row = within(await table()).getAllByRole('rowheader')[0] as HTMLElement;
     const button = within(row).getByRole('button');
@@ -65,7 +65,7 @@ describe('the flame graph', () => {
     expect(store.current().options.name).toBeUndefined();
   });
 
-  it('goes from frame to frame by keys, says each, and fills the picture with one', async () => {
+  it('moves between frames by keys, announces each, and zooms into one', async () => {
     const { store } = shown();
     const picture = await screen.findByRole('application', { name: 'Flame graph' });
     picture.focus();
@@ -80,7 +80,7 @@ describe('the flame graph', () => {
     expect(store.current().options.root).toBeUndefined();
   });
 
-  it('leads out by the way to the frame that fills the picture', async () => {
+  it('zooms out by the breadcrumbs', async () => {
     const { store } = shown();
     const picture = await screen.findByRole('application', { name: 'Flame graph' });
     picture.focus();
@@ -91,7 +91,7 @@ describe('the flame graph', () => {
     expect(store.current().options.root).toBeUndefined();
   });
 
-  it('is of memory when that is chosen, in bytes', async () => {
+  it('shows memory in bytes on request', async () => {
     const { store } = shown();
     await table();
     await userEvent.click(screen.getByRole('radio', { name: 'Memory' }));
@@ -99,7 +99,7 @@ describe('the flame graph', () => {
     expect(await screen.findByText(/MB on CPU at its peak/)).toBeTruthy();
   });
 
-  it('opens in speedscope what is shown, from this server alone', async () => {
+  it('opens in speedscope with a URL on this server', async () => {
     shown({ options: { measure: 'device' } });
     await table();
     const link = screen.getByRole('link', { name: 'speedscope' });
@@ -130,7 +130,7 @@ describe('functions of a comparison', () => {
     is_per_step: true,
   };
 
-  it('change by step, the largest change first whatever its sign', () => {
+  it('are per step, the largest absolute change first', () => {
     const order = orderFrom(null, true);
     expect(sorted(rowsOf(both), order).map(({ name, change }) => [name, change])).toEqual([
       ['c', -30],
@@ -155,23 +155,23 @@ describe('functions of a comparison', () => {
     expect(rows[2]).toEqual(['c', 'user', 0, 0, 0, 30, 30, 2]);
   });
 
-  it('have no number of calls where only the stacks of others tell of them', () => {
+  it('have no call count if only stack samples mention them', () => {
     const { rows } = exportOf({ ...both, calls: [0, 2, 0] });
     expect(rows.map((row) => row[4])).toEqual([null, 2, 0]);
   });
 });
 
-describe('what it is compared with', () => {
+describe('the baseline', () => {
   const selection = selectionOf();
   const { run, worker } = selection;
 
-  it('is named by the URL; all workers are the one of the same name', () => {
+  it('is named by the URL; all workers are matched by name', () => {
     const location = { ...HOME, baseRun: run.id, baseWorker: '*', baseSpan: '*' };
     expect(baseSpan(ALL, location, worker.name)).toBe(worker.spans.at(-1));
     expect(baseSpan(ALL, { ...HOME, baseRun: 'none' }, worker.name)).toBeNull();
   });
 
-  it('is nothing, the step before, or another recording', () => {
+  it('is none, the previous step, or another trace', () => {
     const step = { start_ns: 0, end_ns: 1, label: 'step 4' };
     const labels = choicesOf(ALL, selection, step).map(({ label }) => label);
     expect(labels.slice(0, 2)).toEqual(['None', 'Previous step (step 4)']);
@@ -181,7 +181,7 @@ describe('what it is compared with', () => {
 });
 
 describe('labels of frames', () => {
-  it('begin with what tells them apart', () => {
+  it('start with the distinguishing part', () => {
     expect(frameName('torch/nn/modules/linear.py(12): forward')).toBe(
       'forward · modules/linear.py:12',
     );
@@ -192,12 +192,12 @@ describe('labels of frames', () => {
     expect(frameName('aten::mm')).toBe('aten::mm');
   });
 
-  it('know a Python function’s place', () => {
+  it('have the location of a Python function', () => {
     expect(pythonLocation('train.py(7): main')).toEqual({ path: 'train.py', line: 7, of: 'main' });
     expect(pythonLocation('aten::mm')).toBeNull();
   });
 
-  it('can be read on every colour of a change', () => {
+  it('are legible on every colour of a change', () => {
     for (const theme of ['light', 'dark'] as const) {
       for (let change = -1; change <= 1; change += 0.05) {
         const { fill, ink } = changeFill(change, theme);

@@ -7,9 +7,9 @@ export const view: View = {
   icon: 'flame',
   order: 45,
   key: 'f',
-  restsOn: ['operators', 'kernels'],
-  about: 'recording',
-  narrows: true,
+  dependsOn: ['operators', 'kernels'],
+  scope: 'trace',
+  isFiltered: true,
   keys: [
     ['arrows', 'Move to the caller, the callee, the neighbour'],
     ['n p', 'The next search match, the previous'],

@@ -78,7 +78,7 @@ const layouts = fc
 const nodesOf = (layout: Layout): number[] => layout.graph.parent.map((_, node) => node);
 
 describe('the layout', () => {
-  it('puts children side by side within their parent', () => {
+  it('places children side by side within their parent', () => {
     fc.assert(
       fc.property(layouts, (layout) => {
         for (const node of [NONE, ...nodesOf(layout)]) {
@@ -96,7 +96,7 @@ describe('the layout', () => {
     );
   });
 
-  it('finds the node at a place as looking at all of them does', () => {
+  it('finds the node at a point, as a linear search does', () => {
     fc.assert(
       fc.property(layouts, fc.integer({ min: 0, max: 400 }), (layout, tenths) => {
         const position = tenths / 10;
@@ -114,7 +114,7 @@ describe('the layout', () => {
     );
   });
 
-  it('counts what matches once, however it is nested', () => {
+  it('counts nested matches once', () => {
     fc.assert(
       fc.property(layouts, (layout) => {
         const matches = matchesOf(layout, (name) => name === 'a');
@@ -135,7 +135,7 @@ describe('the layout', () => {
     );
   });
 
-  it('goes from match to match and around', () => {
+  it('steps through matches cyclically', () => {
     const leaf = (name: number): Drawn => ({ name, own: 1, before: 0, below: [] });
     const layout = layoutOf(graphOf([leaf(0), leaf(1), leaf(0), leaf(2)]));
     const matches = matchesOf(layout, (name) => name === 'a');
@@ -145,28 +145,28 @@ describe('the layout', () => {
     expect(nextMatch(none, 1, 1)).toBe(1);
   });
 
-  it('says how much a frame changed, from gone to new', () => {
+  it('measures a change from gone to new', () => {
     const of = (own: number, before: number): number =>
       changeOf(layoutOf(graphOf([{ name: 0, own, before, below: [] }], true)), 0);
     expect([of(4, 4), of(4, 2), of(2, 4), of(4, 0)]).toEqual([0, 0.5, -0.5, 1]);
   });
 });
 
-describe('a path in a link', () => {
-  it('has the same words as the server’s', () => {
+describe('a path in a URL', () => {
+  it('has the server’s encoding', () => {
     expect(keyOf('aten::mm')).toBe('klvtj1');
     expect(keyOf('train.py(7): naïve …')).toBe('1hqc3el');
     expect(keyOf('')).toBe('0');
   });
 
-  it('leads back to its frame where no two siblings share a name', () => {
+  it('resolves to its frame if siblings have unique names', () => {
     const layout = layoutOf(fixture as unknown as FlameGraph);
     for (const node of nodesOf(layout)) {
       if (!isSmaller(layout, node)) expect(nodeOf(layout, pathKeys(layout, node))).toBe(node);
     }
   });
 
-  it('that ends nowhere leads as far as it can', () => {
+  it('resolves as far as it matches', () => {
     const below = [{ name: 1, own: 1, before: 0, below: [] }];
     const layout = layoutOf(graphOf([{ name: 0, own: 1, before: 0, below }]));
     expect(nodeOf(layout, `${keyOf('a')}.${keyOf('c')}`)).toBe(0);
@@ -175,7 +175,7 @@ describe('a path in a link', () => {
 });
 
 describe('the arrow keys', () => {
-  it('lead in and out again, and to neighbours and back', () => {
+  it('move in, out, and to siblings and back', () => {
     fc.assert(
       fc.property(layouts, (layout) => {
         for (const node of nodesOf(layout)) {
@@ -188,7 +188,7 @@ describe('the arrow keys', () => {
     );
   });
 
-  it('do not leave what fills the picture sideways', () => {
+  it('do not leave the zoomed frame sideways', () => {
     const leaf = (name: number): Drawn => ({ name, own: 1, before: 0, below: [] });
     const tops = [
       { ...leaf(0), below: [leaf(0), leaf(1)] },

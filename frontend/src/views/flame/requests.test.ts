@@ -10,16 +10,16 @@ const given = (parameters: object): object =>
 const NO_TIME = { narrowing: null, before: null };
 const step = (start_ns: number) => ({ start_ns, end_ns: start_ns + 5, label: 'step' });
 
-describe('what is asked', () => {
-  it('is the usual where the URL says nothing: calls on the host, instances merged', () => {
+describe('a request', () => {
+  it('defaults to host calls with merged instances', () => {
     expect(given(requestOf('graph', settings({}), NO_TIME).parameters)).toEqual({ by_class: true });
   });
 
-  it('passes over what is not known', () => {
+  it('ignores unknown options', () => {
     expect(settings({ of: 'wishes', measure: '<b>', root: '%', frames: '' })).toEqual(settings({}));
   });
 
-  it('of modules is by pass, of memory by device', () => {
+  it('is by pass for modules and by device for memory', () => {
     const { parameters } = requestOf(
       'graph',
       settings({ of: 'modules', measure: 'device', phase: 'backward', frames: 'user' }),
@@ -35,7 +35,7 @@ describe('what is asked', () => {
     });
   });
 
-  it('of functions is not of a part of the picture', () => {
+  it('for functions has no root frame', () => {
     const some = settings({
       root: 'a.b',
       name: 'aten::mm',
@@ -50,7 +50,7 @@ describe('what is asked', () => {
     });
   });
 
-  it('of a time is not per step', () => {
+  it('for a time range is not per step', () => {
     const some = settings({ per: 'step', instances: 'apart' });
     expect(given(requestOf('graph', some, NO_TIME).parameters)).toEqual({ per_step: true });
     const times = { narrowing: step(10), before: step(5) };
@@ -62,7 +62,7 @@ describe('what is asked', () => {
     });
   });
 
-  it('of two recordings names both', () => {
+  it('for two traces names both', () => {
     const some = settings({ of: 'modules', root: 'a' });
     const { path, parameters } = comparedRequest('graph', some, { trace: 'x', baseline: 'y' });
     expect(path).toBe('flame/compared/modules/graph');

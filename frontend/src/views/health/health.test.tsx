@@ -42,7 +42,7 @@ describe('a damaged file', () => {
       <Health report={recorded} selection={selectionOf(spanOf({ trace: damaged.trace }))} />,
     );
 
-  it('says what was found, where, and what was done, damage before all else', () => {
+  it('shows damage first, with positions and handling', () => {
     shown();
     expect(screen.getByRole('heading', { level: 2, name: /cut off/ })).toBeTruthy();
     expect(fact('Read')).toMatch(/^up to byte [\d,]+$/);
@@ -58,7 +58,7 @@ describe('a damaged file', () => {
     expect(within(damage).getAllByText(/"of" mine/)).toHaveLength(3);
   });
 
-  it('links what it makes doubtful', async () => {
+  it('links to doubtful views and checks', async () => {
     const { store } = shown();
     const damage = screen.getByRole('region', { name: 'Damage' });
     const [checks] = within(damage).getAllByText(/^and \d+ checks$/);
@@ -70,7 +70,7 @@ describe('a damaged file', () => {
     expect(store.current().view).toBe('kernels');
   });
 
-  it('says what to record next time, each line of code once', () => {
+  it('lists what to record next time, each line of code once', () => {
     shown();
     const section = screen.getByRole('region', { name: 'Record next time' });
     expect(section.querySelector('pre')?.textContent).toBe(damaged.profile_call);
@@ -86,7 +86,7 @@ describe('a damaged file', () => {
 });
 
 describe('a healthy file', () => {
-  it('is called so, with its numbers and nothing else', () => {
+  it('is labelled healthy and shows its facts only', () => {
     show({ inflated_bytes: 4_453_943, events: 11_510 });
     expect(screen.getByRole('heading', { name: 'This file is healthy' })).toBeTruthy();
     expect(
@@ -101,14 +101,14 @@ describe('a healthy file', () => {
     expect(screen.getAllByRole('region')).toHaveLength(1);
   });
 
-  it('does not invent what is not known', () => {
+  it('omits unknown facts', () => {
     show({ inflated_bytes: 0, producer: '' });
     expect([fact('JSON'), fact('Written by')]).toEqual(['unknown', 'unknown']);
   });
 });
 
 describe('an item', () => {
-  it('says how many of how many, and never twice', () => {
+  it('shows shown and total counts once', () => {
     show({
       health: [
         health({ kind: 'a', count: 5, of_count: 20, message: '5 of 20 events are odd' }),
@@ -122,14 +122,14 @@ describe('an item', () => {
     expect(amounts).toEqual(['25.0 %5 of 20', '18.9 kB lost', '3 times']);
   });
 
-  it('shows an excerpt as text, with what hides in it written out', () => {
+  it('shows an excerpt as text with hidden characters escaped', () => {
     const examples = [{ offset_bytes: 7, text: '<b>x</b>\u202E', start_ns: 1500 }];
     show({ health: [health({ examples })] });
     expect(screen.getByText('<b>x</b>\\u{202e}').tagName).toBe('TD');
     expect(screen.getByText('0.002 ms')).toBeTruthy();
   });
 
-  it('that withholds something says so', () => {
+  it('lists what it makes unusable', () => {
     const item = health({ effect: 'withheld', affects: ['item-sync', 'memory'] });
     show({ health: [item] }, { rule: 'item-sync', title: 'Reading values', status: 'passed' });
     const words = screen.getByText(/Unusable/).parentElement as HTMLElement;
@@ -138,7 +138,7 @@ describe('an item', () => {
   });
 });
 
-it('shows all files of the run side by side', async () => {
+it('lists all files of the run', async () => {
   const spans = [
     spanOf(),
     spanOf({ trace: 't2', damage: 'critical', file: 'other.json' }),
@@ -157,14 +157,14 @@ it('shows all files of the run side by side', async () => {
   expect(store.current()).toMatchObject({ worker: 'rank1', span: '1' });
 });
 
-it('says so where nothing is known of the recording yet', () => {
+it('shows an empty state without health data', () => {
   renderInPage(
     <Health report={runReport([])} selection={selectionOf(spanOf({ trace: 'gone' }))} />,
   );
   expect(screen.getByRole('heading', { name: /No health data on rank0/ })).toBeTruthy();
 });
 
-it('is taken along as CSV, and whole as JSON', async () => {
+it('is exported as CSV, and as JSON in full', async () => {
   const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
   const item = health({ message: '=cmd()', affects: ['a', 'b'], of_count: 9 });
   show({ health: [item], profile_call: 'profile()' });
@@ -186,7 +186,7 @@ it('is taken along as CSV, and whole as JSON', async () => {
   });
 });
 
-it('shows of very many files the damaged ones first, and where all of them are', () => {
+it('lists damaged files first in a large run, with a link to all of them', () => {
   const many = Array.from({ length: 1024 }, (_, rank) => ({
     name: `rank${rank}`,
     rank,

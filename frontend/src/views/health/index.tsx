@@ -7,7 +7,7 @@ export const view: View = {
   icon: 'health',
   order: 65,
   key: 'h',
-  restsOn: [],
+  dependsOn: [],
   mark: ({ span }) => span.damage,
   Page: lazy(() => import('./page')),
 };

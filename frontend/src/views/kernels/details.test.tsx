@@ -13,8 +13,8 @@ const details = fixture as unknown as KernelDetails;
 const sectionOf = (title: string): HTMLElement =>
   screen.getByRole('heading', { name: new RegExp(`^${title}`) }).closest('section') as HTMLElement;
 
-describe('a kernel in detail', () => {
-  it('says how long it runs, how late it begins, and how it is launched', () => {
+describe('the details of a kernel', () => {
+  it('show duration, launch delay and launch configurations', () => {
     renderInPage(<KernelReport details={details} device="GPU" />);
     expect(sectionOf('Duration').textContent).toContain(duration(details.durations.p95_ns));
     expect(sectionOf('Launch delay').textContent).toContain(duration(details.delays?.p50_ns ?? -1));
@@ -25,7 +25,7 @@ describe('a kernel in detail', () => {
     expect(rows[0]?.textContent).not.toContain('[');
   });
 
-  it('leads to the operator that launches it, and to its longest runs in the timeline', async () => {
+  it('link to the launching operator and to the longest runs in the timeline', async () => {
     const { store } = renderInPage(<KernelReport details={details} device="GPU" />);
     const [operator] = details.operators;
     const [longest] = details.instances;
@@ -37,7 +37,7 @@ describe('a kernel in detail', () => {
     expect(store.current()).toMatchObject({ view: 'timeline', event: longest.event });
   });
 
-  it('leads to all that launches it, by the time of the device', async () => {
+  it('link to all launching stacks by device time', async () => {
     const frames = [{ text: 'train.py(12): step', line: null }];
     const stack = { frames, call_count: 2, time_ns: 900, device_ns: 900 };
     const changed = { ...details, stacks: [stack], stack_count: 1, stacks_missing: '' };
@@ -49,7 +49,7 @@ describe('a kernel in detail', () => {
     });
   });
 
-  it('leaves out what was not recorded', () => {
+  it('omit what was not recorded', () => {
     const bare = details.launches.map((launch) => ({ ...launch, grid: '' }));
     renderInPage(
       <KernelReport details={{ ...details, launches: bare, delays: null }} device="GPU" />,

@@ -8,8 +8,8 @@ export const view: View = {
   icon: 'kernels',
   order: 40,
   key: 'k',
-  restsOn: ['kernels'],
-  narrows: true,
+  dependsOn: ['kernels'],
+  isFiltered: true,
   missing: (_, report) => withoutDevice(report),
   keys: [
     ['↑ ↓ ← →', 'Move between rows and cells'],

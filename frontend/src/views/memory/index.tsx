@@ -8,8 +8,8 @@ export const view: View = {
   icon: 'memory',
   order: 60,
   key: 'y',
-  restsOn: ['memory'],
-  narrows: true,
+  dependsOn: ['memory'],
+  isFiltered: true,
   missing: (_, report) => lacking(report, 'memory'),
   keys: [
     ['← / →', 'Move along the curve'],

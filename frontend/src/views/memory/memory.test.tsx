@@ -72,7 +72,7 @@ const lineThatRecords = (code: string): Promise<HTMLElement> =>
   screen.findByText((_, element) => element?.tagName === 'CODE' && element.textContent === code);
 
 describe('the curve', () => {
-  it('draws every level as it was recorded, its peak and its steps', async () => {
+  it('draws all levels, the peak and the steps', async () => {
     shown();
     const chart = await main();
     expect(chart.xs).toEqual(CURVE.levels.time_ns);
@@ -85,7 +85,7 @@ describe('the curve', () => {
     expect(chart.label).toContain(bytes(CURVE.peak?.bytes ?? 0));
   });
 
-  it('narrows all views to the time that is dragged over, and lets go of the step', async () => {
+  it('selects a time range on drag, and clears the step', async () => {
     const { store } = shown({ step: 4 });
     (await main()).onRange?.({ from: 1000.6, to: 5000.2 });
     expect(store.current()).toMatchObject({ time: { startNs: 1000, endNs: 5001 }, step: null });
@@ -93,14 +93,14 @@ describe('the curve', () => {
     expect(store.current().time).toBeNull();
   });
 
-  it('marks the time that is chosen, and zooms into it on demand', async () => {
+  it('marks the selected time range, and zooms into it on request', async () => {
     shown({ time: { startNs: 2_000_000, endNs: 9_000_000 } });
     expect((await main()).range).toEqual({ from: 2_000_000, to: 9_000_000 });
     await userEvent.click(await screen.findByRole('button', { name: 'Zoom in' }));
     await waitFor(() => expect(isRequested(/curve\?.*start_ns=2000000&end_ns=9000000/)).toBe(true));
   });
 
-  it('says who held the memory at the moment that is pressed', async () => {
+  it('shows memory use at the clicked moment', async () => {
     const { store } = shown();
     (await main()).onPick?.(4_200_000.4);
     expect(store.current().options.at).toBe('4200000');
@@ -108,7 +108,7 @@ describe('the curve', () => {
     expect(screen.getByRole('tab', { name: `At ${duration(4_200_000)}` })).toBeTruthy();
   });
 
-  it('has a line for what is reserved, and for each time that the device ran out', async () => {
+  it('has lines for reserved memory and out-of-memory errors', async () => {
     const oom = {
       event: 7,
       time_ns: 3000,
@@ -128,7 +128,7 @@ describe('the curve', () => {
     );
   });
 
-  it('lets one device of several be chosen', async () => {
+  it('shows one of several devices', async () => {
     const [first] = CURVE.devices;
     const devices = [{ ...first, id: 'CUDA 0' }, first];
     api.responses['memory/curve'] = { ...curve, device: 'CUDA 0', devices };
@@ -139,8 +139,8 @@ describe('the curve', () => {
   });
 });
 
-describe('who held it', () => {
-  it('is a tile and a row each, of the same size', async () => {
+describe('memory by category', () => {
+  it('is a treemap and a table of the same sizes', async () => {
     shown();
     const map = await screen.findByRole('group', { name: 'Memory by operator' });
     const tiles = within(map).getAllByRole('button');
@@ -153,7 +153,7 @@ describe('who held it', () => {
     expect(details.textContent).toContain(String(cellOf(HELD, 'name', 1)));
   });
 
-  it('fills the map: what is beyond the tiles is one of its own', () => {
+  it('fills the treemap: the rest is one tile', () => {
     const sum = (table: MemoryHolders): number =>
       tilesOf(table, 'operator', 'light').reduce((all, { value }) => all + value, 0);
     const total = (HELD.values.held_bytes as number[]).reduce((all, value) => all + value, 0);
@@ -163,20 +163,20 @@ describe('who held it', () => {
     expect(tilesOf(cut, 'operator', 'light').at(-1)).toMatchObject({ label: '3 others' });
   });
 
-  it('leaves out what records are missing for: a tile cannot be less than nothing', () => {
+  it('omits negative values due to missing events', () => {
     const held_bytes = [5, -2];
     const values = { ...HELD.values, held_bytes };
     expect(tilesOf({ ...HELD, row_count: 2, values }, 'operator', 'dark')).toHaveLength(1);
   });
 
-  it('reads a stack by its innermost function', () => {
+  it('names a stack by its innermost function', () => {
     expect(shortHolder('train.py(9): main;src/net.py(12): forward', 'stack')).toBe(
       'forward net.py:12',
     );
     expect(shortHolder('aten::mm', 'operator')).toBe('aten::mm');
   });
 
-  it('says what to record where nobody can tell, and lets another question be asked', async () => {
+  it('shows what to record if it is unknown, and offers other groupings', async () => {
     api.responses['memory/holders'] = refused(
       'no Python calls were recorded',
       'profile(with_stack=True)',
@@ -194,7 +194,7 @@ describe('allocations', () => {
     return within(grid).getAllByRole('row').slice(1);
   };
 
-  it('mark their birth and death on the curve while they are looked at', async () => {
+  it('mark their start and end on the curve on hover', async () => {
     shown({ options: { tab: 'allocations' } });
     const [first] = await rows();
     await userEvent.hover(first as HTMLElement);
@@ -205,7 +205,7 @@ describe('allocations', () => {
     );
   });
 
-  it('become the page’s selected event, and show who made them', async () => {
+  it('are selected as events, and show their stack', async () => {
     const { store } = shown({ options: { tab: 'allocations' } });
     const [first] = await rows();
     await userEvent.click(first as HTMLElement);
@@ -214,7 +214,7 @@ describe('allocations', () => {
     expect(within(details).getByRole('link', { name: /In the timeline/ })).toBeTruthy();
   });
 
-  it('are chosen by the event that another view selected', async () => {
+  it('are selected by the selected event of other views', async () => {
     const { store } = shown({
       options: { tab: 'allocations' },
       event: allocations.owner_event[2] ?? 0,
@@ -224,7 +224,7 @@ describe('allocations', () => {
     expect(await screen.findByRole('complementary', { name: 'Details' })).toBeTruthy();
   });
 
-  it('are asked for by size, state, time and text', async () => {
+  it('are requested by size, state, time and text', async () => {
     shown({
       search: 'aten::mm',
       time: { startNs: 10, endNs: 20 },
@@ -244,7 +244,7 @@ describe('allocations', () => {
     });
   });
 
-  it('count those that are not listed', async () => {
+  it('count those not listed', async () => {
     shown({ options: { tab: 'allocations' } });
     await rows();
     const { found_count, row_count } = allocations;
@@ -258,7 +258,7 @@ describe('allocations', () => {
 describe('growth', () => {
   const grown = (patch: Partial<MemoryGrowth>): string => verdictOf({ ...GROWTH, ...patch });
 
-  it('is said with how sure it is, and when the device is full', () => {
+  it('is shown with its confidence and the time until the device is full', () => {
     const patch = {
       step_count: 8,
       growth_bytes: 2e6,
@@ -273,7 +273,7 @@ describe('growth', () => {
     );
   });
 
-  it('is denied where there is none, and where it cannot be told', () => {
+  it('is shown as absent or as unknown', () => {
     expect(
       grown({ step_count: 6, growth_bytes: 0, total_growth_bytes: 0, confidence: 'none' }),
     ).toBe('Over 6 steps memory does not grow: the last step ends with as much as the first.');
@@ -282,7 +282,7 @@ describe('growth', () => {
     );
   });
 
-  it('shows every step in the table beside the chart', async () => {
+  it('shows all steps in the table', async () => {
     shown({ options: { tab: 'growth' } });
     const summary = await screen.findByText('As a table');
     const table = within(summary.closest('details') as HTMLElement).getByRole('table');
@@ -290,8 +290,8 @@ describe('growth', () => {
   });
 });
 
-describe('what else there is', () => {
-  it('shows how much lay unused, in words and over time', async () => {
+describe('other parts', () => {
+  it('show fragmentation as text and over time', async () => {
     shown({ options: { tab: 'fragmentation' } });
     const fact = (await screen.findByText('Peak reserved')).parentElement;
     expect(fact?.textContent).toContain(bytes(fragmentation.most_reserved_bytes));
@@ -304,7 +304,7 @@ describe('what else there is', () => {
     expect(chart?.lines[0]?.values).toEqual(fragmentation.over_time_bytes);
   });
 
-  it('leaves a tab’s search and order behind when another is opened', async () => {
+  it('reset search and order when the tab changes', async () => {
     const { store } = shown({
       search: 'mm',
       sort: { key: 'bytes', descending: false },
@@ -314,7 +314,7 @@ describe('what else there is', () => {
     await waitFor(() => expect(store.current()).toMatchObject({ search: '', sort: null }));
   });
 
-  it('takes along what a link to another tab searches for', async () => {
+  it('keep the search of a link to another tab', async () => {
     const { store } = shown();
     const map = await screen.findByRole('group', { name: 'Memory by operator' });
     const recorded = (HELD.values.origin as string[]).indexOf('recorded');
@@ -326,7 +326,7 @@ describe('what else there is', () => {
     expect(search).toBe(`"${cellOf(HELD, 'name', recorded)}"`);
   });
 
-  it('says what to record where there is no memory, and shows what lies beside the recording', async () => {
+  it('show what to record without memory data, and memory files of the run', async () => {
     api.responses['memory/curve'] = refused(
       'no memory was recorded',
       'profile(profile_memory=True)',
@@ -348,7 +348,7 @@ describe('what else there is', () => {
     expect(await screen.findByText('Too large.')).toBeTruthy();
   });
 
-  it('has a tab for memory files where a run has some', async () => {
+  it('show a tab for memory files if there are any', async () => {
     api.responses['memory-files'] = {
       schema: 1,
       files: [{ id: 'f1', name: 'memory.json.gz', what: 'timeline', file_bytes: 9, problem: '' }],

@@ -8,8 +8,8 @@ export const view: View = {
   icon: 'modules',
   order: 50,
   key: 'm',
-  restsOn: ['operators'],
-  narrows: true,
+  dependsOn: ['operators'],
+  isFiltered: true,
   missing: (_, report) => lacking(report, 'modules'),
   keys: [
     ['← / →', 'Close or open a module'],

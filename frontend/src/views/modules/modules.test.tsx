@@ -33,8 +33,8 @@ const namesIn = (of: HTMLElement): (string | null | undefined)[] =>
 const lineThatRecords = (code: string): Promise<HTMLElement> =>
   screen.findByText((_, element) => element?.tagName === 'CODE' && element.textContent === code);
 
-describe('the tree of a recorded model', () => {
-  it('has every module below what calls it, open as deep as a screen shows', async () => {
+describe('the module tree', () => {
+  it('lists modules below their callers, expanded to one screen', async () => {
     shown();
     const depth = defaultDepth(treeOf(table));
     const tree = treeOf(table);
@@ -44,7 +44,7 @@ describe('the tree of a recorded model', () => {
     expect(Math.max(...levels)).toBe(depth + 1);
   });
 
-  it('closes a module, and keeps that in the URL', async () => {
+  it('collapses a module, and keeps that in the URL', async () => {
     const { store } = shown();
     const before = namesIn(await grid()).length;
     await userEvent.click(within(await grid()).getByRole('button', { name: `Close ${names[0]}` }));
@@ -52,7 +52,7 @@ describe('the tree of a recorded model', () => {
     expect(namesIn(await grid()).length).toBeLessThan(before);
   });
 
-  it('is walked, opened and closed with the arrow keys', async () => {
+  it('is navigated, expanded and collapsed with the arrow keys', async () => {
     const { store } = shown();
     const [first] = rowsIn(await grid());
     first?.focus();
@@ -64,7 +64,7 @@ describe('the tree of a recorded model', () => {
     expect(store.current().options.row).toBe('0');
   });
 
-  it('is in order among siblings', async () => {
+  it('sorts siblings', async () => {
     shown({ sort: { key: 'forward_host_total_ns', descending: true } });
     const shownNames = namesIn(await grid());
     const tree = treeOf(table);
@@ -77,7 +77,7 @@ describe('the tree of a recorded model', () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  it('turns from largest to least to as called', () => {
+  it('toggles between largest first, smallest first and call order', () => {
     const first = nextSort(null, 'calls');
     const second = nextSort(first, 'calls');
     expect([first, second, nextSort(second, 'calls')]).toEqual([
@@ -87,7 +87,7 @@ describe('the tree of a recorded model', () => {
     ]);
   });
 
-  it('shows what a search finds with what leads to it', async () => {
+  it('shows search results with their ancestors', async () => {
     shown({ search: 'GELU' });
     const shownNames = namesIn(await grid());
     const hits = names.filter((name) => name.includes('GELU'));
@@ -96,7 +96,7 @@ describe('the tree of a recorded model', () => {
     expect(shownNames.length).toBeLessThan(names.length);
   });
 
-  it('says so where no module is called that', async () => {
+  it('shows an empty state for a search without results', async () => {
     const { store } = shown({ search: 'nothing-of-this-name' });
     await userEvent.click(await screen.findByRole('button', { name: 'Clear the search' }));
     expect(store.current().search).toBe('');
@@ -104,7 +104,7 @@ describe('the tree of a recorded model', () => {
 });
 
 describe('a module', () => {
-  it('shows what ran for it, and where its first call is', async () => {
+  it('shows its work and links to its first call', async () => {
     const { store } = shown({ options: { row: '0' } });
     const details = await screen.findByRole('complementary', { name: 'Details' });
     await within(details).findByText('Operators');
@@ -116,7 +116,7 @@ describe('a module', () => {
     expect(store.current()).toMatchObject({ view: 'timeline', event: table.event[0] });
   });
 
-  it('counts the modules within, or its own work alone', async () => {
+  it('includes submodules, or only its self work', async () => {
     shown({ options: { row: '0' } });
     await screen.findByRole('complementary', { name: 'Details' });
     await userEvent.click(await screen.findByRole('radio', { name: 'Self' }));
@@ -126,8 +126,8 @@ describe('a module', () => {
   });
 });
 
-describe('what the width stands for', () => {
-  it('is what the recording tells of', () => {
+describe('the measure', () => {
+  it('is one that the trace has data for', () => {
     const { kinds, passes } = measuresOf(table);
     expect(kinds.map(({ id }) => id)).toEqual(['host', 'memory']);
     expect(passes.map(({ id }) => id)).toEqual(['both', 'forward', 'backward']);
@@ -141,8 +141,8 @@ describe('what the width stands for', () => {
   });
 });
 
-describe('the rest of the view', () => {
-  it('takes the rows in sight along with their paths', async () => {
+describe('other parts', () => {
+  it('export the visible rows with their paths', async () => {
     const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
     shown();
     await grid();
@@ -154,7 +154,7 @@ describe('the rest of the view', () => {
     expect(lines[2]).toContain(table.path[1] ?? 'no path');
   });
 
-  it('says what to record where there are no modules', async () => {
+  it('show what to record without modules', async () => {
     api.responses.modules = {
       code: 'not-recorded',
       message: 'the recording holds neither calls of modules nor ranges',
@@ -164,7 +164,7 @@ describe('the rest of the view', () => {
     expect(await lineThatRecords('profile(with_stack=True, with_modules=True)')).toBeTruthy();
   });
 
-  it('says so where none ran in the time that is shown', async () => {
+  it('show an empty state if no module ran in the time range', async () => {
     api.responses.modules = {
       ...fixture,
       row_count: 0,
@@ -176,13 +176,13 @@ describe('the rest of the view', () => {
     expect(await screen.findByText('No module ran.')).toBeTruthy();
   });
 
-  it('asks for classes, and for the part of the recording that is chosen', async () => {
+  it('request classes and the selected time range', async () => {
     shown({ time: { startNs: 5, endNs: 9 }, options: { by: 'class' } });
     await waitFor(() => expect(api.requests[0]).toContain('modules?by=class&start_ns=5&end_ns=9'));
   });
 });
 
-it('says what it knows modules from where torch recorded none', async () => {
+it('shows the source of modules that torch did not record', async () => {
   api.responses.modules = {
     ...fixture,
     origin: 'record_function',

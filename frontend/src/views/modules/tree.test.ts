@@ -30,19 +30,19 @@ const rows = (open: Parameters<typeof isOpen>[1], inOrder = asCalled): number[] 
   rowsOf({ tree, roots: tree.roots, open: (at) => isOpen(tree, open, at), inOrder, shown: null });
 
 describe('rows of the tree', () => {
-  it('are what is open, each behind what calls it', () => {
+  it('are the expanded ones, each below its caller', () => {
     expect(rows(shut)).toEqual([0, 5]);
     expect(rows({ ...shut, depth: 1 })).toEqual([0, 1, 2, 5]);
     expect(rows({ ...shut, depth: 9 })).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  it('are in order among siblings, and what has no value comes last either way', () => {
+  it('are sorted among siblings, with missing values last', () => {
     const by = (descending: boolean) => siblingsInOrder(table, { key: 'cost', descending });
     expect(rows({ ...shut, depth: 9 }, by(true))).toEqual([0, 2, 4, 3, 1, 5]);
     expect(rows({ ...shut, depth: 9 }, by(false))).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  it('are opened and closed one by one, or with all below', () => {
+  it('are expanded and collapsed one by one, or with all descendants', () => {
     const one = withToggled(tree, shut, { at: 0, opens: true, deep: false });
     expect(rows({ ...shut, flipped: one })).toEqual([0, 1, 2, 5]);
     const all = withToggled(tree, shut, { at: 0, opens: true, deep: true });
@@ -55,7 +55,7 @@ describe('rows of the tree', () => {
     expect(rows({ depth: 9, flipped: closed })).toEqual([0, 1, 2, 5]);
   });
 
-  it('are those that fit a search, with what leads to them, whatever is closed', () => {
+  it('are search results with their ancestors, even if collapsed', () => {
     const names = table.values.module as string[];
     const matches = searchTree(tree, (at) => names[at]?.startsWith('Linear') ?? false);
     expect(matches?.hits).toEqual(new Set([1, 4]));
@@ -69,12 +69,12 @@ describe('rows of the tree', () => {
     expect(shown).toEqual([0, 1, 2, 4]);
   });
 
-  it('know the way to a module', () => {
+  it('return the path of a module', () => {
     expect(pathTo(tree, 4)).toEqual([0, 2, 4]);
   });
 });
 
-it('writes what was opened by hand into the URL and reads it back', () => {
+it('the expanded rows round-trip through the URL', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(100_000)), (numbers) => {
       expect(flippedOf(flippedText(new Set(numbers)))).toEqual(new Set(numbers));
@@ -88,7 +88,7 @@ describe('the icicle', () => {
   const costs = table.values.cost as (number | null)[];
   const boxes = boxesOf(tree, tree.roots, (at) => costs[at] ?? 0);
 
-  it('gives each module its share of the width, below what calls it, the widest first', () => {
+  it('gives each module its share of the width below its caller, the widest first', () => {
     const shown = boxes.map(({ at, left, width, row }) => [at, row, left * 60, width * 60]);
     expect(shown.toSorted((a, b) => (a[0] ?? 0) - (b[0] ?? 0))).toEqual([
       [0, 0, 0, 60],
@@ -99,12 +99,12 @@ describe('the icicle', () => {
     ]);
   });
 
-  it('is found again by a place in it', () => {
+  it('finds a module by position', () => {
     expect(boxAt(boxes, 45 / 60, 1)?.at).toBe(1);
     expect(boxAt(boxes, 55 / 60, 1)).toBeUndefined();
   });
 
-  it('is empty where nothing costs anything', () => {
+  it('is empty if all values are zero', () => {
     expect(boxesOf(tree, tree.roots, () => 0)).toEqual([]);
   });
 });

@@ -13,8 +13,8 @@ const details = fixture as unknown as OperatorDetails;
 const sectionOf = (title: string): HTMLElement =>
   screen.getByRole('heading', { name: new RegExp(`^${title}`) }).closest('section') as HTMLElement;
 
-describe('an operator in detail', () => {
-  it('says how long its calls take, with figures that a picture does not replace', () => {
+describe('the details of an operator', () => {
+  it('show the distribution of call durations as a chart and as figures', () => {
     renderInPage(<OperatorReport details={details} device="GPU" />);
     const { host } = details;
     const picture = within(sectionOf('Host time per call')).getByRole('img');
@@ -26,7 +26,7 @@ describe('an operator in detail', () => {
     expect(figures).toContain(count(host.count));
   });
 
-  it('leads from each of its longest calls to the timeline', async () => {
+  it('link from the longest calls to the timeline', async () => {
     const { store } = renderInPage(<OperatorReport details={details} device="GPU" />);
     const [longest] = details.instances;
     if (!longest) throw new Error('the fixture has calls');
@@ -35,7 +35,7 @@ describe('an operator in detail', () => {
     expect(store.current()).toMatchObject({ view: 'timeline', event: longest.event });
   });
 
-  it('narrows the page to a step that is pressed, and lets it go', async () => {
+  it('select a clicked step, and clear it on the second click', async () => {
     const { store } = renderInPage(<OperatorReport details={details} device="GPU" />);
     const bars = within(sectionOf('Over the steps')).getAllByRole('button');
     expect(bars).toHaveLength(details.steps.length);
@@ -45,7 +45,7 @@ describe('an operator in detail', () => {
     expect(store.current().step).toBeNull();
   });
 
-  it('leads to the operators around it and to the kernels that it launches', async () => {
+  it('link to callers, callees and launched kernels', async () => {
     const related = {
       name: 'aten::linear',
       kind: 'operator',
@@ -70,7 +70,7 @@ describe('an operator in detail', () => {
     expect(store.current()).toMatchObject(placeOfKernel('void gemm<float>()'));
   });
 
-  it('shows stacks as lines of the program, and the code that records them where there are none', async () => {
+  it('show stacks as source lines, or the code that records them', async () => {
     const frames = ['train.py(12): step', '<built-in method run>'].map((text, at) => ({
       text,
       line: at === 0 ? { path: 'train.py', line: 12, function: 'step' } : null,

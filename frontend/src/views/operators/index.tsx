@@ -7,8 +7,8 @@ export const view: View = {
   icon: 'operators',
   order: 30,
   key: 'p',
-  restsOn: ['operators'],
-  narrows: true,
+  dependsOn: ['operators'],
+  isFiltered: true,
   keys: [
     ['↑ ↓ ← →', 'Move between rows and cells'],
     ['Enter', 'Show the details of the row'],

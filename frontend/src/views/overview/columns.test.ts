@@ -14,7 +14,7 @@ const step = (number: number, parts: readonly number[] = [number]): StepRow => (
 });
 
 describe('steps as columns', () => {
-  it('are themselves where there is room', () => {
+  it('have one column each if they fit', () => {
     const columns = columnsOf([step(3, [5, 6]), step(4, [7, 8])], 2);
     expect(columns.map(({ name, partsNs }) => [name, partsNs])).toEqual([
       ['ProfilerStep#3', [5, 6]],
@@ -22,7 +22,7 @@ describe('steps as columns', () => {
     ]);
   });
 
-  it('are the mean of so many that all have a place', () => {
+  it('are averaged in groups if they do not fit', () => {
     const steps = [0, 1, 2, 3, 4].map((number) => step(number));
     const columns = columnsOf(steps, 2);
     expect(columns.map(({ name, partsNs }) => [name, partsNs])).toEqual([
@@ -31,7 +31,7 @@ describe('steps as columns', () => {
     ]);
   });
 
-  it('hold every step once, whatever there is room for', () => {
+  it('cover each step once at any width', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 500 }),
@@ -52,7 +52,7 @@ describe('steps as columns', () => {
   });
 });
 
-it('takes a drag for a time, and finds its columns again', () => {
+it('converts a drag to a time range and back to columns', () => {
   const columns = columnsOf([1, 2, 3, 4].map((number) => step(number)));
   const [, second, third] = columns;
   if (!second || !third) throw new Error('there are four');

@@ -7,6 +7,6 @@ export const view: View = {
   icon: 'overview',
   order: 20,
   key: 'o',
-  restsOn: ['step breakdown', 'device use', 'idle causes', 'memory'],
+  dependsOn: ['step breakdown', 'device use', 'idle causes', 'memory'],
   Page: lazy(() => import('./page')),
 };

@@ -20,14 +20,14 @@ if (!device) throw new Error('the fixture has a device');
 
 afterEach(() => vi.restoreAllMocks());
 
-describe('the overview of a recorded run', () => {
-  it('brings the words for categories that the advice uses too', () => {
+describe('the overview of a trace', () => {
+  it('has the advice’s category labels', () => {
     for (const { id, label, help } of overview.categories) {
       expect(categoryWords(id)).toEqual({ label, help });
     }
   });
 
-  it('says the verdict and the mean step by category', () => {
+  it('shows the verdict and the mean step by category', () => {
     renderInPage(<OverviewReport run="resnet50" overview={overview} />);
     expect(screen.getByText(overview.verdict)).toBeTruthy();
     const parts = screen.getByRole('list', { name: 'Parts of the mean step' });
@@ -39,7 +39,7 @@ describe('the overview of a recorded run', () => {
     }
   });
 
-  it('lists every step in the table beside the chart, and keeps the chosen one in the URL', async () => {
+  it('lists all steps in the table, and keeps the selected one in the URL', async () => {
     const { store } = renderInPage(<OverviewReport run="resnet50" overview={overview} />);
     const table = screen.getByText('As a table').closest('details') as HTMLElement;
     const names = overview.steps.map((step) => step.name);
@@ -53,7 +53,7 @@ describe('the overview of a recorded run', () => {
     expect(screen.getByText(/than the mean\.$/).textContent).toContain(`${names[1]} took `);
   });
 
-  it('says which time is chosen, and leaves it to the page what that narrows', () => {
+  it('shows the selected time range', () => {
     const time = { startNs: 1_000_000, endNs: 3_500_000 };
     renderInPage(<OverviewReport run="resnet50" overview={overview} />, { time });
     expect(screen.getByText(/selected, from/).textContent).toBe(
@@ -62,7 +62,7 @@ describe('the overview of a recorded run', () => {
     expect(screen.queryByText(/All views/)).toBeNull();
   });
 
-  it('links each of its short lists to the whole story', async () => {
+  it('links from each short list to its view', async () => {
     const { store } = renderInPage(<OverviewReport run="resnet50" overview={overview} />);
     const [kernel] = overview.top_kernels;
     const [gap] = overview.longest_gaps;
@@ -88,7 +88,7 @@ describe('the export', () => {
     return [name, String(body)];
   };
 
-  it('has every step and its parts, which sum to it', async () => {
+  it('has all steps with their categories, which sum to the step', async () => {
     const [name, body] = await exported('CSV');
     const { worker, span, steps, categories } = overview;
     expect(name).toBe(`resnet50_${worker}_${span}_steps.csv`);
@@ -102,7 +102,7 @@ describe('the export', () => {
     }
   });
 
-  it('says in JSON of which recording it is, and its mean step', async () => {
+  it('has the trace’s name and its mean step in JSON', async () => {
     const [name, body] = await exported('JSON');
     expect(name).toMatch(/_steps\.json$/);
     const { run, worker, verdict, mean_step, rows } = JSON.parse(body);
@@ -114,7 +114,7 @@ describe('the export', () => {
     });
   });
 
-  it('has a picture of each chart that there is', async () => {
+  it('has an image of each chart', async () => {
     const painted = vi.spyOn(png, 'savePng').mockResolvedValue();
     await exported('PNG: Steps');
     expect(screen.getByRole('button', { name: 'PNG: Mean step' })).toBeTruthy();
@@ -126,7 +126,7 @@ describe('the export', () => {
     expect(picture?.legend?.map(({ label }) => label)).toContain(overview.categories[0]?.label);
   });
 
-  it('has only a picture where there is no step', async () => {
+  it('has only an image without steps', async () => {
     const step = { ...overview.step, count: 0 };
     const none = { ...overview, devices: [], steps: [], step };
     renderInPage(<OverviewReport run="resnet50" overview={none} />);
@@ -152,7 +152,7 @@ describe('a device', () => {
     expect(within(card).getByText('Busy').parentElement?.textContent).toContain(share(0.5552));
   });
 
-  it('says not recorded, and why, but never zero', () => {
+  it('shows "not recorded" and the reason in place of zero', () => {
     const card = shown({
       occupancy_share: null,
       notes: { occupancy_share: 'This vendor’s traces hold no occupancy.' },
@@ -163,7 +163,7 @@ describe('a device', () => {
     expect(row?.textContent).not.toContain('0 %');
   });
 
-  it('shows a zero that was measured as zero', () => {
+  it('shows a measured zero as zero', () => {
     const row = within(shown({ tensor_core_share: 0 })).getByText('Tensor cores').parentElement;
     expect(row?.textContent).toContain('0 %');
     expect(row?.textContent).not.toContain('not recorded');
@@ -176,7 +176,7 @@ describe('the settings of the run', () => {
     return screen.getByRole('heading', { name: 'Recorded with' }).closest('section') as HTMLElement;
   };
 
-  it('stand in groups, each value in its unit', () => {
+  it('are grouped, with values in their units', () => {
     const loader = { group: 'DataLoader', subject: 'dataloaders[0]' };
     const card = shown([
       { ...loader, name: 'worker_count', label: 'Workers', value: 0, unit: 'count' },
@@ -198,12 +198,12 @@ describe('the settings of the run', () => {
     expect(within(card).queryByText(/trace_handler/)).toBeNull();
   });
 
-  it('come with the line that records them where there are none', () => {
+  it('show the code that records them if there are none', () => {
     expect(within(shown([])).getByText(/stepscope\.trace_handler/)).toBeTruthy();
   });
 });
 
-it('says so where there is no device and there are no steps', () => {
+it('shows an empty state without a device or steps', () => {
   const step = { ...overview.step, count: 0 };
   renderInPage(
     <OverviewReport run="resnet50" overview={{ ...overview, devices: [], steps: [], step }} />,

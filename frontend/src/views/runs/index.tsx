@@ -7,7 +7,7 @@ export const view: View = {
   icon: 'runs',
   order: 90,
   key: 'r',
-  about: 'runs',
-  restsOn: [],
+  scope: 'runs',
+  dependsOn: [],
   Page: lazy(() => import('./page')),
 };

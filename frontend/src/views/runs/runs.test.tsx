@@ -46,7 +46,7 @@ const lines = (runs: Runs, patch: Partial<LineFilter> = {}): string[] =>
   );
 
 describe('the lines', () => {
-  it('are runs, the latest first; files of an open run follow it', () => {
+  it('are runs, the latest first, with the files of an expanded run below it', () => {
     expect(lines(three)).toEqual(['late', 'middle', 'early']);
     expect(lines(three, { open: new Set(['late', 'early']) })).toEqual([
       'late',
@@ -57,7 +57,7 @@ describe('the lines', () => {
     ]);
   });
 
-  it('come in the order of any column, what is not known last', () => {
+  it('are sorted by any column, with missing values last', () => {
     const by = (key: string, descending: boolean): string =>
       lines(three, { sort: { key, descending } }).join(' ');
     expect(by('name', false)).toBe('early late middle');
@@ -69,7 +69,7 @@ describe('the lines', () => {
       expect(lines(more, { sort: { key: 'events', descending } }).at(-1)).toBe('unread');
   });
 
-  it('are narrowed to files of a state, and to what is searched for, wherever that stands', () => {
+  it('are filtered by state and by text of any column', () => {
     expect(lines(three, { filter: 'damaged' })).toEqual(['late', '- rank0']);
     expect(lines(three, { matcher: matcherOf('rank1') })).toEqual(['late', '- rank1']);
     expect(lines(three, { matcher: matcherOf('late') })).toEqual(['late']);
@@ -79,7 +79,7 @@ describe('the lines', () => {
 });
 
 describe('the page', () => {
-  it('shows every run that was found', () => {
+  it('lists all runs', () => {
     renderInPage(<RunsPage runs={recorded} />);
     const table = screen.getByRole('table', { name: 'Runs and their files' });
     expect(table.getAttribute('aria-rowcount')).toBe(String(recorded.runs.length + 1));
@@ -89,7 +89,7 @@ describe('the page', () => {
     expect(screen.getByText(/files named <worker>/).textContent).toContain(recorded.logdir);
   });
 
-  it('draws only what is in sight of thousands of files', () => {
+  it('renders only the visible lines of thousands of files', () => {
     const spans = Array.from({ length: 4000 }, (_, rank) => spanOf({ trace: `t${rank}` }));
     const many = runOf('many', 'ready', spans);
     renderInPage(<RunsPage runs={listed(many)} />, { options: { expanded: 'many' } });
@@ -98,7 +98,7 @@ describe('the page', () => {
     expect(within(table).getAllByRole('row').length).toBeLessThan(60);
   });
 
-  it('opens a run, and keeps that in the URL', async () => {
+  it('expands a run, and keeps that in the URL', async () => {
     const { store } = renderInPage(<RunsPage runs={three} />);
     await userEvent.click(screen.getByRole('button', { name: 'Files of late' }));
     expect(store.current().options).toEqual({ expanded: 'late' });
@@ -107,7 +107,7 @@ describe('the page', () => {
     expect(store.current().options).toEqual({});
   });
 
-  it('leads from a run to its advice, and from damage to its health', async () => {
+  it('links from a run to its advice, and from damage to its health', async () => {
     const { store } = renderInPage(<RunsPage runs={three} />);
     await userEvent.click(screen.getByRole('link', { name: /damaged, warning/ }));
     expect(store.current()).toMatchObject({ view: 'health', run: 'late' });
@@ -115,7 +115,7 @@ describe('the page', () => {
     expect(store.current()).toMatchObject({ view: 'advice', run: 'middle' });
   });
 
-  it('compares two, the one recorded first as before; a third takes the first one’s place', async () => {
+  it('compares two runs, the older first; a third replaces the first', async () => {
     const { store } = renderInPage(<RunsPage runs={three} />);
     const choose = (name: string): Promise<void> =>
       userEvent.click(screen.getByRole('checkbox', { name: `Select ${name} to compare` }));
@@ -138,7 +138,7 @@ describe('the page', () => {
 });
 
 describe('reading', () => {
-  it('shows phase, bytes, events and time left, and cancels a run', async () => {
+  it('shows phase, bytes, events and remaining time, and cancels a run', async () => {
     const change = vi.spyOn(api, 'change').mockResolvedValue(listed());
     const one = runOf('one', 'reading', [readingSpan({ trace: 'r0' })]);
     renderInPage(<RunsPage runs={listed(one, readingRun)} />);
@@ -151,7 +151,7 @@ describe('reading', () => {
     );
   });
 
-  it('says why a file cannot be read, where it is and what to do, and has it read again', async () => {
+  it('shows error, path and hint of an unreadable file, and reads it again', async () => {
     const change = vi.spyOn(api, 'change').mockResolvedValue(listed());
     renderInPage(<RunsPage runs={listed(unreadableRun, cancelledRun)} />);
     await userEvent.click(screen.getByTitle('Details of this file'));
@@ -168,7 +168,7 @@ describe('reading', () => {
     );
   });
 
-  it('offers no state that no file is in', () => {
+  it('omits states without files from the filter', () => {
     renderInPage(<RunsPage runs={listed(unreadableRun)} />);
     const disabled = (name: RegExp): boolean =>
       (screen.getByRole('radio', { name }) as HTMLInputElement).disabled;
@@ -177,7 +177,7 @@ describe('reading', () => {
   });
 });
 
-it('exports the files that are shown', async () => {
+it('exports the visible files', async () => {
   const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
   renderInPage(<RunsPage runs={three} />, { options: { state: 'damaged' } });
   await userEvent.click(screen.getByRole('button', { name: 'CSV' }));

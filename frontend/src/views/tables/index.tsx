@@ -7,8 +7,8 @@ export const view: View = {
   icon: 'columns',
   order: 68,
   key: 'b',
-  restsOn: [],
-  narrows: true,
+  dependsOn: [],
+  isFiltered: true,
   keys: [
     ['↑ ↓ ← →', 'Move between rows and cells'],
     ['Enter', 'Show the details of the row'],

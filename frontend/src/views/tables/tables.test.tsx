@@ -32,7 +32,7 @@ beforeEach(() => {
 const last = (): { path: string; parameters: object } | undefined => requests.at(-1);
 
 describe('the tables', () => {
-  it('are listed, and the first to be seen is that of the steps', async () => {
+  it('are listed, with the table of steps shown first', async () => {
     renderInPage(<Page selection={selection} />);
     const grid = await screen.findByRole('grid');
     expect(grid.getAttribute('aria-rowcount')).toBe(String(steps.row_count + 1));
@@ -41,7 +41,7 @@ describe('the tables', () => {
     expect(last()?.parameters).toMatchObject({ trace: 't1', name: 'steps' });
   });
 
-  it('are chosen by a link that the URL keeps', async () => {
+  it('are selected by links and kept in the URL', async () => {
     const { store } = renderInPage(<Page selection={selection} />);
     const name = await screen.findByTitle(/^kernel-events /);
     await userEvent.click(name);
@@ -49,7 +49,7 @@ describe('the tables', () => {
     await waitFor(() => expect(last()?.parameters).toMatchObject({ name: 'kernel-events' }));
   });
 
-  it('are sorted on the server where only the first rows were sent', async () => {
+  it('are sorted on the server if only the first rows were sent', async () => {
     const table = cut as unknown as Table;
     expect(table.all_row_count).toBeGreaterThan(table.row_count);
     renderInPage(<Page selection={selection} />, {
@@ -64,13 +64,13 @@ describe('the tables', () => {
     await waitFor(() => expect(last()?.parameters).toMatchObject({ limit: 200_000 }));
   });
 
-  it('of a run are asked of the run', async () => {
+  it('of a run are requested from the run', async () => {
     renderInPage(<Page selection={selection} />, { options: { table: 'ranks' } });
     await waitFor(() => expect(last()?.path).toBe('runs/{run}/tables/ranks'));
   });
 });
 
-it('are found by what their columns are called', () => {
+it('the search covers column names', () => {
   expect(tablesMatching(tables, 'registers_per_thread').map(({ name }) => name)).toContain(
     'kernel-events',
   );

@@ -4,7 +4,7 @@ import type { Frame } from '../../canvas/surface';
 import { quantity } from '../../core/format';
 import type { CounterStore } from './stores';
 import { tilesOf } from './tiles';
-import type { SeenLane, Viewer } from './viewer';
+import type { Viewer, VisibleLane } from './viewer';
 
 const PADDING_PX = 4;
 
@@ -79,7 +79,7 @@ export function drawCounter(
   frame: Frame,
   viewer: Viewer,
   counters: CounterStore,
-  { lane, y }: SeenLane,
+  { lane, y }: VisibleLane,
 ): void {
   const tiles = seenBuckets(viewer, counters, lane.track.id);
   // The scale of the whole trace, including 0: it does not change while the view moves.

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { legendOf, subtitleOf } from './exported';
 
-it('a picture says of what recording it is, and of which part', () => {
+it('an image has the names of the trace and the range', () => {
   expect(subtitleOf(['run', 'rank0', '1'], { start: 0, end: 2_000_000 })).toBe(
     'run, rank0, 1: 0.000 ms to 2.000 ms',
   );
 });
 
-it('a picture’s legend has the categories in their colours', () => {
+it('an image’s legend has the categories with their colours', () => {
   const [kernel, copy] = legendOf(
     [
       { id: 'kernel', label: 'Kernel' },

@@ -109,7 +109,7 @@ class Dragging {
     const [left, right] = [Math.min(drag.from.x, point.x), Math.max(drag.from.x, point.x)];
     const [top, bottom] = [Math.min(drag.from.y, point.y), Math.max(drag.from.y, point.y)];
     const tracks = viewer
-      .seenLanes()
+      .visibleLanes()
       .filter(({ lane, y }) => lane.rows > 0 && y < bottom && y + lane.heightPx > top)
       .map(({ lane }) => lane.track.id);
     const time = {

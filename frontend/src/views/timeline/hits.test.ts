@@ -38,41 +38,41 @@ async function numberFrom(total: number, start: Partial<HitStart>, by: -1 | 1): 
   return match?.number ?? -1;
 }
 
-describe('from hit to hit', () => {
-  it('the way leads past the first thousand, in both directions', async () => {
+describe('the next hit', () => {
+  it('is found beyond the first thousand, in both directions', async () => {
     expect(await numberFrom(812_334, { number: 999 }, 1)).toBe(1000);
     expect(await numberFrom(812_334, { number: 1000 }, -1)).toBe(999);
     expect(await numberFrom(812_334, { number: 640_000 }, 1)).toBe(640_001);
   });
 
-  it('behind the very last comes the first, and before that the last', async () => {
+  it('wraps around at both ends', async () => {
     expect(await numberFrom(2500, { number: 2499 }, 1)).toBe(0);
     expect(await numberFrom(2500, { number: 0 }, -1)).toBe(2499);
   });
 
-  it('it begins at the first hit from the left edge on, or the one before', async () => {
+  it('starts at the left edge', async () => {
     expect(await numberFrom(5000, { fromNs: 30_001 }, 1)).toBe(3001);
     expect(await numberFrom(5000, { fromNs: 30_001 }, -1)).toBe(3000);
   });
 
-  it('behind the last hit of all it begins anew', async () => {
+  it('wraps around after the last hit', async () => {
     expect(await numberFrom(3000, { fromNs: 10 ** 9 }, 1)).toBe(0);
     expect(await numberFrom(3000, { fromNs: 10 ** 9 }, -1)).toBe(2999);
   });
 
-  it('a selected hit of a link is gone on from, one that is no hit is not', async () => {
+  it('continues from a selected hit, and ignores a selected slice that is none', async () => {
     expect(await numberFrom(5000, { event: 7000 + 3200, fromNs: 32_000 }, 1)).toBe(3201);
     expect(await numberFrom(5000, { event: 7000 + 3200, fromNs: 32_000 }, -1)).toBe(3199);
     expect(await numberFrom(5000, { event: 4, fromNs: 32_000 }, 1)).toBe(3200);
   });
 
-  it('of nothing there is no next', async () => {
+  it('is null without hits', async () => {
     const { fetchPage, parts } = search(0);
     expect(await adjacentHit(fetchPage, NOWHERE, 1)).toBeNull();
     expect(parts).toEqual([{ offset: 0 }]);
   });
 
-  it('pages begin at whole thousands, so that each is asked for once', async () => {
+  it('uses pages aligned to thousands, each requested once', async () => {
     const { fetchPage, parts } = search(5000);
     await adjacentHit(fetchPage, { ...NOWHERE, number: 3210 }, 1);
     expect(parts).toEqual([{ offset: 0 }, { offset: 3000 }]);
@@ -82,17 +82,17 @@ describe('from hit to hit', () => {
 describe('a search', () => {
   const view = { start: 100, end: 200 };
 
-  it('begins at the left edge of what is in sight', () => {
+  it('starts at the left edge of the visible range', () => {
     expect(searchedFrom(view, undefined)).toBe(100);
     expect(searchedFrom(view, { track: 0, row: 0, start_ns: 10, duration_ns: 5 })).toBe(100);
   });
 
-  it('goes on from a selected slice that is in sight', () => {
+  it('continues from a visible selected slice', () => {
     expect(searchedFrom(view, { track: 0, row: 0, start_ns: 150, duration_ns: 5 })).toBe(150);
   });
 });
 
-it('the list shows the part of the hits that the selected one is in', async () => {
+it('the list shows the page of the selected hit', async () => {
   const page: Page = await search(5000).fetchPage({ offset: 3000 });
   const part = partWith(page, 3260);
   expect([part.first, part.hits.length]).toEqual([3250, 250]);

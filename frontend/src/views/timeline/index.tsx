@@ -7,9 +7,9 @@ export const view: View = {
   icon: 'timeline',
   order: 25,
   key: 't',
-  restsOn: ['idle causes'],
-  about: 'recording',
-  narrows: true,
+  dependsOn: ['idle causes'],
+  scope: 'trace',
+  isFiltered: true,
   keys: [
     ['w s, Ctrl + wheel, pinch', 'Zoom in, zoom out'],
     ['a d, Shift + wheel, drag', 'Pan left, pan right'],

@@ -34,7 +34,7 @@ const shown = (patch: Partial<Settings>): string[] =>
   layoutOf({ tracks }, { ...NOTHING, ...patch }).lanes.map((lane) => lane.track.label);
 
 describe('tracks', () => {
-  it('stand below their groups in the server’s order', () => {
+  it('are listed below their groups in the server’s order', () => {
     expect(shown({})).toEqual([
       'GPU 0',
       'stream 7',
@@ -46,20 +46,20 @@ describe('tracks', () => {
     ]);
   });
 
-  it('are found by words of their own or of their group’s', () => {
+  it('are filtered by their name or their group’s', () => {
     expect(shown({ filter: 'STREAM 2' })).toEqual(['GPU 0', 'stream 20']);
     expect(shown({ filter: 'gpu' })).toEqual(['GPU 0', 'stream 7', 'stream 20']);
     expect(shown({ filter: 'nothing like it' })).toEqual([]);
   });
 
-  it('are hidden one by one or by kind, their group with the last of them', () => {
+  it('are hidden one by one or by kind, with a group of hidden tracks', () => {
     expect(shown({ hidden: [2], kinds: ['thread', 'counter'] })).toEqual(['GPU 0', 'stream 20']);
     expect(layoutOf({ tracks }, { ...NOTHING, hidden: [2], kinds: ['counter'] }).hiddenCount).toBe(
       2,
     );
   });
 
-  it('of a group that is shut are not shown, unless they are looked for', () => {
+  it('of a collapsed group are hidden, unless the filter matches', () => {
     expect(shown({ toggled: [1] })).toEqual([
       'GPU 0',
       'Host',
@@ -70,7 +70,7 @@ describe('tracks', () => {
     expect(shown({ toggled: [1], filter: 'stream 7' })).toEqual(['GPU 0', 'stream 7']);
   });
 
-  it('that are shut show their rows small', () => {
+  it('that are collapsed have small rows', () => {
     const { lanes } = layoutOf({ tracks }, NOTHING);
     expect(lanes.map((lane) => lane.kind)).toEqual([
       'group',
@@ -83,7 +83,7 @@ describe('tracks', () => {
     ]);
   });
 
-  it('lie one below the other without gaps', () => {
+  it('are laid out without gaps', () => {
     const { lanes, heightPx } = layoutOf({ tracks }, NOTHING);
     let topPx = 0;
     for (const lane of lanes) {
@@ -93,12 +93,12 @@ describe('tracks', () => {
     expect(heightPx).toBe(topPx);
   });
 
-  it('that are pinned stand above as well, in the order in which they were pinned', () => {
+  it('that are pinned are at the top too, in the order of pinning', () => {
     const { pinned } = layoutOf({ tracks }, { ...NOTHING, pinned: [5, 2, 99, 1] });
     expect(pinned.map((lane) => lane.track.id)).toEqual([5, 2]);
   });
 
-  it('are moved among those with the same parent', () => {
+  it('are moved among siblings', () => {
     const down = movedBy(tracks, [], { id: 5, by: 1 });
     expect(shown({ order: down }).slice(3)).toEqual(['Host', 'thread 200', 'thread 100', 'memory']);
     expect(shown({ order: movedBy(tracks, down, { id: 5, by: -1 }) })).toEqual(shown({}));
@@ -113,17 +113,17 @@ describe('tracks', () => {
   });
 });
 
-describe('a height', () => {
+describe('a vertical position', () => {
   const { lanes, heightPx } = layoutOf({ tracks }, NOTHING);
 
-  it('is in the lane that a slow look finds', () => {
+  it('is in the lane that a linear search finds', () => {
     for (let px = -5; px < heightPx + 5; px += 1) {
       const slow = lanes.find((lane) => lane.topPx <= px && px < lane.topPx + lane.heightPx);
       expect(laneAt(lanes, px)).toBe(slow);
     }
   });
 
-  it('is in the row that begins last above it', () => {
+  it('is in the last row that begins above it', () => {
     for (const lane of lanes.filter((each) => each.rows > 0)) {
       for (let row = 0; row < lane.rows; row += 1) {
         expect(rowAt(lane, rowTopPx(lane, row))).toBe(row);

@@ -168,7 +168,7 @@ function drawArea(frame: Frame, viewer: Viewer, { area }: Overlay): void {
   if (!area) return;
   const { context, tokens } = frame;
   const lanes = viewer
-    .seenLanes()
+    .visibleLanes()
     .filter(({ lane }) => area.tracks.length === 0 || area.tracks.includes(lane.track.id));
   const [from, to] = [viewer.xOf(area.start), viewer.xOf(area.end)];
   const x = Math.max(-10, from);

@@ -56,7 +56,7 @@ const filled = (painting: Painting): boolean[] =>
   [...painting.pixels.pixels].map((pixel) => pixel !== 0);
 
 describe('a row of slices', () => {
-  it('fills the pixels in which something ran, as a slow look at every slice does', async () => {
+  it('fills the pixels that a linear search finds busy', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 300 })), {
@@ -98,7 +98,7 @@ describe('a row of slices', () => {
     );
   });
 
-  it('bears words where there is room for them, also for a slice that lies in two tiles', async () => {
+  it('has labels that fit, including for slices across two tiles', async () => {
     const slices = [{ track: 0, row: 0, startNs: 1000, endNs: 1050, name: 7, event: 1 }];
     const store = await storeOf(slices, [
       [0, 0],
@@ -116,7 +116,7 @@ describe('a row of slices', () => {
     expect(tileNs(0)).toBe(1024);
   });
 
-  it('notes stretches of merged slices, and thins pixels that were busy for a part only', async () => {
+  it('marks merged slices, and thins partly busy pixels', async () => {
     const slices = Array.from({ length: 100 }, (_, at) => ({
       track: 0,
       row: 0,
@@ -137,7 +137,7 @@ describe('a row of slices', () => {
     expect([shut.merged, shut.labels]).toEqual([[{ line: 0, fromPx: 0, toPx: 50 }], []]);
   });
 
-  it('dims what is not looked for', async () => {
+  it('dims slices that do not match the filter', async () => {
     const slices = [
       { track: 0, row: 0, startNs: 0, endNs: 40, name: 0, event: 5 },
       { track: 0, row: 0, startNs: 50, endNs: 90, name: 1, event: 6 },
@@ -162,7 +162,7 @@ describe('a row of slices', () => {
     expect(both.labels.map((label) => label.isDim)).toEqual([false, false]);
   });
 
-  it('is drawn from an older level until the right one is there', async () => {
+  it('is drawn from a coarser level until its tile is loaded', async () => {
     const slices = [{ track: 0, row: 0, startNs: 0, endNs: 64, name: 0, event: 5 }];
     const store = await storeOf(slices, [[5, 0]]);
     const painting = paintingOf(store, { start: 0, end: 100 });
@@ -177,7 +177,7 @@ describe('the slice at a point', () => {
     { track: 0, row: 0, startNs: 2110, endNs: 2120, name: 4 },
   ];
 
-  it('is whole, though it lies in several tiles', async () => {
+  it('is whole even if it spans several tiles', async () => {
     const store = await storeOf(slices, [
       [0, 0],
       [0, 1],
@@ -197,7 +197,7 @@ describe('the slice at a point', () => {
     });
   });
 
-  it('is the nearest within reach, and none where nothing is', async () => {
+  it('is the nearest within reach, else null', async () => {
     const store = await storeOf(slices, [[0, 2]]);
     const at = (timeNs: number, row = 0): number | undefined =>
       pick(store, { track: 0, row, timeNs, level: 0, toleranceNs: 4 })?.name;
@@ -210,7 +210,7 @@ describe('the slice at a point', () => {
     expect(at(2115, 1)).toBeUndefined();
   });
 
-  it('says how many it stands for', async () => {
+  it('has the number of merged slices', async () => {
     const many = Array.from({ length: 4 }, (_, at) => ({
       track: 0,
       row: 0,

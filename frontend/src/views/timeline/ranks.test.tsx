@@ -19,7 +19,7 @@ function shown(run: string, worker: string): Rendered {
 
 const button = (name: string): HTMLButtonElement => screen.getByRole('button', { name });
 
-it('the next rank is shown at the same step, without what is of the first one only', async () => {
+it('the next rank is shown at the same step, without settings of the first trace', async () => {
   const { store } = shown('damaged', 'rank0');
   expect(button('Previous rank').disabled).toBe(true);
   await userEvent.click(button('Next rank'));
@@ -28,14 +28,14 @@ it('the next rank is shown at the same step, without what is of the first one on
   expect(options).toEqual({ tracks: 'stream' });
 });
 
-it('the last rank has only one before it', async () => {
+it('the last rank links only to the previous one', async () => {
   const { store } = shown('damaged', 'rank1');
   expect(button('Next rank').disabled).toBe(true);
   await userEvent.click(button('Previous rank'));
   expect(store.current().worker).toBe('rank0');
 });
 
-it('a run of one worker has no ranks to go through', () => {
+it('a run of one worker has no links to other ranks', () => {
   shown('compiled/eager', 'trainer');
   expect(screen.queryByRole('button')).toBeNull();
 });

@@ -10,7 +10,7 @@ import { drawOverlay, type Overlay } from './overlay';
 import { type Label, type MergedRun, type Painting, paintRow } from './paint_row';
 import type { Palette } from './palette';
 import type { CounterStore } from './stores';
-import type { SeenLane, Viewer } from './viewer';
+import type { Viewer, VisibleLane } from './viewer';
 
 const LEAST_LABEL_PX = 30;
 const LEAST_STEP_PX = 24;
@@ -19,24 +19,24 @@ const LABELS_FROM_PX = 10;
 const FONT_PX = 11;
 
 /** A visible row with its line of pixels. */
-interface SeenRow {
+interface VisibleRow {
   readonly line: number;
-  readonly seen: SeenLane;
+  readonly visible: VisibleLane;
   readonly row: number;
   readonly y: number;
   readonly heightPx: number;
 }
 
-function rowsOf(lanes: readonly SeenLane[], frame: Frame): SeenRow[] {
-  const rows: SeenRow[] = [];
-  for (const seen of lanes) {
-    const { lane } = seen;
+function rowsOf(lanes: readonly VisibleLane[], frame: Frame): VisibleRow[] {
+  const rows: VisibleRow[] = [];
+  for (const visible of lanes) {
+    const { lane } = visible;
     for (let row = 0; row < lane.rows; row += 1) {
-      const y = seen.y + rowTopPx(lane, row);
+      const y = visible.y + rowTopPx(lane, row);
       if (y > frame.heightPx || y + lane.rowPx < 0) continue;
       // Rows with labels keep a pixel apart.
       const heightPx = lane.rowPx >= LABELS_FROM_PX ? lane.rowPx - 1 : lane.rowPx;
-      rows.push({ line: rows.length, seen, row, y, heightPx });
+      rows.push({ line: rows.length, visible, row, y, heightPx });
     }
   }
   return rows;
@@ -81,13 +81,13 @@ export class Scene {
     viewer.setSize(frame.widthPx, frame.heightPx);
     const isMoving = viewer.advance(frame.nowMs);
     viewer.store.tick();
-    const lanes = viewer.seenLanes();
+    const lanes = viewer.visibleLanes();
     this.ground(frame, lanes, overlay);
     this.slices(frame, lanes, overlay);
     this.inBoth(frame, (isPinned) => {
-      for (const seen of lanes) {
-        if (seen.isPinned !== isPinned || seen.lane.kind !== 'counter') continue;
-        drawCounter(frame, viewer, this.parts.counters, seen);
+      for (const visible of lanes) {
+        if (visible.isPinned !== isPinned || visible.lane.kind !== 'counter') continue;
+        drawCounter(frame, viewer, this.parts.counters, visible);
       }
     });
     drawOverlay(frame, viewer, overlay);
@@ -109,12 +109,12 @@ export class Scene {
     }
   }
 
-  private ground(frame: Frame, lanes: readonly SeenLane[], { steps }: Overlay): void {
+  private ground(frame: Frame, lanes: readonly VisibleLane[], { steps }: Overlay): void {
     const { context, widthPx, heightPx, tokens } = frame;
     context.fillStyle = tokens.surface;
     context.fillRect(0, 0, widthPx, heightPx);
     this.inBoth(frame, (isPinned) => {
-      for (const { lane, y } of lanes.filter((seen) => seen.isPinned === isPinned)) {
+      for (const { lane, y } of lanes.filter((visible) => visible.isPinned === isPinned)) {
         context.fillStyle = tokens.sunken;
         if (lane.kind === 'group') context.fillRect(0, y, widthPx, lane.heightPx);
         context.fillStyle = tokens.lineSoft;
@@ -127,15 +127,15 @@ export class Scene {
   /** Starts of steps; none if they are too dense. */
   private stepLines({ context, widthPx, heightPx, tokens }: Frame, steps: Overlay['steps']): void {
     const { viewer } = this.parts;
-    const seen = steps
+    const visible = steps
       .map((step) => Math.round(viewer.xOf(step.start_ns)))
       .filter((x) => x >= 0 && x <= widthPx);
-    if (seen.length * LEAST_STEP_PX > widthPx) return;
+    if (visible.length * LEAST_STEP_PX > widthPx) return;
     context.fillStyle = tokens.line;
-    for (const x of seen) context.fillRect(x, 0, 1, heightPx);
+    for (const x of visible) context.fillRect(x, 0, 1, heightPx);
   }
 
-  private slices(frame: Frame, lanes: readonly SeenLane[], overlay: Overlay): void {
+  private slices(frame: Frame, lanes: readonly VisibleLane[], overlay: Overlay): void {
     const { context, ratio, widthPx } = frame;
     const { viewer, palette } = this.parts;
     const rows = rowsOf(lanes, frame);
@@ -153,15 +153,15 @@ export class Scene {
       highlightedNames: overlay.highlightedNames,
       highlightedEvents: overlay.finding?.events ?? null,
     };
-    for (const { line, seen, row, heightPx } of rows) {
+    for (const { line, visible, row, heightPx } of rows) {
       const hasLabels = heightPx >= LABELS_FROM_PX;
-      paintRow(painting, { line, track: seen.lane.track.id, row, hasLabels });
+      paintRow(painting, { line, track: visible.lane.track.id, row, hasLabels });
     }
     this.strips.put(this.pixels);
     this.inBoth(frame, (isPinned) => {
       context.imageSmoothingEnabled = false;
       const isHere = ({ line }: { line: number }): boolean =>
-        rows[line]?.seen.isPinned === isPinned;
+        rows[line]?.visible.isPinned === isPinned;
       for (const row of rows.filter(isHere)) {
         const { line, y, heightPx } = row;
         this.strips.draw(context, line, { x: 0, y, widthPx, heightPx });
@@ -172,7 +172,7 @@ export class Scene {
   }
 
   /** Hatching of slices that merge many events. */
-  private hatching(frame: Frame, runs: readonly MergedRun[], rows: readonly SeenRow[]): void {
+  private hatching(frame: Frame, runs: readonly MergedRun[], rows: readonly VisibleRow[]): void {
     const { context, ratio } = frame;
     const pattern = this.hatchOf(frame);
     if (!pattern || runs.length === 0) return;
@@ -214,7 +214,7 @@ export class Scene {
     return short;
   }
 
-  private labels(frame: Frame, labels: readonly Label[], rows: readonly SeenRow[]): void {
+  private labels(frame: Frame, labels: readonly Label[], rows: readonly VisibleRow[]): void {
     const { context, theme, ratio, tokens, widthPx } = frame;
     const font = `${FONT_PX}px ${tokens.sans}`;
     const fitter = fitterOf(context, font);

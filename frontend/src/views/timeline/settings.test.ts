@@ -24,7 +24,7 @@ const settings: fc.Arbitrary<Settings> = fc.record({
   ),
 });
 
-it('what is written to the URL is what is read from it', () => {
+it('settings round-trip through the URL', () => {
   fc.assert(
     fc.property(settings, (expected) => {
       expect(parseSettings(withSettings({}, expected))).toEqual(expected);
@@ -32,22 +32,22 @@ it('what is written to the URL is what is read from it', () => {
   );
 });
 
-it('options of others stay, and what is the default is not written', () => {
+it('options of other views are kept, and defaults are not written', () => {
   const options = withSettings({ other: 'kept', pin: '3' }, { pinned: [], marks: [1.4, 20] });
   expect(options).toEqual({ other: 'kept', marks: '1.20' });
 });
 
-it('what somebody wrote by hand is left out where it makes no sense', () => {
+it('invalid settings are ignored', () => {
   const read = parseSettings({ at: '9-3', pin: 'a.3.-1', tab: 'x', area: '1-' });
   expect(read).toMatchObject({ at: null, pinned: [3], tab: null, area: null });
 });
 
-it('what is toggled twice is as before', () => {
+it('toggling twice changes nothing', () => {
   expect(toggledIn([1, 2], 3)).toEqual([1, 2, 3]);
   expect(toggledIn([1, 2, 3], 2)).toEqual([1, 3]);
 });
 
-it('to another recording come only settings that name no track and no time', () => {
+it('settings with tracks and times are not kept for another trace', () => {
   const range = { start: 1, end: 2 };
   const options = withSettings({}, {
     at: range,

@@ -13,8 +13,8 @@ const slices: readonly MadeSlice[] = Array.from({ length: 200 }, (_, at) => ({
 
 const settle = (): Promise<void> => new Promise((done) => setTimeout(done, 0));
 
-describe('the store of tiles', () => {
-  it('asks once for what is wanted, for all tracks together', async () => {
+describe('the tile store', () => {
+  it('requests all visible tracks once and together', async () => {
     const fetchTile = vi.fn(tileSource(slices));
     const changed = vi.fn();
     const store = new TileStore(fetchTile, changed);
@@ -29,7 +29,7 @@ describe('the store of tiles', () => {
     expect(store.has(1, 2, 0)).toBe(true);
   });
 
-  it('asks only for tracks that are not there', async () => {
+  it('requests only missing tracks', async () => {
     const fetchTile = vi.fn(tileSource(slices));
     const store = new TileStore(fetchTile, () => undefined);
     store.request([{ level: 2, tile: 0, tracks: [0] }]);
@@ -38,7 +38,7 @@ describe('the store of tiles', () => {
     expect(fetchTile.mock.lastCall?.[0]).toEqual([1]);
   });
 
-  it('aborts a pending request that a new queue lacks', () => {
+  it('aborts a pending request that is not in the new queue', () => {
     const signals: AbortSignal[] = [];
     const store = new TileStore(
       (_tracks, _level, _tile, signal) => {
@@ -52,7 +52,7 @@ describe('the store of tiles', () => {
     expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
   });
 
-  it('fills a tile that is missing with a coarser one, and finer ones over it', async () => {
+  it('falls back to coarser tiles, overlaid by finer ones', async () => {
     const store = new TileStore(tileSource(slices), () => undefined);
     store.request([
       { level: 4, tile: 0, tracks: [0] },
@@ -70,7 +70,7 @@ describe('the store of tiles', () => {
     expect(store.segments(1, 2, 0)).toEqual([]);
   });
 
-  it('drops what was drawn longest ago where there is too much, never what is drawn now', async () => {
+  it('evicts the least recently drawn tiles, never those drawn now', async () => {
     const size = encodeTile(slices, [0], 0, 0).byteLength;
     const store = new TileStore(tileSource(slices), () => undefined, {
       bytes: size * 2.5,
@@ -87,7 +87,7 @@ describe('the store of tiles', () => {
     expect(store.sizeBytes).toBeLessThanOrEqual(size * 2.5);
   });
 
-  it('says why a request failed, and asks again after a while', async () => {
+  it('reports an error, and retries later', async () => {
     vi.useFakeTimers();
     const fetchTile = vi
       .fn(tileSource(slices))
@@ -102,7 +102,7 @@ describe('the store of tiles', () => {
     vi.useRealTimers();
   });
 
-  it('asks for what may be wanted next only when nothing in sight is on its way', async () => {
+  it('prefetches only without pending visible requests', async () => {
     const fetchTile = vi.fn(tileSource(slices));
     const store = new TileStore(fetchTile, () => undefined);
     store.request([
@@ -114,7 +114,7 @@ describe('the store of tiles', () => {
     expect(fetchTile.mock.calls.map(([, , tile]) => tile)).toEqual([0, 1]);
   });
 
-  it('takes no other tile for the one that it asked for, and does not ask for ever', async () => {
+  it('rejects a mismatched tile, and does not retry forever', async () => {
     const fetchTile = vi.fn(() => Promise.resolve(encodeTile(slices, [0], 0, 0)));
     const store = new TileStore(fetchTile, () => undefined);
     store.request([{ level: 3, tile: 1, tracks: [0] }]);

@@ -11,7 +11,7 @@ const slices: readonly MadeSlice[] = [
 ];
 
 describe('a tile', () => {
-  it('is read in place, by track and row', () => {
+  it('is read without copies, by track and row', () => {
     const tile = decodeTile(encodeTile(slices, [5, 7], 1, 0));
     expect(tile.rows.get(5)).toEqual([
       { from: 0, to: 1 },
@@ -28,7 +28,7 @@ describe('a tile', () => {
     expect(tile.slices.name.buffer.byteLength).toBe(tile.bytes);
   });
 
-  it('that is none is refused', () => {
+  it('is rejected if invalid', () => {
     expect(() => decodeTile(new TextEncoder().encode('<html>').buffer as ArrayBuffer)).toThrow(
       'This is not a timeline tile: it begins with “<htm”.',
     );
@@ -41,7 +41,7 @@ describe('a tile', () => {
 });
 
 describe('levels and tiles', () => {
-  it('a tile’s pixel is at most one on the screen, and more than half of one', () => {
+  it('have a pixel of half to one screen pixel', () => {
     fc.assert(
       fc.property(fc.double({ min: 1, max: 1e9, noNaN: true }), (nsPerPx) => {
         const size = 2 ** levelOf(nsPerPx);
@@ -51,7 +51,7 @@ describe('levels and tiles', () => {
     );
   });
 
-  it('cover what is in sight, and no more', () => {
+  it('cover exactly the visible range', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 20 }),
@@ -69,7 +69,7 @@ describe('levels and tiles', () => {
   });
 });
 
-it('the first slice that ends behind a place is the one that a slow look finds', () => {
+it('the first slice that ends after a time equals that of a linear search', () => {
   const made: MadeSlice[] = Array.from({ length: 40 }, (_, at) => ({
     track: 1,
     row: 0,

@@ -49,12 +49,12 @@ const labels = (): string[] =>
     .map((item) => item.querySelector('.track-label')?.textContent ?? '');
 
 describe('the tracks', () => {
-  it('stand in the server’s order, below their groups', async () => {
+  it('are in the server’s order, below their groups', async () => {
     await shown();
     expect(labels()).toEqual(tracks.tracks.map((track) => track.label));
   });
 
-  it('are filtered, hidden, pinned and shut, and the URL knows', async () => {
+  it('are filtered, hidden, pinned and collapsed in the URL', async () => {
     const { store } = await shown();
     await userEvent.click(screen.getByRole('button', { name: 'Hide Stream 20' }));
     await userEvent.click(screen.getByRole('button', { name: 'Pin Stream 7' }));
@@ -78,7 +78,7 @@ describe('the tracks', () => {
     expect(labels().slice(13, 15)).toEqual(['Backward thread', 'Main thread']);
   });
 
-  it('all hidden leave a way back', async () => {
+  it('can be shown again if all are hidden', async () => {
     const { store } = await shown({ options: { tracks: 'nothing is called that' } });
     await userEvent.click(screen.getByRole('button', { name: 'Show all tracks' }));
     expect(store.current().options).toEqual({});
@@ -86,7 +86,7 @@ describe('the tracks', () => {
 });
 
 describe('the selected slice', () => {
-  it('is the URL’s event: with its times, what launched it and what was recorded', async () => {
+  it('is the URL’s event, with its times, launch and arguments', async () => {
     await shown({ event: 3243 });
     expect(await screen.findByRole('heading', { name: SLICE.name })).toBeTruthy();
     expect(screen.getAllByText(duration(SLICE.duration_ns)).length).toBeGreaterThan(0);
@@ -97,7 +97,7 @@ describe('the selected slice', () => {
     ).toBeTruthy();
   });
 
-  it('leads to what it is linked to, and Escape lets it go', async () => {
+  it('links to linked slices, and is cleared by Escape', async () => {
     const { store } = await shown({ event: 3243 });
     await userEvent.click(await screen.findByText('launched by'));
     expect(store.current().event).toBe(SLICE.links[0]?.event);
@@ -105,12 +105,12 @@ describe('the selected slice', () => {
     expect(store.current().event).toBeNull();
   });
 
-  it('that is not there is said so', async () => {
+  it('shows an error if it does not exist', async () => {
     await shown({ event: 77 });
     expect(await screen.findByText('Not found.')).toBeTruthy();
   });
 
-  it('is left by the arrow keys for its neighbour', async () => {
+  it('moves to its neighbour by the arrow keys', async () => {
     const { store } = await shown({ event: 3243 });
     await screen.findByRole('heading', { name: SLICE.name });
     await userEvent.click(screen.getByRole('application'));
@@ -121,7 +121,7 @@ describe('the selected slice', () => {
     await waitFor(() => expect(isRequested('neighbour?event=3243&direction=right')).toBe(true));
   });
 
-  describe('whose neighbour is on its way', () => {
+  describe('while its neighbour is being loaded', () => {
     /** The answers on neighbours to the right, which come when the test releases them. */
     const delayed: (() => void)[] = [];
     beforeEach(() => {
@@ -142,7 +142,7 @@ describe('the selected slice', () => {
       await new Promise((done) => setTimeout(done, 20));
     };
 
-    it('is not left for it once another was chosen', async () => {
+    it('stays if another slice was selected', async () => {
       const { store } = await shown({ event: 3243 });
       await screen.findByRole('heading', { name: SLICE.name });
       pressed('ArrowRight');
@@ -152,7 +152,7 @@ describe('the selected slice', () => {
       expect(store.current().event).toBe(search.hits[0]?.event);
     });
 
-    it('stays the page’s once the timeline is left', async () => {
+    it('stays selected when the timeline is left', async () => {
       const { store, unmount } = await shown({ event: 3243 });
       await screen.findByRole('heading', { name: SLICE.name });
       pressed('ArrowRight');
@@ -163,7 +163,7 @@ describe('the selected slice', () => {
     });
   });
 
-  describe('that is drawn together with others', () => {
+  describe('that is merged with others', () => {
     const merged = {
       track: 2,
       row: 0,
@@ -184,7 +184,7 @@ describe('the selected slice', () => {
     };
     afterEach(() => vi.restoreAllMocks());
 
-    it('is said to be one of many, and where they lie apart', async () => {
+    it('shows their number, and zooms to separate them', async () => {
       const fit = vi.spyOn(Viewer.prototype, 'fit');
       await clicked();
       expect(isRequested('at?track=2&row=0&time_ns=24500000')).toBe(true);
@@ -193,7 +193,7 @@ describe('the selected slice', () => {
       expect(fit).toHaveBeenCalledWith({ start: 24_000_000, end: 25_000_000 });
     });
 
-    it('moves nothing when it is clicked, also where another than the longest is at the middle', async () => {
+    it('does not scroll on click, even if another than the longest is in the middle', async () => {
       const reveal = vi.spyOn(Viewer.prototype, 'reveal');
       merged.event = 99;
       await clicked();
@@ -201,7 +201,7 @@ describe('the selected slice', () => {
       expect(reveal).not.toHaveBeenCalled();
     });
 
-    it('is not said so once it was chosen otherwise', async () => {
+    it('shows no such note if selected otherwise', async () => {
       const { store } = await clicked();
       store.write({ ...store.current(), event: null }, 'push');
       store.write({ ...store.current(), search: 'gemm' }, 'push');
@@ -212,13 +212,13 @@ describe('the selected slice', () => {
     });
   });
 
-  it('as text has all that was recorded', () => {
+  it('is copied as text with all arguments', () => {
     const text = asText(SLICE);
     expect(text).toContain('duration: 507,803 ns');
     expect(text).toContain('stream: 7\n');
   });
 
-  it('is linked to the nearest behind it or before it', () => {
+  it('links to the nearest slices before and after it', () => {
     const [first] = SLICE.links;
     expect(linkedTo(SLICE, -1)).toBe(first?.event);
     expect(linkedTo(SLICE, 1)).toBe(SLICE.links.at(-1)?.event);
@@ -228,7 +228,7 @@ describe('the selected slice', () => {
 });
 
 describe('a search', () => {
-  it('goes on at Enter, with what was typed just now, and back at Shift and Enter', async () => {
+  it('goes to the next hit on Enter with the current text, and back on Shift+Enter', async () => {
     const { store } = await shown();
     const box = screen.getByRole('searchbox', { name: 'Search the whole trace' });
     fireEvent.change(box, { target: { value: 'gemm' } });
@@ -241,7 +241,7 @@ describe('a search', () => {
     await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
   });
 
-  it('looks through the whole recording, counts, and goes from hit to hit', async () => {
+  it('searches the whole trace, counts, and steps through the hits', async () => {
     const { store } = await shown({ search: 'gemm' });
     expect(await screen.findByText('204 results')).toBeTruthy();
     fireEvent.keyDown(document.body, { key: 'n' });
@@ -254,7 +254,7 @@ describe('a search', () => {
     expect(isRequested('timeline/search?q=gemm&regex=false')).toBe(true);
   });
 
-  it('is exported, also what is not listed, under the recording’s name', async () => {
+  it('is exported in full, with the trace’s name', async () => {
     const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
     await shown({ search: 'gemm', options: { tab: 'search' } });
     await userEvent.click(await screen.findByRole('button', { name: 'CSV' }));
@@ -271,13 +271,13 @@ describe('a search', () => {
     saved.mockRestore();
   });
 
-  it('lists what it found as a table', async () => {
+  it('lists its hits as a table', async () => {
     await shown({ search: 'gemm', options: { tab: 'search' } });
     const results = await screen.findByRole('table', { name: 'Results for gemm' });
     expect(within(results).getAllByRole('row')).toHaveLength(1 + search.hits.length);
   });
 
-  it('that is no regular expression is not asked for', async () => {
+  it('is not requested for an invalid regular expression', async () => {
     await shown({ search: '/(/' });
     expect(screen.getByRole('alert').textContent).toContain('Not a regular expression');
     expect(isRequested('timeline/search')).toBe(false);
@@ -287,7 +287,7 @@ describe('a search', () => {
 describe('an area', () => {
   const options = { area: '20000000-60000000', 'area-tracks': '2.13', tab: 'area' };
 
-  it('is summed up by name, the most time first, and by track', async () => {
+  it('is summarized by name, the most time first, and by track', async () => {
     await shown({ options });
     const names = await screen.findByRole('table', { name: 'Time in the area by name' });
     const totals = area.table.values.total_ns.toSorted((a, b) => b - a);
@@ -299,7 +299,7 @@ describe('an area', () => {
     expect(within(busy).getAllByRole('row')[1]?.textContent).toBe('GPU 0, Stream 770.2 %11.9 ms');
   });
 
-  it('is exported under the recording’s name', async () => {
+  it('is exported with the trace’s name', async () => {
     const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
     await shown({ options });
     await userEvent.click(await screen.findByRole('button', { name: 'CSV' }));
@@ -307,7 +307,7 @@ describe('an area', () => {
     saved.mockRestore();
   });
 
-  it('is what is in sight, or as long as the selected slice, at a button', async () => {
+  it('is the visible range, or the selected slice, by a button', async () => {
     const { store } = await shown({ options: { tab: 'area', at: '1000-2000' } });
     await userEvent.click(await screen.findByRole('button', { name: 'Summarize visible range' }));
     expect(store.current().options.area).toBe('1000-2000');
@@ -320,20 +320,20 @@ describe('an area', () => {
     expect(store.current().options['area-tracks']).toBeUndefined();
   });
 
-  it('cannot be as long as a slice where none is selected', async () => {
+  it('has no button for the slice if none is selected', async () => {
     await shown({ options: { tab: 'area' } });
     const button = await screen.findByRole('button', { name: 'Summarize selected slice' });
     expect((button as HTMLButtonElement).disabled).toBe(true);
   });
 
-  it('becomes the time that all views are narrowed to', async () => {
+  it('becomes the selected time of all views', async () => {
     const { store } = await shown({ options });
     await userEvent.click(await screen.findByRole('button', { name: 'Filter to selection' }));
     expect(store.current().time).toEqual({ startNs: 20_000_000, endNs: 60_000_000 });
   });
 });
 
-it('the axis and the overview leave the other mouse buttons to the browser', async () => {
+it('axis and minimap ignore other mouse buttons', async () => {
   const { store } = await shown();
   for (const name of [/^Time axis/, /^The whole trace and its visible range/]) {
     const canvas = screen.getByRole('img', { name });
@@ -345,12 +345,12 @@ it('the axis and the overview leave the other mouse buttons to the browser', asy
 });
 
 describe('marks', () => {
-  it('are set and taken away at the same place', () => {
+  it('are set and removed at the same time', () => {
     expect(marked([10, 50], 30.4, 2)).toEqual([10, 30, 50]);
     expect(marked([10, 30, 50], 31, 2)).toEqual([10, 50]);
   });
 
-  it('are set by a button, before there is any: at the middle, or at the selected slice', async () => {
+  it('are set by a button at the middle or at the selected slice', async () => {
     const { store } = await shown({ options: { at: '1000-2000' } });
     const button = screen.getByRole('button', { name: 'Mark' });
     await userEvent.click(button);
@@ -361,7 +361,7 @@ describe('marks', () => {
     expect(store.current().options.marks).toBe(`1500.${SLICE.start_ns}`);
   });
 
-  it('are listed with how far apart they are', async () => {
+  it('are listed with their distances', async () => {
     const { store } = await shown({ options: { marks: '1000000.3000000' } });
     const list = screen.getByRole('table', { name: 'Marked times' });
     expect(list.textContent).toContain('2.00 ms from A');
@@ -370,13 +370,13 @@ describe('marks', () => {
   });
 });
 
-it('what is in sight on a track can be read as a table', async () => {
+it('the visible slices of a track are listed as a table', async () => {
   await shown({ options: { tab: 'table' } });
   const table = await screen.findByRole('table', { name: /^Visible slices of / });
   expect(within(table).getAllByRole('row')).toHaveLength(1 + listed.hits.length);
 });
 
-it('a trace without any event says what to do', async () => {
+it('a trace without events shows what to do', async () => {
   api.responses['timeline/tracks'] = { ...tracks, tracks: [], end_ns: 0 };
   renderView(Page, 'timeline');
   expect(await screen.findByText('No events to show')).toBeTruthy();

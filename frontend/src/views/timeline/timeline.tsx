@@ -343,7 +343,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
         onFit={fitSelection}
         summarize={{
           visible: () => {
-            const visible = viewer.seenTracks(); // none would mean all
+            const visible = viewer.visibleTracks(); // none would mean all
             if (visible.length > 0) summarize(viewer.goal, visible);
             else toast('No track with slices is visible');
           },

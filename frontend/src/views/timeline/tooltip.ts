@@ -64,9 +64,9 @@ export class Tooltip {
       const exact = hover.event === NO_EVENT ? undefined : details(hover.event);
       return tooltipLines(hover, legend, exact);
     }
-    const seen = pointer && this.viewer.laneAt(pointer.y);
-    if (!(pointer && seen) || seen.lane.kind !== 'counter') return null;
-    const { track } = seen.lane;
+    const hit = pointer && this.viewer.laneAt(pointer.y);
+    if (!(pointer && hit) || hit.lane.kind !== 'counter') return null;
+    const { track } = hit.lane;
     const values = counterAt(this.viewer, this.counters, track.id, this.viewer.timeAt(pointer.x));
     if (!values) return null;
     const unit = unitOf(track.unit);

@@ -21,15 +21,15 @@ function ledTo(wasAwaited: boolean, goal: Range, time: Range | null): unknown[] 
   return goTo.mock.calls;
 }
 
-it('a step whose time comes late is gone to, once', () => {
+it('zooms to a step once its time is loaded', () => {
   expect(ledTo(true, BOUNDS, STEP)).toEqual([[STEP]]);
 });
 
-it('nobody is taken away from where they went meanwhile', () => {
+it('does not zoom to it if the view has moved since', () => {
   expect(ledTo(true, { start: 10, end: 20 }, STEP)).toEqual([]);
 });
 
-it('a step that is not there, or that is chosen later, moves nothing', () => {
+it('ignores a missing step, and one selected later', () => {
   expect(ledTo(true, BOUNDS, null)).toEqual([]);
   expect(ledTo(false, BOUNDS, STEP)).toEqual([]);
 });

@@ -46,13 +46,13 @@ function viewerOf(): Viewer {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-describe('what is in sight', () => {
-  it('is asked for first, then the overview, then what may come next', () => {
+describe('the visible tiles', () => {
+  it('are requested first, then the minimap, then prefetches', () => {
     const viewer = viewerOf();
     viewer.overview = [29];
     viewer.show({ start: 400_000, end: 500_000 });
     const [first, ...others] = viewer.tileRequests();
-    const inSight = viewer.seenLanes().map(({ lane }) => lane.track.id);
+    const inSight = viewer.visibleLanes().map(({ lane }) => lane.track.id);
     expect(first).toMatchObject({ level: 6, tile: 6, tracks: inSight });
     expect(inSight).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     const ahead = others.findIndex((request) => request.isAhead === true);
@@ -60,7 +60,7 @@ describe('what is in sight', () => {
     expect(others.slice(ahead).every((request) => request.isAhead === true)).toBe(true);
   });
 
-  it('is asked for only once it is known how large it is', () => {
+  it('are requested only once the size is known', () => {
     const fetchTile = vi.fn(tileSource(slices));
     const viewer = new Viewer(BOUNDS, new TileStore(fetchTile, () => undefined), null);
     viewer.setLayout(layoutOf({ tracks: TRACKS }, NOTHING));
@@ -71,7 +71,7 @@ describe('what is in sight', () => {
     expect(fetchTile).toHaveBeenCalled();
   });
 
-  it('can be pointed at', async () => {
+  it('are hit-tested by point', async () => {
     const viewer = viewerOf();
     await vi.advanceTimersByTimeAsync(500);
     viewer.point({ x: 100, y: 8 });
@@ -84,7 +84,7 @@ describe('what is in sight', () => {
 });
 
 describe('the view', () => {
-  it('says where it came to rest, once', () => {
+  it('reports its final range once', () => {
     const viewer = viewerOf();
     const rested = vi.fn();
     viewer.onRest(rested);
@@ -95,7 +95,7 @@ describe('the view', () => {
     expect(rested.mock.calls).toEqual([[{ start: 300_000, end: 800_000 }]]);
   });
 
-  it('goes to its goal in a moment', () => {
+  it('animates to its target', () => {
     const viewer = viewerOf();
     viewer.goTo({ start: 100, end: 1100 });
     expect(viewer.advance(1000)).toBe(true);
@@ -105,7 +105,7 @@ describe('the view', () => {
     expect(viewer.view).toEqual({ start: 100, end: 1100 });
   });
 
-  it('comes near enough to see a slice that is revealed', () => {
+  it('zooms in until a revealed slice is visible', () => {
     const viewer = viewerOf();
     const scrolled = vi.fn();
     viewer.scrollTo = scrolled;
@@ -117,7 +117,7 @@ describe('the view', () => {
     expect(scrolled).toHaveBeenCalledTimes(1);
   });
 
-  it('is not scrolled where the row is in sight', () => {
+  it('does not scroll if the row is visible', () => {
     const viewer = viewerOf();
     const scrolled = vi.fn();
     viewer.scrollTo = scrolled;
@@ -126,14 +126,14 @@ describe('the view', () => {
   });
 });
 
-it('a wheel’s notch and a pinch zoom by as much as they can be followed', () => {
+it('wheel and pinch zoom in traceable steps', () => {
   expect(zoomFactor(0)).toBe(1);
   expect(zoomFactor(-5) * zoomFactor(5)).toBeCloseTo(1);
   expect(zoomFactor(1e9)).toBeLessThan(1.5);
 });
 
-describe('the overview', () => {
-  it('has a line a device, else one for each of the busiest threads', () => {
+describe('the minimap', () => {
+  it('has one line per device, else one per busiest thread', () => {
     expect(heatRows({ tracks: TRACKS }).map((row) => row.tracks)).toEqual([[29], [28], [27]]);
     const streams = [0, 1, 2].map((id) => track(id, { kind: 'stream', parent: id < 2 ? 7 : 8 }));
     expect(heatRows({ tracks: [...streams, ...TRACKS] }).map((row) => row.tracks)).toEqual([
@@ -142,7 +142,7 @@ describe('the overview', () => {
     ]);
   });
 
-  it('shows how much of each pixel the busiest track ran', async () => {
+  it('shows the busy fraction of the busiest track per pixel', async () => {
     const viewer = viewerOf();
     viewer.overview = [0, 1];
     viewer.overviewPx = 10;
@@ -157,7 +157,7 @@ describe('the overview', () => {
     expect(coverage.update(10)).toBe(false);
   });
 
-  it('is taken hold of at an edge, at the window, or beside it', () => {
+  it('is dragged by an edge, the window, or outside of it', () => {
     const view = { start: 250_000, end: 500_000 };
     const grip = (x: number): string => gripAt({ view, bounds: BOUNDS }, 1000, x);
     expect([249, 501, 300, 100, 700].map(grip)).toEqual(['start', 'end', 'window', 'new', 'new']);

@@ -37,7 +37,7 @@ export interface Point {
 }
 
 /** A visible lane; `y` counts from the top of the tracks. */
-export interface SeenLane {
+export interface VisibleLane {
   readonly lane: Lane;
   readonly y: number;
   readonly isPinned: boolean;
@@ -230,20 +230,20 @@ export class Viewer {
   }
 
   /** The visible lanes, pinned ones first; a margin includes lanes just outside. */
-  seenLanes(marginPx = 0): SeenLane[] {
+  visibleLanes(marginPx = 0): VisibleLane[] {
     const { pinned, lanes, pinnedPx } = this.layout;
-    const seen: SeenLane[] = pinned.map((lane) => ({ lane, y: lane.topPx, isPinned: true }));
+    const visible: VisibleLane[] = pinned.map((lane) => ({ lane, y: lane.topPx, isPinned: true }));
     const from = this.scrollPx - marginPx;
     const to = this.scrollPx + this.heightPx - pinnedPx + marginPx;
     for (const lane of lanes) {
       if (lane.topPx >= to) break;
       if (lane.topPx + lane.heightPx <= from) continue;
-      seen.push({ lane, y: pinnedPx + lane.topPx - this.scrollPx, isPinned: false });
+      visible.push({ lane, y: pinnedPx + lane.topPx - this.scrollPx, isPinned: false });
     }
-    return seen;
+    return visible;
   }
 
-  laneAt(y: number): SeenLane | null {
+  laneAt(y: number): VisibleLane | null {
     const { pinned, lanes, pinnedPx } = this.layout;
     if (y < pinnedPx) {
       const lane = laneAt(pinned, y);
@@ -254,11 +254,11 @@ export class Viewer {
   }
 
   pickAt({ x, y }: Point): Picked | null {
-    const seen = this.laneAt(y);
-    const row = seen && rowAt(seen.lane, y - seen.y);
-    if (!seen || row === null) return null;
+    const hit = this.laneAt(y);
+    const row = hit && rowAt(hit.lane, y - hit.y);
+    if (!hit || row === null) return null;
     return pick(this.store, {
-      track: seen.lane.track.id,
+      track: hit.lane.track.id,
       row,
       timeNs: this.timeAt(x),
       level: this.level,
@@ -298,27 +298,27 @@ export class Viewer {
   }
 
   /** The visible tracks with slices. */
-  seenTracks(marginPx = 0): number[] {
-    const seen = this.seenLanes(marginPx);
-    return [...new Set(seen.flatMap(({ lane }) => (lane.rows > 0 ? [lane.track.id] : [])))];
+  visibleTracks(marginPx = 0): number[] {
+    const visible = this.visibleLanes(marginPx);
+    return [...new Set(visible.flatMap(({ lane }) => (lane.rows > 0 ? [lane.track.id] : [])))];
   }
 
   /** Requests in order of urgency: visible tiles, the minimap, then likely next moves. */
   tileRequests(): TileRequest[] {
     const { level, view, bounds } = this;
-    const seen = this.seenTracks();
+    const visible = this.visibleTracks();
     const whole = levelOf(perPx(bounds, this.overviewPx ?? this.widthPx));
     const { first, last } = tilesOf(level, view);
     const { last: end } = tilesOf(level, bounds);
     const neighbours = [last + 1, first - 1].filter((tile) => tile >= 0 && tile <= end);
     const ahead = [
-      ...tilesFor(level, view, this.seenTracks(MARGIN_PX)),
-      ...neighbours.map((tile) => ({ level, tile, tracks: seen })),
-      ...(level < whole ? tilesFor(level + 1, view, seen) : []),
-      ...(level > 0 ? tilesFor(level - 1, this.zoomedIn(), seen) : []),
+      ...tilesFor(level, view, this.visibleTracks(MARGIN_PX)),
+      ...neighbours.map((tile) => ({ level, tile, tracks: visible })),
+      ...(level < whole ? tilesFor(level + 1, view, visible) : []),
+      ...(level > 0 ? tilesFor(level - 1, this.zoomedIn(), visible) : []),
     ];
     return [
-      ...tilesFor(level, view, seen),
+      ...tilesFor(level, view, visible),
       ...tilesFor(whole, bounds, this.overview),
       ...ahead.map((tileRequests) => ({ ...tileRequests, isAhead: true })),
     ].filter((tileRequests) => tileRequests.tracks.length > 0);

@@ -7,7 +7,7 @@ export const view: View = {
   icon: 'trends',
   order: 85,
   key: 'n',
-  about: 'runs',
-  restsOn: [],
+  scope: 'runs',
+  dependsOn: [],
   Page: lazy(() => import('./page')),
 };

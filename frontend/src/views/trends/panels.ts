@@ -14,7 +14,7 @@ export interface Panel {
   readonly help: string;
   readonly series: readonly Series[];
   readonly tickY: (value: number) => string;
-  readonly words: (value: number) => string;
+  readonly format: (value: number) => string;
   /** Least end of the axis. */
   readonly mostY?: number;
   /** The text without data. */
@@ -100,7 +100,7 @@ function stepPanel(points: readonly TrendPoint[]): Panel {
       line('mean', 'step_ns', 'kernel', false),
     ],
     tickY: tick,
-    words: duration,
+    format: duration,
     none: 'No steps were recorded. Call profiler.step() in the training loop.',
   };
 }
@@ -118,7 +118,7 @@ function partsPanel(trends: Trends): Panel {
       values: figure(trends.points, `${id}_ns`),
     })),
     tickY: tick,
-    words: duration,
+    format: duration,
     none: 'No steps were recorded. Call profiler.step() in the training loop.',
   };
 }
@@ -142,7 +142,7 @@ function findingsPanel(points: readonly TrendPoint[]): Panel {
       values: points.map((point) => point.severity_counts[severity] ?? 0),
     })),
     tickY: count,
-    words: count,
+    format: count,
     mostY: 3,
     none: '',
   };
@@ -160,7 +160,7 @@ const LINES: readonly OneLine[] = [
     help: 'Fraction of the window in which the busiest device worked.',
     figure: 'busy_share',
     colour: colourOf('kernel'),
-    words: share,
+    format: share,
     mostY: 1,
     none: 'No device work was recorded.',
   },
@@ -170,7 +170,7 @@ const LINES: readonly OneLine[] = [
     help: 'Upper bound of the saving of all findings, as a fraction of the step (or window).',
     figure: 'recoverable_share',
     colour: colourOf('dataloader'),
-    words: share,
+    format: share,
     mostY: 0.1,
     none: '',
   },
@@ -180,7 +180,7 @@ const LINES: readonly OneLine[] = [
     help: 'Peak memory of one device: reserved, or allocated if that was not recorded; the largest of several workers.',
     figure: 'memory_peak_bytes',
     colour: colourOf('cpu'),
-    words: bytes,
+    format: bytes,
     none: 'No device memory was recorded. Record it with profile(profile_memory=True).',
   },
 ];
@@ -191,7 +191,7 @@ export function panelsOf(trends: Trends): Panel[] {
   const lines = LINES.map(
     ({ figure: name, colour, ...rest }): Panel => ({
       ...rest,
-      tickY: rest.words,
+      tickY: rest.format,
       series: [{ kind: 'line', id: rest.id, label: '', colour, values: figure(points, name) }],
     }),
   );
@@ -204,13 +204,13 @@ export const isEmpty = ({ series }: Panel): boolean =>
   series.every((line) => valuesOf(line).every((value) => value === null));
 
 /** The text of a series at a point; null without a value. */
-function readingOf(series: Series, at: number, words: Panel['words']): string | null {
+function readingOf(series: Series, at: number, format: Panel['format']): string | null {
   if (series.kind === 'band') {
     const [low, high] = [series.low[at] ?? null, series.high[at] ?? null];
-    return low === null || high === null ? null : `${words(low)} – ${words(high)}`;
+    return low === null || high === null ? null : `${format(low)} – ${format(high)}`;
   }
   const value = series.values[at] ?? null;
-  return value === null || (series.kind === 'column' && value === 0) ? null : words(value);
+  return value === null || (series.kind === 'column' && value === 0) ? null : format(value);
 }
 
 export interface Reading {
@@ -219,9 +219,9 @@ export interface Reading {
 }
 
 /** The texts of a chart at a point, for its head. */
-export function readingsAt({ series, words }: Panel, at: number): Reading[] {
+export function readingsAt({ series, format }: Panel, at: number): Reading[] {
   return series.flatMap((line) => {
-    const text = readingOf(line, at, words);
+    const text = readingOf(line, at, format);
     return text === null ? [] : [{ series: line, text }];
   });
 }
@@ -236,8 +236,8 @@ export function verdictOf(points: readonly TrendPoint[], scope: Scope): string {
     return `Mean steps between ${duration(least)} and ${duration(most)}`;
   }
   const change = relativeChange(first, last);
-  const words = `Mean step ${duration(first)} → ${duration(last)}`;
-  return `${words}${change === '' ? '' : `, ${change}`} from the first to the last trace`;
+  const text = `Mean step ${duration(first)} → ${duration(last)}`;
+  return `${text}${change === '' ? '' : `, ${change}`} from the first to the last trace`;
 }
 
 /** All values of all points, without empty categories. */

@@ -31,11 +31,11 @@ function TooFew({ trends }: { readonly trends: Trends }): ReactNode {
 
 /** The traces that the charts lack. */
 function missingNote({ waiting_count, unreadable_count }: Trends): string {
-  const words = [
+  const labels = [
     waiting_count > 0 ? `${plural(waiting_count, 'trace')} still to be read` : '',
     unreadable_count > 0 ? `${plural(unreadable_count, 'file')} that cannot be read` : '',
   ].filter((word) => word !== '');
-  return words.length === 0 ? '' : `without ${words.join(' and ')}`;
+  return labels.length === 0 ? '' : `without ${labels.join(' and ')}`;
 }
 
 interface PanelProps {

@@ -54,7 +54,7 @@ function selectionOf(runs: Runs): Selection {
 }
 
 describe('the scope', () => {
-  it('is the narrowest in which there is something to follow', () => {
+  it('defaults to the narrowest with at least two points', () => {
     const runs = runsOf(spans);
     const [run] = runs.runs;
     if (!run) throw new Error('the fixture has a run');
@@ -63,7 +63,7 @@ describe('the scope', () => {
     expect(defaultScope({ spans: 1, folder: 1, all: 9 })).toBe('all');
   });
 
-  it('decides what a point is called', () => {
+  it('determines the labels of points', () => {
     const [point] = spans.points;
     if (!point) throw new Error('the fixture has points');
     expect(nameOf(point, 'spans', spans.points)).toBe('span 1');
@@ -74,8 +74,8 @@ describe('the scope', () => {
   });
 });
 
-describe('places on the axis', () => {
-  it('are even in order, and by time where every file says it', () => {
+describe('positions on the axis', () => {
+  it('are even, or by time if all files have one', () => {
     const runs = runsOf(all);
     const even = positionsOf(all.points, runs, 'order');
     const half = 0.5 / all.points.length;
@@ -87,13 +87,13 @@ describe('places on the axis', () => {
     expect(timed.every((x, at) => at === 0 || x >= (timed[at - 1] ?? 0))).toBe(true);
   });
 
-  it('are not by time where a file says none', () => {
+  it('are even if a file has no time', () => {
     expect(hasTimes(all.points, { ...runsOf(all), runs: [] })).toBe(false);
   });
 });
 
 describe('the charts', () => {
-  it('draw every category of the step, which sum to it', () => {
+  it('draw all categories of the step, which sum to it', () => {
     const parts = panelsOf(all).find(({ id }) => id === 'parts');
     all.points.forEach((point, at) => {
       const sum = parts?.series.reduce(
@@ -104,7 +104,7 @@ describe('the charts', () => {
     });
   });
 
-  it('say what they are at the cursor, and nothing of what is not known', () => {
+  it('have labels at the cursor, without unknown values', () => {
     const panels = panelsOf(all);
     const readingOf = (id: string, at: number): string[] => {
       const panel = panels.find((series_) => series_.id === id);
@@ -117,7 +117,7 @@ describe('the charts', () => {
     expect(readingOf('step', 0)).toContain(duration(all.points[0]?.figures.step_ns ?? 0));
   });
 
-  it('break a line where a value is not known, and scale to the highest stack', () => {
+  it('interrupt a line at unknown values, and scale to the highest stack', () => {
     expect(stretches([1, 2, null, 3, null, null, 4, 5])).toEqual([[0, 1], [3], [6, 7]]);
     const column = (values: (number | null)[]): Series => ({
       kind: 'column',
@@ -132,7 +132,7 @@ describe('the charts', () => {
   });
 });
 
-it('speaks of the first and the last of one series, and of the range of runs that are none', () => {
+it('summarizes the change of one series, or the range of unrelated runs', () => {
   const of = (...steps: (number | null)[]): TrendPoint[] =>
     steps.map((step_ns) => ({ ...(all.points[0] as TrendPoint), figures: { step_ns } }));
   expect(verdictOf(of(4e6, null, 2e6), 'spans')).toBe(
@@ -142,7 +142,7 @@ it('speaks of the first and the last of one series, and of the range of runs tha
   expect(verdictOf(of(4e6, null), 'spans')).toBe('');
 });
 
-it('has every figure in the table beside the charts', () => {
+it('lists all values in the table', () => {
   const { columns, rows } = tableOf(all, 'all');
   expect(rows).toHaveLength(all.points.length);
   const memory = columns.findIndex(({ key }) => key === 'memory_peak_bytes');
@@ -161,13 +161,13 @@ describe('the page', () => {
     return page;
   };
 
-  it('opens a recording from its row', async () => {
+  it('opens a trace from its row', async () => {
     const { store } = await shown(spans);
     await userEvent.click(screen.getByRole('button', { name: 'span 2' }));
     expect(store.current()).toMatchObject({ view: 'overview', worker: 'w', span: '2' });
   });
 
-  it('moves one cursor over all charts', async () => {
+  it('moves one cursor in all charts', async () => {
     await shown(spans);
     const table = screen.getByRole('table', { name: 'Values of each trace' });
     const [, first] = within(table).getAllByRole('row');
@@ -178,14 +178,14 @@ describe('the page', () => {
     }
   });
 
-  it('asks for another scope, and keeps it in the URL', async () => {
+  it('requests another scope, and keeps it in the URL', async () => {
     const { store } = await shown(spans);
     await userEvent.click(screen.getByRole('radio', { name: /^All runs/ }));
     expect(store.current().options).toEqual({ scope: 'all' });
     expect(vi.mocked(api.get).mock.lastCall?.[1]).toMatchObject({ scope: 'all', worker: null });
   });
 
-  it('says how to record more where there is one recording', async () => {
+  it('shows how to record more if there is one trace', async () => {
     await shown({ ...spans, points: spans.points.slice(0, 1), waiting_count: 2 });
     expect(screen.getByText('Not enough traces for a trend (needs 2, has 1)')).toBeTruthy();
     expect(screen.getByText(/2 more traces will follow/)).toBeTruthy();

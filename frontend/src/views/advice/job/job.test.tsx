@@ -109,8 +109,8 @@ beforeEach(() => localStorage.clear());
 const shown = (start: Patch = {}): Rendered =>
   renderInPage(<Page selection={selectionOf(start, { runs: [run] })} />, start);
 
-describe('the advice on a job of a thousand ranks', () => {
-  it('is that on the job, each finding once with where and when it holds', async () => {
+describe('the advice for a job of a thousand ranks', () => {
+  it('shows merged findings with their ranks and steps', async () => {
     const { store, container } = shown();
     expect(await screen.findByText('Rank 643 holds up the job.')).toBeTruthy();
     const head = screen.getByRole('button', { name: /Rank 643 is late/ });
@@ -124,7 +124,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(container.querySelectorAll('*').length).toBeLessThan(500);
   });
 
-  it('tells once what half of the ranks say of themselves, and counts what it does not tell', async () => {
+  it('merges findings of many ranks and counts those not listed', async () => {
     const [finding] = late.related;
     if (!finding) throw new Error('the late rank says something');
     const half = { ...finding, where: 'ranks 512-1023', trace_count: 512 };
@@ -138,7 +138,7 @@ describe('the advice on a job of a thousand ranks', () => {
     ]);
   });
 
-  it('names what is damaged, and what could not be read, once a reason', async () => {
+  it('groups damaged and unreadable traces by problem', async () => {
     shown();
     const card = await screen.findByRole('region', { name: 'Missing and damaged traces' });
     expect(card.textContent).toContain('1 trace is damaged: rank 300.');
@@ -146,7 +146,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(card.textContent).toContain('and 7 more. Input/output error. See the mount.');
   });
 
-  it('names ranks without a recording beside what is damaged, as well as in their finding', async () => {
+  it('lists ranks without a trace, in the summary and in their finding', async () => {
     const missing = mergedOutcome({
       outcome: outcome({
         rule: 'missing-ranks',
@@ -166,7 +166,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(screen.getByRole('button', { name: /Some ranks of the job/ })).toBeTruthy();
   });
 
-  it('tells GPU-hours a day, and money where the user names a price', async () => {
+  it('shows GPU hours per day, and the cost if a price is set', async () => {
     const { store } = shown({ open: 'none' });
     const facts = await screen.findByText('3,072–6,144 GPU-hours');
     expect(facts).toBeTruthy();
@@ -180,7 +180,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(localStorage.getItem('stepscope.gpu-hour-price')).toBe('2.5');
   });
 
-  it('leads from the straggler to its own finding', async () => {
+  it('links from the straggler to its finding', async () => {
     const { store } = shown();
     const link = await screen.findByRole('link', {
       name: 'Rank 643: The DataLoader has no workers',
@@ -193,7 +193,7 @@ describe('the advice on a job of a thousand ranks', () => {
     });
   });
 
-  it('says of what other ranks bound that it saves the job nothing', async () => {
+  it('shows no saving for the job if another rank is the bottleneck', async () => {
     shown();
     const head = await screen.findByRole('button', { name: /On one rank/ });
     expect(head.textContent).toContain('no saving for the job on its own');
@@ -201,7 +201,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(head.textContent).not.toContain('GPU-hours');
   });
 
-  it('leads from its proof to the rank that this is of', async () => {
+  it('links from the evidence to its rank', async () => {
     const { store } = shown();
     await userEvent.click(await screen.findByRole('link', { name: /^overview of rank 643/ }));
     expect(store.current()).toMatchObject({ view: 'overview', worker: 'rank643' });
@@ -215,7 +215,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(dismissals.current()).toEqual([]);
   });
 
-  it('leads to any rank of a finding, found by its number', async () => {
+  it('links to each rank of a finding, by number', async () => {
     const { store } = shown({ open: 'item-sync' });
     await userEvent.click(await screen.findByRole('button', { name: /Rank one of 1,024/ }));
     await userEvent.type(screen.getByRole('combobox', { name: 'Find a rank' }), '512');
@@ -225,7 +225,7 @@ describe('the advice on a job of a thousand ranks', () => {
   });
 });
 
-it('the advice on one rank is what a link that names a worker shows', async () => {
+it('a link with a worker shows the advice of that rank', async () => {
   shown({ worker: 'rank0' });
   expect(await screen.findByText('Of this rank')).toBeTruthy();
   expect((screen.getByRole('radio', { name: 'rank 0' }) as HTMLInputElement).checked).toBe(true);

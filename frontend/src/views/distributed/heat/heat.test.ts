@@ -50,7 +50,7 @@ function cellsOf(steps: RankSteps, patch: Partial<Cells> = {}): Cells {
   return { grid, lines, order: 'rank', norm: 'absolute', scale: SCALE, isHighBad, ...patch };
 }
 
-describe('the figures', () => {
+describe('the metrics', () => {
   const steps = stepsOf(
     [
       [1, 2, null],
@@ -60,7 +60,7 @@ describe('the figures', () => {
     { scale: 10 },
   );
 
-  it('are scaled; medians are of what is known', () => {
+  it('are scaled, with medians of known values', () => {
     const grid = gridOf(steps);
     expect([...grid.medians]).toEqual([30, 20, 50]);
     expect(figure(grid, 2, 0, 'absolute')).toBe(80);
@@ -69,11 +69,11 @@ describe('the figures', () => {
     expect([...grid.excess]).toEqual([-10, 10, 10]);
   });
 
-  it('are worse where they are lower, if much of them is good', () => {
+  it('are worse if lower where high values are good', () => {
     expect([...gridOf({ ...steps, is_high_bad: false }).excess]).toEqual([10, -10, -10]);
   });
 
-  it('have medians as a plain sort finds them', () => {
+  it('have the same medians as a sort', () => {
     const cell = fc.option(fc.integer({ min: 0, max: 1000 }));
     const table = fc.array(fc.array(cell, { minLength: 3, maxLength: 3 }), { minLength: 1 });
     fc.assert(
@@ -102,17 +102,17 @@ describe('the lines', () => {
   const lines = (order: Order, missing = ''): (number | string)[] =>
     rowsOf(linesOf(steps, gridOf(steps), { order, missing: rangesOf(missing) }));
 
-  it('stand by rank, with those that are missing in their places', () => {
+  it('are sorted by rank, including missing ranks', () => {
     expect(lines('rank')).toEqual([2, 1, 0, 3]);
     expect(lines('rank', '2-3, 7')).toEqual([2, 1, '2-3', 0, '7-7', 3]);
   });
 
-  it('stand by node, or the worst first; what is unknown comes last', () => {
+  it('are sorted by node or value, with unknown values last', () => {
     expect(lines('node', '2-3')).toEqual([1, 2, 0, 3]);
     expect(lines('excess')).toEqual([1, 0, 2, 3]);
   });
 
-  it('are called by rank, else by worker', () => {
+  it('are named by rank, else by worker', () => {
     expect(nameOfLine({ kind: 'rank', row: 0 }, steps)).toBe('rank 4');
     expect(nameOfLine({ kind: 'rank', row: 3 }, steps)).toBe('w3');
     expect(nameOfLine({ kind: 'missing', ranks: { first: 2, last: 3 } }, steps)).toBe('ranks 2–3');
@@ -120,7 +120,7 @@ describe('the lines', () => {
 });
 
 describe('the scale', () => {
-  it('goes from the least to the most', () => {
+  it('ranges from the minimum to the maximum', () => {
     const grid = gridOf(stepsOf([[5, 20, null]]));
     expect(scaleOf(grid, { norm: 'absolute', floor: null })).toEqual({
       low: 5,
@@ -131,18 +131,18 @@ describe('the scale', () => {
     });
   });
 
-  it('counts as nothing what is below its floor', () => {
+  it('ignores values below its floor', () => {
     const scale = scaleOf(gridOf(stepsOf([[-5, 20]])), { norm: 'absolute', floor: 0 });
     expect([scale.low, scale.isCutLow]).toEqual([0, true]);
     expect(shadeAt(scale, -5)).toBe(shadeAt(scale, 0));
   });
 
-  it('reaches as far down as up beside the median', () => {
+  it('is symmetric around the median', () => {
     const scale = scaleOf(gridOf(stepsOf([[0], [1], [10]])), { norm: 'median', floor: null });
     expect([scale.low, scale.high, scale.isDiverging]).toEqual([-9, 9, true]);
   });
 
-  it('is not stretched by a few cells of very many', () => {
+  it('ignores outliers in a large heat map', () => {
     const values = Array.from({ length: 100 }, (_, row) =>
       Array.from({ length: 100 }, (__, at) => (row === 0 && at === 0 ? 1e9 : 50)),
     );
@@ -150,7 +150,7 @@ describe('the scale', () => {
     expect([scale.high, scale.isCutHigh]).toEqual([50, true]);
   });
 
-  it('gives more a shade that is no lower, and the unknown none', () => {
+  it('is monotonic, with no colour for unknown values', () => {
     const value = fc.double({ min: -50, max: 150, noNaN: true });
     fc.assert(
       fc.property(value, value, (a, b) => {
@@ -161,7 +161,7 @@ describe('the scale', () => {
     expect(shadeAt({ ...SCALE, low: 3, high: 3 }, 3)).toBe(0);
   });
 
-  it.each(['light', 'dark'] as const)('only ever gains in contrast in the %s theme', (theme) => {
+  it.each(['light', 'dark'] as const)('has monotonic contrast in the %s theme', (theme) => {
     const surface = theme === 'light' ? '#ffffff' : '#161a21';
     const contrasts = ramp(false, theme, true).map((colour) => contrast(colour, surface));
     const ordered = [...contrasts].sort((a, b) => a - b);
@@ -171,7 +171,7 @@ describe('the scale', () => {
     expect(contrasts.at(-1)).toBeGreaterThan(7);
   });
 
-  it('has its strong end where figures are bad', () => {
+  it('has its strong end at bad values', () => {
     expect(ramp(false, 'light', false)).toEqual(ramp(false, 'light', true).reverse());
   });
 });
@@ -182,7 +182,7 @@ describe('the pixels', () => {
   const values = Array.from({ length: ROWS }, (_, row) => [row === 77 ? 100 : 1, 2]);
   const all = { from: 0, to: ROWS, colours };
 
-  it('show the worst of the cells that share one, wherever it is', () => {
+  it('show the worst of the cells that share one', () => {
     const cells = cellsOf(stepsOf(values));
     for (const heightPx of [1, 7, 40, 150, 299]) {
       const { pixels } = raster(cells, { ...all, size: { widthPx: 2, heightPx } });
@@ -190,14 +190,14 @@ describe('the pixels', () => {
     }
   });
 
-  it('show the least where little is bad', () => {
+  it('show the minimum where low values are bad', () => {
     const low = values.map(([value, other]) => [100 - (value ?? 0), other ?? null]);
     const cells = cellsOf(stepsOf(low, { is_high_bad: false }));
     const { pixels } = raster(cells, { ...all, size: { widthPx: 1, heightPx: 1 } });
     expect([...pixels]).toEqual([1]);
   });
 
-  it('are no more than the cells, and nothing where nothing is known', () => {
+  it('are at most one per cell, and transparent for unknown values', () => {
     const steps = stepsOf([
       [0, null],
       [100, 100],
@@ -215,7 +215,7 @@ describe('the pixels', () => {
     expect([...found.pixels]).toEqual([1, 0, 0, 0, 256, 256]);
   });
 
-  it('cost little for a thousand ranks in hundreds of steps', () => {
+  it('are fast for a thousand ranks in hundreds of steps', () => {
     const many = Array.from({ length: 1024 }, (_, row) =>
       Array.from({ length: 300 }, (__, at) => (row * 31 + at * 17) % 1000),
     );
@@ -230,14 +230,14 @@ describe('the layout', () => {
   const view = { start: 10, end: 20 };
   const layout = layoutOf({ widthPx: 88 + 2 + 400, heightPx: 24 + 200 }, view, 4);
 
-  it('finds the cell under a point, and none beside the plot', () => {
+  it('finds the cell at a point, and none outside the plot', () => {
     expect(cellAt(layout, view, { x: 88 + 150, y: 24 + 50 })).toEqual({ line: 12, column: 1 });
     expect(cellAt(layout, view, { x: 80, y: 60 })).toBeNull();
     expect(cellAt(layout, view, { x: 200, y: 20 })).toBeNull();
     expect(cellAt(layout, view, { x: 88 + 400, y: 60 })).toBeNull();
   });
 
-  it('keeps the lines in sight within those that there are, however it is zoomed', () => {
+  it('keeps the visible lines in bounds at every zoom', () => {
     const count = fc.integer({ min: 1, max: 2000 });
     const share = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(
@@ -254,28 +254,28 @@ describe('the layout', () => {
     );
   });
 
-  it('moves just so far that a line is in sight', () => {
+  it('scrolls as little as needed to reveal a line', () => {
     expect(revealedLine(view, 15, 100)).toBe(view);
     expect(revealedLine(view, 3, 100)).toEqual({ start: 3, end: 13 });
     expect(revealedLine(view, 40, 100)).toEqual({ start: 31, end: 41 });
   });
 
-  it('reads lines from the URL, and all of them from nonsense', () => {
+  it('parses lines from the URL, and falls back to all of them', () => {
     expect(linesFrom('5-20', 100)).toEqual({ start: 5, end: 20 });
     for (const text of [undefined, 'x', '20-5', '500-600', '-1-4']) {
       expect(linesFrom(text, 100)).toEqual({ start: 0, end: 100 });
     }
   });
 
-  it('labels round ones', () => {
+  it('labels round numbers', () => {
     expect([20, 6, 0.43].map((px) => everyNth(px, 13))).toEqual([1, 4, 32]);
   });
 });
 
-describe('the words of a cell', () => {
+describe('the label of a cell', () => {
   const steps = stepsOf([[1_000_000], [3_000_000], [null]], { hosts: ['node1', null, null] });
 
-  it('say rank, step, value and what it has beside the median', () => {
+  it('has rank, step, value and the difference from the median', () => {
     expect(cellLabels(cellsOf(steps), steps, { line: 0, column: 0 })).toEqual([
       'Rank 0, step 10, node1',
       'Step time: 1.00 ms',
@@ -283,7 +283,7 @@ describe('the words of a cell', () => {
     ]);
   });
 
-  it('say what was not recorded', () => {
+  it('states what was not recorded', () => {
     expect(cellLabels(cellsOf(steps), steps, { line: 2, column: 0 })).toEqual([
       'Rank 2, step 10',
       'Step time: not recorded',

@@ -12,7 +12,7 @@ const groups = rolesOf([
   { role: 'PP', ranks: '0-3' },
 ]);
 
-it('ranks of one process group stand together, in the order of their first ranks', () => {
+it('ranks of one process group are adjacent, in the order of their first ranks', () => {
   expect(groups.roles).toEqual(['DP', 'TP']);
   const ranks = [0, 1, 2, 3, 4];
   const steps = {
@@ -35,7 +35,7 @@ it('ranks of one process group stand together, in the order of their first ranks
   expect(rows('no such role')).toEqual([0, 1, 2, 3, 4]);
 });
 
-it('a role of which not all groups are told parts nothing', () => {
+it('a role with an unknown group does not partition the ranks', () => {
   const told = [
     { role: 'TP', ranks: '0-1' },
     { role: 'TP', ranks: '2-3' },

@@ -6,8 +6,8 @@ import { spreadOf, valuesOf } from './spread';
 const ranks = (count: number, of: (rank: number) => number): Float64Array =>
   Float64Array.from({ length: count }, (_, rank) => of(rank));
 
-describe('how a figure spreads over the ranks', () => {
-  it('counts each rank in one bin, and finds who is far from the others', () => {
+describe('the distribution of a metric over the ranks', () => {
+  it('counts each rank in one bin and finds outliers', () => {
     const spread = spreadOf(ranks(1024, (rank) => (rank === 643 ? 200 : 100 + (rank % 5))));
     expect(spread?.bins.reduce((sum, { count }) => sum + count, 0)).toBe(1024);
     expect(spread?.bins.at(-1)?.count).toBe(1);
@@ -15,28 +15,28 @@ describe('how a figure spreads over the ranks', () => {
     expect(spread?.odd).toEqual([{ row: 643, value: 200, beyond: 98 }]);
   });
 
-  it('finds nobody odd for a difference that matters nothing', () => {
+  it('has no outliers for a negligible difference', () => {
     expect(spreadOf(ranks(9, (rank) => (rank === 3 ? 1009 : 1000)))?.odd).toEqual([]);
     expect(spreadOf(ranks(9, (rank) => (rank === 3 ? 1011 : 1000)))?.odd).toHaveLength(1);
   });
 
-  it('finds nobody odd who is so by chance, one of very many', () => {
+  it('has no chance outliers among many ranks', () => {
     const far = (count: number): number | undefined =>
       spreadOf(ranks(count, (rank) => (rank === 3 ? 106.1 : 98 + (rank % 5))))?.odd.length;
     expect([far(50), far(5000)]).toEqual([1, 0]);
   });
 
-  it('leaves out ranks of which nothing is known, and tells nothing of fewer than three', () => {
+  it('leaves out unknown values, and is null for fewer than three', () => {
     expect(spreadOf(ranks(4, (rank) => (rank === 0 ? Number.NaN : rank)))?.count).toBe(3);
     expect(spreadOf(ranks(4, (rank) => (rank < 2 ? Number.NaN : rank)))).toBeNull();
   });
 
-  it('is one bin where all are the same', () => {
+  it('has one bin for equal values', () => {
     const spread = spreadOf(ranks(5, () => 7));
     expect([spread?.bins, spread?.odd]).toEqual([[{ low: 7, high: 7, count: 5 }], []]);
   });
 
-  it('is of the mean over the steps, or of one step', () => {
+  it('is of the mean step or of one step', () => {
     const steps = {
       values: [
         [1, 3],
