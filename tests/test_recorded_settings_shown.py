@@ -98,7 +98,7 @@ def test_settings_are_told_in_words() -> None:
     )
     assert settings_text.brief(settings) == (
         "Recorded settings: PyTorch 2.13.0, device A100, batch size 32, workers 0, pinned memory "
-        "off, autocast's type bfloat16"
+        "off, autocast type bfloat16"
     )
     assert settings_text.brief(()) == ""
 
