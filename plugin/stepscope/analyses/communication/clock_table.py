@@ -20,8 +20,7 @@ SCHEMA: Schema = (
            " no collectives with another rank, or they contradict each other."),
     Column("error_ns", "float64", "ns", "Bound of the offset's error, from collectives that no rank"
            " can leave before all have entered. A machine has one clock."),
-    Column("likely_error_ns", "float64", "ns", "Time within which ranks mostly leave a collective:"
-           " the median transfer of the links' collectives."),
+    Column("likely_error_ns", "float64", "ns", "Median transfer of the links' collectives."),
     Column("drift_ppm", "float64", "ppm", "Rate by which its clock runs slower than the"
            " reference's; 0 unless no constant offset is possible."),
     Column("link", "object", "text", "`reference`, `same machine`, `collectives`; None: none."),

@@ -33,10 +33,8 @@ SCHEMA: Schema = (
     Column("p95_ns", "float64", "ns", "95th percentile of durations."),
     Column("max_ns", "float64", "ns", "Longest duration."),
     Column("total_bytes", "float64", "bytes", "Sum of their messages; NaN: not recorded."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Their messages over their time,"
-           " including waiting for other ranks (nccl-tests' algbw)."),
-    Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor for kind"
-           " and number of ranks (busbw); NaN where those are unknown."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Messages over time, with waits (algbw)."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "nccl-tests' busbw; NaN: unknown factor."),
     Column("best_bus_bytes_per_second", "float64", "bytes/s", "Bus bandwidth of the shortest."),
     Column("overlap_ns", "int64", "ns", "The part in which their device also computes."),
     Column("exposed_ns", "int64", "ns", "The part in which their device does not compute."),

@@ -38,8 +38,7 @@ SCHEMA: Schema = (
     Column("step", "int64", "id", "Number of the `ProfilerStep` that requested it; -1: none."),
     Column("rank_count", "int64", "count", "Ranks with this collective."),
     Column("expected_count", "float64", "count", "Ranks of its group; NaN: not recorded."),
-    Column("missing_ranks", "object", "text", "Ranks of the group without it, such as `3, 8-15`;"
-           " None: unknown group."),
+    Column("missing_ranks", "object", "text", "Ranks of its group without it, as `3, 8-15`."),
     Column("message_bytes", "float64", "bytes", "The largest over the ranks; NaN: unknown."),
     Column("transfer_ns", "float64", "ns", "Shortest duration over the ranks; NaN: one rank."),
     Column("mean_ns", "float64", "ns", "Mean duration over the ranks."),
@@ -48,13 +47,11 @@ SCHEMA: Schema = (
     Column("last_rank", "float64", "id", "The rank of the shortest duration, for which the others"
            " wait; NaN for kinds that ranks may leave before all enter, and for unknown ranks."),
     Column("margin_ns", "float64", "ns", "Difference to the next shortest duration."),
-    Column("start_skew_ns", "float64", "ns", "First to last start on one clock; NaN: clocks are"
-           " not aligned."),
+    Column("start_skew_ns", "float64", "ns", "First to last start on one clock; NaN: not aligned."),
     Column("end_skew_ns", "float64", "ns", "First to last end on one clock."),
     Column("clock_error_ns", "float64", "ns", "Largest error of the ranks' clocks; the skews' error"
            " is at most twice that."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over transfer, without"
-           " waiting (nccl-tests' algbw)."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over transfer (algbw)."),
     Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor."),
 )  # fmt: skip
 

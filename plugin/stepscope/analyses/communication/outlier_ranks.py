@@ -36,8 +36,7 @@ SCHEMA: Schema = (
            " `transfer`, `waiting`, `loading`, `copies`, `idle` (times per step), `kernels`"
            " (per step), or `memory` (peak)."),
     Column("value", "float64", "", "Its value: nanoseconds, a number, or bytes."),
-    Column("usual", "float64", "", "The median of its peers: of all ranks, or of those of its"
-           " pipeline stage; for times, in the same steps."),
+    Column("usual", "float64", "", "The median of its peers; for times, in the same steps."),
     Column("apart_share", "float64", "share", "Difference to the median, of the median; NaN: that"
            " is 0."),
     Column("score", "float64", "", "Modified z-score (Iglewicz and Hoaglin), its scale at least 1 %"

@@ -40,8 +40,7 @@ SCHEMA: Schema = (
            " device."),
     Column("transfer_ns", "float64", "ns", "Sum per step of its matched collectives' shortest"
            " durations over the ranks; NaN: no match."),
-    Column("wait_ns", "float64", "ns", "Time per step in matched collectives beyond that;"
-           " concurrent ones count once."),
+    Column("wait_ns", "float64", "ns", "Time per step in matched collectives beyond the transfer."),
     Column("collective_count", "int64", "count", "Collectives of more than one rank."),
     Column("matched_count", "int64", "count", "Collectives that match another rank's."),
 )  # fmt: skip

@@ -36,10 +36,8 @@ SCHEMA: Schema = (
     Column("total_transfer_ns", "float64", "ns", "Transfer in that sum; NaN: unknown."),
     Column("total_wait_ns", "float64", "ns", "Waiting for other ranks in that sum."),
     Column("exposed_ns", "float64", "ns", "Exposed time in that sum."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Messages over transfer, without"
-           " waiting (nccl-tests' algbw); NaN: unknown."),
-    Column("bus_bytes_per_second", "float64", "bytes/s", "That times nccl-tests' factor for kind"
-           " and number of ranks (busbw)."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Messages over transfer (algbw)."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "nccl-tests' busbw."),
     Column("start_skew_ns", "float64", "ns", "Mean time from the first to the last rank's start, on"
            " one clock; NaN: clocks are not aligned."),
     Column("worst", "int64", "id", "The match with most waiting."),

@@ -59,8 +59,7 @@ SCHEMA: Schema = (
            " collective matches another rank's."),
     Column("lateness_ns", "float64", "ns", "The median rank's duration less its own: the mean over"
            " the collectives of the group in which it is least late."),
-    Column("collective_count", "int64", "count", "Matched collectives that no rank can leave before"
-           " all enter."),
+    Column("collective_count", "int64", "count", "Matched collectives that ranks leave together."),
     Column("last_count", "int64", "count", "Collectives that it was the last to enter."),
     Column("last_share", "float64", "share", "Their fraction."),
     Column("wait_caused_ns", "int64", "ns", "Sum of the others' waiting in those."),

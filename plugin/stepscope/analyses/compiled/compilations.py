@@ -51,9 +51,7 @@ SCHEMA: Schema = (
     Column("tracing_ns", "float64", "ns", "Part of bytecode tracing; NaN: not timed."),
     Column("backend_ns", "float64", "ns", "Part of the backend (Inductor); NaN: not timed."),
     Column("guards_ns", "float64", "ns", "Part of building guards; NaN: not timed."),
-    Column(
-        "code_generation_ns", "float64", "ns", "Part of Inductor's code generation; NaN: not timed."
-    ),
+    Column("code_generation_ns", "float64", "ns", "Part of Inductor's code generation; NaN: none."),
     Column("source_line", "object", "text", "The user's running function; None: no stacks."),
 )
 

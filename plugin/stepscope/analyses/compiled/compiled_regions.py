@@ -34,9 +34,7 @@ NONE = -1
 SCHEMA: Schema = (
     Column("region", "object", "text", "Dynamo's compile id, `frame/compilation`: `0/1`."),
     Column("frame", "int64", "id", "Number of the compiled frame; -1: compiled autograd's."),
-    Column(
-        "compilation", "int64", "id", "Number of the frame's compilation; above 0: a recompilation."
-    ),
+    Column("compilation", "int64", "id", "Number of the compilation; above 0: a recompilation."),
     Column("call_count", "int64", "count", "Calls of the region."),
     Column("continued_count", "int64", "count", "Calls from another region: after a break."),
     Column("host_ns", "int64", "ns", "Sum of their durations, nested regions included."),

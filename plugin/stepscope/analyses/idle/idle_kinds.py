@@ -40,9 +40,7 @@ SCHEMA: Schema = (
     Column("stream_idle_share", "float64", "share", "Of all gaps of the stream; NaN: none."),
     Column("mean_ns", "float64", "ns", "The mean gap; NaN: none."),
     Column("max_ns", "int64", "ns", "The longest gap."),
-    Column(
-        "device_idle_ns", "int64", "ns", "The part in which all streams of the device are idle."
-    ),
+    Column("device_idle_ns", "int64", "ns", "The part in which the whole device is idle."),
 )
 
 
