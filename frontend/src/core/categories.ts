@@ -26,7 +26,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
   other: {
     label: 'Other',
-    help: 'None of these: Python, NumPy, or something that was not recorded.',
+    help: 'None of these: Python, NumPy, or unrecorded activity.',
   },
 };
 
