@@ -42,7 +42,7 @@ SCHEMA: Schema = (
     Column("in_bytes", "float64", "bytes", "The rank's input; NaN: not recorded."),
     Column("out_bytes", "float64", "bytes", "The rank's output; NaN: not recorded."),
     Column("message_bytes", "float64", "bytes", "The larger of the two: nccl-tests' size."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "algbw: message over time, with waits."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over time, with waits."),
     Column("bus_bytes_per_second", "float64", "bytes/s", "nccl-tests' busbw; NaN: unknown factor."),
     *GROUP,
     Column("sequence", "int64", "id", "Its number within the group (torch's `Seq`); -1: none."),

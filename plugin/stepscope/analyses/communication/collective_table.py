@@ -33,7 +33,7 @@ SCHEMA: Schema = (
     Column("p95_ns", "float64", "ns", "95th percentile of durations."),
     Column("max_ns", "float64", "ns", "Longest duration."),
     Column("total_bytes", "float64", "bytes", "Sum of their messages; NaN: not recorded."),
-    Column("algorithm_bytes_per_second", "float64", "bytes/s", "algbw: message over time, with waits."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over time, with waits."),
     Column("bus_bytes_per_second", "float64", "bytes/s", "nccl-tests' busbw; NaN: unknown factor."),
     Column("best_bus_bytes_per_second", "float64", "bytes/s", "Bus bandwidth of the shortest."),
     Column("overlap_ns", "int64", "ns", "The part in which their device also computes."),
