@@ -33,40 +33,23 @@ class Kind(IntEnum):
     FLOW = 12
 
 
+_CATEGORIES: Mapping[Kind, str] = {
+    # kineto today (libkineto/src/output_json.cpp, ActivityType.cpp), then torch 1.8 and 1.9
+    Kind.OPERATOR: "cpu_op operator",
+    Kind.ANNOTATION: "user_annotation",
+    Kind.DEVICE_ANNOTATION: "gpu_user_annotation",
+    Kind.KERNEL: "kernel mtia_ccp_events hpu_op",
+    Kind.COPY: "gpu_memcpy memcpy",
+    Kind.MEMORY_SET: "gpu_memset memset",
+    Kind.RUNTIME_CALL: "cuda_runtime cuda_driver xpu_runtime xpu_driver mtia_runtime glow_runtime"
+    " privateuse1_runtime privateuse1_driver runtime",
+    Kind.PYTHON_CALL: "python_function python",
+    Kind.OVERHEAD: "overhead",
+    Kind.SYNCHRONIZATION: "cuda_sync xpu_sync",
+    Kind.FLOW: "ac2g fwdbwd async_cpu_to_gpu async",
+}
 CATEGORIES: Mapping[str, Kind] = MappingProxyType(
-    {
-        # kineto today (libkineto/src/output_json.cpp, ActivityType.cpp)
-        "cpu_op": Kind.OPERATOR,
-        "user_annotation": Kind.ANNOTATION,
-        "gpu_user_annotation": Kind.DEVICE_ANNOTATION,
-        "kernel": Kind.KERNEL,
-        "gpu_memcpy": Kind.COPY,
-        "gpu_memset": Kind.MEMORY_SET,
-        "cuda_runtime": Kind.RUNTIME_CALL,
-        "cuda_driver": Kind.RUNTIME_CALL,
-        "xpu_runtime": Kind.RUNTIME_CALL,
-        "xpu_driver": Kind.RUNTIME_CALL,
-        "mtia_runtime": Kind.RUNTIME_CALL,
-        "glow_runtime": Kind.RUNTIME_CALL,
-        "privateuse1_runtime": Kind.RUNTIME_CALL,
-        "privateuse1_driver": Kind.RUNTIME_CALL,
-        "mtia_ccp_events": Kind.KERNEL,
-        "hpu_op": Kind.KERNEL,
-        "python_function": Kind.PYTHON_CALL,
-        "overhead": Kind.OVERHEAD,
-        "cuda_sync": Kind.SYNCHRONIZATION,
-        "xpu_sync": Kind.SYNCHRONIZATION,
-        "ac2g": Kind.FLOW,
-        "fwdbwd": Kind.FLOW,
-        "async_cpu_to_gpu": Kind.FLOW,
-        # torch 1.8 and 1.9
-        "operator": Kind.OPERATOR,
-        "runtime": Kind.RUNTIME_CALL,
-        "memcpy": Kind.COPY,
-        "memset": Kind.MEMORY_SET,
-        "python": Kind.PYTHON_CALL,
-        "async": Kind.FLOW,
-    }
+    {category: kind for kind, categories in _CATEGORIES.items() for category in categories.split()}
 )
 UNKNOWN_VENDOR: tuple[tuple[re.Pattern[str], Kind], ...] = (
     # as kineto names what its plugins record: `<vendor>_runtime`, `<vendor>_op`, …

@@ -184,11 +184,3 @@ def _tree(tree: FlameTree, inversion: _Inversion) -> FlameTree:
         calls=np.hstack(calls),
         merged_count=np.concatenate(merged_count),
     )
-
-
-def _empty(tree: FlameTree) -> FlameTree:
-    none = np.zeros(0, dtype=np.int64)
-    values = tree.self_values[:, :0]
-    return replace(
-        tree, parent=none, name=none, self_values=values, calls=values, merged_count=none
-    )

@@ -9,8 +9,8 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from re import _constants as codes  # type: ignore[attr-defined] # typeshed has no private names
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as codes
+from re import _parser as parser
 from typing import Any
 
 import numpy as np

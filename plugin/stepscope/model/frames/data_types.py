@@ -8,70 +8,39 @@ torch writes a tensor's type as `caffe2::TypeMeta` names it (`c10/util/typeid.h`
 from collections.abc import Mapping
 from types import MappingProxyType
 
+_TYPES_BY_BYTES: Mapping[int, str] = {
+    16: "complex128",
+    8: "float64 complex64 int64 uint64",
+    4: "float32 complex32 int32 uint32 qint32",
+    2: "float16 bfloat16 int16 uint16",
+    1: "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2"
+    " int8 uint8 bool qint8 quint8",
+}
 BYTES: Mapping[str, int] = MappingProxyType(
-    {
-        "float64": 8,
-        "float32": 4,
-        "float16": 2,
-        "bfloat16": 2,
-        "float8_e4m3fn": 1,
-        "float8_e4m3fnuz": 1,
-        "float8_e5m2": 1,
-        "float8_e5m2fnuz": 1,
-        "float8_e8m0fnu": 1,
-        "float4_e2m1fn_x2": 1,
-        "complex32": 4,
-        "complex64": 8,
-        "complex128": 16,
-        "int64": 8,
-        "int32": 4,
-        "int16": 2,
-        "int8": 1,
-        "uint64": 8,
-        "uint32": 4,
-        "uint16": 2,
-        "uint8": 1,
-        "bool": 1,
-        "qint8": 1,
-        "quint8": 1,
-        "qint32": 4,
-    }
+    {name: size for size, names in _TYPES_BY_BYTES.items() for name in names.split()}
 )
 """Bytes per element, by torch's name of the type."""
 PACKED_TYPE = "float4_e2m1fn_x2"
 """An element of it holds two numbers."""
-_CPP: Mapping[str, str] = MappingProxyType(
-    {
-        "double": "float64",
-        "float": "float32",
-        "half": "float16",
-        "long int": "int64",
-        "long": "int64",
-        "long long": "int64",
-        "__int64": "int64",
-        "int": "int32",
-        "short": "int16",
-        "short int": "int16",
-        "signed char": "int8",
-        "unsigned char": "uint8",
-        "unsigned short": "uint16",
-        "short unsigned int": "uint16",
-        "unsigned int": "uint32",
-        "unsigned long": "uint64",
-        "long unsigned int": "uint64",
-        "complex<half>": "complex32",
-        "complex<float>": "complex64",
-        "complex<double>": "complex128",
-        # as c10::toString writes them in arguments of collectives, and NPUs for theirs
-        "char": "int8",
-        "byte": "uint8",
-        "complexfloat": "complex64",
-        "complexdouble": "complex128",
-        "fp32": "float32",
-        "fp16": "float16",
-        "bfp16": "bfloat16",
-    }
-)
+_CPP_NAMES: Mapping[str, tuple[str, ...]] = {
+    # with those of c10::toString in arguments of collectives, and of NPUs
+    "float64": ("double",),
+    "float32": ("float", "fp32"),
+    "float16": ("half", "fp16"),
+    "bfloat16": ("bfp16",),
+    "int64": ("long int", "long", "long long", "__int64"),
+    "int32": ("int",),
+    "int16": ("short", "short int"),
+    "int8": ("signed char", "char"),
+    "uint64": ("unsigned long", "long unsigned int"),
+    "uint32": ("unsigned int",),
+    "uint16": ("unsigned short", "short unsigned int"),
+    "uint8": ("unsigned char", "byte"),
+    "complex32": ("complex<half>",),
+    "complex64": ("complex<float>", "complexfloat"),
+    "complex128": ("complex<double>", "complexdouble"),
+}
+_CPP = {cpp: name for name, cpp_names in _CPP_NAMES.items() for cpp in cpp_names}
 
 
 def data_type(written: str) -> str | None:
