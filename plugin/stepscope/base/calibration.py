@@ -139,17 +139,13 @@ ALIGNED_PRODUCTS_ON_OLDER_UNITS = speedup(
     1.1, 3, "an estimate: aligned operands also get the device's own generation of instructions"
 )
 FUSED_ATTENTION = speedup(
-    1.5,
-    4,
-    "FlashAttention's README: 2 to 4 times on an A100, both ways, at 128 to 4,096 tokens",
+    1.5, 4, "FlashAttention's README: 2 to 4 times on an A100, both ways, at 128 to 4,096 tokens"
 )
 FUSED_SHORT_ATTENTION = speedup(
     1.2, 2, "an estimate: below 512 tokens the matrix of scores largely stays in the cache"
 )
 DOUBLE_PRECISION = speedup(
-    2,
-    16,
-    "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory 1:2",
+    2, 16, "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory 1:2"
 )
 DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
     2,

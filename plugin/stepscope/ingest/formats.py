@@ -215,10 +215,7 @@ _TEXT: tuple[tuple[bytes, ForeignFormat], ...] = (
         ),
     ),
     (rb"[^\n{\[,]+(?:,[^\n,{\[]*){2,}\r?\n[^\n]*,", TABLE),
-    (
-        rb"[^{\[]",
-        ForeignFormat("text", "text that is no JSON"),
-    ),
+    (rb"[^{\[]", ForeignFormat("text", "text that is no JSON")),
 )
 _PATTERNS = tuple((re.compile(p, re.DOTALL), format_) for p, format_ in _BINARY)
 _TEXT_PATTERNS = tuple((re.compile(p, re.DOTALL), format_) for p, format_ in _TEXT)
@@ -255,10 +252,7 @@ _JSON: tuple[tuple[frozenset[str], ForeignFormat], ...] = (
             f"Open it at https://profiler.firefox.com, or: {RECORD}",
         ),
     ),
-    (
-        frozenset({"cells", "nbformat"}),
-        ForeignFormat("notebook", "a Jupyter notebook, no trace"),
-    ),
+    (frozenset({"cells", "nbformat"}), ForeignFormat("notebook", "a Jupyter notebook, no trace")),
     (
         frozenset({"start_time", "root_frame"}),
         ForeignFormat(

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.group_statistics import sums
-from stepscope.analyses.flames.flame_tree import (
-    CODES,
-    NONE,
-    FlameTree,
-    line_sums,
-    node_at,
-    weights,
-)
+from stepscope.analyses.flames.flame_tree import CODES, NONE, FlameTree, line_sums, node_at, weights
 from stepscope.model.call_tree import by_level
 
 PIECES = 4000

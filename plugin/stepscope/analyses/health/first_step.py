@@ -87,7 +87,4 @@ def _waiting_collective(trace: Trace) -> Iterator[HealthItem]:
     )
 
 
-DAMAGES = {
-    "first-step-skew": {"steps"},
-    "collective-start-skew": {"steps", "device times"},
-}
+DAMAGES = {"first-step-skew": {"steps"}, "collective-start-skew": {"steps", "device times"}}

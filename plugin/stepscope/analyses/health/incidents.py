@@ -2,13 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from stepscope.analyses.health._check import (
-    NOTHING,
-    PARTS,
-    UNLIKELY_SHARE,
-    Parts,
-    by_share,
-)
+from stepscope.analyses.health._check import NOTHING, PARTS, UNLIKELY_SHARE, Parts, by_share
 from stepscope.base.findings import Severity
 from stepscope.base.report import HealthExample, HealthItem
 from stepscope.ingest import Incident

@@ -7,12 +7,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.links import links
-from stepscope.analyses.health._check import (
-    by_share,
-    examples,
-    kernel_launches,
-    synchronize,
-)
+from stepscope.analyses.health._check import by_share, examples, kernel_launches, synchronize
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import HealthItem

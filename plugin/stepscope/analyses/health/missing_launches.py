@@ -91,7 +91,4 @@ def _lost(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
     )
 
 
-DAMAGES = {
-    "launched-before-recording": {"launches", "steps"},
-    "launch-not-recorded": {"launches"},
-}
+DAMAGES = {"launched-before-recording": {"launches", "steps"}, "launch-not-recorded": {"launches"}}

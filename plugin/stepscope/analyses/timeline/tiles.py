@@ -132,7 +132,7 @@ def _of_items(
             busy_ns=times.busy_before_ns[tail] - times.busy_before_ns[head],
             count=(tail - head).astype(np.int64),
             longest=longest_of(longest.astype(np.int64), duration_ns, at),
-        ),
+        )
     )
 
 

@@ -104,5 +104,5 @@ TABLES = {
         meaning="One row per copy between memories: when, where, which way, and how many bytes.",
         schema=SCHEMA,
         build=attrgetter("copies"),
-    ),
+    )
 }

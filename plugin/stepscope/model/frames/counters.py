@@ -163,5 +163,5 @@ TABLES = {
         meaning="One row per value of a counter at a time, as it was recorded.",
         schema=SCHEMA,
         build=attrgetter("counters"),
-    ),
+    )
 }

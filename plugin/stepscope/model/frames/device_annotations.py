@@ -39,5 +39,5 @@ TABLES = {
         meaning="One row per annotation on a stream: from the first work under it to the last.",
         schema=SCHEMA,
         build=attrgetter("device_annotations"),
-    ),
+    )
 }

@@ -101,5 +101,5 @@ TABLES = {
         meaning="One row per kernel, copy or memory set, in the order they began.",
         schema=SCHEMA,
         build=attrgetter("device_events"),
-    ),
+    )
 }

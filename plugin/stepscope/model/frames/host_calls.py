@@ -110,5 +110,5 @@ TABLES = {
         "began.",
         schema=SCHEMA,
         build=attrgetter("host_calls"),
-    ),
+    )
 }

@@ -46,5 +46,5 @@ TABLES = {
         meaning="One row per kernel that ran: when, where, and how it was launched.",
         schema=SCHEMA,
         build=attrgetter("kernels"),
-    ),
+    )
 }

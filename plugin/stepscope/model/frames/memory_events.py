@@ -57,5 +57,5 @@ TABLES = {
         meaning="One row per allocation or release by torch, as `profile_memory=True` records.",
         schema=SCHEMA,
         build=attrgetter("memory"),
-    ),
+    )
 }

@@ -37,5 +37,5 @@ TABLES = {
         meaning="One row per call of a Python function or module, as `with_stack=True` records.",
         schema=SCHEMA,
         build=attrgetter("python_calls"),
-    ),
+    )
 }

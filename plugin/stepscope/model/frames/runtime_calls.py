@@ -37,5 +37,5 @@ TABLES = {
         meaning="One row per call into a runtime or driver: launches, copies, waits, allocations.",
         schema=SCHEMA,
         build=attrgetter("runtime_calls"),
-    ),
+    )
 }

@@ -54,5 +54,5 @@ TABLES = {
         "stream's for an event of another, as `enable_cuda_sync_events` records.",
         schema=SCHEMA,
         build=attrgetter("synchronization_events"),
-    ),
+    )
 }
