@@ -15,37 +15,37 @@ from stepscope.base.findings import Effort, Fix
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
-from stepscope.rules.shared import loading_costs, recorded_facts
+from stepscope.rules.shared import loading_costs, phrases, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
 IN_PROCESS = "_SingleProcess"
 BY_WORKERS = "_MultiProcessing"
-VERIFY = "DataLoader's share of the step in Overview falls below 5 %."
+VERIFY = "The fraction of DataLoader in Overview falls below 5 %."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how much time on it speaks."""
+    """When waiting for batches is worth reporting."""
 
     least_share: float = option(
         0.05,
-        "Of the window, 0 to 1: waiting for batches that no device hides.",
-        origin="torch-tb-profiler and xprof speak at 5 %; an absolute time (msprof-analyze: 10 ms "
-        "a batch) would ignore the step's length",
+        "Fraction of the window spent waiting for batches that no device hides.",
+        origin="torch-tb-profiler and xprof report at 5 %; an absolute time (msprof-analyze: 10 ms "
+        "per batch) would ignore the step's length",
     )
     ready_below_share: float = option(
         0.5,
-        "Of the calls for batches of workers, where stacks tell it: waiting for the workers, below "
-        "which the batches were ready.",
-        origin="ours: what takes most of the time is told",
+        "Fraction of the calls for batches spent waiting for the workers, where stacks show it, "
+        "below which the batches were ready.",
+        origin="ours: the message names the cause of most of the time",
     )
     ready_call_ns: int = option(
         2_000_000,
-        "Nanoseconds. Median and mean call for a batch of workers, where no stacks tell what it "
-        "waits for: below it takes no longer than to take over a batch that is ready. The mean is "
+        "Nanoseconds. Median and mean call for a batch of workers, where no stacks show its cause: "
+        "below it a call takes no longer than the handover of a batch that is ready. The mean is "
         "larger where one batch in a few is late.",
         origin="measured on two cores with two workers that were ahead (torch 2.13, 32 to 256 "
-        "images of 12 kB a batch): 1.0 to 1.7 ms a call",
+        "images of 12 kB per batch): 1.0 to 1.7 ms per call",
     )
 
 
@@ -54,32 +54,28 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     stalls = data_stalls(trace)
     if not len(stalls.rows):
         return
-    within = window(trace)
-    exposed = exposed_share(trace, stalls)
-    search = "enumerate(Data"
+    span, exposed = window(trace), exposed_share(trace, stalls)
+    evidence = loading_costs.evidence(trace, stalls, "Batches fetched in total", "enumerate(Data")
     if exposed < options.least_share:
-        if stalls.total_ns >= options.least_share * within.reference_ns:
+        if phrases.fraction_of_window(trace, stalls.total_ns) >= options.least_share:
             batches = count(len(stalls.rows), "fetched batch", "fetched batches")
-            yield RuledOut(
-                message=loading_costs.too_little(trace, stalls, batches),
-                evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
-            )
+            message = loading_costs.too_little(trace, stalls, batches)
+            yield RuledOut(message=message, evidence=evidence)
         return
     costs = loading_costs.costs(trace, stalls)
-    waiting = _waiting(trace, stalls)
+    waiting = worker_wait_share(trace, stalls.rows) if _has_workers(stalls) else None
     were_ready = _were_ready(waiting, stalls, options)
     fix, effort = _fix(trace, stalls, exposed)
     if were_ready:
-        fix, effort = _taking_over(stalls, has_stacks=waiting is not None), "hour"
+        fix, effort = _cheaper_handover(stalls, has_stacks=waiting is not None), "hour"
+    step = f" of each {duration(span.per_step(span.reference_ns))} step" if span.has_steps else ""
     yield Finding(
         confidence=loading_costs.confidence(trace, stalls),
-        message=(
-            f"Waiting for data takes {duration(within.per_step(stalls.exposed_ns))}"
-            f"{' of each step' if within.has_steps else ''} ({share(exposed)}) in which nothing "
-            f"else goes on; {count(len(stalls.rows), 'batch', 'batches')} fetched by "
-            f"{', '.join(stalls.iterators)}.{were_ready}"
-        ),
-        evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
+        message=f"Data loading takes {duration(span.per_step(stalls.exposed_ns))}{step} "
+        f"({share(exposed)}), in which nothing else goes on; "
+        f"{count(len(stalls.rows), 'batch', 'batches')} fetched by {', '.join(stalls.iterators)}."
+        f"{were_ready}",
+        evidence=evidence,
         tables=(loading_costs.table(stalls, costs),),
         events=slowest_calls(trace, stalls),
         locations=loading_costs.lines(costs),
@@ -89,41 +85,36 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     )
 
 
-def _waiting(trace: Trace, stalls: DataStalls) -> float | None:
-    """Return the share of loading in which the loop waits for workers; None: unknown, or none."""
-    return worker_wait_share(trace, stalls.rows) if _has_workers(stalls) else None
-
-
 def _has_workers(stalls: DataStalls) -> bool:
     return any(BY_WORKERS in name for name in stalls.iterators)
 
 
 def _were_ready(waiting: float | None, stalls: DataStalls, options: Options) -> str:
-    """Say that batches of workers were ready, where that is seen or likely; else nothing."""
+    """Return a sentence where batches of workers were ready, certainly or probably, else ""."""
     if waiting is not None:
         return (
             f" Only {share(waiting)} of that is waiting for the workers: the batches were ready, "
-            "and the rest is taking them over."
+            "and the rest is their handover."
             if waiting < options.ready_below_share
             else ""
         )
     if not _has_workers(stalls) or max(stalls.median_ns, stalls.batch_ns) >= options.ready_call_ns:
         return ""
     return (
-        f" A call takes {duration(stalls.median_ns)} in the median, no longer than to take over a "
+        f" The median call takes {duration(stalls.median_ns)}, no longer than the handover of a "
         "batch that is ready: most likely the workers keep up."
     )
 
 
-def _taking_over(stalls: DataStalls, *, has_stacks: bool) -> Fix:
-    stacks = "Stacks were recorded, which slows just this: record again with_stack=False."
-    unseen = "Stacks would tell whether the workers are late: record with_stack=True."
+def _cheaper_handover(stalls: DataStalls, *, has_stacks: bool) -> Fix:
+    stacks = "Recording stacks slows the handover: record again with_stack=False."
+    unseen = "Stacks would show whether the workers are late: record with_stack=True."
     return Fix(
-        "The workers keep up: hand fewer and larger tensors over, or load without workers.",
+        "The workers keep up: hand over fewer and larger tensors, or load without workers.",
         f"loader = DataLoader(dataset, ...{loading_costs.pinned_argument(stalls)})"
         f"{'   # a thread takes batches over' if stalls.has_device else ''}\n"
-        "# larger batches: each is taken over once, however many samples it has\n"
-        "# in collate_fn: one tensor for all samples, in place of many small ones\n"
+        "# larger batches: one handover each, however many samples they have\n"
+        "# in collate_fn: one tensor for all samples, in place of many small tensors\n"
         "# where a sample is cheap, such as a row of a tensor: num_workers=0",
         verify=VERIFY,
         caveats=(stacks if has_stacks else unseen,),
@@ -131,31 +122,37 @@ def _taking_over(stalls: DataStalls, *, has_stacks: bool) -> Fix:
 
 
 def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> tuple[Fix, Effort]:
-    """Return what helps this iterator, and what it takes."""
+    """Return the fix for this iterator, and its effort."""
     if _has_workers(stalls):
         return _more_workers(trace, stalls, exposed), "flag"
-    if any(IN_PROCESS in name for name in stalls.iterators):
-        is_cheap = stalls.batch_ns < CHEAP_BATCH_NS
-        return _whole_batches() if is_cheap else _workers(trace, stalls), "flag"
-    return _in_a_thread(), "hour"
+    if not any(IN_PROCESS in name for name in stalls.iterators):
+        return IN_A_THREAD, "hour"
+    if stalls.batch_ns < CHEAP_BATCH_NS:
+        return WHOLE_BATCHES, "flag"
+    code = (
+        f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
+        f"num_workers={recorded_facts.bounded(trace, 4)},\n"
+        f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
+    )
+    return Fix("Load in worker processes: see dataloader-no-workers.", code, verify=VERIFY), "flag"
 
 
 def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
-    times = 1 / max(0.05, 1 - exposed)
+    speedup = 1 / max(0.05, 1 - exposed)
     workers = loading_costs.worker_count(trace)
     cpus = recorded_facts.usable_cpus(trace)
     if workers and cpus is not None and workers >= cpus:
-        return _less_work(trace, workers, times)
-    asked = f"{recorded_facts.bounded(trace, math.ceil(workers * times))}" if workers else "..."
+        return _less_work(trace, workers, speedup)
+    needed = f"{recorded_facts.bounded(trace, math.ceil(workers * speedup))}" if workers else "..."
     now = f" (now {workers})" if workers else ""
     ahead = recorded_facts.loader_setting(
         trace, lambda loader: loader.prefetch_factor, has_workers=True
     )
     return Fix(
-        "The workers do not keep up: use more, let them prefetch, do less a sample.",
-        f"# to hide it, batches must come {significant(times)} times as fast{now}\n"
+        "The workers do not keep up: use more, let them prefetch, do less work per sample.",
+        f"# to hide it, batches must come {significant(speedup)} times as fast{now}\n"
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-        f"num_workers={asked},\n"
+        f"num_workers={needed},\n"
         f"                    prefetch_factor={max(ahead or 0, 4)}, persistent_workers=True"
         f"{loading_costs.pinned_argument(stalls)})",
         verify=VERIFY,
@@ -164,76 +161,59 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
             if cpus is None
             else loading_costs.cpu_caveat(trace),
             "Where no core is free: decode and augment on the device (torchvision.transforms.v2 "
-            "takes tensors there), or store the data set as it is needed.",
+            "accepts tensors there), or store the data set preprocessed.",
         ),
     )
 
 
-def _less_work(trace: Trace, workers: int, times: float) -> Fix:
-    """Return what helps where every CPU has a worker already."""
+def _less_work(trace: Trace, workers: int, speedup: float) -> Fix:
+    """Return the fix where every CPU has a worker already."""
     return Fix(
-        "Every CPU has a worker, and they do not keep up: do less a sample.",
-        f"# {workers} workers; batches must come {significant(times)} times as fast\n"
-        "# decode and augment on the device: torchvision.transforms.v2 takes tensors there\n"
-        "# or store the data set as it is needed: resized, decoded, tokenized",
+        "Every CPU has a worker, and they do not keep up: do less work per sample.",
+        f"# {workers} workers; batches must come {significant(speedup)} times as fast\n"
+        "# decode and augment on the device: torchvision.transforms.v2 accepts tensors there\n"
+        "# or store the data set preprocessed: resized, decoded, tokenized",
         verify=VERIFY,
         caveats=(
             loading_costs.cpu_caveat(trace),
-            "Where loading waits for a disk, more workers help still.",
+            "Where loading waits for a disk, more workers still help.",
         ),
     )
 
 
-def _workers(trace: Trace, stalls: DataStalls) -> Fix:
-    advised = recorded_facts.bounded(trace, 4)
-    return Fix(
-        "Load in worker processes: see dataloader-no-workers.",
-        f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-        f"num_workers={advised},\n"
-        f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})",
-        verify=VERIFY,
-    )
-
-
-def _whole_batches() -> Fix:
-    return Fix(
-        "Take whole batches out of tensors at once: each takes too little for workers to help.",
-        "for rows in torch.randperm(len(inputs)).split(batch_size):\n"
-        "    x, y = inputs[rows], targets[rows]  # no sample by sample, no collate",
-        verify=VERIFY,
-        caveats=("The data set must fit into memory; on the device it saves the copy too.",),
-    )
-
-
-def _in_a_thread() -> Fix:
-    return Fix(
-        "Fetch the next batch in a thread or process while this one is used.",
-        "with ThreadPoolExecutor(1) as loading:\n"
-        "    upcoming = loading.submit(next, batches, None)\n"
-        "    while (batch := upcoming.result()) is not None:\n"
-        "        upcoming = loading.submit(next, batches, None)\n"
-        "        train_step(batch)",
-        verify=VERIFY,
-        caveats=("Python that never lets go of the interpreter's lock needs a process.",),
-    )
-
-
+WHOLE_BATCHES = Fix(
+    "Take whole batches out of tensors at once: each is too cheap for workers to help.",
+    "for rows in torch.randperm(len(inputs)).split(batch_size):\n"
+    "    x, y = inputs[rows], targets[rows]  # no sample by sample, no collate",
+    verify=VERIFY,
+    caveats=("The data set must fit into memory; on the device it saves the copy too.",),
+)
+IN_A_THREAD = Fix(
+    "Fetch the next batch in a thread or process while the current batch is used.",
+    "with ThreadPoolExecutor(1) as loading:\n"
+    "    upcoming = loading.submit(next, batches, None)\n"
+    "    while (batch := upcoming.result()) is not None:\n"
+    "        upcoming = loading.submit(next, batches, None)\n"
+    "        train_step(batch)",
+    verify=VERIFY,
+    caveats=("Python code that never releases the interpreter's lock needs a process.",),
+)
 RULE = Rule(
     id="dataloader-bound",
     title="The step waits for the DataLoader",
     category="input pipeline",
     judges="dataloader",
-    why="The loop cannot go on before it has the next batch; the device stands still meanwhile.",
+    why="The loop cannot go on before it has the next batch; the device is idle meanwhile.",
     detects="The calls for the next batch of torch's DataLoader and DataPipes and of Lightning's "
-    "loops. It speaks where the part of them during which no device works is at least "
+    "loops. It reports where the part of them during which no device works is at least "
     "`least_share` of the window; on a CPU alone, all of them count. Where stacks show that the "
-    "loop waits for workers for less than `ready_below_share` of the calls, or where there are no "
-    "stacks a call takes less than `ready_call_ns` in the median and in the mean, it says that "
-    "batches were ready.",
-    silent=("A device works while batches are fetched: nothing could be won.",),
-    saving="All waiting during which no device works, of which faster loading won 77 and 84 % in "
-    "torch-tb-profiler's pair of recordings. What a special cause has claimed "
-    "(dataloader-worker-respawn, dataloader-no-workers) is counted there.",
+    "loop waits for workers for less than `ready_below_share` of the calls, or where without "
+    "stacks a call takes less than `ready_call_ns` in the median and in the mean, the message says "
+    "that batches were ready.",
+    silent=("A device works while batches are fetched: nothing could be saved.",),
+    saving="All waiting during which no device works, of which faster loading saved 77 and 84 % in "
+    "torch-tb-profiler's pair of traces. The claims of a special cause (dataloader-worker-respawn, "
+    "dataloader-no-workers) are counted there.",
     fix=Fix("Load faster, or earlier.", verify=VERIFY),
     effort="flag",
     risk="memory",

@@ -1,28 +1,28 @@
-"""The DataLoader's workers are shut down and started anew in the middle of the run."""
+"""The DataLoader's workers are shut down and restarted in the middle of the run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from stepscope.analyses.core.device_activity import all_busy
-from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
 from stepscope.analyses.settings.recorded_settings import RECORDED, common_value, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
-from stepscope.rules.shared import facts, loading_costs
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, applies_if, option
+from stepscope.rules.shared import facts, loading_costs, phrases
 
 WORKERS = "_MultiProcessingDataLoaderIter"
 PATTERN_COUNT = 2
-"""From so many starts or ends of workers on, the recording holds a whole epoch."""
+"""Starts or ends of workers from which the trace contains a whole epoch."""
 BATCH_BY_BATCH = 0.5
-"""Restarts a call for a batch: the loop then makes an iterator for every batch or two."""
+"""Restarts per call for a batch from which the loop makes an iterator for every batch or two."""
 VERIFY = (
     "With stacks recorded, no `process.py: start` is left under `dataloader.py: __iter__`; the "
     "call that ends an epoch takes microseconds."
@@ -31,116 +31,91 @@ VERIFY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how much time on it speaks."""
+    """When restarts are worth reporting."""
 
     least_share: float = option(
         0.01,
-        "Of the window, 0 to 1: shutting down and starting workers while no device works.",
-        origin="ours: what all advice needs to be worth a word; the fix is one argument",
+        "Fraction of the window spent shutting down and starting workers while no device works.",
+        origin="ours: the least that any rule reports; the fix is one argument",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
-    """Report workers that are started anew at the edges of epochs."""
+    """Report workers that are restarted between epochs."""
     stalls = data_stalls(trace, WORKERS)
-    if not len(stalls.rows):
-        msg = "no batch was fetched from worker processes"
-        raise NotApplicableError(msg)
+    applies_if(len(stalls.rows), "no batch was fetched from worker processes")
     restarts = loader_restarts(trace)
     if not restarts.count:
         return
     busy = all_busy(trace)
-    sure = intervals.difference(restarts.sure, busy)
-    lost = intervals.duration_ns(sure) / window(trace).reference_ns
-    evidence = tuple(_evidence(restarts, lost))
+    certain = intervals.difference(restarts.sure, busy)
+    lost = phrases.fraction_of_window(trace, intervals.duration_ns(certain))
+    is_pattern = max(restarts.count, len(restarts.shutdown)) >= PATTERN_COUNT
+    evidence, message = tuple(_evidence(restarts, lost)), _message(restarts, certain, lost)
     if lost < options.least_share:
-        yield RuledOut(message=_message(trace, restarts, sure), evidence=evidence)
+        yield RuledOut(message=message, evidence=evidence)
         return
     yield Finding(
-        severity=None if _is_pattern(restarts) else "info",
-        confidence=loading_costs.confidence(trace, stalls) if _is_pattern(restarts) else "medium",
-        message=_message(trace, restarts, sure),
+        severity=None if is_pattern else "info",
+        confidence=loading_costs.confidence(trace, stalls) if is_pattern else "medium",
+        message=message,
         evidence=evidence,
         claims=(
             Claim(
                 intervals.difference(restarts.all, busy),
                 ALL_OF_IT,
-                "Shutting down and starting the workers while no device works; at most also what "
-                "the first batch behind it takes longer than most.",
-                low_intervals=sure,
+                "Shutting down and starting the workers while no device works; at most also the "
+                "time by which the next first batch takes longer than most.",
+                low_intervals=certain,
             ),
         ),
         fix=_fix(trace, restarts),
     )
 
 
-def _is_pattern(restarts: LoaderRestarts) -> bool:
-    """Tell whether it shows how often restarts come."""
-    return max(restarts.count, len(restarts.shutdown)) >= PATTERN_COUNT
-
-
 def _evidence(restarts: LoaderRestarts, lost: float) -> Iterator[Evidence]:
     link = Link(view="operators", search=WORKERS)
-    yield facts.count("Restarts", restarts.count, link)
+    yield facts.count("Restarts in total", restarts.count, link)
     yield facts.fraction("Exposed restarting", lost, "overview")
     if restarts.worker_counts:
-        started = sum(restarts.worker_counts)
-        yield facts.count("Processes started", started)
+        yield facts.count("Processes started in total", sum(restarts.worker_counts))
     for label, times in (
-        ("Shutting down", restarts.shutdown),
-        ("Making the iterator and its workers", restarts.start),
-        ("First batches, beyond the usual", restarts.first_batch),
+        ("Shutting down in total", restarts.shutdown),
+        ("Making the iterator and its workers in total", restarts.start),
+        ("First batches beyond the usual in total", restarts.first_batch),
     ):
         yield facts.duration(label, intervals.duration_ns(times))
-    yield facts.count("Batches fetched", restarts.batch_count, link)
+    yield facts.count("Batches fetched in total", restarts.batch_count, link)
 
 
-def _message(trace: Trace, restarts: LoaderRestarts, sure: Intervals) -> str:
-    within = window(trace)
+def _message(restarts: LoaderRestarts, certain: Intervals, lost: float) -> str:
     workers = max(restarts.worker_counts, default=0)
     processes = f", {count(workers, 'process', 'processes')} each time" if workers else ""
-    whole_ns = intervals.duration_ns(restarts.sure)
-    sure_ns = intervals.duration_ns(sure)
-    alone = f"for {duration(sure_ns)} of that ({share(sure_ns / within.reference_ns)})"
-    once = (
-        " One restart does not tell how long an epoch is." if restarts.count < PATTERN_COUNT else ""
-    )
+    once = " One restart does not show the length of an epoch."
     return (
-        f"The DataLoader's workers are shut down and started anew "
-        f"{count(restarts.count, 'time')}{processes}: {duration(whole_ns)} in all; {alone} nothing "
-        f"else goes on.{once}"
+        f"The DataLoader's workers are shut down and restarted {count(restarts.count, 'time')}"
+        f"{processes}: {duration(intervals.duration_ns(restarts.sure))} in total; for "
+        f"{duration(intervals.duration_ns(certain))} of that ({share(lost)}) nothing else goes on."
+        f"{once if restarts.count < PATTERN_COUNT else ''}"
     )
 
 
 def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
     if restarts.count >= BATCH_BY_BATCH * restarts.batch_count:
-        return Fix(
-            "Make the iterator once: the loop makes a new one for nearly every batch.",
-            "batches = iter(loader)  # once, not next(iter(loader)) in the loop\n"
-            "for step in range(steps):\n"
-            "    batch = next(batches)",
-            verify=VERIFY,
-            caveats=("Where it is used up, StopIteration says so: then call iter() again.",),
-        )
+        return ONE_ITERATOR
     if _are_all_persistent(trace):
-        return _one_loader()
+        return ONE_LOADER
     workers = loading_costs.worker_count(trace)
-    return Fix(
-        "Keep the workers from epoch to epoch.",
-        f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
+    return replace(
+        RULE.fix,
+        code=f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
         f"num_workers={workers or '...'},\n"
         "                    persistent_workers=True)",
-        verify=VERIFY,
-        caveats=(
-            "The workers keep their copy of the data set: what the loop changes in it (an epoch's "
-            "number, a curriculum) no longer reaches them.",
-            "Their memory is kept between epochs; a validation loader has workers of its own.",
-        ),
     )
 
 
 def _are_all_persistent(trace: Trace) -> bool:
-    """Tell whether every loader keeps its workers: one behind the loop may be what restarted."""
+    """Return whether every loader keeps its workers: any loader may have restarted."""
     return bool(
         common_value(
             loader.persistent_workers
@@ -150,44 +125,53 @@ def _are_all_persistent(trace: Trace) -> bool:
     )
 
 
-def _one_loader() -> Fix:
-    """Return what helps where the loader would keep its workers, were it kept itself."""
-    return Fix(
-        "Make the DataLoader once: it would keep its workers, but a new one is made.",
-        "loader = DataLoader(dataset, ..., persistent_workers=True)  # before the epochs\n"
-        "for epoch in range(epochs):\n"
-        "    for batch in loader:  # not DataLoader(...) here",
-        verify=VERIFY,
-        caveats=(
-            f"persistent_workers=True is set already ({RECORDED}).",
-            "A framework that makes loaders anew has a setting of its own: Lightning's "
-            "reload_dataloaders_every_n_epochs.",
-        ),
-    )
-
-
+ONE_ITERATOR = Fix(
+    "Make the iterator once: the loop makes a new iterator for nearly every batch.",
+    "batches = iter(loader)  # once, not next(iter(loader)) in the loop\n"
+    "for step in range(steps):\n"
+    "    batch = next(batches)",
+    verify=VERIFY,
+    caveats=("At its end it raises StopIteration: then call iter() again.",),
+)
+ONE_LOADER = Fix(
+    "Make the DataLoader once: it would keep its workers, but a new loader is made.",
+    "loader = DataLoader(dataset, ..., persistent_workers=True)  # before the epochs\n"
+    "for epoch in range(epochs):\n"
+    "    for batch in loader:  # not DataLoader(...) here",
+    verify=VERIFY,
+    caveats=(
+        f"persistent_workers=True is set already ({RECORDED}).",
+        "A framework that remakes loaders has a setting for it: Lightning's "
+        "reload_dataloaders_every_n_epochs.",
+    ),
+)
 RULE = Rule(
     id="dataloader-worker-respawn",
-    title="The DataLoader's workers are started anew every epoch",
+    title="The DataLoader's workers are restarted every epoch",
     category="input pipeline",
     why="Without persistent_workers, the end of an epoch ends all worker processes, and the next "
-    "one starts new ones, which load nothing until they are up. Most of that is in no call for a "
-    "batch, so that tools that look at those miss it.",
-    detects="With stacks, DataLoader.__iter__ in which processes are started once something was "
-    "loaded, and _shutdown_workers; without, a call for a batch that takes 1 ms or more, behind "
-    "which nothing happens but that a new iterator draws its seed. It speaks where that takes at "
+    "epoch starts new ones, which load nothing until they are up. Most of that is outside calls "
+    "for a batch, so that tools that check only those calls miss it.",
+    detects="With stacks, DataLoader.__iter__ calls that start processes after something was "
+    "loaded, and _shutdown_workers; without, a call for a batch that takes 1 ms or more, after "
+    "which nothing happens but that a new iterator draws its seed. It reports where that takes at "
     "least `least_share` of the window while no device works.",
     silent=(
-        "The first iterator of the recording is made: that has to be done once.",
-        "One restart alone is never more than info: it does not tell how long an epoch is.",
-        "A device works meanwhile: nothing could be won.",
+        "The first iterator in the trace has to be made once.",
+        "One restart alone is never more than info: it does not show the length of an epoch.",
+        "A device works meanwhile: nothing could be saved.",
     ),
     saving="At least shutting down and starting the workers while no device works; at most also "
-    "what the first call for a batch behind it takes longer than the median call.",
+    "the time by which the next first call for a batch takes longer than the median call.",
     fix=Fix(
         "Keep the workers from epoch to epoch.",
         "loader = DataLoader(dataset, num_workers=..., persistent_workers=True)",
         verify=VERIFY,
+        caveats=(
+            "The workers keep their copy of the data set: changes that the loop makes to it (an "
+            "epoch's number, a curriculum) no longer reach them.",
+            "Their memory stays allocated between epochs; a validation loader has more workers.",
+        ),
     ),
     effort="flag",
     risk="memory",
@@ -197,5 +181,5 @@ RULE = Rule(
     priority=10,
     culprit="restarting the DataLoader's workers",
     links=("https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",),
-    origin="PyTorch's documentation of persistent_workers; no other tool looks for it",
+    origin="PyTorch's documentation of persistent_workers; no other tool checks it",
 )

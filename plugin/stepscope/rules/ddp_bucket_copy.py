@@ -11,41 +11,26 @@ from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL
 from stepscope.base.findings import Evidence, Fix, Link
-from stepscope.base.formatting import count, duration, share
+from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
 from stepscope.rules.shared import call_costs, ddp, facts, phrases
 
+Rows = NDArray[np.int64]
 COPY = f"{ddp.REDUCER}copy_bucket_to_grad"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When the copies are worth a word."""
+    """When the copies are worth reporting."""
 
     least_share: float = option(
         0.001,
-        "Share of the window lost to them below which they are only listed as harmless.",
+        "Fraction of the window lost to them below which they are ruled out.",
         origin="ours: below a thousandth no measurement of a step would show the change",
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Copies:
-    calls: NDArray[np.int64]
-    """Rows of `host_calls`."""
-    copied_bytes: int
-    """What the device copied for them; 0 where there is no device."""
-    host: Intervals
-    """When the host was in them and no device worked."""
-    device: Intervals
-    """When the main device did nothing but these copies."""
-
-    @property
-    def lost_ns(self) -> int:
-        return intervals.duration_ns(intervals.merged(self.host, self.device))
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
@@ -54,30 +39,28 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     calls = ddp.calls(trace, COPY)
     if not len(calls):
         return
-    found = _copies(trace, calls)
-    lost = found.lost_ns / window(trace).reference_ns
-    a_step = window(trace).per_step(len(calls))
-    words = f"{count(a_step, 'gradient')} {phrases.per_step(trace)}"
-    words += " is copied" if a_step == 1 else " are copied"
-    words += " out of DDP's buckets"
-    if lost < options.least_share:
-        text = f"{words} in {share(lost)} of the time."
-        yield RuledOut(message=text, evidence=tuple(_evidence(trace, found)))
-        return
-    cost = duration(window(trace).per_step(found.lost_ns))
-    yield Finding(
+    rows = ddp.launched_under(trace, calls)
+    host, device = ddp.host_loss(trace, calls), alone(trace, rows)
+    lost_ns = intervals.duration_ns(intervals.merged(host, device))
+    lost = phrases.fraction_of_window(trace, lost_ns)
+    number = window(trace).per_step(len(calls))
+    text = (
+        f"{count(number, 'gradient')} {phrases.per_step(trace)} "
+        f"{'is' if number == 1 else 'are'} copied out of DDP's buckets"
+    )
+    finding = Finding(
         severity=severity_of(lost) or "info",
-        message=f"{words}, which costs {cost} {phrases.per_step(trace)} ({share(lost)}).",
-        evidence=tuple(_evidence(trace, found)),
+        message=f"{text}, which costs {phrases.time_and_fraction(trace, lost_ns)}.",
+        evidence=tuple(_evidence(trace, calls, rows, host, device)),
         events=call_costs.longest(trace, calls),
         claims=(
             Claim(
-                found.host,
+                host,
                 HALF_TO_ALL,
                 "At least half of the host's time in the copies while no device worked.",
             ),
             Claim(
-                found.device,
+                device,
                 ALL_OF_IT,
                 "Where a device did nothing but these copies, all of that.",
                 is_device_work=True,
@@ -85,14 +68,18 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         ),
         fix=_fix(trace),
     )
+    if lost >= options.least_share:
+        yield finding
+    else:
+        yield RuledOut(message=f"{text} in {share(lost)} of the time.", evidence=finding.evidence)
 
 
 def _fix(trace: Trace) -> Fix | None:
-    """Return what helps where the setting is on already; None: the rule's own fix."""
+    """Return the fix where the setting is on already; None: the rule's own fix."""
     if not recorded_settings(trace).distributed.gradient_as_bucket_view:
         return None
     return Fix(
-        "Leave the gradients where they are: they are views of the buckets already.",
+        "Keep the gradients as they are: they are views of the buckets already.",
         "optimizer.zero_grad()  # set_to_none=True, the default: DDP makes them views again\n"
         "# and assign no other tensor: parameter.grad.copy_(new), not parameter.grad = new",
         verify=RULE.fix.verify,
@@ -100,30 +87,22 @@ def _fix(trace: Trace) -> Fix | None:
     )
 
 
-def _copies(trace: Trace, calls: NDArray[np.int64]) -> _Copies:
-    rows = ddp.launched_under(trace, calls)
-    is_theirs = trace.copies["event"].isin(trace.device_events["event"].to_numpy()[rows])
-    return _Copies(
-        calls=calls,
-        copied_bytes=int(trace.copies["bytes"][is_theirs].clip(lower=0).sum()),
-        host=ddp.host_loss(trace, calls),
-        device=alone(trace, rows),
-    )
-
-
-def _evidence(trace: Trace, found: _Copies) -> Iterator[Evidence]:
+def _evidence(
+    trace: Trace, calls: Rows, rows: Rows, host: Intervals, device: Intervals
+) -> Iterator[Evidence]:
+    copies = trace.copies
+    is_copy = copies["event"].isin(trace.device_events["event"].to_numpy()[rows])
+    copied_bytes = int(copies["bytes"][is_copy].clip(lower=0).sum())
     link = Link(view="operators", search="copy_bucket_to_grad")
-    yield facts.count("Copies", len(found.calls), link)
-    if found.copied_bytes:
-        a_step = window(trace).per_step(found.copied_bytes)
-        yield facts.size(f"Copied {phrases.per_step(trace)}", a_step)
-    host_ns = int(trace.host_calls["duration_ns"].to_numpy()[found.calls].sum())
-    yield facts.duration("Host time in them", host_ns)
-    yield facts.duration("With no device at work", intervals.duration_ns(found.host))
-    if found.copied_bytes:
-        yield facts.duration(
-            "Device in nothing but these copies", intervals.duration_ns(found.device)
-        )
+    yield facts.count("Copies in total", len(calls), link)
+    if copied_bytes:
+        yield facts.size(f"Copied {phrases.per_step(trace)}", window(trace).per_step(copied_bytes))
+    host_ns = int(trace.host_calls["duration_ns"].to_numpy()[calls].sum())
+    yield facts.duration("Host time in them in total", host_ns)
+    yield facts.duration("While no device works, in total", intervals.duration_ns(host))
+    if copied_bytes:
+        device_ns = intervals.duration_ns(device)
+        yield facts.duration("Device in nothing but these copies, in total", device_ns)
 
 
 RULE = Rule(
@@ -131,22 +110,22 @@ RULE = Rule(
     title="DDP copies every reduced gradient out of its bucket",
     category="communication",
     why="DistributedDataParallel reduces gradients in flat buckets. By default it then copies each "
-    "parameter's part back into its own gradient, one small copy a parameter, behind which the "
-    "optimizer waits; and the gradients lie in memory twice.",
+    "parameter's part back into its gradient, one small copy per parameter, for which the "
+    "optimizer waits; and the gradients occupy memory twice.",
     detects="The reducer's copies (copy_bucket_to_grad): the host's time in them while no device "
-    "worked, and the device's time in nothing but their copies. It speaks where both together take "
-    "`least_share` of the window or more.",
+    "worked, and the device's time in nothing but their copies. It reports where both together "
+    "take `least_share` of the window or more.",
     silent=(
         "With no DistributedDataParallel it does not apply.",
-        "Copies that take next to no time are listed as harmless.",
+        "Copies that take next to no time are ruled out.",
     ),
     saving="All of the device's time in them, where the device is the limit, and half to all of "
-    "the host's: it still has to look at each bucket.",
+    "the host's time: it still has to handle each bucket.",
     fix=Fix(
-        "Let the gradients be views of the buckets.",
+        "Make the gradients views of the buckets.",
         "model = DDP(model, gradient_as_bucket_view=True)",
-        verify="The next recording has no copy_bucket_to_grad in Operators, and its memory's peak "
-        "is lower by up to the size of all gradients.",
+        verify="The next trace has no copy_bucket_to_grad in Operators, and its memory peak is "
+        "lower by up to the size of all gradients.",
         caveats=("detach_() cannot be called on such gradients.",),
     ),
     effort="flag",

@@ -1,4 +1,4 @@
-"""Anomaly detection, or a check of gradients, was left on."""
+"""Anomaly detection, or a check of gradients, is on."""
 
 import re
 from collections.abc import Iterator
@@ -18,17 +18,16 @@ from stepscope.analyses.host.anomaly_checks import anomaly_checks
 from stepscope.analyses.host.launched_work import launched_work
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option, severity_of
+from stepscope.rules import Claim, Finding, Rule, applies_if, option, severity_of
 from stepscope.rules.shared import call_costs, facts, phrases
 
-FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<what>anomaly_mode|gradcheck)\.py\(")
+FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<tool>anomaly_mode|gradcheck)\.py\(")
 COMPILER = re.compile(r"\btorch[/\\](?:_dynamo|_functorch)[/\\]")
 """AOTAutograd switches the mode on, without checks, while it traces (torch 2.13)."""
 TOOLS = {"anomaly_mode": "Anomaly detection", "gradcheck": "gradcheck"}
@@ -37,72 +36,58 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When checks are the mode's, and not a person's own."""
+    """When checks are the mode's, and not the program's."""
 
     least_checks: int = option(
         10,
         "Checks for NaN right in the engine's ranges of the backward pass, in the window.",
         origin="ours: the mode checks each result of each backward function, 76 in a small model; "
-        "hooks of one's own are few",
+        "a program's hooks are few",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
-    """Report anomaly detection by the checks that it makes, or by torch's frames on the stack."""
-    if not len(trace.host_calls):
-        reason = "no operator was recorded"
-        raise NotApplicableError(reason)
+    """Report anomaly detection by its checks, or by torch's frames on the stack."""
+    applies_if(len(trace.host_calls), "no operator was recorded")
     checks = anomaly_checks(trace)
     tools = _tools(trace)
     if len(checks.questions) >= options.least_checks:
-        yield _checking(trace, checks.questions, checks.chain)
+        yield _checks_finding(trace, checks.questions, checks.chain)
     elif tools:
-        yield _running(trace, tools)
+        yield _tools_finding(trace, tools)
 
 
-def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
+def _checks_finding(trace: Trace, questions: Rows, chain: Rows) -> Finding:
     host = frame_times.times(trace.host_calls, chain)
-    lost = _lost(trace, host, chain)
-    within = window(trace)
-    number = len(questions) / max(1, within.step_count)
-    taking = phrases.time(trace, intervals.duration_ns(host))
-    costs = phrases.fraction_of_window(trace, sum(intervals.duration_ns(times) for times in lost))
-    text = (
-        f"Anomaly detection is on: the backward pass checks {number:.3g} "
-        f"results {phrases.per_step(trace)} for NaN and reads each answer, for "
-        f"which the host takes {taking}"
-    )
-    if len(trace.device_events):
-        text += f"; the {trace.dialect.device} loses {share(costs)} of the time to it"
-    serious = severity_of(costs)
+    idle, work = _lost(trace, host, chain)
+    lost_ns = intervals.duration_ns(idle) + intervals.duration_ns(work)
+    lost = phrases.fraction_of_window(trace, lost_ns)
+    number = len(questions) / max(1, window(trace).step_count)
+    device = f"; {phrases.device(trace)} loses {share(lost)} of the time to it"
+    method = "The time of the checks, and the idle time of the device behind them."
     return Finding(
-        severity="critical" if serious == "critical" else "warning",
-        message=f"{text}. In the forward pass it also records a stack for every operator.",
+        severity="critical" if severity_of(lost) == "critical" else "warning",
+        message=f"Anomaly detection is on: the backward pass checks {number:.3g} results "
+        f"{phrases.per_step(trace)} for NaN and reads each answer, which takes the host "
+        f"{phrases.time(trace, intervals.duration_ns(host))}"
+        f"{device if len(trace.device_events) else ''}. In the forward pass it also records a "
+        "stack for every operator.",
         evidence=(
             facts.count(
-                "Checks for NaN in the backward pass",
+                "Checks for NaN in the backward pass in total",
                 len(questions),
                 Link(view="operators", search="aten::isnan"),
             ),
-            facts.fraction("Time lost to them", costs, "overview"),
+            facts.fraction("Time lost to them", lost, "overview"),
         ),
         events=call_costs.longest(trace, questions),
-        claims=_claims(lost),
+        claims=(Claim(idle, ALL_OF_IT, method), Claim(work, ALL_OF_IT, is_device_work=True)),
         subject="checks for NaN",
     )
 
 
-def _claims(lost: tuple[Intervals, Intervals]) -> tuple[Claim, ...]:
-    idle, work = lost
-    method = "The time of the checks, and what the device stands still behind them."
-    return (
-        Claim(idle, ALL_OF_IT, method),
-        Claim(work, ALL_OF_IT, is_device_work=True),
-    )
-
-
 def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Intervals]:
-    """Return the idle time of the device that the checks cause, and when it works for them alone.
+    """Return the idle time of the device that the checks cause, and its work for them alone.
 
     Without a device it is the host's time.
     """
@@ -112,9 +97,9 @@ def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Interv
     ledger = idle_ledger(trace)[device.device]
     is_chain = np.zeros(len(trace.host_calls), dtype=bool)
     is_chain[chain] = True
-    asker = links(trace).owner_of_call[synchronizations(trace).calls]
-    asker = ancestry.nearest_of(trace.host_calls["parent"].to_numpy(), asker, is_chain)
-    behind = ledger.gaps[np.isin(ledger.sync, np.flatnonzero(asker >= 0))]
+    caller = links(trace).owner_of_call[synchronizations(trace).calls]
+    caller = ancestry.nearest_of(trace.host_calls["parent"].to_numpy(), caller, is_chain)
+    behind = ledger.gaps[np.isin(ledger.sync, np.flatnonzero(caller >= 0))]
     idle = intervals.merged(
         intervals.intersection(behind, ledger.times["post-sync"]),
         intervals.intersection(ledger.gaps, host),
@@ -124,30 +109,27 @@ def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Interv
 
 
 def _tools(trace: Trace) -> dict[str, Rows]:
-    """Return the frames (rows of `python_calls`) of each tool that ran within the window."""
-    calls, within = trace.python_calls, window(trace)
+    """Return the frames (rows of `python_calls`) of each tool that ran in the window."""
+    calls, span = trace.python_calls, window(trace)
     rows = np.flatnonzero(name_mask(calls["name"], FRAME.search))
     begins = calls["start_ns"].to_numpy()[rows]
-    rows = rows[(begins >= within.start_ns) & (begins < within.end_ns)]
+    rows = rows[(begins >= span.start_ns) & (begins < span.end_ns)]
     if len(rows):
-        parent, is_compiler = (
-            python_nesting(trace).parent,
-            name_mask(calls["name"], COMPILER.search),
-        )
-        rows = rows[ancestry.nearest_of(parent, rows, is_compiler) < 0]
+        is_compiler = name_mask(calls["name"], COMPILER.search)
+        rows = rows[ancestry.nearest_of(python_nesting(trace).parent, rows, is_compiler) < 0]
     names = calls["name"].iloc[rows].astype(str)
-    which = names.str.extract(FRAME.pattern)["what"].to_numpy()
-    return {what: rows[which == what] for what in TOOLS if (which == what).any()}
+    tool = names.str.extract(FRAME.pattern)["tool"].to_numpy()
+    return {name: rows[tool == name] for name in TOOLS if (tool == name).any()}
 
 
-def _running(trace: Trace, tools: dict[str, Rows]) -> Finding:
-    names = " and ".join(TOOLS[what] for what in tools)
+def _tools_finding(trace: Trace, tools: dict[str, Rows]) -> Finding:
+    names = " and ".join(TOOLS[tool] for tool in tools)
     count = sum(len(rows) for rows in tools.values())
     return Finding(
         severity="warning",
         confidence="medium",
-        message=f"{names} ran within the steps: its frames are on the stack {count:,} times.",
-        evidence=(facts.count("Frames of it", count),),
+        message=f"{names} ran in the steps: its frames are on the stack {count:,} times.",
+        evidence=(facts.count("Frames of it in total", count),),
         locations=call_costs.lines_around(
             trace, trace.python_calls, next(iter(tools.values()))[: call_costs.MOST_LINES].tolist()
         ),
@@ -159,27 +141,27 @@ RULE = Rule(
     id="debug-mode-on",
     title="A debugging mode of autograd is on",
     category="debugging",
-    why="Anomaly detection asks of every result of the backward pass whether it is NaN, waits for "
-    "the answer, and records a stack for every operator of the forward pass. gradcheck runs a "
-    "function once for every input.",
-    detects="Counts aten::isnan right in autograd::engine::evaluate_function, where only the "
-    "engine asks, or a hook on a gradient. It speaks from `least_checks` on, or where frames of "
-    "anomaly_mode.py or gradcheck.py stand on the stack within the steps.",
+    why="Anomaly detection checks every result of the backward pass for NaN, waits for the answer, "
+    "and records a stack for every operator of the forward pass. gradcheck runs a function once "
+    "for every input.",
+    detects="Calls of aten::isnan right in autograd::engine::evaluate_function, where only the "
+    "engine, or a hook on a gradient, makes them. It reports from `least_checks` on, or where "
+    "frames of anomaly_mode.py or gradcheck.py are on the stack in the steps.",
     silent=(
-        "Checks for NaN elsewhere, such as of the loss or of clipped gradients, are the program's "
-        "own.",
+        "Checks for NaN elsewhere, such as of the loss or of clipped gradients, belong to the "
+        "program.",
         "torch.compile traces under anomaly detection: frames below its compiler do not count.",
-        "With check_nan=False and without stacks the mode cannot be seen.",
+        "With check_nan=False and without stacks the mode is invisible.",
     ),
     saving="The idle time during the checks and right behind the reads, and the device's work for "
-    "them; on a CPU the checks' own time. What recording stacks in the forward pass takes comes on "
+    "them; on a CPU the checks' own time. The time to record stacks in the forward pass comes on "
     "top and is not claimed.",
     fix=Fix(
-        "Switch it on to hunt a NaN, and off again.",
+        "Switch it on to search for a NaN, and off again.",
         "torch.autograd.set_detect_anomaly(False)    # and no `with detect_anomaly():` around\n"
-        "# Lightning: Trainer(detect_anomaly=False); accelerate, Hydra: look into the config",
-        verify="No aten::isnan stands below autograd::engine::evaluate_function.",
-        caveats=("A NaN then shows later, in the loss: check that one every N steps.",),
+        "# Lightning: Trainer(detect_anomaly=False); accelerate, Hydra: check the config",
+        verify="No aten::isnan runs below autograd::engine::evaluate_function.",
+        caveats=("A NaN then shows later, in the loss: check the loss every N steps.",),
     ),
     effort="flag",
     risk="none",

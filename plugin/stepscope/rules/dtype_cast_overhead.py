@@ -9,23 +9,24 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.product_kernels import is_product
 from stepscope.analyses.operators.type_casts import UNKNOWN, TypeCasts, type_casts
 from stepscope.base.calibration import NO_CASTS
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
-from stepscope.base.formatting import count, duration, share
+from stepscope.base.findings import EvidenceTable, Fix, Link
+from stepscope.base.formatting import count, share
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
 BY_THE_PROGRAM = "the program itself"
+VERIFY = "In Operators, aten::_to_copy takes less device time."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When it is worth a word."""
+    """When conversions are worth reporting."""
 
     least_share: float = option(
         0.05,
-        "Kernels that only convert, of all kernels' time.",
+        "Fraction of all kernels' time in kernels that only convert.",
         origin="ours: a model whose norms work in float32 has 4.1 and 5.2 %, others under 0.1 %",
     )
 
@@ -38,14 +39,16 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         return
     table = _by_pair(trace, casts)
     work = Work(rows=casts.rows, time_ns=total_ns, whole_ns=casts.kernel_ns)
+    link = Link(view="operators", search="aten::_to_copy")
     finding = Finding(
         confidence="medium" if (casts.pairs == UNKNOWN).any() else "high",
-        message=_message(trace, casts, table),
-        evidence=tuple(_evidence(trace, casts)),
-        tables=(
-            _conversions(trace, casts, table),
-            product_evidence.kernels(trace, work),
+        message=_message(trace, work, table),
+        evidence=(
+            facts.fraction("Kernels that only convert", work.share, link),
+            facts.count("Conversions in total", len(casts.rows), link),
+            *product_evidence.limit(trace),
         ),
+        tables=(_conversions(trace, casts, table), product_evidence.kernels(trace, work)),
         events=kernel_time.longest(trace, work),
         locations=kernel_time.lines(trace, work),
         claims=(
@@ -56,46 +59,30 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
                 "All of it where the types agree; some conversions remain at borders.",
             ),
         ),
-        fix=_fix(trace, table),
+        fix=_fix(trace, str(table["caller"].iloc[0]), str(table["pair"].iloc[0])),
     )
     yield kernel_time.result(trace, finding)
 
 
 def _by_pair(trace: Trace, casts: TypeCasts) -> pd.DataFrame:
-    """Return one row a pair of types and operator that asked, the costliest first."""
+    """Return one row per pair of types and calling operator, the costliest first."""
     names = trace.host_calls["name"].astype(object).reindex(casts.askers)
-    frame = pd.DataFrame(
-        {
-            "pair": casts.pairs,
-            "asker": names.fillna(BY_THE_PROGRAM).to_numpy(),
-            "ns": casts.duration_ns,
-        }
-    )
-    table = frame.groupby(["pair", "asker"], sort=False)["ns"].agg(["size", "sum"])
+    callers = names.fillna(BY_THE_PROGRAM).to_numpy()
+    frame = pd.DataFrame({"pair": casts.pairs, "caller": callers, "ns": casts.duration_ns})
+    table = frame.groupby(["pair", "caller"], sort=False)["ns"].agg(["size", "sum"])
     return table.reset_index().sort_values("sum", ascending=False, kind="stable")
 
 
-def _message(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> str:
-    within = window(trace)
-    number = within.per_step(len(casts.rows)) or len(casts.rows)
-    lasting = duration(within.per_step(int(casts.duration_ns.sum())))
-    part = share(int(casts.duration_ns.sum()) / casts.kernel_ns)
-    known = table["pair"][table["pair"] != UNKNOWN].drop_duplicates().head(2).tolist()
-    pairs = f", {' and '.join(known)}" if known else ""
-    scope = phrases.per_step(trace)
+def _message(trace: Trace, work: Work, table: pd.DataFrame) -> str:
+    number = window(trace).per_step(len(work.rows)) or len(work.rows)
+    pairs = table["pair"][table["pair"] != UNKNOWN].drop_duplicates().head(2).tolist()
+    listed = f", {' and '.join(pairs)}" if pairs else ""
     return (
-        f"{count(number, 'kernel')} {scope} only {'converts' if number == 1 else 'convert'} "
-        f"from one floating-point type to another: {lasting} {scope} ({part} of the kernels' time)"
-        f"{pairs}, asked for by {table['asker'].iloc[0]}."
+        f"{count(number, 'kernel')} {phrases.per_step(trace)} only "
+        f"{'converts' if number == 1 else 'convert'} from one floating-point type to another: "
+        f"{phrases.time(trace, work.time_ns)} ({share(work.share)} of the kernels' time){listed}, "
+        f"requested by {table['caller'].iloc[0]}."
     )
-
-
-def _evidence(trace: Trace, casts: TypeCasts) -> Iterator[Evidence]:
-    link = Link(view="operators", search="aten::_to_copy")
-    value = int(casts.duration_ns.sum()) / casts.kernel_ns
-    yield facts.fraction("Kernels that only convert", value, link)
-    yield facts.count("Conversions", len(casts.rows), link)
-    yield from product_evidence.limit(trace)
 
 
 def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> EvidenceTable:
@@ -104,43 +91,38 @@ def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> Evidenc
         "Conversions",
         {
             "Types": "text",
-            "Asked for by": "text",
+            "Requested by": "text",
             "Kernels": "count",
             f"Time {phrases.per_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
-            (pair, asker, number, window(trace).per_step(total_ns), total_ns / casts.kernel_ns)
-            for pair, asker, number, total_ns in zip(
-                *(worst[column].tolist() for column in worst), strict=True
-            )
+            (*cells, window(trace).per_step(total_ns), total_ns / casts.kernel_ns)
+            for *cells, total_ns in worst.itertuples(index=False, name=None)
         ),
-        link=Link(view="operators", search="aten::_to_copy"),
+        Link(view="operators", search="aten::_to_copy"),
     )
 
 
-def _fix(trace: Trace, table: pd.DataFrame) -> Fix:
-    verify = "In Operators, aten::_to_copy takes less device time."
-    asker = str(table["asker"].iloc[0])
-    pair = str(table["pair"].iloc[0])
-    if is_product(asker):
+def _fix(trace: Trace, caller: str, pair: str) -> Fix:
+    if is_product(caller):
         target = "dtype" if pair == UNKNOWN else f"torch.{pair.rpartition('→ ')[2]}"
         return Fix(
-            "Keep the weights in the type that they are multiplied in.",
-            f"model = model.to({target})   # instead of converting for every {asker}\n"
+            "Keep the weights in the type in which they are multiplied.",
+            f"model = model.to({target})   # instead of converting for every {caller}\n"
             "# in training: float32 weights in the optimizer, or a type that sums up exactly;\n"
-            "# under autocast leave cache_enabled=True: a weight is converted once a pass",
-            verify=verify,
+            "# under autocast leave cache_enabled=True: a weight is converted once per pass",
+            verify=VERIFY,
             caveats=("Weights of 16 bits lose small updates without a copy in float32.",),
         )
     compiled = "model = torch.compile(model)       # conversions become part of their neighbours"
     if recorded_facts.is_compiled(trace):
         compiled = recorded_facts.compiling(trace)
     return Fix(
-        "Let operators work in the type that they are given; fuse what has to convert.",
+        "Let operators work in the type of their inputs; fuse the conversions that remain.",
         "y = F.rms_norm(x, shape, weight)   # sums in float32 itself: no x.float() before it\n"
         f"{compiled}",
-        verify=verify,
+        verify=VERIFY,
         caveats=("A softmax or a sum written by hand may need float32: convert that alone.",),
     )
 
@@ -150,22 +132,22 @@ RULE = Rule(
     title="Kernels only convert between floating-point types",
     category="precision",
     why="A conversion reads and writes a whole tensor and computes nothing. Norms written with "
-    "`x.float()`, weights in another type than the products and modules of two types each cost "
+    "`x.float()`, weights of another type than the products and modules of two types each cost "
     "some in every layer.",
     detects="Kernels of `aten::copy_` below `aten::_to_copy` whose operands have different "
     "floating-point types; where types were not recorded, all kernels below `aten::_to_copy`. It "
-    "speaks from `least_share` of all kernels' time on.",
+    "reports from `least_share` of all kernels' time on.",
     silent=(
-        "Copies between host and device are no kernels.",
-        "Conversions from and to integers are left out: images and indices need them.",
-        "Quantising to 8-bit floats is what their products need.",
+        "Copies between host and device are not kernels.",
+        "Conversions from and to integers do not count: images and indices need them.",
+        "Products of 8-bit floats need the quantisation of their operands.",
     ),
     saving="The kernels' time on the device, at least 30 % of it, since some conversions stay at "
-    "the borders; only where the host is early enough.",
+    "the borders; only where the host launches early enough.",
     fix=Fix(
-        "Let neighbours have the same type.",
+        "Use the same type in neighbouring operators.",
         "model = torch.compile(model)",
-        verify="In Operators, aten::_to_copy takes less device time.",
+        verify=VERIFY,
     ),
     effort="hour",
     risk="numerics",

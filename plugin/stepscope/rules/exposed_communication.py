@@ -9,7 +9,7 @@ import pandas as pd
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
-from stepscope.base.findings import Evidence, Link
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
@@ -23,16 +23,16 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When communication is worth a word."""
+    """When communication is worth reporting."""
 
     least_exposed_share: float = option(
         0.05,
-        "Share of the window in which collectives run and nothing computes.",
-        origin="TraceLens: 5 %; xprof speaks of collectives from 30 % on, which is late",
+        "Fraction of the window in which collectives run and nothing computes.",
+        origin="TraceLens: 5 %; xprof reports collectives from 30 % on, which is late",
     )
     least_running_share: float = option(
         0.10,
-        "Share of the window in which collectives run, from which hidden ones are mentioned.",
+        "Fraction of the window in which collectives run, from which hidden ones are ruled out.",
         origin="torch-tb-profiler: communication of more than 10 % of a step",
     )
 
@@ -40,68 +40,56 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report collectives by the time in which they ran and nothing computed."""
     events = collective_costs.timed(trace)
-    chosen = collective_costs.in_window(trace) & events["duration_ns"].notna().to_numpy()
-    running_ns = collective_costs.running(trace, chosen)
+    mask = collective_costs.in_window(trace) & events["duration_ns"].notna().to_numpy()
+    running_ns = collective_costs.running(trace, mask)
     if not running_ns:
         return
-    lost = collective_costs.exposed(trace, chosen)
-    running = running_ns / window(trace).reference_ns
+    lost = collective_costs.exposed(trace, mask)
+    running = phrases.fraction_of_window(trace, running_ns)
     hidden = 1 - lost.share / running
     evidence = tuple(_evidence(running, hidden, lost))
-    lasting = f"{phrases.time(trace, running_ns)}"
-    text = f"Communication takes {lasting} ({share(running)})"
+    tables = (collective_costs.table(events, mask),)
+    text = f"Communication takes {phrases.time_and_fraction(trace, running_ns)}"
     if lost.share < options.least_exposed_share:
         if running >= options.least_running_share:
             text += f", of which {share(hidden)} is hidden behind computing."
-            tables = (collective_costs.table(events, chosen),)
             yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
-    worst = _worst(events[chosen])
-    who, fix, effort, risk = overlap_fixes.advice(trace, worst, _passes(trace))
+    worst = _worst(events[mask])
+    passes = max(1, ddp.forward_count(trace) or window(trace).step_count)
+    origin, fix, effort, risk = overlap_fixes.advice(trace, worst, passes)
+    group, sent = collective_costs.group_name(worst), collective_costs.message_size(worst)
     yield Finding(
         severity=collective_costs.severity(lost),
         confidence="medium",
         message=f"{text}; for {duration(lost.a_step_ns)} of it ({share(lost.share)}) nothing "
-        "computes. Most of that is "
-        f"{worst['kind'].iloc[0]}{_in_group(worst)}.{collective_costs.host_is_late(trace, lost)}",
+        f"computes. Most of that is {worst['kind'].iloc[0]}{f' of {sent}' if sent else ''}"
+        f"{f' in {group}' if group else ''}.{collective_costs.host_is_late(trace, lost)}",
         evidence=evidence,
-        tables=(collective_costs.table(events, chosen),),
-        events=collective_costs.longest(trace, events, chosen),
+        tables=tables,
+        events=collective_costs.longest(trace, events, mask),
         claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=fix,
         effort=effort,
         risk=risk,
-        subject=who,
+        subject=origin,
     )
 
 
 def _worst(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the collectives of that kind, library and group that were exposed longest."""
+    """Return the collectives of the kind, library and group that were exposed longest."""
     number, first = group_statistics.group_rows(events, ("kind", "backend", "group"))
     lost = group_statistics.sums(events["exposed_ns"].to_numpy(np.int64), number, len(first))
     worst: pd.DataFrame = events[number == lost.argmax()]
     return worst
 
 
-def _in_group(worst: pd.DataFrame) -> str:
-    group, sent = collective_costs.group_name(worst), collective_costs.message_size(worst)
-    return f"{f' of {sent}' if sent else ''}{f' in {group}' if group else ''}"
-
-
-def _passes(trace: Trace) -> int:
-    """Return how many backward passes of DDP there are, or steps."""
-    forwards = ddp.forward_count(trace)
-    return max(1, forwards or window(trace).step_count)
-
-
 def _evidence(running: float, hidden: float, lost: collective_costs.Exposed) -> Iterator[Evidence]:
-    overview = Link(view="overview")
-    yield facts.fraction("Exposed, of the window", lost.share, overview)
-    yield facts.fraction("Communication, of the window", running, overview)
+    yield facts.fraction("Exposed, of the window", lost.share, "overview")
+    yield facts.fraction("Communication, of the window", running, "overview")
     yield facts.fraction("Hidden, of communication", hidden)
     if lost.is_device_work:
-        label = "Exposed while the device was the limit"
-        yield facts.fraction(label, lost.won_share)
+        yield facts.fraction("Exposed while the device was the limit", lost.won_share)
 
 
 RULE = Rule(
@@ -109,20 +97,20 @@ RULE = Rule(
     title="Communication is not hidden behind computing",
     category="communication",
     judges="communication",
-    why="A collective that runs while its device computes costs next to nothing; one beside which "
-    "nothing computes lengthens the step by as much as it takes. A part of that may be waiting for "
-    "ranks that come late.",
+    why="A collective that runs while its device computes costs next to nothing; one during which "
+    "nothing computes lengthens the step by its duration. A part of that may be waiting for ranks "
+    "that come late.",
     detects="The time in which collectives run and no other kernel does (without a device: no "
-    "operator), of the main device and the window. It speaks from `least_exposed_share` on, and "
-    "names the kind and group with most of it. Vendors' libraries, gloo, and kernels that reach "
-    "into other devices' memory themselves all count.",
+    "operator), of the main device and the window. It reports from `least_exposed_share` on, and "
+    "names the kind and group with most of it. Vendors' libraries, gloo, and kernels that access "
+    "other devices' memory directly all count.",
     silent=(
         "With no collective it does not apply; where only the host's calls were recorded, or "
-        "graphs were being captured, it cannot tell.",
-        "Communication of `least_running_share` or more that is hidden is listed as harmless.",
+        "graphs were being captured, it is inconclusive.",
+        "Communication of `least_running_share` or more that is hidden is ruled out.",
     ),
     saving="At most the exposed time in which the device, not the host, was the limit; at least 30 "
-    "% of it, an estimate. Over a run's ranks, waiting for late ones is counted under "
+    "% of it, an estimate. Over a run's ranks, waiting for late ranks is counted under "
     "straggler-rank.",
     fix=overlap_fixes.ANY,
     effort="hour",
@@ -135,6 +123,6 @@ RULE = Rule(
         "https://docs.pytorch.org/docs/stable/notes/ddp.html",
         "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
     ),
-    origin="TraceLens; HTA's communication overlap; torch-tb-profiler's share of communication",
-    culprit="communication that nothing hides",
+    origin="TraceLens; HTA's communication overlap; torch-tb-profiler's fraction of communication",
+    culprit="exposed communication",
 )
