@@ -36,7 +36,7 @@ def test_copying_that_no_kernel_hides_and_idle_time_in_the_calls_and_behind_wait
     assert (cost.exposed // US).tolist() == [[60, 90], [230, 240]]
     assert (cost.behind // US).tolist() == [[90, 230]], "all of the gap, which is below 1 ms"
     assert (cost.late // US).tolist() == []
-    second = copies_to_device(trace, device).chosen(cost.exposed[:, 0] > 100 * US)
+    second = copies_to_device(trace, device).select(cost.exposed[:, 0] > 100 * US)
     alone = copy_cost(trace, device, second)
     assert (alone.behind // US).tolist() == [], "the wait is not for this one"
     assert (alone.exposed // US).tolist() == [[230, 240]]

@@ -48,7 +48,7 @@ def test_each_direction_has_its_copies_with_bytes_calls_and_owner() -> None:
     assert to_device.bytes_per_second == pytest.approx(10_000 / 20e-6)
     to_host = copies_to_host(trace, device_of(trace))
     assert to_host.bytes.tolist() == [500]
-    pageable = to_device.chosen(to_device.is_pageable)
+    pageable = to_device.select(to_device.is_pageable)
     assert (pageable.total_bytes, len(pageable.owner)) == (4000, 1)
 
 

@@ -62,8 +62,8 @@ def test_what_is_not_told_makes_the_devices_share_a_lower_bound_and_says_so() ->
     (device,) = device_metrics(trace)
     assert device.tensor_core_share == pytest.approx(0.3)
     assert device.notes["tensor_core_share"] == (
-        "At least: of 20.0 % of the kernel time the kernels' names do not tell whether Tensor Cores"
-        " are used, as of Triton's."
+        "At least: for 20.0 % of the kernel time, kernel names do not show whether Tensor Cores"
+        " are used, as Triton's do not."
     )
 
 

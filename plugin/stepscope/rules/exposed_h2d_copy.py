@@ -36,7 +36,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies to the device that no kernel hides, apart from waits for data."""
     device = requirements.main_device(trace)
     copies = copy_sources.to_device(trace, device)
-    copies = copies.chosen(~copies.is_pageable)
+    copies = copies.select(~copies.is_pageable)
     exposed = _exposed(trace, device, copies)
     waited = intervals.intersection(exposed, _waited_for(trace))
     waited = intervals.difference(waited, device.communication)

@@ -47,7 +47,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     requirements.reliable_timeline(trace)
     copies = copy_sources.to_device(trace, device)
     has_bytes = copies.bytes > 0
-    copies = copies.chosen(has_bytes & (copies.bytes < options.below_bytes))
+    copies = copies.select(has_bytes & (copies.bytes < options.below_bytes))
     often = _how_often(trace, copies)
     if often < options.least_count:
         return

@@ -50,7 +50,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         vendor = trace.dialect.vendor or "this vendor"
         msg = f"{vendor}'s traces do not tell pageable memory from pinned"
         raise MissingDataError(msg)
-    copies = copies.chosen(copies.is_pageable & (copies.bytes >= options.least_copy_bytes))
+    copies = copies.select(copies.is_pageable & (copies.bytes >= options.least_copy_bytes))
     span = window(trace)
     host_share = copies.host_ns / span.reference_ns
     is_large = span.per_step(copies.total_bytes) >= options.least_step_bytes

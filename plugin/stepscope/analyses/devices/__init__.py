@@ -1,1 +1,1 @@
-"""Devices: what ran on them, how it was launched, and how well it used them."""
+"""Device work: kernels, copies, their launches, and the utilization of devices."""

@@ -1,4 +1,4 @@
-"""What the user's annotations (`record_function`) cost on the device.
+"""Device time of the user's annotations (`record_function`).
 
 As HTA has it (`get_gpu_user_annotation_breakdown`, `get_gpu_kernels_with_user_annotations`): kineto
 draws each annotation on every stream that its work ran on, from the first to the last; a piece of
@@ -67,7 +67,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
     least, most = group_statistics.extremes(duration, group, count)
     leaf = leaf_annotation(trace)
     inside = np.flatnonzero(leaf >= 0)
-    own, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
+    leaf_group, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
     return _sorted(
         SCHEMA,
         {
@@ -79,8 +79,8 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
             "min_ns": least,
             "max_ns": most,
             "standard_deviation_ns": group_statistics.standard_deviation(duration, group, count),
-            "own_work_count": np.bincount(own, minlength=count),
-            "own_work_ns": group_statistics.sums(work, own, count),
+            "own_work_count": np.bincount(leaf_group, minlength=count),
+            "own_work_ns": group_statistics.sums(work, leaf_group, count),
         },
     )
 
@@ -91,14 +91,14 @@ def annotated_kernels(trace: Trace) -> pd.DataFrame:
     events, annotations = trace.device_events, trace.device_annotations["name"].cat
     around = np.append(annotations.codes.to_numpy(), -1)[leaf_annotation(trace)]
     annotation = pd.Categorical.from_codes(around, categories=annotations.categories)
-    each = events[["device", "name"]].assign(annotation=annotation)
-    group, first = group_statistics.group_rows(each, ("device", "annotation", "name"))
-    duration, full = events["duration_ns"].to_numpy(), plain_values(each["name"].iloc[first])
+    per_event = events[["device", "name"]].assign(annotation=annotation)
+    group, first = group_statistics.group_rows(per_event, ("device", "annotation", "name"))
+    duration, full = events["duration_ns"].to_numpy(), plain_values(per_event["name"].iloc[first])
     return _sorted(
         KERNELS,
         {
             "device": events["device"].to_numpy()[first],
-            "annotation": plain_values(each["annotation"].iloc[first]),
+            "annotation": plain_values(per_event["annotation"].iloc[first]),
             "name": np.array([short(str(text)) for text in full], dtype=object),
             "full_name": full,
             "call_count": np.bincount(group, minlength=len(first)),

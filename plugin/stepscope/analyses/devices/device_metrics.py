@@ -1,4 +1,4 @@
-"""How well each device was used: busy time, multiprocessors, warps, matrix units, memory.
+"""Utilization of each device: busy time, multiprocessors, warps, matrix units, memory.
 
 `busy_share` is of the window, and counts whatever the device did. The other shares of time are
 torch-tb-profiler's: of the span from the first step's start to the last step's end, where a step
@@ -59,7 +59,7 @@ def stepped_span(trace: Trace) -> tuple[int, int]:
 def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
     start_ns, end_ns = stepped_span(trace)
     kernels = trace.kernels[trace.kernels["device"].to_numpy() == activity.device]
-    within = _Within(kernels, start_ns, end_ns)
+    in_span = _KernelsInSpan(kernels, start_ns, end_ns)
     memory = memory_peak(trace).get(activity.device)
     report = DeviceReport(
         id=activity.device,
@@ -69,29 +69,32 @@ def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
             intervals.duration_ns(intervals.clip(activity.kernels, start_ns, end_ns)),
             end_ns - start_ns,
         ),
-        sm_efficiency_share=within.sm_efficiency(),
-        occupancy_share=within.occupancy(),
-        tensor_core_share=within.matrix_unit_share(trace),
+        sm_efficiency_share=in_span.sm_efficiency(),
+        occupancy_share=in_span.occupancy(),
+        tensor_core_share=in_span.matrix_unit_share(trace),
         memory_peak_bytes=memory.peak_bytes if memory else None,
         memory_capacity_bytes=memory.capacity_bytes if memory else None,
         notes={},
     )
     missing = [figure for figure in MAY_BE_MISSING if getattr(report, figure) is None]
-    has_kernels = bool(len(within))
+    has_kernels = bool(len(in_span))
     notes = {
         figure: _why_missing(trace, report.id, figure, has_kernels=has_kernels)
         for figure in missing
     }
-    if "tensor_core_share" not in notes and (untold := within.untold_share(trace)) >= WORTH_A_NOTE:
-        notes["tensor_core_share"] = _partly_told(trace, untold)
+    if (
+        "tensor_core_share" not in notes
+        and (unknown_share := in_span.unknown_share(trace)) >= WORTH_A_NOTE
+    ):
+        notes["tensor_core_share"] = _partly_recorded(trace, unknown_share)
     return msgspec.structs.replace(report, notes=notes)
 
 
-def _partly_told(trace: Trace, untold: float) -> str:
+def _partly_recorded(trace: Trace, unknown_share: float) -> str:
     unit = trace.dialect.matrix_unit
     return (
-        f"At least: of {formatting.share(untold)} of the kernel time the kernels' names do not"
-        f" tell whether {unit}s are used, as of Triton's."
+        f"At least: for {formatting.share(unknown_share)} of the kernel time, kernel names do not"
+        f" show whether {unit}s are used, as Triton's do not."
     )
 
 
@@ -101,11 +104,11 @@ def _share(part: float, whole: float) -> float:
 
 def _name(trace: Trace, device: int) -> str:
     recorded = device_properties(trace).get(device, {}).get("name")
-    is_told = isinstance(recorded, str) and recorded
-    return str(recorded) if is_told else f"{trace.dialect.device} {device}"
+    has_name = isinstance(recorded, str) and recorded
+    return str(recorded) if has_name else f"{trace.dialect.device} {device}"
 
 
-class _Within:
+class _KernelsInSpan:
     """The kernels of one device, cut to a span."""
 
     def __init__(self, kernels: pd.DataFrame, start_ns: int, end_ns: int) -> None:
@@ -123,34 +126,37 @@ class _Within:
     def sm_efficiency(self) -> float | None:
         """Return the mean of min(1, blocks per multiprocessor of all kernels at that time)."""
         blocks = self.kernels["blocks_per_sm"].to_numpy()
-        told = blocks > 0
-        if not told.any() or self.span_ns <= 0:
+        reported = blocks > 0
+        if not reported.any() or self.span_ns <= 0:
             return None
-        return capped_sum_ns(self.start_ns[told], self.end_ns[told], blocks[told]) / self.span_ns
+        return (
+            capped_sum_ns(self.start_ns[reported], self.end_ns[reported], blocks[reported])
+            / self.span_ns
+        )
 
     def occupancy(self) -> float | None:
         """Return the mean occupancy of the kernels that report one, weighted by duration."""
         occupancy = self.kernels["occupancy_share"].to_numpy()
-        told = occupancy > 0
-        if not told.any():
+        reported = occupancy > 0
+        if not reported.any():
             return None
-        return float(np.average(occupancy[told], weights=self.duration_ns[told]))
+        return float(np.average(occupancy[reported], weights=self.duration_ns[reported]))
 
     def matrix_unit_share(self, trace: Trace) -> float | None:
-        """Return which share of kernel time is of kernels on matrix units, at least.
+        """Return the least fraction of kernel time on matrix units.
 
-        What does not tell counts as not on them; None where no kernel tells.
+        Kernels whose names do not show it count as not using them; None where no name shows it.
         """
-        told = name_mask(self.kernels["name"], lambda name: _tells(trace, name))
-        if not told.any():
+        reported = name_mask(self.kernels["name"], lambda name: _tells(trace, name))
+        if not reported.any():
             return None
         used = name_mask(self.kernels["name"], trace.dialect.uses_matrix_unit)
         return float(self.duration_ns[used].sum() / self.duration_ns.sum())
 
-    def untold_share(self, trace: Trace) -> float:
-        """Return which share of kernel time is of kernels that do not tell it."""
-        told = name_mask(self.kernels["name"], lambda name: _tells(trace, name))
-        return float(self.duration_ns[~told].sum() / max(1, self.duration_ns.sum()))
+    def unknown_share(self, trace: Trace) -> float:
+        """Return the fraction of kernel time in kernels whose names do not show it."""
+        reported = name_mask(self.kernels["name"], lambda name: _tells(trace, name))
+        return float(self.duration_ns[~reported].sum() / max(1, self.duration_ns.sum()))
 
 
 def _tells(trace: Trace, kernel: str) -> bool:
@@ -178,7 +184,7 @@ def capped_sums(
 
 
 def _why_missing(trace: Trace, device: int, figure: str, *, has_kernels: bool) -> str:
-    """Return why a figure is not known, and what would record it."""
+    """Return the reason that a metric is missing, and the remedy."""
     name = f"{trace.dialect.device} {device}"
     if figure == "memory_capacity_bytes":
         return f"The trace's deviceProperties hold no memory size for {name}."

@@ -1,4 +1,4 @@
-"""Whether a device was at hand, whether or not anything was recorded of it."""
+"""Evidence that a device was available, recorded or not."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from stepscope.model.trace import Trace, computed
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What tells of a device."""
+    """Signs of a device in a trace."""
 
     device_names: tuple[str, ...]
     """As the file's header has them, else as the trace handler recorded them."""
@@ -56,25 +56,25 @@ class Presence:
 
     @property
     def is_recordable(self) -> bool:
-        """Whether torch's profiler can record the device, as far as its name tells."""
+        """Whether torch's profiler can record the device, judging by its name."""
         name = self.model_device if self.is_model_on_device else " ".join(self.device_names)
         return not NEVER_RECORDED_DEVICE.search(name)
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the profiler recorded the device's activity, be there any or not."""
+        """Whether the profiler recorded the device's activity, if any."""
         return self.event_count > 0 or self.call_count > 0
 
 
 @computed
 def presence(trace: Trace) -> Presence | None:
-    """Return what tells that a device was at hand; None: nothing does."""
+    """Return the evidence of an available device; None where there is none."""
     headers, settings = device_properties(trace), recorded_settings(trace)
-    device_names = tuple(str(each.get("name", "")) for each in headers.values())
-    device_names = device_names or tuple(each.name or "" for each in settings.devices)
+    device_names = tuple(str(device.get("name", "")) for device in headers.values())
+    device_names = device_names or tuple(device.name or "" for device in settings.devices)
     calls = trace.runtime_calls
     operators = tuple(str(name) for name in trace.host_calls["name"].cat.categories)
-    found = Presence(
+    evidence = Presence(
         device_names=device_names,
         dialect=_dialect(trace, device_names),
         event_count=len(trace.device_events),
@@ -87,8 +87,9 @@ def presence(trace: Trace) -> Presence | None:
         ),
         model_device=settings.model.device or "",
     )
-    tells = found.device_names or found.device_operators or found.device_allocation_count
-    return found if found.is_recorded or tells else None
+    is_named = evidence.device_names or evidence.device_operators
+    has_device = evidence.is_recorded or is_named or evidence.device_allocation_count
+    return evidence if has_device else None
 
 
 def _dialect(trace: Trace, device_names: tuple[str, ...]) -> Dialect:

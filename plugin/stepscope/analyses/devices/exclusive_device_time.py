@@ -10,30 +10,32 @@ from stepscope.model.trace import Trace, computed
 
 
 def alone(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
-    """Return when the main device does what these rows of `device_events` are, and nothing else.
+    """Return the times in which the main device runs only these rows of `device_events`.
 
-    Where something else runs beside them, the device would be busy without them too. Rows of other
-    devices are left out.
+    Where other work runs at the same time, the device would be busy without them. Rows of other
+    devices are ignored.
     """
     device = main_device(trace)
     if device is None:
         return intervals.EMPTY
-    chosen = np.isin(device.rows, rows)
+    is_selected = np.isin(device.rows, rows)
     start = trace.device_events["start_ns"].to_numpy()[device.rows]
     end = trace.device_events["end_ns"].to_numpy()[device.rows]
-    mine = intervals.union(start[chosen], end[chosen])
-    beside = ~chosen & _overlaps(trace)
-    return intervals.difference(mine, intervals.union(start[beside], end[beside]))
+    selected_time = intervals.union(start[is_selected], end[is_selected])
+    is_overlapped = ~is_selected & _overlaps(trace)
+    return intervals.difference(
+        selected_time, intervals.union(start[is_overlapped], end[is_overlapped])
+    )
 
 
 @computed
 def _overlaps(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which of the main device's rows, in the order they began, run while another does."""
+    """Return a mask of the main device's rows, in start order, that overlap another."""
     device = main_device(trace)
     rows = np.zeros(0, dtype=np.int64) if device is None else device.rows
     start = trace.device_events["start_ns"].to_numpy()[rows]
     end = trace.device_events["end_ns"].to_numpy()[rows]
-    found = np.zeros(len(rows), dtype=bool)
-    found[:-1] = end[:-1] > start[1:]
-    found[1:] |= start[1:] < np.maximum.accumulate(end)[:-1]
-    return found
+    overlaps = np.zeros(len(rows), dtype=bool)
+    overlaps[:-1] = end[:-1] > start[1:]
+    overlaps[1:] |= start[1:] < np.maximum.accumulate(end)[:-1]
+    return overlaps

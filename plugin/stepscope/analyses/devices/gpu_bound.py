@@ -1,7 +1,7 @@
-"""Where a device's busy time decides the step: making a kernel faster helps only there.
+"""Busy time in which the device limits the step: only there a faster kernel helps.
 
-Of an event, time is won if its successor was already launched when it ended. Where the host is
-later than that, a faster kernel only lengthens the gap behind it.
+A faster event saves time if its successor was already launched when it ended. Where the host is
+later, a faster kernel only lengthens the gap behind it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from stepscope.model.trace import Trace, computed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GpuBound:
-    """When the main device is the limit; both sets lie within its busy time and are disjoint."""
+    """Times in which the main device limits the step; the two sets are disjoint."""
 
     sure: Intervals
     """Its events whose successor was launched before they ended, or that have no successor."""
@@ -37,9 +37,9 @@ def gpu_bound_times(trace: Trace) -> GpuBound:
     rows = device.rows
     start = trace.device_events["start_ns"].to_numpy()[rows]
     end = trace.device_events["end_ns"].to_numpy()[rows]
-    waits, is_known = _successors(trace, rows, end)
+    waits, has_call = _successors(trace, rows, end)
     sure = intervals.union(start[waits], end[waits])
-    unknown = intervals.union(start[~is_known], end[~is_known])
+    unknown = intervals.union(start[~has_call], end[~has_call])
     return GpuBound(
         sure=sure,
         unknown=intervals.difference(unknown, sure),
@@ -48,27 +48,27 @@ def gpu_bound_times(trace: Trace) -> GpuBound:
 
 
 def gpu_bound_share(trace: Trace, activity: DeviceActivity) -> float | None:
-    """Return the share of busy time whose successor was already launched when it ended.
+    """Return the fraction of busy time whose successor was already launched when it ended.
 
     None where no event's launch was recorded.
     """
     rows = activity.rows
     end = trace.device_events["end_ns"].to_numpy()[rows]
     duration = trace.device_events["duration_ns"].to_numpy()[rows][:-1]
-    waits, is_known = _successors(trace, rows, end)
-    total = float(duration[is_known[:-1]].sum())
-    return float(duration[(waits & is_known)[:-1]].sum()) / total if total else None
+    waits, has_call = _successors(trace, rows, end)
+    total = float(duration[has_call[:-1]].sum())
+    return float(duration[(waits & has_call)[:-1]].sum()) / total if total else None
 
 
 def _successors(
     trace: Trace, rows: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for each event whether its successor was launched in time, and whether that is known.
+    """Return for each event whether its successor was launched in time, and has a launch.
 
-    The last event has no successor: nothing comes after it that could be late.
+    The last event has no successor that could be late.
     """
     call = links(trace).call_of_device_event[rows]
     launched = np.append(trace.runtime_calls["end_ns"].to_numpy(), 0)[call]
-    is_known = np.append(call[1:] >= 0, True)[: len(rows)]
-    waits = is_known & np.append(launched[1:] <= end_ns[:-1], True)[: len(rows)]
-    return waits, is_known
+    has_call = np.append(call[1:] >= 0, True)[: len(rows)]
+    waits = has_call & np.append(launched[1:] <= end_ns[:-1], True)[: len(rows)]
+    return waits, has_call

@@ -1,7 +1,7 @@
-"""How many blocks a device's kernels have for each multiprocessor, and how far they fill it.
+"""Blocks per multiprocessor of a device's kernels.
 
-A kernel of less than one block a multiprocessor leaves some without work. Kineto writes the ratio
-(`blocks per SM`); what is negative or absurd is taken as not told. Collectives are left out: few
+A kernel with less than one block per multiprocessor leaves some idle. Kineto writes the ratio
+(`blocks per SM`); negative and absurd values count as missing. Collectives are left out: few
 blocks are enough for them.
 """
 
@@ -19,7 +19,7 @@ MOST_BLOCKS = 1e6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GridSizes:
-    """One device's kernels whose grids are told; all arrays are parallel."""
+    """One device's kernels with recorded grids; all arrays are parallel."""
 
     rows: NDArray[np.int64]
     """Rows of `Trace.kernels`."""
@@ -32,12 +32,12 @@ class GridSizes:
 
     @property
     def is_small(self) -> NDArray[np.bool_]:
-        """Whether each has less than one block a multiprocessor."""
+        """Whether each has less than one block per multiprocessor."""
         return self.blocks < 1
 
     @property
     def small_share(self) -> float | None:
-        """Share of kernel time in small kernels; None: no kernel's grid is told."""
+        """Fraction of kernel time in small kernels; None where no grid was recorded."""
         return self._of_time(self.is_small.astype(float))
 
     @property
@@ -56,11 +56,11 @@ class GridSizes:
 
 
 def grid_sizes(trace: Trace, device: int) -> GridSizes:
-    """Return the kernels of a device of which the recording tells how many blocks they have."""
+    """Return the kernels of a device with recorded numbers of blocks."""
     kernels = trace.kernels
     blocks = kernels["blocks_per_sm"].to_numpy()
-    is_told = (blocks >= 0) & (blocks <= MOST_BLOCKS) & ~kernels["is_collective"].to_numpy()
-    rows = np.flatnonzero(is_told & (kernels["device"] == device).to_numpy())
+    is_plausible = (blocks >= 0) & (blocks <= MOST_BLOCKS) & ~kernels["is_collective"].to_numpy()
+    rows = np.flatnonzero(is_plausible & (kernels["device"] == device).to_numpy())
     on_unit = name_mask(kernels["name"], trace.dialect.uses_matrix_unit)
     return GridSizes(
         rows=rows,

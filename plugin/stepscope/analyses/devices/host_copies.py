@@ -1,4 +1,4 @@
-"""Copies between host and device with the calls that asked for them."""
+"""Copies between host and device with the calls that requested them."""
 
 from dataclasses import dataclass, replace
 
@@ -29,7 +29,7 @@ class HostCopies:
     owner: NDArray[np.int64]
     """The operator that asked for it (`host_calls` row), or -1."""
 
-    def chosen(self, which: NDArray[np.bool_]) -> "HostCopies":
+    def select(self, which: NDArray[np.bool_]) -> "HostCopies":
         """Return only some of the copies."""
         names = (
             "rows",
@@ -50,17 +50,17 @@ class HostCopies:
 
     @property
     def on_device(self) -> Intervals:
-        """When any of them ran."""
+        """Times in which any of them ran."""
         return intervals.union(self.start_ns, self.end_ns)
 
     @property
     def on_host(self) -> Intervals:
-        """When the host was in the calls that asked for them."""
+        """Times in which the host was in the calls that requested them."""
         return intervals.union(self.call_start_ns, self.call_end_ns)
 
     @property
     def host_ns(self) -> int:
-        """How long the host was in those calls."""
+        """Host time in those calls."""
         return intervals.duration_ns(self.on_host)
 
     @property
@@ -81,26 +81,26 @@ def copies_to_host(trace: Trace, device: DeviceActivity, least_bytes: float = 0)
 
 
 def _copies(trace: Trace, device: DeviceActivity, direction: str, least_bytes: float) -> HostCopies:
-    copies, within = trace.copies, window(trace)
+    copies, span = trace.copies, window(trace)
     amount = copies["bytes"].fillna(0).to_numpy()
-    chosen = (copies["direction"] == direction).to_numpy() & (amount >= least_bytes)
-    chosen &= (copies["device"] == device.device).to_numpy()
-    chosen &= (copies["end_ns"] > within.start_ns).to_numpy()
-    chosen &= (copies["start_ns"] < within.device_end_ns).to_numpy()
-    mine = copies[chosen]
-    rows = rows_of_keys(mine["event"].to_numpy(), trace.device_events["event"].to_numpy())
+    is_selected = (copies["direction"] == direction).to_numpy() & (amount >= least_bytes)
+    is_selected &= (copies["device"] == device.device).to_numpy()
+    is_selected &= (copies["end_ns"] > span.start_ns).to_numpy()
+    is_selected &= (copies["start_ns"] < span.device_end_ns).to_numpy()
+    selected = copies[is_selected]
+    rows = rows_of_keys(selected["event"].to_numpy(), trace.device_events["event"].to_numpy())
     call = links(trace).call_of_device_event[rows]
-    start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    start, end = selected["start_ns"].to_numpy(), selected["end_ns"].to_numpy()
     calls = trace.runtime_calls
-    asked = np.where(call >= 0, np.append(calls["start_ns"].to_numpy(), 0)[call], start)
+    requested_ns = np.where(call >= 0, np.append(calls["start_ns"].to_numpy(), 0)[call], start)
     answered = np.where(call >= 0, np.append(calls["end_ns"].to_numpy(), 0)[call], start)
     return HostCopies(
         rows=rows,
         start_ns=start,
         end_ns=end,
-        bytes=amount[chosen],
-        is_pageable=mine["is_pageable"].to_numpy(),
-        call_start_ns=asked,
+        bytes=amount[is_selected],
+        is_pageable=selected["is_pageable"].to_numpy(),
+        call_start_ns=requested_ns,
         call_end_ns=answered,
         owner=links(trace).owner_of_device_event[rows],
     )

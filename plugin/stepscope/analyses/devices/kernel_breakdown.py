@@ -1,8 +1,8 @@
-"""How long each type of device work ran, alone and at once with another.
+"""Time of each type of device work, alone and overlapping others.
 
 Types are HTA's (`get_gpu_kernel_breakdown`): computing, communication (collectives) and memory
 (copies and memory sets). `type_statistics` is of the events, concurrent ones counted each;
-`type_overlaps` is of time, each nanosecond counted once, with what ran in it.
+`type_overlaps` is of time, each nanosecond counted once, by the types that ran in it.
 """
 
 from itertools import combinations
@@ -42,7 +42,7 @@ OVERLAPS: Schema = (
 
 @computed
 def type_statistics(trace: Trace) -> pd.DataFrame:
-    """Return one row a device and type that occurs on it, of the whole recording."""
+    """Return one row per device and type of work on it, over the whole trace."""
     rows = [row for device in whole_activity(trace) for row in _statistics(trace, device)]
     return _frame(rows, STATISTICS)
 
@@ -78,16 +78,16 @@ def _statistics(trace: Trace, device: DeviceActivity) -> list[dict[str, object]]
         {
             "device": device.device,
             "type": name,
-            "call_count": calls[place],
-            "total_ns": total[place],
+            "call_count": calls[index],
+            "total_ns": total[index],
             "busy_ns": busy[name],
-            "mean_ns": mean[place],
-            "min_ns": least[place],
-            "max_ns": most[place],
-            "standard_deviation_ns": deviation[place],
+            "mean_ns": mean[index],
+            "min_ns": least[index],
+            "max_ns": most[index],
+            "standard_deviation_ns": deviation[index],
         }
-        for place, name in enumerate(TYPES)
-        if calls[place]
+        for index, name in enumerate(TYPES)
+        if calls[index]
     ]
 
 
@@ -116,11 +116,11 @@ def _overlaps(device: DeviceActivity) -> list[dict[str, object]]:
 
 def _only(times: dict[str, Intervals], together: tuple[str, ...]) -> Intervals:
     """Return when all of these ran and none of the others."""
-    found = times[together[0]]
+    common = times[together[0]]
     for name in together[1:]:
-        found = intervals.intersection(found, times[name])
+        common = intervals.intersection(common, times[name])
     others = intervals.merged(*(of for name, of in times.items() if name not in together))
-    return intervals.difference(found, others)
+    return intervals.difference(common, others)
 
 
 TABLES = {

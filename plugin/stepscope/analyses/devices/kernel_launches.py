@@ -1,14 +1,14 @@
-"""How device work was launched, by HTA's definitions.
+"""Launches of device work, by HTA's definitions.
 
 (`cuda_kernel_analysis.py`, `get_cuda_kernel_launch_stats`.) A launch is a call into the runtime or
-driver together with what it launched. Its *launch delay* is the time from the call's end to the
-work's beginning, at least 0. Work is *short* where it takes less time than its call, and the call
-is none of those that took long (*slow calls*, HTA's runtime outliers). A launch is *late* where the
-delay is long (HTA's launch-delay outliers), which in a full queue is as it should be.
+driver together with the work that it launched. Its *launch delay* is the time from the call's end
+to the work's beginning, at least 0. Work is *short* where it takes less time than its call, and the
+call is none of those that took long (*slow calls*, HTA's runtime outliers). A launch is *late*
+where the delay is long (HTA's launch-delay outliers), which in a full queue is as it should be.
 
 HTA knows five calls of CUDA and one of MTIA; here it is every call that a device event is linked to
-by its correlation. What a graph replays was launched together by one call: it has no call and no
-delay of its own, and is counted apart.
+by its correlation. One call launches all work of a graph replay: that work has no launch delay, and
+is counted separately.
 """
 
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ class Launches:
 
 @computed
 def launches(trace: Trace) -> Launches:
-    """Return all launches of the recording."""
+    """Return all launches of the trace."""
     events, calls = trace.device_events, trace.runtime_calls
     call = links(trace).call_of_device_event
     is_graph = np.append(name_mask(calls["name"], GRAPH_LAUNCH_NAME.search), False)[call]
@@ -111,13 +111,13 @@ def launches(trace: Trace) -> Launches:
 
 @computed
 def launches_by_name(trace: Trace) -> pd.DataFrame:
-    """Return one row a name of device work, what cost the host most first."""
+    """Return one row per name of device work, the largest host cost first."""
     name = trace.device_events["name"].cat
     full = name.categories.to_numpy().astype(object)
-    found = launches(trace)
+    device_launches = launches(trace)
     codes = name.codes.to_numpy().astype(np.int64)
     group = np.where(codes < 0, len(full), codes)  # what has no name is left out below
-    counts = _counts(found, group, len(full) + 1).iloc[:-1]
+    counts = _counts(device_launches, group, len(full) + 1).iloc[:-1]
     names = np.array([short(str(text)) for text in full], dtype=object)
     table = pd.concat([_texts(name=names, full_name=full), counts], axis=1)
     order = {"host_total_ns": False, "device_total_ns": False, "full_name": True}
@@ -129,16 +129,16 @@ def launches_by_name(trace: Trace) -> pd.DataFrame:
 def launches_by_call(trace: Trace) -> pd.DataFrame:
     """Return one row a launching call, and one of all; work without a call is in that alone."""
     name = trace.runtime_calls["name"].cat
-    codes, found = name.codes.to_numpy(), launches(trace)
+    codes, device_launches = name.codes.to_numpy(), launches(trace)
     call = links(trace).call_of_device_event
     group = np.append(codes.astype(np.int64), -1)[call]
     named_by = name.categories.to_numpy().astype(object)
     group = np.where(group < 0, len(named_by), group)
-    each = _counts(found, group, len(named_by) + 1).iloc[:-1]
-    table = pd.concat([_texts(call=named_by), each], axis=1)
+    counts = _counts(device_launches, group, len(named_by) + 1).iloc[:-1]
+    table = pd.concat([_texts(call=named_by), counts], axis=1)
     table = table[table["launch_count"] + table["graph_count"] > 0]
     table = table.sort_values(["host_total_ns", "call"], ascending=[False, True], kind="stable")
-    total = _counts(found, np.zeros(len(group), dtype=np.int64), 1)
+    total = _counts(device_launches, np.zeros(len(group), dtype=np.int64), 1)
     total.insert(0, "call", np.array(["all"], dtype=object))
     together = pd.concat([table, total.astype(table.dtypes.to_dict())], ignore_index=True)
     return together if len(group) else together.iloc[:0]
@@ -150,23 +150,23 @@ def _texts(**columns: NDArray[np.object_]) -> pd.DataFrame:
 
 def _counts(of: Launches, group: NDArray[np.int64], count: int) -> pd.DataFrame:
     """Return the columns of `COUNTS` for each group of device events."""
-    mine = group[of.row]
+    groups = group[of.row]
 
     def how_many(rows: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.bincount(group[rows], minlength=count)
 
     def quantile(share: float) -> NDArray[np.float64]:
-        return group_statistics.quantile(of.delay_ns, mine, count, share)
+        return group_statistics.quantile(of.delay_ns, groups, count, share)
 
-    found = {
+    columns = {
         "launch_count": how_many(of.row),
         "graph_count": how_many(of.replayed),
         "unlinked_count": how_many(of.unlinked),
-        "host_total_ns": group_statistics.sums(of.host_ns, mine, count),
-        "host_mean_ns": group_statistics.mean(of.host_ns, mine, count),
-        "device_total_ns": group_statistics.sums(of.device_ns, mine, count),
-        "device_mean_ns": group_statistics.mean(of.device_ns, mine, count),
-        "delay_mean_ns": group_statistics.mean(of.delay_ns, mine, count),
+        "host_total_ns": group_statistics.sums(of.host_ns, groups, count),
+        "host_mean_ns": group_statistics.mean(of.host_ns, groups, count),
+        "device_total_ns": group_statistics.sums(of.device_ns, groups, count),
+        "device_mean_ns": group_statistics.mean(of.device_ns, groups, count),
+        "delay_mean_ns": group_statistics.mean(of.delay_ns, groups, count),
         "delay_median_ns": quantile(0.5),
         "delay_p95_ns": quantile(0.95),
         "delay_max_ns": quantile(1),
@@ -174,7 +174,7 @@ def _counts(of: Launches, group: NDArray[np.int64], count: int) -> pd.DataFrame:
         "slow_call_count": how_many(of.row[of.is_slow]),
         "late_count": how_many(of.row[of.is_late]),
     }
-    return pd.DataFrame(found)
+    return pd.DataFrame(columns)
 
 
 TABLES = {

@@ -1,4 +1,4 @@
-"""Kernels that run one after the other again and again: what could be one kernel, or a graph.
+"""Repeated sequences of kernels, which could be one kernel or a graph.
 
 A sequence is two to eight kernels, one behind the other on a stream, with no copy, memory set or
 collective between them, which no single kernel could replace. Those that would save most launches
@@ -37,7 +37,7 @@ SCHEMA: Schema = (
     Column("occurrence_count", "int64", "count", "How often it ran; no kernel is in two."),
     Column("saved_launch_count", "int64", "count", "Launches fewer, were each one kernel."),
     Column("kernel_ns", "int64", "ns", "Sum of its kernels' durations, of all occurrences."),
-    Column("gap_ns", "int64", "ns", "Time between its kernels in which the stream stood still."),
+    Column("gap_ns", "int64", "ns", "Time between its kernels in which the stream was idle."),
     Column("mean_kernel_ns", "float64", "ns", "Mean duration of its kernels."),
     Column("kernel_share", "float64", "share", "Of the durations of all kernels."),
     Column("operators", "object", "text", "Who launched each, where it ran first; `?`: unknown."),
@@ -96,15 +96,15 @@ def _kernels(trace: Trace) -> _Kernels:
     stream, _ = stream_numbers(events)
     order = np.argsort(stream, kind="stable")
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
-    is_wanted = (is_kernel & ~events["is_collective"].to_numpy())[order]
+    is_candidate = (is_kernel & ~events["is_collective"].to_numpy())[order]
     where = stream[order]
     begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (where[1:] != where[:-1]) | ~is_wanted[:-1]
-    row = order[is_wanted]
+    begins[1:] = (where[1:] != where[:-1]) | ~is_candidate[:-1]
+    row = order[is_candidate]
     return _Kernels(
         row=row,
         code=events["name"].cat.codes.to_numpy()[row].astype(np.int64) + 1,
-        run=np.cumsum(begins)[is_wanted],
+        run=np.cumsum(begins)[is_candidate],
         start_ns=events["start_ns"].to_numpy()[row],
         end_ns=events["end_ns"].to_numpy()[row],
         all_ns=int(events["duration_ns"].to_numpy()[is_kernel].sum()),
@@ -113,34 +113,34 @@ def _kernels(trace: Trace) -> _Kernels:
 
 def _candidates(kernels: _Kernels) -> list[_Candidate]:
     """Return, of each length, the sequences that occur most."""
-    found: list[_Candidate] = []
+    candidates: list[_Candidate] = []
     width = int(kernels.code.max(initial=0)) + 1
-    place, number = np.arange(len(kernels.code)), kernels.code
+    position, number = np.arange(len(kernels.code)), kernels.code
     for length in range(2, LONGEST + 1):
-        inside = place <= len(kernels.code) - length
-        place, number = place[inside], number[inside]
-        inside = kernels.run[place + length - 1] == kernels.run[place]
-        place, number = place[inside], number[inside]
-        number, values = pd.factorize(number * width + kernels.code[place + length - 1])
+        inside = position <= len(kernels.code) - length
+        position, number = position[inside], number[inside]
+        inside = kernels.run[position + length - 1] == kernels.run[position]
+        position, number = position[inside], number[inside]
+        number, values = pd.factorize(number * width + kernels.code[position + length - 1])
         count = np.bincount(number, minlength=len(values))
         often = count[number] >= LEAST_COUNT
-        place, number = place[often], number[often]
-        if not len(place):
+        position, number = position[often], number[often]
+        if not len(position):
             break
-        found += _most_frequent(place, number, count, length)
-    return found
+        candidates += _most_frequent(position, number, count, length)
+    return candidates
 
 
 def _most_frequent(
-    place: NDArray[np.int64], number: NDArray[np.int64], count: NDArray[np.int64], length: int
+    position: NDArray[np.int64], number: NDArray[np.int64], count: NDArray[np.int64], length: int
 ) -> list[_Candidate]:
     frequent = np.argsort(-count, kind="stable")[:MOST_TRIED]
-    wanted = np.full(len(count), -1)
-    wanted[frequent] = np.arange(len(frequent))
-    which = wanted[number]
-    place, which = place[which >= 0], which[which >= 0]
+    selected = np.full(len(count), -1)
+    selected[frequent] = np.arange(len(frequent))
+    which = selected[number]
+    position, which = position[which >= 0], which[which >= 0]
     by_sequence = np.split(
-        place[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1]
+        position[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1]
     )
     return [_Candidate(length=length, places=places) for places in by_sequence if len(places) > 1]
 
@@ -154,9 +154,9 @@ def _free(candidate: _Candidate, is_taken: NDArray[np.bool_]) -> NDArray[np.int6
 
 
 def without_overlaps(places: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    """Return the first place, then always the next that begins behind the last one taken.
+    """Return the first position, then always the next that begins behind the last one taken.
 
-    Each place leads to the next behind it; what the first leads to is found by doubling.
+    Each position leads to the next behind it; doubling follows the chain from the first.
     """
     count = len(places)
     if count < 2 or bool((places[1:] - places[:-1] >= length).all()):
@@ -176,11 +176,11 @@ def without_overlaps(places: NDArray[np.int64], length: int) -> NDArray[np.int64
 def _row(
     trace: Trace, kernels: _Kernels, places: NDArray[np.int64], length: int
 ) -> dict[str, object]:
-    each = places[:, np.newaxis] + np.arange(length)
-    start, end = kernels.start_ns[each], kernels.end_ns[each]
+    members = places[:, np.newaxis] + np.arange(length)
+    start, end = kernels.start_ns[members], kernels.end_ns[members]
     kernel_ns = int((end - start).sum())
     until = np.maximum.accumulate(end, axis=1)
-    first = kernels.row[each[0]]
+    first = kernels.row[members[0]]
     names = trace.device_events["name"].iloc[first]
     return {
         "sequence": ARROW.join(short(str(name)) for name in names),
@@ -189,7 +189,7 @@ def _row(
         "saved_launch_count": (length - 1) * len(places),
         "kernel_ns": kernel_ns,
         "gap_ns": int(np.maximum(start[:, 1:] - until[:, :-1], 0).sum()),
-        "mean_kernel_ns": kernel_ns / each.size,
+        "mean_kernel_ns": kernel_ns / members.size,
         "kernel_share": kernel_ns / kernels.all_ns if kernels.all_ns else np.nan,
         "operators": ARROW.join(_owners(trace, first)),
     }

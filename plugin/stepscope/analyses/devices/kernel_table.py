@@ -1,13 +1,12 @@
-"""What each kernel costs, by name, or by name and the way it was launched.
+"""Time of each kernel, by name, or by name and launch configuration.
 
 Means of blocks per multiprocessor and of occupancy are weighted by duration, over the kernels that
-report one. Kineto writes an occupancy of 0 where it could not reckon one; such kernels are counted
-apart instead of being averaged in, as torch-tb-profiler does (`kernel_parser.py`).
+report one. Kineto writes an occupancy of 0 where it could not compute one; such kernels are counted
+separately instead of being averaged in, as torch-tb-profiler does (`kernel_parser.py`).
 
 The launch delay is HTA's: from the end of the call that launched a kernel to the kernel's start
-(`cuda_kernel_analysis.py`). It is below 0 where a kernel began before its call returned. Kernels
-that a graph replays were launched together by one call, and kernels whose call was not recorded by
-none: neither has a delay of its own.
+(`cuda_kernel_analysis.py`). It is below 0 where a kernel began before its call returned. Kernels of
+a graph replay share one call, and kernels without a recorded call have none: neither has a delay.
 """
 
 from collections.abc import Callable, Mapping
@@ -112,7 +111,7 @@ def _places(trace: Trace) -> NDArray[np.int64]:
 
 
 def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return the table by name, what it is to show of launches, and what else tells rows apart."""
+    """Return the table by name, with columns of launches, and the keys of its rows."""
     kernels = trace.kernels.assign(operator=launching_operator(trace))
     group, first = group_statistics.group_rows(kernels, ("name", *launch, *others))
     full = kernels["name"].astype(object).to_numpy()[first]
@@ -166,15 +165,15 @@ def _fill(kernels: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[s
 
 def _delays(trace: Trace, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
     """Return the delays of `kernel_launches`: replays of graphs have none of their own."""
-    found = launches(trace)
-    place = np.full(len(trace.device_events), -1, dtype=np.int64)
-    place[found.row] = np.arange(len(found.row))
-    launch = place[_places(trace)]
-    own = launch >= 0
-    delay = found.delay_ns[launch[own]]
+    device_launches = launches(trace)
+    launch_row = np.full(len(trace.device_events), -1, dtype=np.int64)
+    launch_row[device_launches.row] = np.arange(len(device_launches.row))
+    launch = launch_row[_places(trace)]
+    has_launch = launch >= 0
+    delay = device_launches.delay_ns[launch[has_launch]]
     return {
-        "launch_delay_mean_ns": group_statistics.mean(delay, group[own], count),
-        "launch_delay_p95_ns": group_statistics.quantile(delay, group[own], count, 0.95),
+        "launch_delay_mean_ns": group_statistics.mean(delay, group[has_launch], count),
+        "launch_delay_p95_ns": group_statistics.quantile(delay, group[has_launch], count, 0.95),
     }
 
 
@@ -196,12 +195,12 @@ def _traits(
 
 
 def _are_tritons(trace: Trace, names: list[str], group: NDArray[np.int64]) -> NDArray[np.bool_]:
-    found = np.array([bool(TRITON_NAME.match(name)) for name in names], dtype=bool)
+    is_named = np.array([bool(TRITON_NAME.match(name)) for name in names], dtype=bool)
     calls = trace.host_calls["event"].to_numpy()
     backend = trace.source.label("kernel_backend", calls)
     launches = np.append(name_mask(backend, TRITON_BACKEND.__eq__), False)  # -1: no operator
-    found[group[launches[links(trace).owner_of_device_event[_places(trace)]]]] = True
-    return found
+    is_named[group[launches[links(trace).owner_of_device_event[_places(trace)]]]] = True
+    return is_named
 
 
 TABLES = {

@@ -1,8 +1,8 @@
-"""In which order each stream was given its work, and what was the last before a moment.
+"""Launch order of work on each stream, and the last work before a time.
 
-A stream runs its work in the order in which the host put it there. What an event stands for is
-therefore all that was launched into its stream before it was recorded: the last of that is the
-piece of work to wait for. HTA (`critical_path_analysis.py`) reads it the same way.
+A stream runs its work in launch order. A CUDA event therefore stands for all work that was launched
+into its stream before it was recorded: a wait for the event waits for the last of that work. HTA
+(`critical_path_analysis.py`) reads it the same way.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from stepscope.model.trace import Trace, computed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaunchOrder:
-    """Device work whose launch was recorded, by stream, then in the order it was launched."""
+    """Device work with recorded launches, by stream, then in launch order."""
 
     numbers: dict[tuple[int, int], int]
     """Each device's and stream's number."""
@@ -32,18 +32,18 @@ class LaunchOrder:
     def streams(self, device: NDArray[np.int64], stream: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers of these streams, -1 for those without work."""
         pairs = zip(device.tolist(), stream.tolist(), strict=True)
-        found = [self.numbers.get(pair, NONE) for pair in pairs]
-        return np.array(found, dtype=np.int64)
+        codes = [self.numbers.get(pair, NONE) for pair in pairs]
+        return np.array(codes, dtype=np.int64)
 
     def last_before(self, stream: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the last work put into these streams by then (`device_events` rows), or -1."""
-        place = last_not_after((self.stream, self.launch_ns), (stream, at_ns))
-        return np.append(self.rows, NONE)[place]
+        index = last_not_after((self.stream, self.launch_ns), (stream, at_ns))
+        return np.append(self.rows, NONE)[index]
 
     def first_after(self, stream: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the first work put into these streams from then on, or -1."""
-        place = first_not_before((self.stream, self.launch_ns), (stream, at_ns))
-        return np.append(self.rows, NONE)[place]
+        index = first_not_before((self.stream, self.launch_ns), (stream, at_ns))
+        return np.append(self.rows, NONE)[index]
 
 
 def stream_numbers(events: pd.DataFrame) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
@@ -52,9 +52,9 @@ def stream_numbers(events: pd.DataFrame) -> tuple[NDArray[np.int64], dict[tuple[
     streams, stream_values = pd.factorize(events["stream"].to_numpy(), sort=True)
     number, pairs = pd.factorize(devices * max(1, len(stream_values)) + streams, sort=True)
     names: dict[tuple[int, int], int] = {}
-    for place, pair in enumerate(pairs.tolist()):
+    for index, pair in enumerate(pairs.tolist()):
         device, stream = divmod(pair, len(stream_values))
-        names[int(device_values[device]), int(stream_values[stream])] = place
+        names[int(device_values[device]), int(stream_values[stream])] = index
     return number.astype(np.int64), names
 
 

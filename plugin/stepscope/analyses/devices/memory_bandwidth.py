@@ -1,9 +1,9 @@
-"""How fast memory was copied and set, over time and by kind.
+"""Bandwidth of copies and memory sets, over time and by kind.
 
 As HTA's time series (`trace_counters.py`, `get_memory_bw_time_series`): where a copy or memory set
 begins the rate of its kind rises by its own, where it ends it falls again; between two changes it
-stays. A copy's own rate is that of the tables of copies (`transfer_table.py`). What does not say
-its bytes, or takes no time at all, moves nothing here (HTA makes it a whole microsecond).
+stays. The rate of a copy is that of the tables of copies (`transfer_table.py`). Events without
+bytes or duration count as 0 (HTA gives them a whole microsecond).
 
 HTA's summary describes the values above 0 at the changes, whatever time lies between them;
 `changes_mean_bytes_per_second` is its mean. Rates are whole bytes a second, so that a sum of them
@@ -77,11 +77,11 @@ def memory_rates(trace: Trace) -> Rates:
     number, kinds = _kinds(trace, rows)
     start, end = events["start_ns"].to_numpy()[rows], events["end_ns"].to_numpy()[rows]
     rate = rates(trace, rows, moved_bytes(trace.source, events["event"].to_numpy()[rows]))
-    known = (rate < MOST_PER_SECOND) & (end > start)
-    own = np.round(rate[known]).astype(np.int64)
-    time = np.concatenate((start[known], end[known]))
-    kind = np.concatenate((number[known], number[known]))
-    change = np.concatenate((own, -own))
+    is_valid = (rate < MOST_PER_SECOND) & (end > start)
+    valid_rates = np.round(rate[is_valid]).astype(np.int64)
+    time = np.concatenate((start[is_valid], end[is_valid]))
+    kind = np.concatenate((number[is_valid], number[is_valid]))
+    change = np.concatenate((valid_rates, -valid_rates))
     order = np.argsort(time, kind="stable")
     order = order[np.argsort(kind[order], kind="stable")]
     at, of = time[order], kind[order]
@@ -89,8 +89,8 @@ def memory_rates(trace: Trace) -> Rates:
     lasts[:-1] = np.where(of[1:] == of[:-1], at[1:] - at[:-1], 0)
     return Rates(
         kinds=kinds,
-        transfers=np.bincount(number[known], minlength=len(kinds)),
-        unknown=np.bincount(number[~known], minlength=len(kinds)),
+        transfers=np.bincount(number[is_valid], minlength=len(kinds)),
+        unknown=np.bincount(number[~is_valid], minlength=len(kinds)),
         kind=of,
         time_ns=at,
         bytes_per_second=np.cumsum(change[order]),  # every kind before has come back to 0
@@ -101,29 +101,29 @@ def memory_rates(trace: Trace) -> Rates:
 def _kinds(
     trace: Trace, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], tuple[tuple[int, str], ...]]:
-    """Return the number of each row's device and kind, and what each number is."""
+    """Return the group of each row by device and kind, and the key of each group."""
     events, direction = trace.device_events, trace.copies["direction"].cat
     words = [*map(str, direction.categories), MEMORY_SET]
     code = np.full(len(rows), len(words) - 1, dtype=np.int64)
     code[events["kind"].to_numpy()[rows] == int(Kind.COPY)] = direction.codes.to_numpy()
-    each = pd.DataFrame({"device": events["device"].to_numpy()[rows], "kind": code})
-    number, first = group_statistics.group_rows(each, ("device", "kind"))
-    pairs = zip(each["device"].to_numpy()[first].tolist(), code[first].tolist(), strict=True)
-    return number, tuple((device, words[place]) for device, place in pairs)
+    per_event = pd.DataFrame({"device": events["device"].to_numpy()[rows], "kind": code})
+    number, first = group_statistics.group_rows(per_event, ("device", "kind"))
+    pairs = zip(per_event["device"].to_numpy()[first].tolist(), code[first].tolist(), strict=True)
+    return number, tuple((device, words[code]) for device, code in pairs)
 
 
 @computed
 def bandwidth_series(trace: Trace) -> pd.DataFrame:
     """Return one row a change; those of one kind at one moment are one row."""
-    found = memory_rates(trace)
-    is_last = np.append(found.lasts_ns[:-1] > 0, np.ones(min(1, len(found.kind)), dtype=bool))
-    is_last[:-1] |= found.kind[1:] != found.kind[:-1]
+    rates = memory_rates(trace)
+    is_last = np.append(rates.lasts_ns[:-1] > 0, np.ones(min(1, len(rates.kind)), dtype=bool))
+    is_last[:-1] |= rates.kind[1:] != rates.kind[:-1]
     return to_frame(
         SERIES,
         {
-            **_place(found, found.kind[is_last]),
-            "time_ns": found.time_ns[is_last],
-            "bytes_per_second": found.bytes_per_second[is_last],
+            **_identity(rates, rates.kind[is_last]),
+            "time_ns": rates.time_ns[is_last],
+            "bytes_per_second": rates.bytes_per_second[is_last],
         },
     )
 
@@ -131,16 +131,16 @@ def bandwidth_series(trace: Trace) -> pd.DataFrame:
 @computed
 def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     """Return one row a device and kind."""
-    found, count = memory_rates(trace), len(memory_rates(trace).kinds)
-    moves = found.bytes_per_second > 0
-    rate, group = found.bytes_per_second[moves], found.kind[moves]
-    lasts = found.lasts_ns[moves]
+    rates, count = memory_rates(trace), len(memory_rates(trace).kinds)
+    moves = rates.bytes_per_second > 0
+    rate, group = rates.bytes_per_second[moves], rates.kind[moves]
+    lasts = rates.lasts_ns[moves]
     return to_frame(
         SUMMARY,
         {
-            **_place(found, np.arange(count)),
-            "transfer_count": found.transfers,
-            "unknown_count": found.unknown,
+            **_identity(rates, np.arange(count)),
+            "transfer_count": rates.transfers,
+            "unknown_count": rates.unknown,
             "active_ns": group_statistics.sums(lasts, group, count),
             "mean_bytes_per_second": group_statistics.weighted_mean(rate, lasts, group, count),
             "max_bytes_per_second": group_statistics.extremes(rate, group, count)[1],
@@ -149,9 +149,9 @@ def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _place(found: Rates, number: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
-    devices = np.array([device for device, _ in found.kinds], dtype=np.int64)
-    kinds = np.array([kind for _, kind in found.kinds], dtype=object)
+def _identity(rates: Rates, number: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+    devices = np.array([device for device, _ in rates.kinds], dtype=np.int64)
+    kinds = np.array([kind for _, kind in rates.kinds], dtype=object)
     return {"device": devices[number], "kind": kinds[number]}
 
 

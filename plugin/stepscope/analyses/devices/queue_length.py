@@ -1,4 +1,4 @@
-"""How much launched work waited on each stream.
+"""Queue length of each stream: launched work that waits.
 
 As HTA has it (`trace_counters.py`): one more where a call that launches work begins, one less where
 the work begins on its stream. A device that is never short of work has a queue that is never empty;
@@ -6,7 +6,7 @@ where it reaches some 1024 pieces, launching blocks until the device has caught 
 which is not documented; HTA's constant).
 
 HTA's statistics are over the points at which the length changes, whatever time lies between them;
-ours have the same columns, and `length_time_mean` beside them, in which each length counts for as
+these tables have the same columns, and `length_time_mean`, in which each length counts for as
 long as it lasted.
 """
 
@@ -99,12 +99,12 @@ def queues(trace: Trace) -> Queues:
 @computed
 def queue_series(trace: Trace) -> pd.DataFrame:
     """Return one row a change."""
-    found = queues(trace)
+    stream_queues = queues(trace)
     return pd.DataFrame(
         {
-            **_place(found, found.stream),
-            "time_ns": found.time_ns,
-            "length": found.length,
+            **_identity(stream_queues, stream_queues.stream),
+            "time_ns": stream_queues.time_ns,
+            "length": stream_queues.length,
         }
     )
 
@@ -112,15 +112,15 @@ def queue_series(trace: Trace) -> pd.DataFrame:
 @computed
 def queue_lengths(trace: Trace) -> pd.DataFrame:
     """Return one row a stream that work was seen to be launched into."""
-    found = queues(trace)
-    length, group, count = found.length, found.stream, len(found.streams)
-    lasts, statistics = found.lasts_ns, group_statistics
+    stream_queues = queues(trace)
+    length, group, count = stream_queues.length, stream_queues.stream, len(stream_queues.streams)
+    lasts, statistics = stream_queues.lasts_ns, group_statistics
     span = statistics.sums(lasts, group, count)
     least, most = statistics.extremes(length, group, count)
     columns = {
-        **_place(found, np.arange(count)),
+        **_identity(stream_queues, np.arange(count)),
         "change_count": np.bincount(group, minlength=count),
-        "unlinked_count": found.unlinked,
+        "unlinked_count": stream_queues.unlinked,
         "length_mean": statistics.mean(length, group, count),
         "length_standard_deviation": statistics.standard_deviation(length, group, count),
         "length_min": least,
@@ -139,8 +139,8 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
     return table[table["change_count"] > 0].reset_index(drop=True)
 
 
-def _place(found: Queues, stream: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    pairs = np.array(found.streams, dtype=np.int64).reshape(-1, 2)
+def _identity(stream_queues: Queues, stream: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    pairs = np.array(stream_queues.streams, dtype=np.int64).reshape(-1, 2)
     return {"device": pairs[stream, 0], "stream": pairs[stream, 1]}
 
 

@@ -1,9 +1,9 @@
-"""How near matrix products, convolutions and attention come to what the device can do.
+"""Roofline: matrix products, convolutions and attention compared with the device's peaks.
 
 The roofline (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
 for multicore architectures", Communications of the ACM 52(4), 2009): work of so many operations a
 byte can be no faster than the lower of two roofs, the device's arithmetic and its memory.
-Operations and the least traffic are reckoned from shapes (`operators/flops.py`), the time is that
+Operations and the least traffic are computed from shapes (`operators/flops.py`), the time is that
 of the kernels that the operator launched, the roofs are the maker's (`specs.py`). TraceLens calls
 the time at the roof over the time `Pct Roofline`.
 
@@ -76,7 +76,7 @@ SCHEMA: Schema = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Calls:
-    """Calls with known work whose kernels are known; all arrays are parallel."""
+    """Calls with a formula for their work and linked kernels; all arrays are parallel."""
 
     rows: NDArray[np.int64]
     """Rows of `host_calls`."""
@@ -97,7 +97,7 @@ def roofline(trace: Trace) -> pd.DataFrame:
     calls = _calls(trace)
     work = operator_work(trace)
     host = trace.host_calls.iloc[calls.rows]
-    each = pd.DataFrame(
+    per_kernel = pd.DataFrame(
         {
             "name": host["name"].array,
             "input_dims": host["input_dims"].array,
@@ -105,10 +105,10 @@ def roofline(trace: Trace) -> pd.DataFrame:
             "device": calls.device,
         }
     )
-    group, first = statistics.group_rows(each, each.columns)
+    group, first = statistics.group_rows(per_kernel, per_kernel.columns)
     count = len(first)
     columns: dict[str, NDArray[Any]] = {
-        key: plain_values(each[key].iloc[first]) for key in each.columns
+        key: plain_values(per_kernel[key].iloc[first]) for key in per_kernel.columns
     }
     columns |= {
         "call_count": np.bincount(group, minlength=count),
@@ -118,14 +118,14 @@ def roofline(trace: Trace) -> pd.DataFrame:
     }
     columns |= _rates(columns) | _device_columns(trace, columns["device"])
     columns |= _shares(trace, columns)
-    table = to_frame(SCHEMA, columns | {"data_type": _told(columns["data_type"])})
+    table = to_frame(SCHEMA, columns | {"data_type": _type_names(columns["data_type"])})
     by = ["kernel_ns", "name", "input_dims"]
     ordered = table.sort_values(by, ascending=[False, True, True], kind="stable")
     return ordered.reset_index(drop=True)
 
 
 def _calls(trace: Trace) -> _Calls:
-    """Return the calls that are asked about, with the time of the kernels that they launched."""
+    """Return the calls of products, with the time of the kernels that they launched."""
     events = trace.device_events
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
     owner = np.where(is_kernel, links(trace).owner_of_device_event, NONE)
@@ -133,15 +133,17 @@ def _calls(trace: Trace) -> _Calls:
     launched = np.flatnonzero((call != NONE) & np.append(_are_products(trace), False)[call])
     call = call[launched]
     duration = events["duration_ns"].to_numpy()[launched]
-    rows, place = np.unique(call, return_inverse=True)
-    kernel_ns = statistics.sums(duration, place, len(rows))
+    rows, group = np.unique(call, return_inverse=True)
+    kernel_ns = statistics.sums(duration, group, len(rows))
     device = np.zeros(len(rows), dtype=np.int64)
-    device[place[::-1]] = events["device"].to_numpy()[launched][::-1]  # the first kernel's stays
-    on_matrix_unit = statistics.sums(duration * are_used(trace)[launched], place, len(rows))
-    told = statistics.sums(duration * are_told(trace)[launched], place, len(rows))
+    device[group[::-1]] = events["device"].to_numpy()[launched][::-1]  # the first kernel's stays
+    on_matrix_unit = statistics.sums(duration * are_used(trace)[launched], group, len(rows))
+    typed = statistics.sums(duration * are_told(trace)[launched], group, len(rows))
     timed = kernel_ns > 0
     # float32 is multiplied in one of two ways: that of most of the time
-    as_what = np.where(2 * on_matrix_unit >= kernel_ns, 1, np.where(2 * told >= kernel_ns, 0, NONE))
+    as_what = np.where(
+        2 * on_matrix_unit >= kernel_ns, 1, np.where(2 * typed >= kernel_ns, 0, NONE)
+    )
     return _Calls(
         rows=rows[timed],
         kernel_ns=kernel_ns[timed],
@@ -151,10 +153,10 @@ def _calls(trace: Trace) -> _Calls:
 
 
 def _are_products(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which of `host_calls` are products whose work is known, with no other inside."""
-    found = counted_products(trace)
-    found[with_work_inside(trace, found)] = False
-    return found
+    """Return a mask of `host_calls`: innermost products with a formula for their work."""
+    products = counted_products(trace)
+    products[with_work_inside(trace, products)] = False
+    return products
 
 
 def _types(
@@ -173,7 +175,7 @@ def _types(
     return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype=object))
 
 
-def _told(types: NDArray[np.object_]) -> NDArray[np.object_]:
+def _type_names(types: NDArray[np.object_]) -> NDArray[np.object_]:
     return np.where(types == NOT_TOLD, "float32", types)
 
 
@@ -190,9 +192,9 @@ def _rates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def _device_columns(trace: Trace, device: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    known = {number: _properties(trace, number) for number in set(device.tolist())}
-    names = {number: str(found.get("name") or "") or None for number, found in known.items()}
-    specs = {number: device_specs.find_spec(found).spec for number, found in known.items()}
+    properties = {number: _properties(trace, number) for number in set(device.tolist())}
+    names = {number: str(entry.get("name") or "") or None for number, entry in properties.items()}
+    specs = {number: device_specs.find_spec(entry).spec for number, entry in properties.items()}
     sources = {number: spec.source if spec else None for number, spec in specs.items()}
     return {
         "device_name": np.array([names[number] for number in device.tolist()], dtype=object),
@@ -201,21 +203,21 @@ def _device_columns(trace: Trace, device: NDArray[np.int64]) -> dict[str, NDArra
 
 
 def _properties(trace: Trace, device: int) -> Mapping[str, Any]:
-    """Return what is known of a device; of another number's where all are alike.
+    """Return the properties of a device; of another number where all devices are alike.
 
     Kernels may have the machine's numbers, `deviceProperties` those that the process sees.
     """
-    known = device_properties(trace)
-    if device in known:
-        return known[device]
-    alike = {(str(each.get("name")), each.get("numSms")) for each in known.values()}
-    return next(iter(known.values())) if len(alike) == 1 else {}
+    properties = device_properties(trace)
+    if device in properties:
+        return properties[device]
+    models = {(str(entry.get("name")), entry.get("numSms")) for entry in properties.values()}
+    return next(iter(properties.values())) if len(models) == 1 else {}
 
 
 def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     pairs = list(zip(columns["device"].tolist(), columns["data_type"], strict=True))
-    known = {pair: _roofs(trace, *pair) for pair in set(pairs)}
-    roofs = [known[pair] for pair in pairs]
+    by_pair = {pair: _roofs(trace, *pair) for pair in set(pairs)}
+    roofs = [by_pair[pair] for pair in pairs]
     peak = np.array([roof.flops_per_second for roof in roofs], dtype=np.float64)
     bandwidth = np.array([roof.bytes_per_second for roof in roofs], dtype=np.float64)
     compute = columns["flops_per_second"] / peak
@@ -247,13 +249,13 @@ class _Roofs:
 
 
 def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
-    """Return what bounds a device in a type; NaN, and why, where that is not known."""
-    found = device_specs.find_spec(_properties(trace, device))
+    """Return the peaks of a device for a type; NaN, with the reason, where unknown."""
+    match = device_specs.find_spec(_properties(trace, device))
     unknown = float("nan")
-    if found.spec is None:
-        return _Roofs(flops_per_second=unknown, bytes_per_second=unknown, note=found.reason)
-    bandwidth = found.spec.bytes_per_second
-    peak = found.spec.peak(data_type) if data_type else None
+    if match.spec is None:
+        return _Roofs(flops_per_second=unknown, bytes_per_second=unknown, note=match.reason)
+    bandwidth = match.spec.bytes_per_second
+    peak = match.spec.peak(data_type) if data_type else None
     if peak is None:
         note = NO_PEAK.format(type=data_type)
         note = {None: NO_TYPE, NOT_TOLD: FLOAT32_NOT_TOLD}.get(data_type, note)

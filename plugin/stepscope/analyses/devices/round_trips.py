@@ -56,24 +56,24 @@ def step_of(trace: Trace, at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def round_trips(trace: Trace, device: DeviceActivity, least_bytes: int) -> RoundTrips:
-    """Pair each copy out with the next copy back of as many bytes, asked for in the same step."""
+    """Pair each copy out with the next copy back of as many bytes, requested in the same step."""
     to_host = copies_to_host(trace, device, least_bytes)
     to_device = copies_to_device(trace, device, least_bytes)
     step_out = step_of(trace, to_host.call_start_ns).tolist()
     step_back = step_of(trace, to_device.call_start_ns).tolist()
     alike: dict[tuple[int, float], deque[int]] = {}
-    for place, (step, amount) in enumerate(zip(step_back, to_device.bytes.tolist(), strict=True)):
-        alike.setdefault((step, amount), deque()).append(place)
+    for index, (step, amount) in enumerate(zip(step_back, to_device.bytes.tolist(), strict=True)):
+        alike.setdefault((step, amount), deque()).append(index)
     start_back = to_device.start_ns.tolist()
     out, back = [], []
-    for place, (step, amount, end) in enumerate(
+    for index, (step, amount, end) in enumerate(
         zip(step_out, to_host.bytes.tolist(), to_host.end_ns.tolist(), strict=True)
     ):
         later = alike.get((step, amount), deque())
         while later and start_back[later[0]] < end:
             later.popleft()  # too early for this copy, and so for all that follow
         if later:
-            out.append(place)
+            out.append(index)
             back.append(later.popleft())
     return RoundTrips(
         to_host=to_host,
@@ -84,11 +84,13 @@ def round_trips(trace: Trace, device: DeviceActivity, least_bytes: int) -> Round
 
 
 def operators_between(trace: Trace, pairs: RoundTrips) -> tuple[str, ...]:
-    """Return what the host computes between the copies of the first pair, the longest first."""
+    """Return the host's operators between the copies of the first pair, the longest first."""
     calls = trace.host_calls
     begin = int(pairs.to_host.call_end_ns[pairs.out[0]])
     until = int(pairs.to_device.call_start_ns[pairs.back[0]])
     inside = (calls["start_ns"] >= begin) & (calls["end_ns"] <= until) & calls["is_operator"]
-    found = calls[inside.to_numpy()].sort_values("duration_ns", ascending=False, kind="stable")
-    names = found["name"].astype(str)
+    calls_inside = calls[inside.to_numpy()].sort_values(
+        "duration_ns", ascending=False, kind="stable"
+    )
+    names = calls_inside["name"].astype(str)
     return tuple(dict.fromkeys(name for name in names if name not in MOVES))[:3]

@@ -1,9 +1,9 @@
-"""What each device did with its time: it computed, communicated, moved memory, or stood still.
+"""Time of each device by activity: computing, communication, memory, idle.
 
-As HTA's temporal breakdown (`breakdown_analysis.py`), with its "non-compute" told apart. Where
+As HTA's temporal breakdown (`breakdown_analysis.py`), with its "non-compute" split up. Where
 several go on at once, computing has the nanosecond, then communication, then memory: what is left
 to the latter two is exposed. The share of communication that computing hid is HTA's overlap
-(`communication_analysis.py`). HTA reckons from a device's first to its last event: that is the
+(`communication_analysis.py`). HTA measures from a device's first to its last event: that is the
 span `device`; `window` is what the other figures here rest on, and each step is a span as well.
 """
 
@@ -82,8 +82,8 @@ def _rows(trace: Trace, device: DeviceActivity, steps: list[_Span]) -> Iterator[
     times = _times(device)
     start, end = (np.array(borders) for borders in zip(*(span[1:] for span in spans), strict=True))
     covered = {part: intervals.covered_ns(of, start, end) for part, of in times.items()}
-    for place, span in enumerate(spans):
-        lengths = {part: int(length[place]) for part, length in covered.items()}
+    for index, span in enumerate(spans):
+        lengths = {part: int(length[index]) for part, length in covered.items()}
         yield _row(device.device, span, lengths)
 
 
@@ -121,7 +121,7 @@ TABLES = {
     "temporal-breakdown": Table(
         title="Temporal breakdown",
         meaning="One row per device and span of time (the window, the device's own first to last "
-        "event, each step): how long it computed, communicated, moved memory, and stood still.",
+        "event, each step): how long it computed, communicated, moved memory, and was idle.",
         schema=SCHEMA,
         build=temporal_breakdown,
     ),

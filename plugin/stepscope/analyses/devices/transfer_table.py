@@ -1,7 +1,7 @@
-"""Copies and memory sets: how many, how many bytes, how fast, and what of it nothing hid.
+"""Copies and memory sets: number, bytes, bandwidth and exposed time.
 
-A copy's own rate is what the profiler recorded (`memory bandwidth (GB/s)`, which kineto reckons
-from nanoseconds), else its bytes over its duration: in traces of whole microseconds that is off by
+The rate of a copy is the recorded one (`memory bandwidth (GB/s)`, which kineto computes from
+nanoseconds), else its bytes over its duration: in traces of whole microseconds that is off by
 half for short ones. The rate of several is all their bytes over all their time.
 
 Exposed is the time in which `step_breakdown` has Memcpy, or Memset: within the steps, a device
@@ -93,13 +93,13 @@ def copies(trace: Trace) -> pd.DataFrame:
 
 @computed
 def copies_by_owner(trace: Trace) -> pd.DataFrame:
-    """Return one row a name of copies, the operator that asked for it, and its source line."""
+    """Return one row per name of copies, requesting operator and source line."""
     return _table(trace, Kind.COPY, COPIES_BY_OWNER)
 
 
 @computed
 def memory_sets(trace: Trace) -> pd.DataFrame:
-    """Return one row a name of memory sets, the operator that asked for it, and its source line."""
+    """Return one row per name of memory sets, requesting operator and source line."""
     return _table(trace, Kind.MEMORY_SET, MEMORY_SETS)
 
 
@@ -127,10 +127,10 @@ def rates(trace: Trace, rows: NDArray[np.int64], size: NDArray[np.float64]) -> N
 
 def _table(trace: Trace, kind: Kind, schema: Schema) -> pd.DataFrame:
     rows = np.flatnonzero(trace.device_events["kind"].to_numpy() == int(kind))
-    each = _identified(trace, rows, kind, [column.name for column in schema])
-    by = [column.name for column in (*WHAT, *WHO) if column.name in each]
-    group, first = statistics.group_rows(each, by)
-    columns = {name: plain_values(each[name].iloc[first]) for name in by}
+    per_event = _identified(trace, rows, kind, [column.name for column in schema])
+    by = [column.name for column in (*WHAT, *WHO) if column.name in per_event]
+    group, first = statistics.group_rows(per_event, by)
+    columns = {name: plain_values(per_event[name].iloc[first]) for name in by}
     columns |= _figures(trace, rows, kind, group)
     table = to_frame(schema, columns).sort_values(
         ["total_ns", *by], ascending=[False] + [True] * len(by), kind="stable"
@@ -139,28 +139,28 @@ def _table(trace: Trace, kind: Kind, schema: Schema) -> pd.DataFrame:
 
 
 def _identified(
-    trace: Trace, rows: NDArray[np.int64], kind: Kind, wanted: Sequence[str]
+    trace: Trace, rows: NDArray[np.int64], kind: Kind, columns: Sequence[str]
 ) -> pd.DataFrame:
-    """Return what each event is and who asked for it, as far as it is wanted."""
+    """Return the identifying columns of each event, and its owner where requested."""
     name = trace.device_events["name"].array[rows].remove_unused_categories()
-    each: dict[str, Any] = {"name": name}
+    per_event: dict[str, Any] = {"name": name}
     if kind == Kind.COPY:
-        each["direction"] = trace.copies["direction"].array
-        each["from_memory"], each["to_memory"] = _memories(name)
-    if "operator" in wanted:
+        per_event["direction"] = trace.copies["direction"].array
+        per_event["from_memory"], per_event["to_memory"] = _memories(name)
+    if "operator" in columns:
         names = trace.host_calls["name"].cat
         owner = links(trace).owner_of_device_event[rows]
         codes = np.append(names.codes.to_numpy(), -1)[owner]
-        each["operator"] = pd.Categorical.from_codes(codes, categories=names.categories)
-        each["source_line"] = lines_of_device_events(trace, rows)
-    return pd.DataFrame(each)
+        per_event["operator"] = pd.Categorical.from_codes(codes, categories=names.categories)
+        per_event["source_line"] = lines_of_device_events(trace, rows)
+    return pd.DataFrame(per_event)
 
 
 def _memories(names: pd.Categorical) -> tuple[pd.Categorical, pd.Categorical]:
     """Return from and to which memory each copy went, by its name."""
-    found = [MEMORIES.search(str(name)) for name in names.categories]
+    matches = [MEMORIES.search(str(name)) for name in names.categories]
     return tuple(  # type: ignore[return-value]
-        _translated(names, [match[side].strip().lower() if match else None for match in found])
+        _translated(names, [match[side].strip().lower() if match else None for match in matches])
         for side in (1, 2)
     )
 
@@ -197,14 +197,14 @@ def _speed(
     size = moved_bytes(trace.source, trace.device_events["event"].to_numpy()[rows])
     says = ~np.isnan(size)
     total = np.bincount(group[says], weights=size[says], minlength=count)
-    said = np.bincount(group[says], minlength=count)
+    recorded_count = np.bincount(group[says], minlength=count)
     rate = rates(trace, rows, size)
     timed = ~np.isnan(rate)
     # all bytes over all time is the harmonic mean of the rates, weighted by bytes
     seconds = np.bincount(group[timed], weights=(size / rate)[timed], minlength=count)
     moved = np.bincount(group[timed], weights=size[timed], minlength=count)
     return {
-        "total_bytes": np.where(said > 0, total, np.nan),
+        "total_bytes": np.where(recorded_count > 0, total, np.nan),
         "no_bytes_count": np.bincount(group[~says], minlength=count),
         "bytes_per_second": statistics.ratio(moved, seconds),
         "mean_bytes_per_second": statistics.nan_mean(rate, group, count),

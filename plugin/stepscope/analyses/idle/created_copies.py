@@ -63,7 +63,7 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     calls = trace.host_calls
     move = outermost_operator(trace, copies.owner)
     is_move = np.append(name_mask(calls["name"], MOVE.__eq__), False)[move]
-    copies, move = copies.chosen(is_move), move[is_move]
+    copies, move = copies.select(is_move), move[is_move]
     shape = _first_shapes(calls["input_dims"]) if len(move) else np.full(1, NONE, dtype=np.int64)
     maker, same = _made_before(trace, move, shape)
     is_created = (maker != NONE) & _is_made_here(trace, copies, maker, move)
@@ -71,7 +71,7 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     untold = np.append(name_mask(calls["name"], UNTOLD_SHAPE.__contains__), False)[maker]
     is_created &= same | untold | ~has_shape
     return CreatedCopies(
-        copies=copies.chosen(is_created),
+        copies=copies.select(is_created),
         maker=maker[is_created],
         move=move[is_created],
         is_sure=(same & has_shape)[is_created],

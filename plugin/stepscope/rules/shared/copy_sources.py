@@ -31,7 +31,7 @@ def to_device(trace: Trace, device: DeviceActivity) -> HostCopies:
     """
     copies = copies_to_device(trace, device)
     applies_if(len(copies.rows), "nothing was copied to the device while it was recorded")
-    return copies.chosen(~_loads_model(trace, copies))
+    return copies.select(~_loads_model(trace, copies))
 
 
 def _loads_model(trace: Trace, copies: HostCopies) -> NDArray[np.bool_]:
