@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.base.errors import UnreadableError
-from stepscope.ingest.whole_files import read_head, read_whole
+from stepscope.ingest.memory_files import read_head, read_whole
 
 
 def _file(folder: Path, content: bytes) -> str:

@@ -5,7 +5,7 @@ old versions lack the second, custom kernels have an operator only. A kernel bel
 innermost of each around its launch.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,7 @@ NONE = -1
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CollectiveCalls:
+class CollectiveCalls(NamedTuple):
     """Rows of `host_calls`, -1 for none; one entry per collective."""
 
     params: Rows
@@ -39,28 +38,15 @@ class CollectiveCalls:
         return np.where(outer >= 0, outer, self.function)
 
     def at(self, selection: Rows | NDArray[np.bool_]) -> "CollectiveCalls":
-        """Return the selected entries."""
-        return CollectiveCalls(
-            params=self.params[selection],
-            annotation=self.annotation[selection],
-            function=self.function[selection],
-        )
-
-
-def none(count: int) -> CollectiveCalls:
-    """Return entries without calls."""
-    nothing = np.full(count, NONE, dtype=np.int64)
-    return CollectiveCalls(params=nothing, annotation=nothing, function=nothing)
+        """Return the selected entries; -1 selects an entry without calls."""
+        indices = np.flatnonzero(selection) if selection.dtype == bool else selection
+        return CollectiveCalls(*(np.append(rows, NONE)[indices] for rows in self))
 
 
 def around(host_calls: pd.DataFrame, inner: pd.DataFrame) -> CollectiveCalls:
     """Return the calls around each row of a host frame."""
-    params, annotations, functions = _candidates(host_calls)
-    return CollectiveCalls(
-        params=_enclosing(host_calls, params, inner),
-        annotation=_enclosing(host_calls, annotations, inner),
-        function=_enclosing(host_calls, functions, inner),
-    )
+    candidates = _candidates(host_calls)
+    return CollectiveCalls(*(_enclosing(host_calls, rows, inner) for rows in candidates))
 
 
 def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
@@ -69,11 +55,9 @@ def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
     inner = around(host_calls, host_calls.iloc[annotations])
     bare = np.setdiff1d(params, inner.params)
     outer = around(host_calls, host_calls.iloc[bare])
-    return CollectiveCalls(
-        params=np.concatenate((inner.params, bare)),
-        annotation=np.concatenate((annotations, np.full(len(bare), NONE, dtype=np.int64))),
-        function=np.concatenate((inner.function, outer.function)),
-    )
+    annotation = np.concatenate((annotations, np.full(len(bare), NONE)))
+    function = np.concatenate((inner.function, outer.function))
+    return CollectiveCalls(np.concatenate((inner.params, bare)), annotation, function)
 
 
 def is_on_host(host_calls: pd.DataFrame, calls: CollectiveCalls) -> NDArray[np.bool_]:

@@ -1,5 +1,8 @@
 """Kind, message and process group of each collective, from its kernel, its call and the header."""
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,18 +12,159 @@ from numpy.typing import NDArray
 from stepscope.model.frames import collective_names as names
 from stepscope.model.frames import process_groups
 from stepscope.model.frames.collective_calls import CollectiveCalls
-from stepscope.model.frames.collective_evidence import (
-    NOTHING,
-    Evidence,
-    Texts,
-    category,
-    filled,
-    mapped,
-    texts,
-)
-from stepscope.model.frames.collective_sizes import by_ratio, sizes
 from stepscope.model.frames.process_groups import ProcessGroup
 from stepscope.model.frames.source import Rows, Source
+
+Floats = NDArray[np.float64]
+Texts = NDArray[np.object_]
+"""Texts, or values derived from them; None for missing ones."""
+NOTHING: Texts = np.array(None, dtype=object)
+MOST = 2.0**53
+"""Larger counts are misread numbers."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """Events that describe each collective; -1 for none."""
+
+    source: Source
+    kernel: Rows
+    params: Rows
+    annotation: Rows
+    function: Rows
+
+    def whole(self, key: str) -> NDArray[np.int64]:
+        """Return an integer argument of the kernel, else of the call; -1 for none."""
+        of_kernel, of_call = self._both(lambda rows: self.source.whole(key, rows), np.array(-1))
+        return np.where(of_kernel == -1, of_call, of_kernel)
+
+    def count(self, key: str) -> Floats:
+        """Return a count in the same arguments; NaN if missing, negative or absurd."""
+        both = self._both(lambda rows: self.source.number(key, rows), np.array(np.nan))
+        return bounded(np.where(np.isnan(both[0]), both[1], both[0]))
+
+    def text(self, key: str) -> Texts:
+        """Return a text in the same arguments; None for none."""
+        return filled(*self._both(lambda rows: texts(self.source.label(key, rows)), NOTHING))
+
+    def _both(
+        self, look_up: Callable[[Rows], NDArray[Any]], nothing: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        rows = np.concatenate((self.kernel, self.params))
+        values = np.where(rows >= 0, look_up(np.maximum(rows, 0)), nothing)
+        return values[: len(self.kernel)], values[len(self.kernel) :]
+
+    def shapes(self, events: Rows) -> Texts:
+        """Return the shapes of the inputs of host events (JSON)."""
+        return self._of_host(events, "Input Dims", "Input dims")
+
+    def types(self, events: Rows) -> Texts:
+        """Return the types of the inputs of host events (JSON)."""
+        return self._of_host(events, "Input type")
+
+    def _of_host(self, events: Rows, key: str, *aliases: str) -> Texts:
+        labels = texts(self.source.label(key, np.maximum(events, 0), *aliases))
+        return np.where(events >= 0, labels, NOTHING)
+
+
+def texts(labels: pd.Categorical) -> Texts:
+    """Return a categorical as objects, None for missing texts."""
+    categories = np.array([*map(str, labels.categories), None], dtype=object)
+    return np.asarray(categories[np.asarray(labels.codes)])
+
+
+def category(values: Texts) -> pd.Categorical:
+    """Return objects as a categorical."""
+    codes, distinct = pd.factorize(values)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(distinct, dtype=object))
+
+
+def mapped(values: Texts, function: Callable[[str], Any]) -> Texts:
+    """Return the result of a function for each text, called once per distinct text; None stays."""
+    codes, distinct = pd.factorize(values)
+    made = np.empty(len(distinct) + 1, dtype=object)
+    for index, text in enumerate(distinct):
+        made[index] = function(str(text))
+    return np.asarray(made[codes])
+
+
+def filled(*choices: NDArray[Any]) -> NDArray[Any]:
+    """Return, for each entry, the first choice that is not missing."""
+    result = choices[0]
+    for other in choices[1:]:
+        result = np.where(pd.isna(result), other, result)
+    return result
+
+
+def bounded(counts: NDArray[Any]) -> Floats:
+    """Return counts with NaN for implausible ones."""
+    numbers = counts.astype(np.float64)
+    return np.where((numbers >= 0) & (numbers < MOST), numbers, np.nan)
+
+
+SYMMETRIC = ("all_reduce", "broadcast", "reduce")
+"""Kinds in which every rank outputs as much as it inputs."""
+SIDES = re.compile(r"^c10d::_?(?:all_?gather|reduce_?scatter|all_?to_?all)_?(?:into_tensor_)?base_")
+"""torch's operators whose first input is the output tensor, and the second the input."""
+
+
+def sizes(evidence: Evidence, kind: Texts, function: Texts, group_size: Floats) -> dict[str, Any]:
+    """Return the columns `dtype`, `in_bytes`, `out_bytes` and `message_bytes`."""
+    dtype = filled(
+        mapped(evidence.text("dtype"), names.type_of),
+        mapped(evidence.types(evidence.annotation), names.first_type),
+        mapped(evidence.types(evidence.function), names.first_type),
+    )
+    put_in, got_out = _both_sides(kind, *_elements(evidence, function), group_size)
+    item = np.array([pair[1] if pair else np.nan for pair in dtype], dtype=np.float64)
+    item[kind == "barrier"] = np.nan  # it sends a byte or so, which says nothing
+    return {
+        "dtype": category(np.array([pair[0] if pair else None for pair in dtype], dtype=object)),
+        "in_bytes": put_in * item,
+        "out_bytes": got_out * item,
+        "message_bytes": np.fmax(put_in, got_out) * item,
+    }
+
+
+def by_ratio(kind: Texts, columns: dict[str, Any], group_size: Floats) -> Floats:
+    """Return the group's size; if nothing else has it, from the ratio of input and output."""
+    larger, smaller = columns["message_bytes"], np.fmin(columns["in_bytes"], columns["out_bytes"])
+    ratio = np.divide(larger, smaller, out=np.full(len(larger), np.nan), where=smaller > 0)
+    tells = np.isin(kind, ("all_gather", "reduce_scatter")) & (ratio == np.floor(ratio))
+    return np.where(np.isnan(group_size) & tells & (ratio > 1), ratio, group_size)
+
+
+def _elements(evidence: Evidence, function: Texts) -> tuple[Floats, Floats]:
+    """Return the number of elements that a rank inputs and outputs; NaN if unknown."""
+    annotated = mapped(evidence.shapes(evidence.annotation), names.elements_of)
+    inputs = mapped(evidence.shapes(evidence.function), names.elements_of)
+    has_sides = np.array([bool(name and SIDES.match(name)) for name in function], dtype=bool)
+    sent = np.where(has_sides, _item(inputs, 1), _item(inputs, 0))
+    put_in = filled(evidence.count("In msg nelems"), _total(annotated), sent)
+    return put_in, filled(
+        evidence.count("Out msg nelems"), np.where(has_sides, _item(inputs, 0), np.nan)
+    )
+
+
+def _both_sides(
+    kind: Texts, put_in: Floats, got_out: Floats, group_size: Floats
+) -> tuple[Floats, Floats]:
+    """Derive missing sizes from the kind: the annotation's shapes are those of the input."""
+    follows = {"all_gather": put_in * group_size, "reduce_scatter": put_in / group_size}
+    follows |= dict.fromkeys((*SYMMETRIC, "all_to_all"), put_in)
+    for symmetric, elements in follows.items():
+        got_out = np.where((kind == symmetric) & np.isnan(got_out), elements, got_out)
+    is_missing = np.isin(kind, SYMMETRIC) & np.isnan(put_in)
+    return np.where(is_missing, got_out, put_in), got_out
+
+
+def _total(counts: NDArray[Any]) -> Floats:
+    return bounded(np.array([sum(of) if of else np.nan for of in counts], dtype=np.float64))
+
+
+def _item(counts: NDArray[Any], index: int) -> Floats:
+    values = [of[index] if of and len(of) > index and of[index] else np.nan for of in counts]
+    return bounded(np.array(values, dtype=np.float64))
 
 
 def message(

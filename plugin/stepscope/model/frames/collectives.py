@@ -86,16 +86,10 @@ def _calls_of_kernels(
     host_calls: pd.DataFrame, runtime_calls: pd.DataFrame, launch: Rows
 ) -> CollectiveCalls:
     launched = np.flatnonzero(launch >= 0)
-    if not len(launched):
-        return collective_calls.none(len(launch))
-    around = collective_calls.around(host_calls, runtime_calls.iloc[launch[launched]])
     index_of = np.full(len(launch), NONE, dtype=np.int64)
     index_of[launched] = np.arange(len(launched))
-    return CollectiveCalls(
-        params=np.append(around.params, NONE)[index_of],
-        annotation=np.append(around.annotation, NONE)[index_of],
-        function=np.append(around.function, NONE)[index_of],
-    )
+    inner = runtime_calls.iloc[launch[launched]]
+    return collective_calls.around(host_calls, inner).at(index_of)
 
 
 def _on_device(kernels: pd.DataFrame, calls: CollectiveCalls) -> Locations:
@@ -158,11 +152,7 @@ def _names_collective(
 def _joined(first: Locations, second: Locations) -> Locations:
     return Locations(
         kernel=np.concatenate((first.kernel, second.kernel)),
-        calls=CollectiveCalls(
-            params=np.concatenate((first.calls.params, second.calls.params)),
-            annotation=np.concatenate((first.calls.annotation, second.calls.annotation)),
-            function=np.concatenate((first.calls.function, second.calls.function)),
-        ),
+        calls=CollectiveCalls(*map(np.concatenate, zip(first.calls, second.calls, strict=True))),
         timing={
             key: np.concatenate((values, second.timing[key]))
             for key, values in first.timing.items()
