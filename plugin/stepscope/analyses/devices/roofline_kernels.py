@@ -20,8 +20,8 @@ def kernels_of(trace: Trace, groups: pd.DataFrame) -> NDArray[np.bool_]:
     dims_codes = {str(text): code for code, text in enumerate(dims.categories)}
     width = len(dims.categories) + 1
     pairs = set(zip(groups["name"], groups["input_dims"], strict=True))
-    keys = [name_codes[name] * width + dims_codes[text] for name, text in pairs]
+    selected = [name_codes[name] * width + dims_codes[text] for name, text in pairs]
     keys = names.codes.to_numpy().astype(np.int64) * width + dims.codes.to_numpy()
     call = nearest_with_work(trace, links(trace).owner_of_device_event)
     is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
-    return np.asarray(np.append(np.isin(keys, keys), False)[call] & is_kernel)
+    return np.asarray(np.append(np.isin(keys, selected), False)[call] & is_kernel)
