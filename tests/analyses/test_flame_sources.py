@@ -4,21 +4,20 @@ import pytest
 
 from loading import SAMPLE_LOGS, SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from memorybuild import memory
-from stepscope.analyses.flames.call_flame_graphs import (
+from stepscope.analyses.flames.flame_graphs import (
+    EARLIER,
     NOT_LAUNCHED,
+    OUTSIDE,
+    OUTSIDE_MODULES,
+    UNASSIGNED,
+    UNRECORDED,
     device_calls_tree,
     host_calls_tree,
-)
-from stepscope.analyses.flames.flame_tree import KINDS, FlameTree
-from stepscope.analyses.flames.memory_flame_graph import (
-    EARLIER,
-    OUTSIDE,
-    UNRECORDED,
     memory_tree,
+    modules_tree,
     peak_of,
 )
-from stepscope.analyses.flames.module_flame_graph import OUTSIDE as OUTSIDE_MODULES
-from stepscope.analyses.flames.module_flame_graph import UNASSIGNED, modules_tree
+from stepscope.analyses.flames.flame_tree import KINDS, FlameTree
 from stepscope.analyses.host.host_call_tree import host_tree
 from stepscope.analyses.memory.at_peak import memory_at_peak
 from stepscope.base.errors import MissingDataError, UsageError

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from stepscope.analyses.flames.flame_tree import (
     CODES,
     FlameTree,
+    callees,
+    functions,
     key_of,
     node_at,
     select_nodes,
     without_instances,
 )
-from stepscope.analyses.flames.function_totals import callees, functions
 from stepscope.analyses.flames.inverted_tree import invert
 from stepscope.analyses.flames.pruning import PrunedTree, Viewport, prune
 from stepscope.analyses.flames.tree_diff import combine, moved_names

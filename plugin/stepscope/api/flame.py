@@ -9,19 +9,25 @@ from msgspec import Meta
 
 from stepscope.analyses.core.trace_slice import slice_trace
 from stepscope.analyses.core.window import window
-from stepscope.analyses.flames.call_flame_graphs import device_calls_tree, host_calls_tree
+from stepscope.analyses.flames.flame_graphs import (
+    Phase,
+    device_calls_tree,
+    host_calls_tree,
+    memory_tree,
+    modules_tree,
+    peak_of,
+)
 from stepscope.analyses.flames.flame_tree import (
     CODES,
     KINDS,
     FlameTree,
+    callees,
+    functions,
     select_nodes,
     weights,
     without_instances,
 )
-from stepscope.analyses.flames.function_totals import callees, functions
 from stepscope.analyses.flames.inverted_tree import invert
-from stepscope.analyses.flames.memory_flame_graph import memory_tree, peak_of
-from stepscope.analyses.flames.module_flame_graph import Phase, modules_tree
 from stepscope.analyses.flames.pruning import MOST_NODES, PIECES, PrunedTree, Viewport, prune
 from stepscope.analyses.flames.tree_diff import combine, moved_names
 from stepscope.analyses.memory.at_peak import memory_at_peak

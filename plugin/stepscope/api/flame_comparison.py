@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from stepscope.analyses.flames.module_flame_graph import Phase
+from stepscope.analyses.flames.flame_graphs import Phase
 from stepscope.analyses.memory.at_peak import memory_at_peak
 from stepscope.api.endpoint import Group
 from stepscope.api.flame import (

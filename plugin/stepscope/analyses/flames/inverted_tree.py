@@ -17,9 +17,9 @@ from stepscope.analyses.flames.flame_tree import (
     Nodes,
     keys_of,
     line_sums,
+    outermost_nodes,
     weights,
 )
-from stepscope.analyses.flames.function_totals import outermost_nodes
 from stepscope.analyses.flames.pruning import PrunedTree, Viewport, in_order, with_smaller
 
 
