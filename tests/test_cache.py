@@ -22,6 +22,7 @@ from stepscope.base.errors import UsageError
 from stepscope.ingest import EventColumns
 from stepscope.ingest.reader import FORCED
 from stepscope.readers import column_cache
+from stepscope.storage import cache_folder
 from waiting import LONG_SECONDS
 
 KEY = {"of": "a test"}
@@ -73,7 +74,7 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def nothing_said_yet() -> None:
-    column_cache.say_once.cache_clear()
+    cache_folder.warn_once.cache_clear()
 
 
 def round_trip(columns: EventColumns) -> EventColumns:
@@ -174,7 +175,7 @@ def test_a_damaged_entry_is_removed_and_the_trace_read(
     assert differences(columns_of(trace, folder), read) == []
     assert trace.count == 2
     [said] = warnings_in(caplog)
-    assert said.startswith(f"what was kept of {trace.path} was damaged, and is removed: ")
+    assert said.startswith(f"the cache entry of {trace.path} was damaged, and is removed: ")
     columns_of(trace, folder)
     assert trace.count == 2, "it was kept again"
 
@@ -219,7 +220,7 @@ def test_what_is_in_an_entry_is_not_believed(
     columns = trace()
     assert next(iter(columns.arguments)) == "correlation"
     assert len(column_cache.decoded(forged(columns), KEY)) == len(columns)
-    with pytest.raises(column_cache.DamagedError):
+    with pytest.raises(cache_folder.DamagedError):
         column_cache.decoded(forged(columns, **forgery(columns)), KEY)
 
 
@@ -271,7 +272,7 @@ def test_a_full_disk_costs_a_line_in_the_log(
         assert len(columns_of(trace, folder)) == len(columns_of(trace, folder))
     assert list(folder.iterdir()) == [], "nothing unfinished is left"
     assert warnings_in(caplog) == [
-        f"nothing can be kept in {folder} ({os.strerror(errno.EFBIG)})"
+        f"nothing can be cached in {folder} ({os.strerror(errno.EFBIG)})"
     ], "once, not for every file"
 
 
@@ -286,7 +287,8 @@ def test_a_folder_that_cannot_be_one_costs_a_line_in_the_log(
 
 WRITER = """
 import sys
-from stepscope import cache, ingest, storage
+from stepscope import ingest, storage
+from stepscope.readers import column_cache as cache
 from stepscope.base.config import CacheSettings
 path, folder = sys.argv[1:]
 chosen = CacheSettings(folder=folder, worth_bytes=0)

@@ -297,7 +297,7 @@ def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None
     [
         ("absent", "There is no such folder."),
         ("file", "This is a file, not a folder."),
-        ("nosuch://bucket/log", "Nothing here reads addresses that begin with nosuch://."),
+        ("nosuch://bucket/log", "stepscope cannot read addresses that begin with nosuch://."),
     ],
 )
 def test_a_directory_that_cannot_be_used_is_a_problem(tmp_path: Path, path: str, said: str) -> None:

@@ -196,7 +196,7 @@ def test_a_file_that_takes_more_than_a_worker_has_costs_itself(reader: Cluster, 
 
 def test_a_recording_does_not_travel(reader: Cluster, run: Path) -> None:
     (file, *_) = discover.at(str(run))
-    with pytest.raises(ValueError, match="not the recording"):
+    with pytest.raises(ValueError, match="not the trace"):
         reader.read(ReadRequest(file=file), lambda _: None, Stop())
 
 
@@ -429,7 +429,7 @@ def test_a_try_that_is_cut_short_is_no_reason() -> None:
     late = OSError("Timed out trying to connect to tcp://a:1 after 2 s")
     late.__cause__ = TimeoutError()
     late.__cause__.__cause__ = asyncio.CancelledError()
-    told = connection._nobody("a:1", "tcp://a:1", late)  # noqa: SLF001
+    told = connection._no_scheduler("a:1", "tcp://a:1", late)  # noqa: SLF001
     assert told.message == f"No Dask scheduler answers at tcp://a:1: {late}."
 
 
@@ -464,7 +464,7 @@ def test_workers_without_our_stepscope_are_not_asked(run: Path, tmp_path: Path) 
         for place in (other, without):
             cluster.start_worker("--no-nanny", environment={"PYTHONPATH": str(place)})
         unfit = Cluster(cluster.address, say=said.append, patience=PATIENT)
-        with closing(unfit), pytest.raises(NoClusterError, match=r"No worker .* can be asked"):
+        with closing(unfit), pytest.raises(NoClusterError, match=r"No worker .* can be used"):
             unfit.connect()
         cluster.start_worker("--no-nanny")
         until(lambda: len(cluster.process_ids()) == 3)
@@ -498,14 +498,14 @@ def test_a_machine_without_the_mount_is_passed_over(tmp_path: Path) -> None:
             found = answers(reader.read_all(orders_of(run, cluster_tasks.named) * 3))
             assert [name for name, _ in found] == [*RANKS] * 3
             assert len({process for _, process in found}) == 1
-            (told,) = [each for each in said if "is passed over" in each]
+            (told,) = [each for each in said if "is not used any more" in each]
             assert "(No such file or directory), and others can" in told
             (order, *_) = orders_of(run, cluster_tasks.named)
             Path(order.file.path).unlink()
             (outcome,) = reader.read_all([order])
     assert isinstance(outcome, UnreadableError)
     assert outcome.message.startswith(
-        "None of the 2 workers that were asked can open this: No such file or directory (tcp://"
+        "None of the 2 workers that tried can open this: No such file or directory (tcp://"
     )
     assert outcome.remedy.startswith(f"Mount {run} at the same path on the workers")
 
@@ -515,36 +515,36 @@ def refusal(worker: str) -> CannotOpen:
 
 
 def test_who_refuses_twice_what_others_read_is_asked_for_no_more() -> None:
-    crew = Workers(threads={"tcp://a:1": 1, "tcp://b:1": 1, "tcp://c:1": 2})
-    assert crew.slots == 8
-    assert crew.asked([]) is None
-    assert crew.asked(["tcp://a:1"]) == ["tcp://b:1", "tcp://c:1"]
-    assert crew.was_seen([refusal("tcp://a:1")]) == []
-    assert crew.was_seen([refusal("tcp://a:1")]) == [refusal("tcp://a:1")]
-    assert crew.asked([]) == ["tcp://b:1", "tcp://c:1"]
+    workers = Workers(threads={"tcp://a:1": 1, "tcp://b:1": 1, "tcp://c:1": 2})
+    assert workers.slots == 8
+    assert workers.candidates([]) is None
+    assert workers.candidates(["tcp://a:1"]) == ["tcp://b:1", "tcp://c:1"]
+    assert workers.count_refusals([refusal("tcp://a:1")]) == []
+    assert workers.count_refusals([refusal("tcp://a:1")]) == [refusal("tcp://a:1")]
+    assert workers.candidates([]) == ["tcp://b:1", "tcp://c:1"]
 
 
 def test_where_nobody_else_is_left_who_refused_is_asked_again() -> None:
-    crew = Workers(threads={"tcp://a:1": 1})
+    workers = Workers(threads={"tcp://a:1": 1})
     for _ in range(3):
-        crew.was_seen([refusal("tcp://a:1")])
-    assert crew.asked([]) is None
-    assert crew.asked(["tcp://a:1"]) == []
+        workers.count_refusals([refusal("tcp://a:1")])
+    assert workers.candidates([]) is None
+    assert workers.candidates(["tcp://a:1"]) == []
 
 
 def test_another_machine_is_asked_before_another_worker_of_the_same() -> None:
-    crew = Workers(threads={"tcp://a:1": 1, "tcp://a:2": 1, "tcp://b:1": 1})
-    assert crew.asked(["tcp://a:1"]) == ["tcp://b:1"]
-    assert crew.asked(["tcp://a:1", "tcp://b:1"]) == ["tcp://a:2"]
+    workers = Workers(threads={"tcp://a:1": 1, "tcp://a:2": 1, "tcp://b:1": 1})
+    assert workers.candidates(["tcp://a:1"]) == ["tcp://b:1"]
+    assert workers.candidates(["tcp://a:1", "tcp://b:1"]) == ["tcp://a:2"]
 
 
 def test_who_is_unfit_is_not_counted() -> None:
-    crew = Workers()
-    assert crew.now({"tcp://a:1": 4, "tcp://b:1": 4}) == ["tcp://a:1", "tcp://b:1"]
-    crew.unfit["tcp://a:1"] = "no stepscope"
-    assert (crew.slots, crew.asked([])) == (8, ["tcp://b:1"])
-    assert crew.now({"tcp://b:1": 4}) == []
-    assert crew.asked([]) is None
+    workers = Workers()
+    assert workers.update({"tcp://a:1": 4, "tcp://b:1": 4}) == ["tcp://a:1", "tcp://b:1"]
+    workers.unfit["tcp://a:1"] = "no stepscope"
+    assert (workers.slots, workers.candidates([])) == (8, ["tcp://b:1"])
+    assert workers.update({"tcp://b:1": 4}) == []
+    assert workers.candidates([]) is None
 
 
 def test_a_worker_that_does_not_tell_its_version_is_asked_again_and_ends_nothing() -> None:
@@ -566,9 +566,9 @@ def test_a_worker_that_does_not_tell_its_version_is_asked_again_and_ends_nothing
         session = Session("tcp://s:1", client, Patience(silent_seconds=0.2), lambda _: None)
         found = []
         for _ in range(2):
-            await session._look()  # noqa: SLF001 (a watch would take as long as it does)
-            found.append(session.crew.threads)
-        assert session.crew.unfit == {"tcp://a:1": "no stepscope"}
+            await session._check_workers()  # noqa: SLF001 (a watch would take as long as it does)
+            found.append(session.workers.threads)
+        assert session.workers.unfit == {"tcp://a:1": "no stepscope"}
         return found
 
     with ThreadPoolExecutor(1) as apart:  # a browser's tests may have a loop of their own here
@@ -577,6 +577,6 @@ def test_a_worker_that_does_not_tell_its_version_is_asked_again_and_ends_nothing
 
 def test_what_dask_logs_of_a_task_holds_no_secret() -> None:
     parcel = RemoteRequest(
-        version="1", order=b"geheim", path="https://u:geheim@host/w.pt.trace.json"
+        version="1", request=b"geheim", path="https://u:geheim@host/w.pt.trace.json"
     )
     assert "geheim" not in repr(parcel)

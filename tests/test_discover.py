@@ -190,7 +190,7 @@ def test_a_path_may_be_a_run_or_a_log_folder(tmp_path: Path) -> None:
 def test_nothing_there_says_what_was_looked_for_and_how_to_record(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="There is no such file or folder"):
         discover.at(str(tmp_path / "missing"))
-    with pytest.raises(UnreadableError, match=r"looked for .*\.pt\.trace\.json") as caught:
+    with pytest.raises(UnreadableError, match=r"Traces are .*\.pt\.trace\.json") as caught:
         discover.at(str(tmp_path))
     assert "tensorboard_trace_handler" in caught.value.remedy
     assert "any other name" not in caught.value.remedy

@@ -158,7 +158,8 @@ def test_a_child_process_reads_what_its_parent_found(s3: Any, method: str, tmp_p
     script = tmp_path / "main.py"
     script.write_text(
         "import multiprocessing, sys\n"
-        "from stepscope import discover, ingest, storage\n"
+        "from stepscope import ingest, storage\n"
+        "from stepscope.storage import discover\n"
         "def events(path):\n"
         "    return len(ingest.read(path))\n"
         "if __name__ == '__main__':\n"

@@ -133,7 +133,7 @@ def test_the_causes_that_hold_secrets_are_cut_off() -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("nosuch://x/log", r"Nothing here reads addresses that begin with nosuch://\."),
+        ("nosuch://x/log", r"stepscope cannot read addresses that begin with nosuch://\."),
         ("s3://", r"There is no bucket in this address\. Give s3://BUCKET/FOLDER\."),
         ("s3://key:secret@bucket/a", r"^s3://\*\*\*@bucket/a: There is no bucket '\*\*\*@bucket'"),
         ("https://127.0.0.1:1/t.json", r"The server of '127\.0\.0\.1:1' does not answer: Cannot"),

@@ -25,10 +25,11 @@ from stepscope.analyses.communication.rank_summary import rank_summary
 from stepscope.base.config import SummarySettings
 from stepscope.comparison.samples import sample
 from stepscope.comparison.trends import trend
-from stepscope.storage import object_files
+from stepscope.storage import cache_folder, object_files
+from stepscope.storage.cache_folder import DamagedError
 from stepscope.summaries import parquet_files, run_folder, store, summary_rows
 from stepscope.summaries.cache_key import FileLocations, settings_key
-from stepscope.summaries.codec import COLUMNS, DamagedError, codec, fields_of
+from stepscope.summaries.codec import COLUMNS, codec, fields_of
 from stepscope.summaries.row_tables import as_table
 from stepscope.summaries.store import Store
 from stepscope.summaries.summary import Summary
@@ -41,7 +42,7 @@ SAMPLES = ("ranks/one_slow_rank", "compiled", "synthetic_healthy", "synthetic_it
 
 @pytest.fixture(autouse=True)
 def nothing_said_yet() -> None:
-    store.say_once.cache_clear()
+    cache_folder.warn_once.cache_clear()
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_a_text_that_is_none_of_those_it_may_be_is_damage() -> None:
 
 
 def test_what_has_no_column_is_refused() -> None:
-    with pytest.raises(TypeError, match="<class 'complex'> cannot be kept"):
+    with pytest.raises(TypeError, match="<class 'complex'> cannot be stored"):
         codec(complex)
 
 
@@ -510,7 +511,7 @@ def test_a_row_that_cannot_be_kept_costs_itself_and_a_line(
     kept.flush()
     assert store_at(place).find(ranks).keys() == {other[0].id}
     [line] = said(caplog)
-    assert line.startswith("a summary cannot be kept: UnicodeEncodeError")
+    assert line.startswith("a summary cannot be stored: UnicodeEncodeError")
 
 
 def test_a_place_that_is_closed_costs_a_line_each_way(

@@ -1,4 +1,4 @@
-"""What `stepscope.load`, `advise`, `table` and `compare` give to a script or a notebook."""
+"""The Python interface: `stepscope.load`, `advise`, `table` and `compare`."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -34,29 +34,27 @@ from stepscope.tables import find
 
 @dataclass(frozen=True)
 class Advice:
-    """What to fix in a run: `print` it, or take its `report` apart."""
+    """Advice on a run: `print` it, or use its `report`."""
 
     report: RunReport
 
     def __str__(self) -> str:
-        return text.render(self._whole())
+        return text.render(self._as_report())
 
     def _repr_markdown_(self) -> str:
-        """Show it in a notebook."""
-        return markdown.render(self._whole())
+        return markdown.render(self._as_report())
 
-    def _whole(self) -> Report:
+    def _as_report(self) -> Report:
         return Report(runs=(self.report,), version=__version__)
 
 
 def load_all(path: str | PathLike[str], *, jobs: int = 1) -> tuple[Run, ...]:
     """Return every run below a path; a file that cannot be read is a warning.
 
-    Files are read one after another in this process, or `jobs` at once, large ones in processes of
-    their own.
+    `jobs` is as for `load`.
 
     Raises:
-        UnreadableError: nothing below the path can be read.
+        UnreadableError: no file below the path can be read.
     """
     files = discover.at(fspath(path))
     traces: dict[str, list[Trace]] = {}
@@ -67,25 +65,29 @@ def load_all(path: str | PathLike[str], *, jobs: int = 1) -> tuple[Run, ...]:
         elif outcome.trace is not None:
             traces.setdefault(file.folder, []).append(outcome.trace)
     names = {file.folder: file.run for file in files}
-    runs = tuple(Run(name=names[each], workers=tuple(own)) for each, own in traces.items())
-    _tell(problems, is_any_left=bool(runs))
+    runs = tuple(Run(name=names[folder], workers=tuple(run)) for folder, run in traces.items())
+    _warn(problems, has_result=bool(runs))
     return runs
 
 
 def _read(files: Sequence[TraceFile], jobs: int) -> Sequence[Outcome]:
-    orders = [ReadRequest(file=file) for file in files]
+    requests = [ReadRequest(file=file) for file in files]
     if jobs == 1:
-        return read_all(orders, InProcessReader(), jobs=1)
+        return read_all(requests, InProcessReader(), jobs=1)
     with closing(ReaderPool(MemoryBudget(settings().memory_bytes))) as readers:
-        return read_all(orders, readers, jobs=jobs)
+        return read_all(requests, readers, jobs=jobs)
 
 
 def load(path: str | PathLike[str], *, jobs: int = 1) -> Run:
-    """Return the one run below a path; `jobs` is as for `load_all`.
+    """Return the run at a path: a run's folder, a log directory with one run, or a trace file.
+
+    `run.workers` holds one `Trace` per file, with `worker`, `span`, and its frames. `jobs` files
+    are read at once, large ones in processes; these never run your script again, so it needs no
+    `if __name__ == "__main__"`.
 
     Raises:
-        UnreadableError: nothing there can be read.
-        UsageError: there are several runs.
+        UnreadableError: no file there can be read; the message has the remedy.
+        UsageError: there are several runs; the message names them.
     """
     runs = load_all(path, jobs=jobs)
     if len(runs) > 1:
@@ -98,7 +100,7 @@ def load(path: str | PathLike[str], *, jobs: int = 1) -> Run:
     return runs[0]
 
 
-def advise(  # noqa: PLR0913 (each is something a user may say)
+def advise(  # noqa: PLR0913 (options of the user)
     run: Run,
     *,
     select: Sequence[str] = (),
@@ -107,54 +109,68 @@ def advise(  # noqa: PLR0913 (each is something a user may say)
     preview: bool = False,
     config: str | PathLike[str] | None = None,
 ) -> Advice:
-    """Return what the rules say of a run: see `stepscope.advise`.
+    """Return the advice on a run: `print` it, show it in a notebook, or use its `report`.
+
+    A trace that cannot be analysed is a warning.
+
+    Args:
+        run: The run, from `load`.
+        select: Only these rules: ids, categories, severities, or `all`.
+        ignore: Not these rules; as `select`.
+        options: Rule id to option to value, as `{"item-sync": {"least_idle_share": 0.02}}`.
+        preview: Include preview rules.
+        config: A `stepscope.toml` or `pyproject.toml`; the arguments take precedence.
 
     Raises:
-        UnreadableError: no recording of the run can be analysed.
+        UnreadableError: no trace of the run can be analysed.
         UsageError: there is no such rule or option, or a value does not fit it.
     """
-    said = AdviceSettings() if config is None else read_settings(Path(fspath(config)))
-    given = Changes(
+    base = AdviceSettings() if config is None else read_settings(Path(fspath(config)))
+    changes = Changes(
         select=tuple(select) or None,
         ignore=tuple(ignore),
         preview=preview or None,
         options=options or {},
     )
-    report, problems = advise_with_settings(run, said.then(given))
-    _tell(problems, is_any_left=bool(report.workers))
+    report, problems = advise_with_settings(run, base.then(changes))
+    _warn(problems, has_result=bool(report.workers))
     return Advice(report)
 
 
 def table(of: Run | Trace, name: str) -> pd.DataFrame:
-    """Return a public table of a recording, or of all recordings of a run.
+    """Return a public table: of one trace, or of all traces of a run.
+
+    `all_tables()` lists the tables. That of a trace (`run.workers[0]`) has the columns of the
+    table's schema; that of a run begins with `run`, `worker`, `span` and `rank`. A trace that lacks
+    the data is a warning.
 
     Raises:
-        MissingDataError: no recording can have it; `remedy` is the code that records what it lacks.
+        MissingDataError: no trace has the data; `remedy` is the code that records it.
         UsageError: there is no table of that name.
     """
-    known = find(name)
+    definition = find(name)
     traces = (of,) if isinstance(of, Trace) else of.workers
-    if isinstance(known, RunTable):
-        return known.build([known.part(trace) for trace in traces])
+    if isinstance(definition, RunTable):
+        return definition.build([definition.part(trace) for trace in traces])
     if isinstance(of, Trace):
-        return known.build(of)
+        return definition.build(of)
     frames: list[pd.DataFrame] = []
     missing: list[tuple[Trace, MissingDataError]] = []
     for trace in traces:
         try:
-            frames.append(labelled(known.build(trace), known, of.name, trace))
+            frames.append(labelled(definition.build(trace), definition, of.name, trace))
         except MissingDataError as error:
             missing.append((trace, error))
     if missing and not frames:
         raise missing[0][1]
     for trace, why in missing:
-        warnings.warn(f"{name} of {trace.worker}, span {trace.span}: {why}", stacklevel=3)
-    return stacked(frames, schema_of(known))
+        warnings.warn(f"{name} of {trace.worker}, span {trace.span}: {why}", stacklevel=2)
+    return stacked(frames, schema_of(definition))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed between runs: `print` it, or take its `report` apart."""
+    """Comparison of runs: `print` it, or use its `report`."""
 
     report: ComparisonReport
 
@@ -162,13 +178,16 @@ class Comparison:
         return comparison_text.render(self.report)
 
     def _repr_markdown_(self) -> str:
-        """Show it in a notebook."""
         return comparison_markdown.render(self.report)
 
 
 def compare(before: Run | Trace, *after: Run | Trace) -> Comparison:
-    """Return what changed from a run, or one recording, to each of the others."""
-    first, *others = (_side(each) for each in (before, *after))
+    """Return the changes from one run, or trace, to each of the others.
+
+    `print` the result, show it in a notebook, or use its `report`: metrics with their spread,
+    significant changes, advice that was fixed, and the savings that it brought.
+    """
+    first, *others = (_side(run) for run in (before, *after))
     report = ComparisonReport(
         comparisons=tuple(comparison.compare(*first, *other) for other in others),
         test=comparison.TEST,
@@ -183,9 +202,9 @@ def _side(of: Run | Trace) -> tuple[str, list[Sample]]:
     return f"{of.worker}, span {of.span}", [sample(of)]
 
 
-def _tell(problems: Sequence[UnreadableError], *, is_any_left: bool) -> None:
-    """Warn the caller's caller of each problem, or raise where there is nothing else."""
-    if problems and not is_any_left:
+def _warn(problems: Sequence[UnreadableError], *, has_result: bool) -> None:
+    """Warn the caller's caller of each problem, or raise the first where there is no result."""
+    if problems and not has_result:
         raise problems[0]
     for problem in problems:
         warnings.warn(str(problem), stacklevel=3)

@@ -1,8 +1,8 @@
-"""The TensorBoard plugin: TensorBoard's names for what the rest of stepscope does.
+"""The TensorBoard plugin.
 
-TensorBoard imports this module whenever it starts, and an import that fails here stops all of
-TensorBoard. So nothing is imported at the top but what TensorBoard has loaded already; the rest
-comes with the first request.
+TensorBoard imports this module at its start, and a failing import here stops TensorBoard. So only
+modules that TensorBoard has already loaded are imported at the top; the first request imports the
+rest.
 """
 
 from tensorboard.plugins import base_plugin
@@ -24,10 +24,10 @@ DRIVE = r"[a-zA-Z]:[\\/]"
 
 
 class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard has no types
-    """Makes the plugin when TensorBoard starts."""
+    """Creates the plugin when TensorBoard starts."""
 
     def define_flags(self, parser: "ArgumentParser") -> None:
-        """Add our options to TensorBoard's; the environment sets what they leave open."""
+        """Add stepscope's options; the environment is the default."""
         group = parser.add_argument_group("stepscope plugin")
         group.add_argument(
             "--stepscope_jobs", type=int, metavar="N", help="Traces read at once (STEPSCOPE_JOBS)."
@@ -35,14 +35,14 @@ class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard
         group.add_argument(
             "--stepscope_memory",
             metavar="SIZE",
-            help="Memory for the traces that are read and kept, such as 8G (STEPSCOPE_MEMORY).",
+            help="Memory for reading and caching traces, such as 8G (STEPSCOPE_MEMORY).",
         )
         group.add_argument(
             "--stepscope_cache",
             metavar="FOLDER",
             nargs="?",
             const="1",
-            help="Keep what was read of large traces on disk (STEPSCOPE_CACHE).",
+            help="Cache the columns of large traces on disk (STEPSCOPE_CACHE).",
         )
         group.add_argument(
             "--stepscope_scheduler",
@@ -51,28 +51,28 @@ class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard
         )
         group.add_argument(
             "--stepscope_summaries",
-            metavar="PLACE",
-            help="Where summaries of large runs are kept: a folder, s3://BUCKET/PREFIX, or 0 for"
-            " nowhere (STEPSCOPE_SUMMARIES).",
+            metavar="LOCATION",
+            help="Store of the summaries of large runs: a folder, s3://BUCKET/PREFIX, or 0 for"
+            " none (STEPSCOPE_SUMMARIES).",
         )
         group.add_argument(
             "--stepscope_config",
             metavar="FILE",
-            help="Which rules are asked, what is put aside: a stepscope.toml or pyproject.toml.",
+            help="Rules, their options and suppressions: a stepscope.toml or pyproject.toml.",
         )
 
     def load(self, context: base_plugin.TBContext) -> "StepscopePlugin":
-        """Return the plugin; what is raised here is logged by TensorBoard, which goes on."""
+        """Return the plugin; TensorBoard logs exceptions and continues."""
         return StepscopePlugin(context)
 
 
 class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard has no types
-    """The tab: the same app as stand-alone, mounted under TensorBoard's path for us."""
+    """The tab: the stand-alone app, mounted under TensorBoard's path for the plugin."""
 
     plugin_name = NAME
 
     def __init__(self, context: base_plugin.TBContext) -> None:
-        """Begin to look for traces in every log directory."""
+        """Start scanning the log directories for traces."""
         from stepscope.api.catalog_factory import catalog_for, cluster_of
 
         specification = getattr(context.flags, "logdir_spec", "") or ""
@@ -83,20 +83,20 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
         self._catalog.watch()
 
     def is_active(self) -> bool:
-        """Tell whether any trace was found."""
+        """Return whether there is any trace."""
         return self._catalog.has_traces
 
     def get_plugin_apps(self) -> dict[str, "WSGIApplication"]:
         """Return the app for everything below the plugin's path."""
-        return {"/*": mounted(_Late(self._catalog))}
+        return {"/*": mounted(_LazyApp(self._catalog))}
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """Return what TensorBoard shows of us."""
+        """Return the page's module and the tab's name."""
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Stepscope")
 
 
 def plugin_settings(flags: "Namespace") -> "Settings":
-    """Return what the options and the environment say of memory, cores and disk."""
+    """Return the settings of the options and the environment."""
     from stepscope.base.config import settings
 
     return settings(
@@ -109,7 +109,7 @@ def plugin_settings(flags: "Namespace") -> "Settings":
 
 
 def plugin_advice(flags: "Namespace") -> "AdviceSettings | None":
-    """Return what the file says that was given, if one was."""
+    """Return the advice settings of the file given by the option, if any."""
     path = getattr(flags, "stepscope_config", None)
     if not path:
         return None
@@ -121,8 +121,8 @@ def plugin_advice(flags: "Namespace") -> "AdviceSettings | None":
     return validated(read_settings(Path(path)))
 
 
-class _Late:
-    """The app, made at the first request: it brings Flask and pandas."""
+class _LazyApp:
+    """The app, created at the first request: it imports Flask and pandas."""
 
     def __init__(self, catalog: "Catalog") -> None:
         from threading import Lock
@@ -143,7 +143,7 @@ class _Late:
 
 
 def mounted(app: "WSGIApplication") -> "WSGIApplication":
-    """Move TensorBoard's path for us out of the path that the app routes on."""
+    """Move TensorBoard's path for the plugin from the path to the script name."""
 
     def at_prefix(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
         before, prefix, path = environ["PATH_INFO"].partition(f"/data/plugin/{NAME}")
@@ -154,10 +154,10 @@ def mounted(app: "WSGIApplication") -> "WSGIApplication":
 
 
 def log_directories(logdir: str, specification: str = "") -> "tuple[LogDirectory, ...]":
-    """Return every folder that `--logdir` or `--logdir_spec` names.
+    """Return the folders of `--logdir` or `--logdir_spec`.
 
-    The grammar is TensorBoard's: `name:path,name2:path2`; a path may stand alone. Where several
-    stand alone, each is known by its own path, so that their runs cannot be mistaken.
+    The grammar is TensorBoard's: `name:path,name2:path2`, with optional names. Several folders
+    without names are named by their paths, so that their runs differ.
     """
     if not specification:
         return (_directory("", logdir),) if logdir else ()

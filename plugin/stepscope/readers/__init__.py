@@ -1,10 +1,10 @@
-"""Reading many files: each in a process of its own, within one budget of memory.
+"""Reading of many files, each in its own process, within one memory budget.
 
-A file that is read in a process of its own costs nothing but itself: where the process is killed,
-another one reads the file, and after some such tries, or when memory runs out, it ends as an error
-of that file. Its memory goes back to the system, and to cancel it is to kill it. `pool.Readers` is
-the whole; `orders` are its questions and answers.
+A file read in its own process puts no other file at risk: if the process is killed another one
+reads the file, and after some tries, or when memory runs out, the file ends with an error. Its
+memory returns to the system, and cancelling means killing it. `pool.ReaderPool` is the entry point,
+`requests` holds its requests and results.
 
-The processes are our own rather than `multiprocessing`'s: those run the program that started
-them again (all of TensorBoard; a user's script), and what they share is shared with that program.
+`multiprocessing` is not used: its processes run the program that started them again (TensorBoard; a
+user's script) and share state with it.
 """

@@ -11,9 +11,9 @@ from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
 
 Outcome = ReadResult | UnreadableError
 ProgressMonitor = Callable[[ReadRequest], AbstractContextManager[OnProgress]]
-"""Entered when the reading of a file begins, told how far that is, and left when it is over."""
+"""Entered at the start of a reading and left at its end; receives its progress."""
 OnResult = Callable[[ReadResult], ReadResult]
-"""Given an answer as soon as it is there, on any thread; what it returns goes in its place."""
+"""Called with each result on any thread; its return value replaces the result."""
 
 
 class DaemonThreads:
@@ -38,42 +38,37 @@ class DaemonThreads:
 
 
 def no_monitor(_: ReadRequest) -> AbstractContextManager[OnProgress]:
-    """Nobody looks on."""
+    """Ignore progress."""
     return nullcontext(lambda _: None)
 
 
 def read_all(
-    orders: Sequence[ReadRequest],
+    requests: Sequence[ReadRequest],
     reader: Reader,
     *,
     jobs: int,
     monitor: ProgressMonitor = no_monitor,
     on_result: OnResult | None = None,
 ) -> tuple[Outcome, ...]:
-    """Carry out every order, `jobs` at once; return what each gave, in the orders' order."""
+    """Perform every request, `jobs` at once; return the outcomes in the requests' order."""
+
+    def outcome(request: ReadRequest) -> Outcome:
+        try:
+            with monitor(request) as on_progress:
+                result = reader.read(request, on_progress, Stop())
+                return on_result(result) if on_result else result
+        except Exception as error:  # whatever is wrong with one file, the others go on
+            return as_unreadable(request.file.path, error)
+
+    if jobs == 1 or len(requests) == 1:
+        return tuple(map(outcome, requests))
     outcomes: SimpleQueue[tuple[int, Outcome]] = SimpleQueue()
 
-    def outcome(order: ReadRequest) -> Outcome:
-        return _outcome(order, reader, monitor, on_result)
+    def job(index: int) -> Callable[[], None]:
+        return lambda: outcomes.put((index, outcome(requests[index])))
 
-    def job(place: int) -> Callable[[], None]:
-        return lambda: outcomes.put((place, outcome(orders[place])))
-
-    if jobs == 1 or len(orders) == 1:
-        return tuple(map(outcome, orders))
-    threads = DaemonThreads(min(jobs, len(orders)))
-    for place in range(len(orders)):
-        threads.submit(job(place))
-    found = dict(outcomes.get() for _ in orders)
-    return tuple(found[place] for place in range(len(orders)))
-
-
-def _outcome(
-    order: ReadRequest, reader: Reader, monitor: ProgressMonitor, on_result: OnResult | None
-) -> Outcome:
-    try:
-        with monitor(order) as tell:
-            answer = reader.read(order, tell, Stop())
-            return on_result(answer) if on_result else answer
-    except Exception as error:  # whatever is wrong with one file, the others go on
-        return as_unreadable(order.file.path, error)
+    threads = DaemonThreads(min(jobs, len(requests)))
+    for index in range(len(requests)):
+        threads.submit(job(index))
+    by_index = dict(outcomes.get() for _ in requests)
+    return tuple(by_index[index] for index in range(len(requests)))

@@ -1,7 +1,7 @@
-"""What runs in a reader's process: orders come on standard input, answers go to standard output.
+"""Program of a reader process: requests arrive on standard input, results leave on standard output.
 
-The process ends with its parent, whatever becomes of that: when standard input ends, or when the
-parent's number changes (a program that the parent started may hold the other end open).
+The process ends with its parent: at the end of standard input, or when its parent's process id
+changes (another program started by the parent may keep the other end of the pipe open).
 """
 
 import gc
@@ -18,46 +18,43 @@ from stepscope.base.errors import UnreadableError, as_unreadable, in_one_line
 from stepscope.base.urls import redacted
 from stepscope.model.frames.string_storage import use_object_strings
 from stepscope.readers import memory_estimate, pipe_messages
-from stepscope.readers.child_messages import Accepted, Done, Failed, Logged
 from stepscope.readers.file_work import perform
+from stepscope.readers.pipe_messages import Accepted, Done, Failed, Logged
 from stepscope.readers.requests import ReadProgress, ReadRequest
 from stepscope.readers.trace_transfer import pack
 
 log = logging.getLogger(__name__)
 
-TELL_SECONDS = 0.1
-"""Progress is told no more often."""
-LOOK_SECONDS = 1.0
-"""Between two looks whether the parent is still there."""
+REPORT_SECONDS = 0.1
+"""Least time between two progress reports of one phase."""
+PARENT_CHECK_SECONDS = 1.0
 WORN_BYTES = 256 * 2**20
-"""A process that holds so much more than at its start makes way for a fresh one."""
+"""Growth since its start beyond which a process is replaced by a new one."""
 
 
 class _Parent:
-    """Who asked: everything is told through one pipe, one message at a time."""
+    """Sends messages to the parent process, one at a time."""
 
     def __init__(self, output: RawIOBase) -> None:
         self._output = output
         self._lock = threading.Lock()
-        self._told = ReadProgress()
-        self._told_at = 0.0
+        self._progress = ReadProgress()
+        self._reported_at = 0.0
 
     def send(self, message: object) -> None:
         with self._lock:
             pipe_messages.send(self._output, message)
 
-    def tell(self, told: ReadProgress) -> None:
-        """Tell how far a reading has come, as often as it is worth it."""
+    def report(self, progress: ReadProgress) -> None:
+        """Send progress, at most every `REPORT_SECONDS` within a phase."""
         now = time.monotonic()
-        if told.phase == self._told.phase and now - self._told_at < TELL_SECONDS:
+        if progress.phase == self._progress.phase and now - self._reported_at < REPORT_SECONDS:
             return
-        self._told, self._told_at = told, now
-        self.send(told)
+        self._progress, self._reported_at = progress, now
+        self.send(progress)
 
 
-class _Log(logging.Handler):
-    """Hands what is logged here to the parent's log."""
-
+class _LogToParent(logging.Handler):
     def __init__(self, parent: _Parent) -> None:
         super().__init__()
         self._parent = parent
@@ -69,67 +66,66 @@ class _Log(logging.Handler):
 
 
 def main() -> None:
-    """Carry out orders until there are no more."""
-    orders: SimpleQueue[ReadRequest] = SimpleQueue()
+    """Perform requests until there are no more."""
+    requests: SimpleQueue[ReadRequest] = SimpleQueue()
     parent = _Parent(FileIO(os.dup(1), "w"))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
-    logging.basicConfig(handlers=[_Log(parent)])
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of libraries is no message
+    logging.basicConfig(handlers=[_LogToParent(parent)])
     use_object_strings()
-    for watch in (lambda: _listen(FileIO(0), orders), lambda: _watch(os.getppid())):
+    for watch in (lambda: _listen(FileIO(0), requests), lambda: _watch(os.getppid())):
         threading.Thread(target=watch, daemon=True).start()
-    gc.freeze()  # what was imported stays
+    gc.freeze()  # imported modules stay
     fresh_bytes = host_limits.resident_bytes()
     try:
-        while _serve(orders.get(), parent) and _is_as_good_as(fresh_bytes):
+        while _serve(requests.get(), parent) and _is_as_good_as(fresh_bytes):
             pass
-    except OSError:  # nobody is there to hear it
+    except OSError:  # the parent is gone
         pass
     os._exit(0)
 
 
 def _is_as_good_as(fresh_bytes: int) -> bool:
-    """Give the system what is not needed; tell whether a fresh process would hold much less."""
+    """Release unused memory; return whether a new process would hold about as much."""
     if host_limits.resident_bytes() > fresh_bytes + WORN_BYTES:
         gc.collect()
         host_limits.release_freed_memory()
     return host_limits.resident_bytes() <= fresh_bytes + WORN_BYTES
 
 
-def _listen(stream: RawIOBase, orders: SimpleQueue[ReadRequest]) -> None:
-    """Take orders; where there will be no more, nobody waits for what is being done."""
+def _listen(stream: RawIOBase, requests: SimpleQueue[ReadRequest]) -> None:
+    """Receive requests; at their end, exit in the middle of the present one."""
     try:
         while True:
-            orders.put(pipe_messages.receive(stream))
+            requests.put(pipe_messages.receive(stream))
     finally:
         os._exit(0)
 
 
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(PARENT_CHECK_SECONDS)
     os._exit(0)
 
 
-def _serve(order: ReadRequest, parent: _Parent) -> bool:
-    """Carry out one order; return whether this process is good for another."""
+def _serve(request: ReadRequest, parent: _Parent) -> bool:
+    """Perform one request; return whether this process can serve another."""
     parent.send(Accepted())
     try:
-        with host_limits.data_limit(order.memory_bytes):
-            answer = perform(order, parent.tell)
-            trace = pack(answer.trace) if answer.trace is not None else None
-    except Exception as error:  # whatever is wrong with one file, it is told
-        parent.send(_failed(order, error))
+        with host_limits.data_limit(request.memory_bytes):
+            result = perform(request, parent.report)
+            trace = pack(result.trace) if result.trace is not None else None
+    except Exception as error:  # whatever is wrong with one file is reported
+        parent.send(_failed(request, error))
         return False
-    parent.send(Done(trace=trace, prepared=answer.prepared))
+    parent.send(Done(trace=trace, prepared=result.prepared))
     return True
 
 
-def _failed(order: ReadRequest, error: Exception) -> Failed:
-    path = order.file.path
-    if order.memory_bytes is not None and memory_estimate.is_out_of_memory(error):
-        return Failed(
-            problem=memory_estimate.out_of_memory(path, order.memory_bytes), is_memory=True
-        )
+def _failed(request: ReadRequest, error: Exception) -> Failed:
+    path = request.file.path
+    if request.memory_bytes is not None and memory_estimate.is_out_of_memory(error):
+        problem = memory_estimate.out_of_memory(path, request.memory_bytes)
+        return Failed(problem=problem, is_memory=True)
     problem = as_unreadable(path, error)
     if isinstance(error, UnreadableError):
         return Failed(problem=problem, is_memory=False)

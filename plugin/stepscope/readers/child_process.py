@@ -1,4 +1,4 @@
-"""A process of our own that reads files: started, asked, ended."""
+"""A reader process: started, given requests, ended."""
 
 import json
 import os
@@ -17,20 +17,20 @@ START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from stepscope.readers.child import main; main()"
 )
-"""The same modules are found as here, whatever has been done to the path since we started."""
+"""The process imports from the same path as this one, however it was changed."""
 SAFE_PATH = "-P"
-"""A `json.py` in the folder that the user happens to be in is not what is imported."""
+"""Keeps the user's current folder, which may hold a `json.py`, out of the path."""
 PLAIN_MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""pyarrow, which pandas uses where it is installed, would set aside 1 GiB, and that counts."""
+"""pyarrow's default pool would reserve 1 GiB, which counts against the limit."""
 PIPE_BYTES = 1 << 20
-"""What a pipe may hold, where that can be set: a quarter of the time that the default takes."""
+"""Pipe capacity, where it can be set: a quarter of the default's transfer time."""
 
 
 class GoneError(Exception):
-    """The process ended in the middle; `status` is that of `subprocess.Popen`."""
+    """The process ended during a request; `status` is that of `subprocess.Popen`."""
 
     def __init__(self, status: int) -> None:
-        super().__init__(_how(status))
+        super().__init__(_describe(status))
         self.status = status
 
 
@@ -41,7 +41,7 @@ class ReaderProcess:
         """Start it.
 
         Raises:
-            OSError: the system does not let us.
+            OSError: the system cannot start processes.
         """
         if not sys.executable or getattr(sys, "frozen", False):
             msg = "there is no Python interpreter to start"
@@ -53,7 +53,7 @@ class ReaderProcess:
             stdout=subprocess.PIPE,
             bufsize=0,
             env=os.environ | PLAIN_MEMORY,
-            start_new_session=True,  # Ctrl-C is for us, who end it; it never sees it
+            start_new_session=True,  # Ctrl-C reaches this process only, which ends the other
         )
         self._input = cast("RawIOBase", self._process.stdin)
         self._output = cast("RawIOBase", self._process.stdout)
@@ -61,29 +61,29 @@ class ReaderProcess:
 
     @property
     def id(self) -> int:
-        """The system's number of the process."""
+        """The process id."""
         return self._process.pid
 
-    def asked(self, order: ReadRequest) -> Iterator[Any]:
-        """Hand it an order; yield what it says, without end.
+    def messages(self, request: ReadRequest) -> Iterator[Any]:
+        """Send a request; yield the process's messages, without end.
 
         Raises:
             GoneError: it has ended.
         """
         try:
-            pipe_messages.send(self._input, order)
+            pipe_messages.send(self._input, request)
             while True:
                 yield pipe_messages.receive(self._output)
         except (EOFError, OSError) as error:
-            self.kill()  # had it not ended, we would wait for ever
+            self.kill()  # otherwise `end` might wait for ever
             raise GoneError(self.end()) from error
 
     def kill(self) -> None:
-        """End it now, whatever it does."""
+        """End it now."""
         self._process.kill()
 
     def end(self) -> int:
-        """Let it end, which takes it no time, and return its status."""
+        """Close its input, wait for its end, and return its status."""
         for stream in (self._input, self._output):
             with suppress(OSError):
                 stream.close()
@@ -94,11 +94,11 @@ def _widen(pipe: RawIOBase) -> None:
     if sys.platform == "linux":
         from fcntl import F_SETPIPE_SZ, fcntl
 
-        with suppress(OSError):  # a user may have no more of it
+        with suppress(OSError):  # the user's limit may be lower
             fcntl(pipe.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
 
 
-def _how(status: int) -> str:
+def _describe(status: int) -> str:
     if status >= 0:
         return f"status {status}"
     try:

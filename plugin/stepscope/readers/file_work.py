@@ -1,4 +1,4 @@
-"""The work itself, wherever it is done: read a file, work out its advice."""
+"""Performing a request in the present process."""
 
 from stepscope import ingest
 from stepscope.model.read import trace_of
@@ -6,38 +6,35 @@ from stepscope.readers import column_cache
 from stepscope.readers.requests import OnProgress, Phase, ReadProgress, ReadRequest, ReadResult
 
 
-def perform(order: ReadRequest, tell: OnProgress, opened: str = "") -> ReadResult:
-    """Do what an order says, in this process; `opened` is the file's path where it is another.
+def perform(request: ReadRequest, on_progress: OnProgress, local_path: str = "") -> ReadResult:
+    """Read a file and run the request's steps; `local_path` overrides the file's path.
 
     Raises:
         UnreadableError: the file cannot be opened, is no trace, or holds no event.
     """
-    telling = _Telling(order, tell)
-    path = opened or order.file.path
+    size_bytes = request.size_bytes
+
+    def read(bytes_done: int, bytes_total: int, events: int) -> None:
+        nonlocal size_bytes
+        size_bytes = bytes_total
+        on_progress(ReadProgress(bytes_done=bytes_done, bytes_total=bytes_total, events=events))
+
+    def begin(phase: Phase) -> None:
+        on_progress(
+            ReadProgress(
+                phase=phase, bytes_done=size_bytes, bytes_total=size_bytes, events=len(columns)
+            )
+        )
+
+    on_progress(ReadProgress(bytes_total=size_bytes))
+    path = local_path or request.file.path
     columns = column_cache.columns_of(
-        path, order.stamp, order.cache, lambda: ingest.read(path, telling.progress)
+        path, request.stamp, request.cache, lambda: ingest.read(path, read)
     )
-    telling.begin("analysing", events=len(columns))
-    trace = trace_of(order.file, columns)
+    begin("analysing")
+    trace = trace_of(request.file, columns)
     prepared = None
-    for phase, step in order.steps:
-        telling.begin(phase, events=len(columns))
+    for phase, step in request.steps:
+        begin(phase)
         prepared = step(trace)
-    return ReadResult(trace=trace if order.returns_trace else None, prepared=prepared)
-
-
-class _Telling:
-    """Turns what the reader of bytes tells into what we tell."""
-
-    def __init__(self, order: ReadRequest, tell: OnProgress) -> None:
-        self._tell = tell
-        self._size_bytes = order.stamp.size_bytes if order.stamp else 0
-        tell(ReadProgress(bytes_total=self._size_bytes))
-
-    def progress(self, bytes_done: int, bytes_total: int, events: int) -> None:
-        self._size_bytes = bytes_total
-        self._tell(ReadProgress(bytes_done=bytes_done, bytes_total=bytes_total, events=events))
-
-    def begin(self, phase: Phase, *, events: int) -> None:
-        size = self._size_bytes
-        self._tell(ReadProgress(phase=phase, bytes_done=size, bytes_total=size, events=events))
+    return ReadResult(trace=trace if request.returns_trace else None, prepared=prepared)

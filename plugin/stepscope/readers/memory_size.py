@@ -1,7 +1,6 @@
-"""How much memory a recording takes: its columns, and what was computed of them.
+"""Approximate memory of traces: their columns, and the results cached on them.
 
-Sizes are of arrays and texts, as good as a budget needs; what several results share is counted
-once where it is the same object.
+Arrays and texts are measured; an object shared by several results counts once.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,28 +12,25 @@ import pandas as pd
 
 from stepscope.model.trace import Trace
 
-LOOKED_AT = 1000
-"""Items of a long list that are measured; the rest is taken to be like them."""
+SAMPLED_COUNT = 1000
+"""Items of a long list that are measured; the rest counts as their mean."""
 DEEPEST = 12
 
 
 def columns_bytes(trace: Trace) -> int:
-    """Return what the events themselves take."""
+    """Return the bytes of a trace's events."""
     return size_bytes(trace.columns) + trace.source.kinds.nbytes
 
 
 def results_bytes(trace: Trace) -> int:
-    """Return what was computed of the events and can be let go of: frames, tables, answers."""
+    """Return the bytes of the results cached on a trace."""
     return size_bytes(dict(trace.results))
 
 
 def small_results(trace: Trace, largest_bytes: int) -> dict[str, Any]:
-    """Return what was computed of a recording and is small: that is worth sending elsewhere."""
-    return {
-        name: result
-        for name, result in dict(trace.results).items()
-        if size_bytes(result) <= largest_bytes
-    }
+    """Return the cached results of at most a size."""
+    results = dict(trace.results)
+    return {name: value for name, value in results.items() if size_bytes(value) <= largest_bytes}
 
 
 def size_bytes(value: object) -> int:
@@ -55,7 +51,7 @@ def _size(value: object, seen: set[int], depth: int) -> int:
 
 
 def _parts(value: object) -> Collection[object]:
-    """Return what a value holds: of a mapping its values, of an object its fields."""
+    """Return the values of a mapping, the items of a list, the fields of an object."""
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, list | tuple | set | frozenset):
@@ -67,9 +63,8 @@ def _parts(value: object) -> Collection[object]:
 
 
 def _sizes(values: Iterable[object], count: int, seen: set[int], depth: int) -> int:
-    """Return what some values take together; of many, only every n-th is measured."""
-    every = max(1, count // LOOKED_AT)
+    every = max(1, count // SAMPLED_COUNT)
     measured = sum(
-        _size(value, seen, depth - 1) for place, value in enumerate(values) if place % every == 0
+        _size(value, seen, depth - 1) for index, value in enumerate(values) if index % every == 0
     )
     return measured * every

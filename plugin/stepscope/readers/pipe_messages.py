@@ -1,23 +1,69 @@
-"""Messages through a pipe: a pickle, and behind it the arrays as they lie in memory.
+"""Messages between stepscope and its reader processes: pickles followed by raw arrays.
 
-Both ends are the same program; nothing that a trace holds is ever a pickle.
+Both ends are the same program; nothing from a trace file is ever unpickled.
 """
 
 import pickle
 import struct
+from dataclasses import dataclass
 from io import RawIOBase
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from stepscope.base.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from stepscope.readers.trace_transfer import PackedTrace
 
 HEAD = struct.Struct("<QI")
 """Bytes of the pickle, number of arrays."""
 SIZE = struct.Struct("<Q")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """The process received the request; a later death is caused by the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logged:
+    """A log record of the process."""
+
+    logger: str
+    level: int
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """The request succeeded."""
+
+    trace: "PackedTrace | None"
+    prepared: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """The file cannot be read; the process ends now."""
+
+    problem: UnreadableError
+    is_memory: bool
+    """Whether the granted memory was not enough."""
+    traceback: str = ""
+    """Traceback of an unexpected error."""
+
+
+class RemoteError(Exception):
+    """An exception of another process, as text."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
 def send(stream: RawIOBase, message: object) -> None:
     """Write a message.
 
     Raises:
-        OSError: the other end has gone.
+        OSError: the other end is closed.
     """
     arrays: list[pickle.PickleBuffer] = []
     body = pickle.dumps(message, protocol=5, buffer_callback=arrays.append)
@@ -32,12 +78,12 @@ def receive(stream: RawIOBase) -> Any:  # noqa: ANN401 (any message)
     """Wait for a message, and return it.
 
     Raises:
-        EOFError: the other end has gone.
+        EOFError: the other end is closed.
     """
     size, count = HEAD.unpack(_read(stream, bytearray(HEAD.size)))
     sizes = [SIZE.unpack(_read(stream, bytearray(SIZE.size)))[0] for _ in range(count)]
     body = _read(stream, bytearray(size))
-    return pickle.loads(body, buffers=[_array(stream, each) for each in sizes])  # noqa: S301
+    return pickle.loads(body, buffers=[_array(stream, size) for size in sizes])  # noqa: S301
 
 
 def _write(stream: RawIOBase, view: memoryview) -> None:
@@ -47,7 +93,7 @@ def _write(stream: RawIOBase, view: memoryview) -> None:
 
 
 def _array(stream: RawIOBase, size: int) -> memoryview:
-    import numpy as np  # brought by the first array: TensorBoard's start should not wait for it
+    import numpy as np  # TensorBoard's start should not wait for it
 
     return _read(stream, np.empty(size, dtype=np.uint8).data)
 

@@ -1,4 +1,4 @@
-"""Where files are read: small ones here, others in processes of their own, within one budget."""
+"""Readers of files: in this process, or in a pool of processes within one memory budget."""
 
 import logging
 import signal
@@ -11,9 +11,9 @@ from stepscope import storage
 from stepscope.base import host_limits, urls
 from stepscope.base.errors import StepscopeError, UnreadableError
 from stepscope.readers import memory_estimate
-from stepscope.readers.child_messages import Done, Failed, Logged, RemoteError
 from stepscope.readers.child_process import GoneError, ReaderProcess
 from stepscope.readers.memory_budget import MemoryBudget
+from stepscope.readers.pipe_messages import Done, Failed, Logged, RemoteError
 from stepscope.readers.requests import (
     CancelledError,
     OnProgress,
@@ -27,41 +27,41 @@ from stepscope.storage import FileStamp
 log = logging.getLogger(__name__)
 
 SMALL_BYTES = 64 * 2**20
-"""JSON that is read here: it takes less time than a process takes to start."""
+"""JSON that is read in this process, in less time than a process takes to start."""
 IDLE_SECONDS = 20.0
-"""Processes that have had nothing to do for so long are ended."""
+"""Idle time after which processes are ended."""
 TRIES = 3
-"""Processes that a file is given to while they are killed, or end before they take it: most often
-that is not the file's doing, but it may be."""
+"""Processes that a file is given to while they are killed, or end before they accept it: mostly
+the file is not the cause, but it may be."""
 ENOUGH_MORE = 1.25
-"""A second try with less more memory than this is not worth it."""
+"""Least factor of memory for a second try."""
 CLOSED = "the program ends"
 KILLED = frozenset({-signal.SIGTERM, -9})
-"""How a process ends that another one, or the system, wanted to end; Windows knows no signal 9."""
+"""Statuses of processes that were killed on purpose; Windows has no signal 9."""
 CRASH_REMEDY = (
     "This is a bug in stepscope: please report it. Where memory is scarce, more of it may help"
     " (--memory)."
 )
 CRASHED = frozenset({-11, -7, -6})
-"""SIGSEGV, SIGBUS, SIGABRT: also what compiled code does where it is refused memory and does not
-look: pandas' hash tables are one."""
-OWN = "memory"
-"""Where only this process can read: fsspec's file system in memory."""
+"""SIGSEGV, SIGBUS, SIGABRT: also raised by compiled code, such as pandas' hash tables, that does
+not check whether it was given memory."""
+IN_MEMORY = "memory"
+"""fsspec's file system that only this process can read."""
 
 
 class Reader(Protocol):
-    """Reads files, one a thread."""
+    """Reads one file per thread."""
 
-    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
-        """Carry out an order, and return when that is done."""
+    def read(self, request: ReadRequest, on_progress: OnProgress, stop: Stop) -> ReadResult:
+        """Perform a request, and return when it is done."""
 
 
 class _NoProcessError(Exception):
-    """This system lets us start none."""
+    """The system cannot start processes."""
 
 
 class _KilledError(Exception):
-    """The process that read a file was killed, which need not be the file's doing."""
+    """The process that read a file was killed, perhaps not because of the file."""
 
     def __init__(self, problem: UnreadableError) -> None:
         super().__init__(str(problem))
@@ -69,7 +69,7 @@ class _KilledError(Exception):
 
 
 class _ShortError(Exception):
-    """A file did not fit in the memory that it was given, or crashed in it as such files do."""
+    """A file exceeded the granted memory, or crashed as such files do."""
 
     def __init__(self, problem: UnreadableError, granted_bytes: int) -> None:
         super().__init__(str(problem))
@@ -77,184 +77,188 @@ class _ShortError(Exception):
         self.granted_bytes = granted_bytes
 
 
-def read_in_process(order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
-    """Carry out an order in this process.
+def read_in_process(request: ReadRequest, on_progress: OnProgress, stop: Stop) -> ReadResult:
+    """Perform a request in this process.
 
     Raises:
-        CancelledError: the reading was ended.
-        UnreadableError: the file cannot be used.
+        CancelledError: the reading was cancelled.
+        UnreadableError: the file cannot be read.
     """
     # Imported here because it brings pandas, which TensorBoard's start should not wait for.
     from stepscope.readers.file_work import perform
 
-    def told(now: ReadProgress) -> None:
+    def report(progress: ReadProgress) -> None:
         stop.check()
-        tell(now)
+        on_progress(progress)
 
-    return perform(order, told)
+    return perform(request, report)
 
 
 class InProcessReader:
     """Reads every file in this process, on the caller's thread."""
 
     def __init__(self, memory_bytes: int | None = None) -> None:
-        """`memory_bytes` is how much more this process may take, whatever else it does."""
+        """`memory_bytes` limits the growth of this process."""
         self._memory_bytes = memory_bytes
 
-    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
-        """Carry out an order.
+    def read(self, request: ReadRequest, on_progress: OnProgress, stop: Stop) -> ReadResult:
+        """Perform a request.
 
         Raises:
-            CancelledError: the reading was ended.
-            UnreadableError: the file cannot be used, or needs more memory than there may be.
+            CancelledError: the reading was cancelled.
+            UnreadableError: the file cannot be read, or needs too much memory.
         """
-        order = replace(order, stamp=_stamp(order))
+        request = replace(request, stamp=_stamp(request))
         try:
             with host_limits.data_limit(self._memory_bytes):
-                return read_in_process(order, tell, stop)
+                return read_in_process(request, on_progress, stop)
         except Exception as error:
             if self._memory_bytes is None or not memory_estimate.is_out_of_memory(error):
                 raise
-        raise memory_estimate.out_of_memory(order.file.path, self._memory_bytes)
+        raise memory_estimate.out_of_memory(request.file.path, self._memory_bytes)
 
 
 class ReaderPool:
-    """Reads files in processes of their own; any number of threads may ask at once."""
+    """Reads files in processes; any number of threads may use it at once."""
 
-    def __init__(
-        self,
-        room: MemoryBudget,
-        *,
-        small_bytes: int = SMALL_BYTES,
-    ) -> None:
-        """`small_bytes` is the JSON up to which a file is read here instead."""
-        self.room = room
+    def __init__(self, budget: MemoryBudget, *, small_bytes: int = SMALL_BYTES) -> None:
+        """`small_bytes` is the JSON up to which a file is read in this process."""
+        self.budget = budget
         self._small_bytes = small_bytes
         self._lock = threading.Lock()
         self._idle: list[ReaderProcess] = []
-        self._at_work: set[ReaderProcess] = set()
+        self._busy: set[ReaderProcess] = set()
         self._timer: threading.Timer | None = None
         self._is_closed = False
         self._has_processes = True
 
-    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
-        """Carry out an order: wait for memory, read, and return what the file gave.
+    def read(self, request: ReadRequest, on_progress: OnProgress, stop: Stop) -> ReadResult:
+        """Perform a request, after waiting for memory.
 
         Raises:
-            CancelledError: the reading was ended.
-            UnreadableError: the file cannot be used, all its readers were killed, or it needs more
-                memory than there may be.
+            CancelledError: the reading was cancelled.
+            UnreadableError: the file cannot be read, all its readers were killed, or it needs too
+                much memory.
         """
-        stamp = _stamp(order)
-        inflated = memory_estimate.inflated_bytes(order.file.path, stamp) if stamp else 0
+        path, stamp = request.file.path, _stamp(request)
+        inflated = memory_estimate.inflated_bytes(path, stamp) if stamp else 0
         if stamp:
-            memory_estimate.require_fits(order.file.path, stamp, inflated, self.room.total_bytes)
-        order = replace(order, stamp=stamp)
-        if inflated <= self._small_bytes or urls.scheme(order.file.path) == OWN:
-            return read_in_process(order, tell, stop)
-        tell(ReadProgress(phase="waiting", bytes_total=stamp.size_bytes if stamp else 0))
+            memory_estimate.require_fits(path, stamp, inflated, self.budget.total_bytes)
+        request = replace(request, stamp=stamp)
+        if inflated <= self._small_bytes or urls.scheme(path) == IN_MEMORY:
+            return read_in_process(request, on_progress, stop)
+        on_progress(ReadProgress(phase="waiting", bytes_total=request.size_bytes))
         try:
-            return self._within(memory_estimate.needed_bytes(inflated), order, tell, stop)
+            needed_bytes = memory_estimate.needed_bytes(inflated)
+            return self._read(needed_bytes, request, on_progress, stop)
         except _ShortError as short:
-            if short.granted_bytes * ENOUGH_MORE > self.room.available_bytes:
+            if short.granted_bytes * ENOUGH_MORE > self.budget.available_bytes:
                 raise short.problem from None
-        try:  # its size told too little of what is in it: once more, with all that there is
-            return self._within(self.room.total_bytes, order, tell, stop)
+        try:  # the estimate was too low: once more, with the whole budget
+            return self._read(self.budget.total_bytes, request, on_progress, stop)
         except _ShortError as short:
             raise short.problem from None
 
     @property
     def process_ids(self) -> tuple[int, ...]:
-        """The system's numbers of the processes that read something just now."""
+        """Ids of the processes that are reading."""
         with self._lock:
-            return tuple(process.id for process in self._at_work)
+            return tuple(process.id for process in self._busy)
 
     def close(self) -> None:
-        """End every process now, whatever it does."""
+        """End every process now."""
         with self._lock:
             self._is_closed = True
             idle = list(self._idle)
             self._idle.clear()
-            for process in self._at_work:
-                process.kill()  # whoever waits for it sees that it ends
+            for process in self._busy:
+                process.kill()  # the thread that waits for it sees its end
         for process in idle:
             process.end()
 
-    def _within(
-        self, wanted_bytes: int, order: ReadRequest, tell: OnProgress, stop: Stop
+    def _read(
+        self, needed_bytes: int, request: ReadRequest, on_progress: OnProgress, stop: Stop
     ) -> ReadResult:
-        with self.room.reserve(wanted_bytes, stop) as granted:
-            order = replace(order, memory_bytes=max(0, granted - memory_estimate.PROCESS_BYTES))
+        with self.budget.reserve(needed_bytes, stop) as granted:
+            limit = max(0, granted - memory_estimate.PROCESS_BYTES)
+            request = replace(request, memory_bytes=limit)
             killed: _KilledError | None = None
-            for place in range(TRIES if self._has_processes else 0):
+            for attempt in range(TRIES if self._has_processes else 0):
                 try:
-                    answer = self._asked(order, granted, tell, stop, is_first=place == 0)
+                    result = self._try(request, granted, on_progress, stop, is_first=attempt == 0)
                 except _KilledError as error:
                     killed = error
-                    log.info("%s: %s", urls.redacted(order.file.path), error.problem.message)
+                    path = urls.redacted(request.file.path)
+                    log.info("%s: %s", path, error.problem.message)
                 except _NoProcessError as error:
                     self._has_processes = False
                     log.warning("no process can be started (%s): reading on threads instead", error)
                     break
                 else:
-                    if answer is not None:
-                        return answer
-            if killed is not None:  # what kills its readers is not read in this process
+                    if result is not None:
+                        return result
+            if killed is not None:  # a file that kills its readers is not read in this process
                 raise killed.problem from None
-            return read_in_process(order, tell, stop)
+            return read_in_process(request, on_progress, stop)
 
-    def _asked(
-        self, order: ReadRequest, granted: int, tell: OnProgress, stop: Stop, *, is_first: bool
+    def _try(
+        self,
+        request: ReadRequest,
+        granted: int,
+        on_progress: OnProgress,
+        stop: Stop,
+        *,
+        is_first: bool,
     ) -> ReadResult | None:
-        """Have a process carry out an order; None where it ended before it took it.
+        """Have a process perform a request; None if it ended before it accepted the request.
 
-        Only the first time it may be one that was idle: whoever killed it may have killed all.
+        Only the first try may use an idle process: all idle ones may have been killed together.
         """
-        process, is_fresh = self._taken() if is_first else (self._started(), True)
+        process, is_fresh = self._acquire() if is_first else (self._start(), True)
         is_accepted = is_done = False
         try:
             with stop.calls(process.kill):
-                for message in process.asked(order):
+                for message in process.messages(request):
                     is_accepted = True
                     if isinstance(message, Done):
                         is_done = True
-                        return _answer(message)
-                    _heard(message, granted, tell)
+                        return _result(message)
+                    _handle(message, granted, on_progress)
         except GoneError as gone:
             stop.check()
             self._check_open()
             if is_accepted and gone.status in CRASHED:
-                raise _ShortError(_gone(order.file.path, gone), granted) from None
+                raise _ShortError(_problem(request.file.path, gone), granted) from None
             if is_accepted and gone.status in KILLED:
-                raise _KilledError(_gone(order.file.path, gone)) from None
+                raise _KilledError(_problem(request.file.path, gone)) from None
             if is_accepted:
-                raise _gone(order.file.path, gone) from None
+                raise _problem(request.file.path, gone) from None
             if is_fresh and gone.status >= 0:
                 raise _NoProcessError(gone) from None
         finally:
-            self._given_back(process, is_good=is_done)
+            self._give_back(process, is_good=is_done)
         return None
 
-    def _taken(self) -> tuple[ReaderProcess, bool]:
-        """Return a process that has nothing to do, and whether it is a fresh one."""
+    def _acquire(self) -> tuple[ReaderProcess, bool]:
+        """Return a process, and whether it is new."""
         self._check_open()
         with self._lock:
-            process = self._idle.pop() if self._idle else None
-            if process is not None:
-                self._at_work.add(process)
+            if self._idle:
+                process = self._idle.pop()
+                self._busy.add(process)
                 return process, False
-        return self._started(), True
+        return self._start(), True
 
-    def _started(self) -> ReaderProcess:
+    def _start(self) -> ReaderProcess:
         try:
             process = ReaderProcess()
         except OSError as error:
             raise _NoProcessError(error) from error
         with self._lock:
-            self._at_work.add(process)
+            self._busy.add(process)
             is_late = self._is_closed
         if is_late:
-            self._given_back(process, is_good=False)
+            self._give_back(process, is_good=False)
             raise CancelledError(CLOSED)
         return process
 
@@ -263,9 +267,9 @@ class ReaderPool:
             if self._is_closed:
                 raise CancelledError(CLOSED)
 
-    def _given_back(self, process: ReaderProcess, *, is_good: bool) -> None:
+    def _give_back(self, process: ReaderProcess, *, is_good: bool) -> None:
         with self._lock:
-            self._at_work.discard(process)
+            self._busy.discard(process)
             if is_good and not self._is_closed:
                 self._idle.append(process)
                 if self._timer is not None:
@@ -285,15 +289,15 @@ class ReaderPool:
             process.end()
 
 
-def _stamp(order: ReadRequest) -> FileStamp | None:
-    if order.stamp is not None:
-        return order.stamp
-    with suppress(OSError, StepscopeError):  # whoever reads it will say what is wrong
-        return storage.stamp(order.file.path)
+def _stamp(request: ReadRequest) -> FileStamp | None:
+    if request.stamp is not None:
+        return request.stamp
+    with suppress(OSError, StepscopeError):  # the reading reports it
+        return storage.stamp(request.file.path)
     return None
 
 
-def _answer(done: Done) -> ReadResult:
+def _result(done: Done) -> ReadResult:
     if done.trace is None:
         return ReadResult(prepared=done.prepared)
     from stepscope.readers.trace_transfer import unpack
@@ -301,10 +305,10 @@ def _answer(done: Done) -> ReadResult:
     return ReadResult(trace=unpack(done.trace), prepared=done.prepared)
 
 
-def _heard(message: object, granted_bytes: int, tell: OnProgress) -> None:
+def _handle(message: object, granted_bytes: int, on_progress: OnProgress) -> None:
     match message:
         case ReadProgress():
-            tell(message)
+            on_progress(message)
         case Logged(logger=logger, level=level, message=text):
             logging.getLogger(logger).log(level, "%s", text)
         case Failed(problem=problem, is_memory=True):
@@ -313,7 +317,7 @@ def _heard(message: object, granted_bytes: int, tell: OnProgress) -> None:
             raise problem from (RemoteError(traceback) if traceback else None)
 
 
-def _gone(path: str, gone: GoneError) -> UnreadableError:
+def _problem(path: str, gone: GoneError) -> UnreadableError:
     if gone.status not in KILLED:
         message = f"The reader of this file crashed ({gone})."
         return UnreadableError(path, message, CRASH_REMEDY)

@@ -1,4 +1,4 @@
-"""What a reader is asked to do, what it tells meanwhile, and what it answers."""
+"""Requests to readers, their progress and their results."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from stepscope.model.trace import Trace
 
 Phase = Literal["waiting", "reading", "analysing", "advising"]
-"""`waiting` is for memory that other files take, or for a worker of a cluster."""
+"""`waiting` is for memory that other files use, or for a worker of a cluster."""
 
 
 class CancelledError(StepscopeError):
-    """The user has ended the reading of a file."""
+    """The reading of a file was cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadProgress:
-    """How far a reading has come."""
+    """Progress of one reading."""
 
     phase: Phase = "reading"
     bytes_done: int = 0
@@ -33,39 +33,42 @@ class ReadProgress:
 
 
 OnProgress = Callable[[ReadProgress], None]
-
-
 Step = tuple[Phase, "Callable[[Trace], Any]"]
+"""A function of a trace, and the phase reported while it runs. It must be a module's function,
+since another process calls it by its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadRequest:
-    """One file to read, and what is wanted of it."""
+    """One file to read, and the work to do on its trace."""
 
     file: TraceFile
     stamp: FileStamp | None = None
-    """The file's size and time of change, where they are known."""
+    """The file's size and time of change, if known."""
     steps: "tuple[Step, ...]" = ()
-    """What to work out of the recording, such as its advice, by phase. Each is a function of a
-    module, since it is called by its name in another process."""
     returns_trace: bool = True
-    """Whether the trace itself is wanted, too."""
+    """Whether the result holds the trace itself."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     memory_bytes: int | None = None
-    """More than that it may not take."""
+    """Limit of the memory that the reading may take."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The file's size; 0 if unknown."""
+        return self.stamp.size_bytes if self.stamp else 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadResult:
-    """What a file gave."""
+    """Result of a request."""
 
     trace: "Trace | None" = None
     prepared: Any = None
-    """What the last of `Order.steps` gave."""
+    """Result of the last of `ReadRequest.steps`."""
 
 
 class Stop:
-    """Lets one thread end what another one reads."""
+    """Lets one thread cancel the reading of another."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,17 +76,17 @@ class Stop:
         self.is_set = False
 
     def set(self) -> None:
-        """End the reading: at once, or as soon as it looks."""
+        """Cancel the reading: at once, or at its next check."""
         with self._lock:
             self.is_set = True
             for action in self._actions:
                 action()
 
     def check(self) -> None:
-        """Go on only where nothing has ended the reading.
+        """Raise if the reading was cancelled.
 
         Raises:
-            CancelledError: it was ended.
+            CancelledError: it was.
         """
         if self.is_set:
             msg = "the reading was cancelled"
@@ -91,7 +94,7 @@ class Stop:
 
     @contextmanager
     def calls(self, action: Callable[[], None]) -> Iterator[None]:
-        """Have `set` call this within the block; it must be quick, and may come at its start."""
+        """Have `set` call a quick action within the block; at its start if already set."""
         with self._lock:
             self._actions.append(action)
             if self.is_set:

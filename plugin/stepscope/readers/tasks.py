@@ -1,6 +1,6 @@
-"""What readers work out of a recording, by names that cost nothing to import.
+"""Work on a trace that readers can be asked for, in modules that are imported when it runs.
 
-A task is handed to a reader's process by its name; what it needs is imported where it is done.
+Reader processes receive a task by its name.
 """
 
 from collections.abc import Callable
@@ -23,21 +23,21 @@ T = TypeVar("T")
 
 
 def analyse(trace: "Trace") -> None:
-    """Leave in a recording what all advice rests on."""
+    """Cache on a trace the report that all advice uses."""
     from stepscope.advice import worker_report
 
     worker_report(trace)
 
 
 def advise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "TraceAdvice":
-    """Return what the rules say of a recording, by the settings of its run."""
+    """Return the advice on a trace, by the settings of its run."""
     from stepscope.advice import advise_trace
 
     return advise_trace(trace) if settings is None else advise_trace(trace, settings)
 
 
 def summarise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "Summary":
-    """Return what is kept of a recording when its events are let go, by its run's settings."""
+    """Return the summary of a trace, by the settings of its run."""
     from stepscope.summaries import summary
 
     return (
@@ -48,21 +48,21 @@ def summarise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "S
 
 
 def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":
-    """Return what a file is worth."""
+    """Return the health of a file."""
     from stepscope.advice import file_health
 
     return file_health(trace, run=run, file_bytes=file_bytes)
 
 
 def tabulate(trace: "Trace", *, request: "Request") -> "dict[str, TableResult]":
-    """Write what a recording has of each table that is asked for."""
+    """Write the rows of a trace for each requested table."""
     from stepscope.render import table_export
 
     return table_export.tabulate(trace, request)
 
 
 def sample(trace: "Trace", *, settings: "AdviceSettings") -> "Sample":
-    """Return what of a recording is compared, by the settings of its run."""
+    """Return the comparison sample of a trace, by the settings of its run."""
     from stepscope.comparison import samples
     from stepscope.summaries import summary
 
@@ -70,7 +70,7 @@ def sample(trace: "Trace", *, settings: "AdviceSettings") -> "Sample":
 
 
 def trend(trace: "Trace", *, settings: "AdviceSettings") -> "Trend":
-    """Return what a recording says for its run's trend, by the run's settings."""
+    """Return the trend figures of a trace, by the settings of its run."""
     from stepscope.comparison import trends
     from stepscope.summaries import summary
 
@@ -79,15 +79,14 @@ def trend(trace: "Trace", *, settings: "AdviceSettings") -> "Trend":
 
 @dataclass(frozen=True, kw_only=True)
 class ResultWithDamage:
-    """What came of a recording, and what speaks against trusting it."""
+    """Result of a task, and the damage of the file that it was computed from."""
 
     result: Any
     damage: "tuple[HealthItem, ...]"
-    """What the file lost, as far as reading it showed."""
 
 
 def with_damage(trace: "Trace", *, task: "Callable[[Trace], Any]") -> ResultWithDamage:
-    """Do something with a recording, and tell how its file is damaged."""
+    """Run a task, and return its result with the damage of the trace's file."""
     from stepscope.analyses.health import losses
 
     return ResultWithDamage(result=task(trace), damage=losses(trace))
@@ -95,27 +94,26 @@ def with_damage(trace: "Trace", *, task: "Callable[[Trace], Any]") -> ResultWith
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """Why a file could not be written: a sentence, and what would help."""
+    """Reason why a file could not be written."""
 
     message: str
 
 
 def cut(trace: "Trace", *, request: "CutRequest") -> "Excerpt | Refusal":
-    """Write a part of a recording."""
+    """Write a part of a trace."""
     from stepscope.render import trace_excerpt
 
     return _unless_refused(lambda: trace_excerpt.write(trace, request))
 
 
 def stack(trace: "Trace", *, request: "StackRequest") -> Refusal | None:
-    """Write a recording's stacks."""
+    """Write the stacks of a trace."""
     from stepscope.render import stack_file
 
     return _unless_refused(lambda: stack_file.write(trace, request))
 
 
 def _unless_refused(work: Callable[[], T]) -> T | Refusal:
-    """Return what the work gives, or why it gives nothing: what is said to the user crosses."""
     from stepscope.base.errors import MissingDataError, UsageError
 
     try:

@@ -1,4 +1,4 @@
-"""A recording as it crosses from one process to another: its columns, and small results."""
+"""Transfer of traces between processes: their columns and small results."""
 
 import pickle
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
 
 SMALL_BYTES = 1 << 20
-"""Results up to this size go along: tables and answers do, frames are made again when asked for."""
+"""Size up to which results are sent: tables are, frames are computed again on demand."""
 SENT_WHOLE = prefetch.KEYS
-"""The timeline's: arrays cross the pipe as they lie in memory, in a small part of the time that
-they take to be made."""
+"""Results of the timeline, sent whatever their size: raw arrays cross the pipe faster than they are
+computed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedTrace:
-    """A `Trace` without what can be found again."""
+    """A `Trace` without the parts that can be computed again."""
 
     worker: str
     span: str
@@ -35,11 +35,11 @@ class PackedTrace:
     dialect: str
     results: Mapping[str, bytes]
     whole: Mapping[str, Any]
-    """Results that are sent whatever their size."""
+    """Results of `SENT_WHOLE`."""
 
 
 def pack(trace: Trace) -> PackedTrace:
-    """Return a recording as it can be sent."""
+    """Return a trace in the form in which it is sent."""
     return PackedTrace(
         worker=trace.worker,
         span=trace.span,
@@ -53,24 +53,22 @@ def pack(trace: Trace) -> PackedTrace:
     )
 
 
-def unpack(sent: PackedTrace) -> Trace:
-    """Return the recording that was sent."""
-    dialect = all_dialects()[sent.dialect]
+def unpack(packed: PackedTrace) -> Trace:
+    """Return the trace that was packed."""
+    dialect = all_dialects()[packed.dialect]
+    results = {name: pickle.loads(value) for name, value in packed.results.items()}  # noqa: S301
     return Trace(
-        worker=sent.worker,
-        span=sent.span,
-        source=Source(columns=sent.columns, kinds=sent.kinds, dialect=dialect),
-        id=sent.id,
-        path=sent.path,
-        results={
-            **{name: pickle.loads(each) for name, each in sent.results.items()},  # noqa: S301
-            **sent.whole,
-        },
+        worker=packed.worker,
+        span=packed.span,
+        source=Source(columns=packed.columns, kinds=packed.kinds, dialect=dialect),
+        id=packed.id,
+        path=packed.path,
+        results={**results, **packed.whole},
     )
 
 
 def _undecoded(columns: EventColumns) -> EventColumns:
-    """Leave out what was decoded: it is decoded again where it is asked for."""
+    """Return columns without decoded arguments, which are decoded again on demand."""
     arguments = {
         key: replace(column, stored=replace(column.stored))  # type: ignore[type-var]
         for key, column in columns.arguments.items()
@@ -79,10 +77,10 @@ def _undecoded(columns: EventColumns) -> EventColumns:
 
 
 def _results(trace: Trace) -> dict[str, Any]:
-    found = {}
+    results = {}
     for name, result in memory_size.small_results(trace, SMALL_BYTES).items():
         try:
-            found[name] = pickle.dumps(result, protocol=5)
+            results[name] = pickle.dumps(result, protocol=5)
         except (pickle.PicklingError, TypeError, AttributeError):  # it can be computed again
             continue
-    return found
+    return results

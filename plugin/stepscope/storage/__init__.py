@@ -1,9 +1,8 @@
 """The only package that touches file systems: this machine's, and remote ones through fsspec.
 
-A path is remote where it begins like `s3://`. What is wrong with a local path is an `OSError`;
-with a remote one, an `UnreadableError` that says what to do. fsspec is imported with the first
-remote path, since that takes longer than all the rest; nothing of it is kept here, because its
-connections must not outlive a fork.
+A path with a scheme such as `s3://` is remote. Errors of local paths are `OSError`, of remote ones
+`UnreadableError` with a remedy. fsspec is slow to import, so the first remote path imports it; its
+connections are not stored here, since they must not outlive a fork.
 """
 
 from collections.abc import Iterator
@@ -11,8 +10,7 @@ from typing import BinaryIO, Protocol
 
 from stepscope.base import urls
 from stepscope.storage import local
-from stepscope.storage.file_stamp import FileStamp
-from stepscope.storage.listing import Listing, NameFilter, names_only
+from stepscope.storage.listing import FileStamp, Listing, NameFilter, names_only
 
 __all__ = [
     "FileStamp",
@@ -30,7 +28,7 @@ __all__ = [
 class _System(Protocol):
     def stamp(self, path: str) -> FileStamp: ...
     def open_binary(self, path: str) -> BinaryIO: ...
-    def walk(self, root: str, is_wanted: NameFilter) -> Iterator[Listing]: ...
+    def walk(self, root: str, needs_stamp: NameFilter) -> Iterator[Listing]: ...
     def files_in(self, folder: str) -> Iterator[Listing]: ...
     def is_folder(self, path: str) -> bool: ...
     def exists(self, path: str) -> bool: ...
@@ -46,43 +44,40 @@ def _of(path: str) -> _System:
 
 
 def stamp(path: str) -> FileStamp:
-    """Return the file's size and time of change.
+    """Return a file's size and time of change.
 
     Raises:
-        OSError: it cannot be looked at, or is no regular file: to open a pipe would wait for ever.
-        UnreadableError: the same of a remote file.
+        OSError: it cannot be opened, or is no regular file (a pipe would block).
+        UnreadableError: the same for a remote file.
     """
     return _of(path).stamp(path)
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Open a file for reading from its start to its end; a remote one arrives in parts.
+    """Open a file for sequential reading; a remote one is fetched in blocks.
 
     Raises:
-        OSError: it cannot be opened; reading raises it, too.
-        UnreadableError: the same of a remote file.
+        OSError: it cannot be opened; reading may raise it as well.
+        UnreadableError: the same for a remote file.
     """
     return _of(path).open_binary(path)
 
 
-def walk(root: str, is_wanted: NameFilter = names_only) -> Iterator[Listing]:
-    """Yield the folders under `root` with their files, a page at a time; links are followed once.
+def walk(root: str, needs_stamp: NameFilter = names_only) -> Iterator[Listing]:
+    """Yield the folders under `root` with their files, page by page.
 
-    A folder of many files comes in several pages, and remote ones come in any order. A page may
-    be empty: so much was looked at for nothing. Of a local file that is wanted, the page says more
-    than the name.
-
-    A local folder that cannot be listed, or goes meanwhile, is left out. A link that leads back
-    to a folder already seen ends there. Folders whose names begin with a dot are left out.
+    A large folder has several pages, remote ones come in any order, and pages may be empty. Links
+    are followed once. Local folders that cannot be listed are left out, as are folders whose names
+    begin with a dot. Stamps come with local files that need them, and with all remote files.
 
     Raises:
-        UnreadableError: remote storage refuses to list it, or does not answer any more.
+        UnreadableError: remote storage refuses to list it, or stops answering.
     """
-    return _of(root).walk(root, is_wanted)
+    return _of(root).walk(root, needs_stamp)
 
 
 def files_in(folder: str) -> Iterator[Listing]:
-    """Yield the files of one folder, a page at a time, and nothing of the folders below it.
+    """Yield the files of one folder without its subfolders, page by page.
 
     Raises:
         UnreadableError: remote storage refuses to list it.
@@ -91,24 +86,24 @@ def files_in(folder: str) -> Iterator[Listing]:
 
 
 def is_folder(path: str) -> bool:
-    """Tell whether `path` is a folder; a local one that cannot be looked at is none.
+    """Return whether `path` is a folder, which local paths that cannot be opened are not.
 
     Raises:
-        UnreadableError: remote storage does not tell.
+        UnreadableError: remote storage does not answer.
     """
     return _of(path).is_folder(path)
 
 
 def exists(path: str) -> bool:
-    """Tell whether `path` is there at all.
+    """Return whether `path` exists.
 
     Raises:
-        OSError: that cannot be told: a name too long, or a folder that may not be entered.
-        UnreadableError: remote storage does not tell, and why.
+        OSError: the name is too long, or a folder may not be entered.
+        UnreadableError: remote storage does not answer.
     """
     return _of(path).exists(path)
 
 
 def real_path(path: str) -> str:
-    """Return the path without links; a link that leads to itself stays as it is."""
+    """Return the path without links; a circular link stays as it is."""
     return _of(path).real_path(path)

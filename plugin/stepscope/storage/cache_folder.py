@@ -1,24 +1,46 @@
-"""Files of our own in one folder of this machine: written as a whole, removed when there are many.
+"""Cache files in a local folder, written atomically and bounded in size; checks of their content.
 
-Two programs may use the folder at once: a file is there as a whole or not at all.
+Several programs may use a folder at once.
 """
 
 import os
 import time
 from contextlib import suppress
+from functools import cache
+from logging import Logger
 from pathlib import Path
 
 PRIVATE = 0o700
 UNFINISHED = ".part"
 UNFINISHED_SECONDS = 3600
-"""A file that was not finished after that never will be: its writer was killed."""
+"""Age after which an unfinished file is left over from a killed program."""
+
+
+class DamagedError(Exception):
+    """A cache file does not hold what it should."""
+
+
+def require(condition: bool, message: str) -> None:  # noqa: FBT001 (reads as an assertion)
+    """Check the content of a cache file.
+
+    Raises:
+        DamagedError: the condition is false.
+    """
+    if not condition:
+        raise DamagedError(message)
+
+
+@cache
+def warn_once(log: Logger, message: str) -> None:
+    """Log a warning once per process, however many files cause it."""
+    log.warning("%s", message)
 
 
 def write(folder: str, name: str, *parts: bytes | memoryview) -> None:
-    """Put a file of these parts into the folder, in place of one of that name.
+    """Write a file from parts, replacing one of that name.
 
     Raises:
-        OSError: there is no room, or the folder cannot be made or written to; nothing is left.
+        OSError: the disk is full, or the folder cannot be created or written to.
     """
     Path(folder).mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     unfinished = Path(folder, f"{name}.{os.urandom(8).hex()}{UNFINISHED}")
@@ -34,10 +56,10 @@ def write(folder: str, name: str, *parts: bytes | memoryview) -> None:
 
 
 def read(folder: str, name: str) -> bytes:
-    """Return what is in a file, and note that it was used now.
+    """Return the content of a file, and mark it as used now.
 
     Raises:
-        OSError: it is not there, or cannot be read.
+        OSError: it does not exist, or cannot be read.
     """
     path = Path(folder, name)
     content = path.read_bytes()
@@ -47,29 +69,29 @@ def read(folder: str, name: str) -> bytes:
 
 
 def remove(folder: str, name: str) -> None:
-    """Remove a file; one that is not there, or cannot be removed, is left."""
+    """Remove a file, if it exists and can be removed."""
     with suppress(OSError):
         Path(folder, name).unlink()
 
 
 def bound(folder: str, pattern: str, bound_bytes: int) -> None:
-    """Remove files that match a pattern, those used least lately first, until the rest fits.
+    """Remove files that match a pattern, the least recently used first, until the rest fits.
 
-    The pattern may name folders, too (`*/*.columns`). What was left unfinished beside such files
-    by somebody who was killed goes, too; nothing else is touched.
+    The pattern may include folders (`*/*.columns`). Old unfinished files in these folders are
+    removed as well.
     """
     oldest = time.time() - UNFINISHED_SECONDS
     for path in Path(folder).glob(str(Path(pattern).with_name(f"*{UNFINISHED}"))):
         with suppress(OSError):
             if path.stat().st_mtime < oldest:
                 path.unlink()
-    found: list[tuple[int, int, Path]] = []
+    files: list[tuple[int, int, Path]] = []
     for path in Path(folder).glob(pattern):
         with suppress(OSError):
             status = path.stat()
-            found.append((status.st_mtime_ns, status.st_size, path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
+            files.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
         if total <= bound_bytes:
             return
         with suppress(OSError):
@@ -78,7 +100,7 @@ def bound(folder: str, pattern: str, bound_bytes: int) -> None:
 
 
 def user_cache_folder() -> str:
-    """Return the folder of this user in which programs keep what they can make again."""
+    """Return the user's cache folder of stepscope."""
     import platformdirs
 
     return platformdirs.user_cache_dir("stepscope", appauthor=False)

@@ -1,4 +1,4 @@
-"""Which runs, workers and recordings are there: names only, nothing is opened.
+"""Discovery of runs, workers and trace files by their names; no file is opened.
 
 `torch.profiler.tensorboard_trace_handler(folder, worker_name)` writes
 `<worker>.<time>.pt.trace.json[.gz]`. A folder with such files is a run; the part before the time
@@ -19,7 +19,7 @@ from stepscope.storage import FileStamp
 
 TRACE_NAME = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$")
 FIRST_NANOSECONDS = 10**15
-"""A time in a name that is larger is in nanoseconds: in milliseconds it would be the year 33658."""
+"""Larger times in names are nanoseconds: in milliseconds this is the year 33658."""
 TRACE_NAMES = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
 OTHER_NAMES = (".json", ".json.gz")
 SEPARATOR = re.compile(r"[/\\]")
@@ -33,25 +33,25 @@ HOW_TO_RECORD = (
 
 @dataclass(frozen=True, kw_only=True)
 class TraceFile:
-    """One recording of one worker, not opened yet."""
+    """One trace file of one worker."""
 
     id: str
-    """Opaque, stable as long as the path is."""
+    """Opaque id, derived from the path."""
     path: str
     run: str
     worker: str
     span: str
     listed: FileStamp | None = field(default=None, compare=False)
-    """What the listing said of it, where it says anything: then it need not be asked for."""
+    """Its stamp, if the listing has it."""
 
     @cached_property
     def folder(self) -> str:
-        """The folder that it lies in: its run."""
+        """Its folder, which is its run."""
         return urls.parent(self.path)
 
     @cached_property
     def recorded_ns(self) -> int:
-        """When it was recorded, in Unix time, by its name; 0 where that does not tell.
+        """Unix time of recording from its name; 0 if the name has none.
 
         torch before 2.1 wrote milliseconds (pytorch#97392).
         """
@@ -61,7 +61,7 @@ class TraceFile:
 
     @cached_property
     def run_id(self) -> str:
-        """The opaque id under which the API knows its run."""
+        """Opaque id of its run."""
         return run_identifier(self.folder)
 
 
@@ -70,15 +70,14 @@ def _identifier(path: str) -> str:
 
 
 def run_identifier(folder: str) -> str:
-    """Return the opaque id under which the API knows a folder's run."""
+    """Return the opaque id of a folder's run."""
     return _identifier(f"run:{folder}")
 
 
 def as_runs(files: Iterable[TraceFile]) -> list[TraceFile]:
-    """Return recordings, wherever they were found, as runs: by worker and time, told apart.
+    """Return trace files with unique run names, and spans numbered by time.
 
-    A worker's spans are numbered by the times in its files' names. Runs whose names are the same
-    are named by their folders.
+    Runs of the same name are named by their folders.
     """
     names = _names(files := list(files))
     workers: dict[tuple[str, str], list[TraceFile]] = {}
@@ -86,13 +85,13 @@ def as_runs(files: Iterable[TraceFile]) -> list[TraceFile]:
         workers.setdefault((file.folder, file.worker), []).append(file)
     return [
         replace(file, run=names[folder], span=str(number))
-        for (folder, _), own in workers.items()
-        for number, file in enumerate(sorted(own, key=lambda f: (f.recorded_ns, f.path)), start=1)
+        for (folder, _), spans in workers.items()
+        for number, file in enumerate(sorted(spans, key=lambda f: (f.recorded_ns, f.path)), start=1)
     ]
 
 
 def _names(files: Iterable[TraceFile]) -> dict[str, str]:
-    """Return each folder's run name; a folder's path may be the name of another run, too."""
+    """Return each folder's run name; a folder's path may be the name of another run as well."""
     names = {file.folder: file.run for file in files}
     while shared := {name for name, count in Counter(names.values()).items() if count > 1}:
         names = {f: _full_name(f) if name in shared else name for f, name in names.items()}
@@ -100,7 +99,7 @@ def _names(files: Iterable[TraceFile]) -> dict[str, str]:
 
 
 def _full_name(folder: str) -> str:
-    """Return a folder's path; where a secret is left out of it, its id tells it from others."""
+    """Return a folder's path; if secrets are removed from it, with the run's id."""
     shown = urls.redacted(folder)
     return folder if shown == folder else f"{shown} ({run_identifier(folder)})"
 
@@ -112,56 +111,56 @@ def _run_name(root: str, folder: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What a part of a folder's listing holds."""
+    """A part of a folder's listing."""
 
     file_count: int
-    """Files, traces or not."""
+    """Number of files, traces or not."""
     files: tuple[TraceFile, ...]
 
 
 def pages(root: str, prefix: str = "") -> Iterator[Page]:
-    """Yield the recordings under `root` as they are found, in any order, a page at a time.
+    """Yield the trace files under `root`, in any order, page by page.
 
-    `prefix` goes before each run's name, for a log directory that was given a name.
+    `prefix` precedes each run's name.
 
     Raises:
-        UnreadableError: remote storage refuses to list it, or does not answer any more.
+        UnreadableError: remote storage refuses to list it, or stops answering.
     """
     for folder, listed in storage.walk(root, TRACE_NAME.match):
         run = _run_name(root, folder)
         run = f"{prefix}/{run}" if prefix else run
-        own = (_named(folder, name, run, stamp) for name, stamp in listed.items())
-        yield Page(file_count=len(listed), files=tuple(filter(None, own)))
+        files = (_trace_file(folder, name, run, stamp) for name, stamp in listed.items())
+        yield Page(file_count=len(listed), files=tuple(filter(None, files)))
 
 
 def sorted_files(files: Iterable[TraceFile]) -> list[TraceFile]:
-    """Return one log directory's recordings, found in any order, by folder and worker."""
+    """Return one log directory's trace files, sorted by folder and worker."""
     files = list(files)
     folders = {file.folder: SEPARATOR.split(file.folder) for file in files}
     return sorted(files, key=lambda file: (folders[file.folder], file.worker))
 
 
-def _untold(_: Page) -> None:
-    """Say nothing of a page."""
+def _ignore(_: Page) -> None:
+    pass
 
 
 def in_folder(
-    root: str, prefix: str = "", tell: Callable[[Page], None] = _untold
+    root: str, prefix: str = "", on_page: Callable[[Page], None] = _ignore
 ) -> list[TraceFile]:
-    """Return every recording under `root`, by run, worker and time; `tell` is given each page.
+    """Return every trace file under `root`, by run, worker and time.
 
     Raises:
         UnreadableError: remote storage refuses to list it.
     """
-    found: list[TraceFile] = []
+    files: list[TraceFile] = []
     for page in pages(root, prefix):
-        found.extend(page.files)
-        tell(page)
-    return as_runs(sorted_files(found))
+        files.extend(page.files)
+        on_page(page)
+    return as_runs(sorted_files(files))
 
 
-def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:
-    """Return a file whose name says that it is a trace."""
+def _trace_file(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:
+    """Return a file if its name is that of a trace."""
     match = TRACE_NAME.match(name)
     if match is None:
         return None
@@ -172,13 +171,13 @@ def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceF
     )
 
 
-def at(path: str, tell: Callable[[Page], None] = _untold) -> list[TraceFile]:
-    """Return the recordings at a path or address: a log directory, a run's folder, one trace file.
+def at(path: str, on_page: Callable[[Page], None] = _ignore) -> list[TraceFile]:
+    """Return the trace files at a path or address: a log directory, a run's folder, a trace file.
 
-    `tell` is given each page of a folder's listing as it comes.
+    `on_page` receives each page of a folder's listing.
 
     Raises:
-        UnreadableError: nothing is there, it may not be looked at, or a folder holds no trace.
+        UnreadableError: the path does not exist, is closed, or is a folder without traces.
     """
     try:
         if not storage.exists(path):
@@ -189,18 +188,18 @@ def at(path: str, tell: Callable[[Page], None] = _untold) -> list[TraceFile]:
         raise UnreadableError(path, message, "Check the path and its permissions.") from error
     if not storage.is_folder(path):
         return [_single(path)]
-    if found := in_folder(urls.tidy(path), tell=tell):
-        return found
+    if files := in_folder(urls.tidy(path), on_page=on_page):
+        return files
     remedy = HOW_TO_RECORD
     if other := _other_json(path):
         remedy = (
             f"A trace of any other name can be given by its own path, such as {other}. {remedy}"
         )
-    raise UnreadableError(path, f"There is no trace here: looked for {TRACE_NAMES}.", remedy)
+    raise UnreadableError(path, f"There is no trace here. Traces are {TRACE_NAMES}.", remedy)
 
 
 def _other_json(root: str) -> str:
-    """Return the first file that might be a trace, though it is not named so."""
+    """Return the first JSON file that is not named like a trace."""
     named = (urls.join(folder, name) for folder, names in storage.walk(root) for name in names)
     return next((path for path in named if path.endswith(OTHER_NAMES)), "")
 

@@ -1,17 +1,29 @@
-"""What a look through a folder brings: pages, so that whoever looks can tell how far that is."""
+"""States of files, and listings of folders page by page."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from stepscope.storage.file_stamp import FileStamp
+
+@dataclass(frozen=True, kw_only=True)
+class FileStamp:
+    """A file's size and time of change; files with equal stamps have equal content."""
+
+    size_bytes: int
+    """0 where a server does not report it."""
+    modified_ns: int
+    """In Unix time; 0 where a server does not report it."""
+    tag: str = ""
+    """Remote storage's name of this state: its ETag or generation."""
+
 
 Listing = tuple[str, Mapping[str, FileStamp | None]]
-"""A folder, and some of its files by name with what the listing says of them."""
+"""A folder, and some of its files by name with their stamps, where the listing has them."""
 NameFilter = Callable[[str], object]
-"""Whether anybody wants to know more of a file than its name."""
+"""Returns whether the stamp of a file is needed, by the file's name."""
 PAGE_COUNT = 1000
-"""Files of a page: what S3 sends at once."""
+"""Files per page, as S3 sends them."""
 
 
 def names_only(_name: str) -> bool:
-    """Names are enough."""
+    """Need no stamps."""
     return False

@@ -1,20 +1,20 @@
-"""Files of this machine; `stepscope.storage` says what each function promises."""
+"""Local files; `stepscope.storage` documents these functions."""
 
 import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from stepscope.storage.file_stamp import FileStamp
-from stepscope.storage.listing import PAGE_COUNT, Listing, NameFilter, names_only
+from stepscope.storage.listing import PAGE_COUNT, FileStamp, Listing, NameFilter, names_only
 
 SPECIAL = "it is a pipe, a socket or a device, not a file"
 
 
 def stamp(path: str) -> FileStamp:
-    """Return the file's size and time of change."""
+    """Return a file's size and time of change."""
     status = Path(path).stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
@@ -28,7 +28,7 @@ def open_binary(path: str) -> BinaryIO:
     return Path(path).open("rb")
 
 
-def walk(root: str, is_wanted: NameFilter) -> Iterator[Listing]:
+def walk(root: str, needs_stamp: NameFilter) -> Iterator[Listing]:
     """Yield each folder under `root` with its files."""
     seen: set[tuple[int, int]] = set()
     waiting = [root]
@@ -39,9 +39,9 @@ def walk(root: str, is_wanted: NameFilter) -> Iterator[Listing]:
             continue
         seen.add(identity)
         subfolders: list[str] = []
-        yield from _pages(folder, is_wanted, subfolders)
-        shown = sorted((each for each in subfolders if not each.startswith(".")), reverse=True)
-        waiting += [os.path.join(folder, each) for each in shown]  # noqa: PTH118 (Path is slow)
+        yield from _pages(folder, needs_stamp, subfolders)
+        shown = sorted((name for name in subfolders if not name.startswith(".")), reverse=True)
+        waiting += [os.path.join(folder, name) for name in shown]  # noqa: PTH118 (Path is slow)
 
 
 def files_in(folder: str) -> Iterator[Listing]:
@@ -49,21 +49,18 @@ def files_in(folder: str) -> Iterator[Listing]:
     return _pages(folder, names_only, [])
 
 
-def _pages(folder: str, is_wanted: NameFilter, subfolders: list[str]) -> Iterator[Listing]:
-    """Yield a folder's files, at least one page, and add the names of its folders to a list."""
+def _pages(folder: str, needs_stamp: NameFilter, subfolders: list[str]) -> Iterator[Listing]:
+    """Yield a folder's files in at least one page; add its folders' names to a list."""
     page: dict[str, FileStamp | None] = {}
-    try:
-        with os.scandir(folder) as found:
-            for each in found:
-                if _is_folder(each):
-                    subfolders.append(each.name)
-                    continue
-                page[each.name] = _listed(each) if is_wanted(each.name) else None
-                if len(page) == PAGE_COUNT:
-                    yield folder, page
-                    page = {}
-    except OSError:  # it may not be listed, or went in the middle
-        pass
+    with suppress(OSError), os.scandir(folder) as entries:  # it may not be listed, or is deleted
+        for entry in entries:
+            if _is_folder(entry):
+                subfolders.append(entry.name)
+                continue
+            page[entry.name] = _stamp(entry) if needs_stamp(entry.name) else None
+            if len(page) == PAGE_COUNT:
+                yield folder, page
+                page = {}
     yield folder, page
 
 
@@ -74,8 +71,8 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _listed(entry: "os.DirEntry[str]") -> FileStamp | None:
-    """Return what is known of a file now; None where it is none, or leads nowhere."""
+def _stamp(entry: "os.DirEntry[str]") -> FileStamp | None:
+    """Return a listed file's stamp; None for special files and dead links."""
     try:
         status = entry.stat()
     except OSError:
@@ -94,12 +91,12 @@ def _identity(folder: str) -> tuple[int, int] | None:
 
 
 def is_folder(path: str) -> bool:
-    """Tell whether `path` is a folder."""
+    """Return whether `path` is a folder."""
     return os.path.isdir(path)  # noqa: PTH112 (Path.is_dir raises where a name is too long)
 
 
 def exists(path: str) -> bool:
-    """Tell whether `path` is there at all."""
+    """Return whether `path` exists."""
     try:
         Path(path).stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Files that somebody asked for by name: there as a whole, or as they were before."""
+"""Atomic output files: complete, or as they were before."""
 
 import gzip
 import os
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 COMPRESSION = 6
-"""As kineto's files have; a higher level takes far longer and saves a tenth."""
+"""The level of kineto's files; a higher one takes far longer and saves a tenth."""
 
 
 @contextmanager
 def atomic_output(path: str) -> Iterator[BinaryIO]:
-    """Open a local file for writing; where its name ends in `.gz`, what is written is compressed.
+    """Open a local file for writing, compressed if its name ends in `.gz`.
 
-    It takes the place of one of that name when the context is left without an error. What is no
-    file (a device, a pipe) is written to as it is.
+    It replaces a file of that name when the context ends without an error. A device or pipe is
+    written to directly.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: it cannot be written.
     """
-    with _whole(path) as stream:
+    with _atomic(path) as stream:
         if path.endswith(".gz"):
             with gzip.GzipFile("", "wb", COMPRESSION, stream, mtime=0) as packed:
                 yield cast("BinaryIO", packed)
@@ -30,10 +30,9 @@ def atomic_output(path: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _whole(path: str) -> Iterator[BinaryIO]:
-    given = Path(path)
-    if given.exists() and not given.is_file():
-        with given.open("wb") as stream:
+def _atomic(path: str) -> Iterator[BinaryIO]:
+    if Path(path).exists() and not Path(path).is_file():
+        with Path(path).open("wb") as stream:
             yield stream
         return
     target = Path(os.path.realpath(path))

@@ -1,13 +1,13 @@
-"""Remote files through fsspec; `stepscope.storage` says what each function promises.
+"""Remote files through fsspec; `stepscope.storage` documents these functions.
 
-Credentials, endpoints and proxies come from where the field's own tools have them (environment,
-`~/.aws`, …) and from fsspec's configuration. No server is waited for without end.
+Credentials, endpoints and proxies come from the usual places (environment, `~/.aws`, …) and from
+fsspec's configuration. Every request has a time limit.
 """
 
 import errno
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from io import BufferedReader, BytesIO, RawIOBase
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -17,28 +17,30 @@ from fsspec.config import conf
 
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
-from stepscope.storage import error_messages, remote_listing
-from stepscope.storage.file_stamp import FileStamp
-from stepscope.storage.listing import Listing, NameFilter
+from stepscope.storage import error_messages
+from stepscope.storage.listing import FileStamp, Listing, NameFilter
 from stepscope.storage.local import SPECIAL
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 BLOCK_BYTES = 8 << 20
-"""What one request brings: few requests, and little memory."""
+"""Bytes per request: few requests, and little memory."""
 BUFFER_BYTES = 1 << 20
 CONNECT_SECONDS = 5
 SILENCE_SECONDS = 15
-"""A server that says nothing for so long is given up."""
+"""Limit of a server's silence."""
 ANSWER_SECONDS = 30
-"""Within these a server tells whether something is there, retries included."""
+"""Limit for a file's metadata, retries included."""
 LISTING_SECONDS = 600
 TALKATIVE = ("adlfs", "azure", "fsspec", "gcsfs", "s3fs")
-"""Libraries that log, with tracebacks, what they raise as well."""
+"""Libraries that log the exceptions that they raise."""
 
 Options = dict[str, Any]
 Info = Mapping[str, Any]
+Page = Sequence[Info]
+SKIPPED = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""Errors of a subfolder that was removed or is closed, which is then left out."""
 
 S3 = ("s3", "s3a")
 GOOGLE = ("gs", "gcs")
@@ -66,7 +68,7 @@ PATIENCE: tuple[tuple[tuple[str, ...], Options], ...] = (
         },
     ),
 )
-"""How long each library waits; listings are not kept, since logs grow while they are looked at."""
+"""Time limits of each library; listings are not cached, since logs grow while they are open."""
 TIMES = ("mtime", "LastModified", "last_modified", "modified", "created")
 TAGS = ("ETag", "etag", "generation", "Last-Modified", "modify")
 
@@ -87,7 +89,7 @@ def open_binary(path: str) -> BinaryIO:
     """Open a file for reading; it arrives in blocks, one after the other."""
     with open_system(path) as (system, inside):
         kind = urls.scheme(path)
-        if kind == "memory":  # its files have one place for all who read them
+        if kind == "memory":  # all readers of such a file share one position
             return BytesIO(system.cat_file(inside))
         # A web server may know no parts of files: one answer is read as it comes.
         block_bytes = 0 if kind in urls.WEB else BLOCK_BYTES
@@ -95,14 +97,14 @@ def open_binary(path: str) -> BinaryIO:
     return BufferedReader(_Source(path, source), BUFFER_BYTES)
 
 
-def walk(root: str, _is_wanted: NameFilter) -> Iterator[Listing]:
-    """Yield the folders under `root` that have files; what is listed is known of all of them."""
+def walk(root: str, _needs_stamp: NameFilter) -> Iterator[Listing]:
+    """Yield the folders under `root` that have files."""
     if urls.scheme(root) in urls.WEB:
         return
     root = urls.tidy(root)
     with open_system(root) as (system, inside):
         base = inside.rstrip("/")
-        pages = remote_listing.below(system, base, timeout_options(system, LISTING_SECONDS))
+        pages = _pages_below(system, base, timeout_options(system, LISTING_SECONDS))
         try:
             for page in pages:
                 yield from _by_folder(root, base, page)
@@ -119,8 +121,42 @@ def files_in(folder: str) -> Iterator[Listing]:
     yield from _by_folder(folder, base.rstrip("/"), page)
 
 
+def _pages_below(
+    system: fsspec.AbstractFileSystem, base: str, timeout: Mapping[str, int]
+) -> Iterator[Page]:
+    """Yield the files below a folder: as S3 sends them, elsewhere a subfolder at a time."""
+    pages: Callable[..., Iterator[Page]] = _s3_pages if hasattr(system, "call_s3") else _find_pages
+    return pages(system, base, timeout)
+
+
+def _s3_pages(system: Any, base: str, timeout: Mapping[str, int]) -> Iterator[Page]:  # noqa: ANN401 (s3fs')
+    bucket, key, _ = system.split_path(base)
+    request = {"Bucket": bucket, "Prefix": f"{key}/" if key else "", **system.req_kw}
+    while True:
+        response = system.call_s3("list_objects_v2", **request, **timeout)
+        yield [
+            {**info, "name": f"{bucket}/{info['Key']}", "size": info["Size"]}
+            for info in response.get("Contents", ())
+        ]
+        if not response.get("IsTruncated"):
+            return
+        request["ContinuationToken"] = response["NextContinuationToken"]
+
+
+def _find_pages(
+    system: fsspec.AbstractFileSystem, base: str, timeout: Mapping[str, int]
+) -> Iterator[Page]:
+    infos = system.ls(base, detail=True, **timeout)
+    yield [info for info in infos if info["type"] != "directory"]
+    for folder in sorted(info["name"] for info in infos if info["type"] == "directory"):
+        if folder.rstrip("/") == base or folder.rpartition("/")[2].startswith("."):
+            continue
+        with suppress(*SKIPPED):
+            yield list(system.find(folder, detail=True, **timeout).values())
+
+
 def _by_folder(root: str, base: str, page: Iterable[Info]) -> Iterator[Listing]:
-    """Yield what a page holds, a folder at a time; an empty page where it holds nothing for us."""
+    """Yield a page's files folder by folder; an empty page where there are none."""
     folders: dict[str, dict[str, FileStamp | None]] = {}
     for info in page:
         path = _below(root, base, info["name"])
@@ -138,23 +174,23 @@ def _is_hidden(root: str, folder: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Tell whether `path` is a folder."""
+    """Return whether `path` is a folder."""
     info = _info(path)
     return info is not None and info["type"] == "directory"
 
 
 def exists(path: str) -> bool:
-    """Tell whether `path` is there at all."""
+    """Return whether `path` exists."""
     return _info(path) is not None
 
 
 def real_path(path: str) -> str:
-    """Return the path; what else leads to the same file, remote storage does not tell."""
+    """Return the path: remote storage has no links."""
     return urls.tidy(path)
 
 
 class _Source(RawIOBase):
-    """A file of fsspec's whose errors are told as ours."""
+    """A file of fsspec that raises `UnreadableError`."""
 
     def __init__(self, path: str, source: BinaryIO) -> None:
         self._path = path
@@ -164,10 +200,10 @@ class _Source(RawIOBase):
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        room = memoryview(buffer)
+        target = memoryview(buffer)
         with error_messages.translate_errors(self._path):
-            piece = self._source.read(len(room))
-        room[: len(piece)] = piece
+            piece = self._source.read(len(target))
+        target[: len(piece)] = piece
         return len(piece)
 
     def close(self) -> None:
@@ -177,7 +213,7 @@ class _Source(RawIOBase):
 
 
 def _info(path: str) -> Info | None:
-    """Return what is known of a path; None where nothing is there."""
+    """Return the metadata of a path; None for a missing one."""
     with open_system(path) as (system, inside):
         try:
             info: Info = system.info(inside, **timeout_options(system, ANSWER_SECONDS))
@@ -190,9 +226,9 @@ def _info(path: str) -> Info | None:
 
 @contextmanager
 def open_system(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
-    """Give the file system of an address, and the path in it; tell its errors as ours.
+    """Yield the file system of an address and the path in it; its errors become `UnreadableError`.
 
-    After an error it is made anew: credentials that have come since then would not be seen.
+    After an error the next use creates it again, with the credentials of that time.
     """
     with error_messages.translate_errors(path):
         system, inside = _system(path)
@@ -214,25 +250,22 @@ def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
 
 
 def _quieten() -> None:
-    """Leave what libraries log to those who set a level for it: it comes as an error, too."""
+    """Silence libraries, which raise the same errors, unless the user set a log level."""
     for logger in map(logging.getLogger, TALKATIVE):
         logger.setLevel(logger.level or logging.CRITICAL)
 
 
 def _options(kind: str) -> Options:
-    """Return what bounds a library's patience; fsspec's configuration has the last word."""
+    """Return a library's time limits, overridden by fsspec's configuration."""
     family = next((names for names in FAMILIES if kind in names), (kind,))
-    theirs = {name: value for each in family for name, value in conf.get(each, {}).items()}
+    users = {name: value for alias in family for name, value in conf.get(alias, {}).items()}
+    limits = next((options for kinds, options in PATIENCE if kind in kinds), {})
     return {
-        name: {**own, **theirs.get(name, {})} if isinstance(own, dict) else theirs.get(name, own)
-        for name, own in _own_options(kind).items()
+        name: {**value, **users.get(name, {})}
+        if isinstance(value, dict)
+        else users.get(name, value)
+        for name, value in (_web_options() if kind in urls.WEB else limits).items()
     }
-
-
-def _own_options(kind: str) -> Options:
-    if kind in urls.WEB:
-        return _web_options()
-    return next((own for kinds, own in PATIENCE if kind in kinds), {})
 
 
 def _web_options() -> Options:
@@ -245,12 +278,12 @@ def _web_options() -> Options:
 
 
 def timeout_options(system: fsspec.AbstractFileSystem, seconds: int) -> Options:
-    """Return what bounds a whole call, where fsspec can: hdfs and the like wait by themselves."""
+    """Return the time limit of a call, for file systems that support one."""
     return {"timeout": seconds} if system.async_impl else {}
 
 
 def _below(root: str, base: str, inside: str) -> str:
-    """Return the address of what a listing found; nothing for `root` itself and for its markers."""
+    """Return the address of a listed file; empty for `root` itself and for folder markers."""
     rest = inside[len(base) :] if inside.startswith(base) else ""
     if not rest or rest.endswith("/"):
         return ""
@@ -260,12 +293,12 @@ def _below(root: str, base: str, inside: str) -> str:
 
 
 def stamp_of(info: Info) -> FileStamp:
-    """Return the state of a file by what its storage says of it."""
+    """Return a file's stamp from its metadata."""
     tag = " ".join(str(info[name]).strip('"') for name in TAGS if info.get(name))
     times = (info.get(name) for name in TIMES)
-    time = next((each for each in times if isinstance(each, datetime | int | float)), 0)
+    time = next((value for value in times if isinstance(value, datetime | int | float)), 0)
     seconds = time.timestamp() if isinstance(time, datetime) else time
-    if tag:  # that tells enough, and some listings know the time finer than the file itself does
+    if tag:  # some listings have finer times than the metadata of the file
         seconds = int(seconds)
     return FileStamp(
         size_bytes=int(info.get("size") or 0), modified_ns=int(seconds * 10**9), tag=tag

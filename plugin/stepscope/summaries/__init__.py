@@ -1,7 +1,6 @@
-"""What is kept of a recording when its events are let go: enough for all that is asked of a run.
+"""Summaries of traces, which stay when events are released: enough for every question on a run.
 
-A `Summary` is made where a file is read (`summary.summarise`), and a run's are put together where
-they are asked for: advice on the run, its ranks beside each other, its trend, what changed. So a
-run of a thousand recordings needs the memory of its summaries, and what was read once need not be
-read again.
+A `Summary` is made when a file is read (`summary.summarise`); a run's advice, ranks, trend and
+comparison are computed from its summaries. So a run of a thousand traces needs the memory of its
+summaries only, and stored summaries save the reading.
 """

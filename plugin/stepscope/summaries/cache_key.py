@@ -1,4 +1,4 @@
-"""What must be the same for a summary to be used again: the file, the settings, and our code."""
+"""Keys of stored summaries: the file, the settings, and the code that made them."""
 
 import hashlib
 import inspect
@@ -24,27 +24,27 @@ from stepscope.ingest import is_compiled
 from stepscope.storage.discover import TraceFile, run_identifier
 
 KEY_LENGTH = 16
-"""Hexadecimal digits: of a thousand settings, no two share them by chance."""
+"""Hexadecimal digits: enough for a thousand settings without a collision."""
 SOURCES = (".py", ".pyx")
 WITHOUT_SOURCES = frozenset({"__pycache__", "static", "templates"})
 OF_THE_RUN = ("gpus", "price")
-"""Settings that change nothing of one recording."""
+"""Settings without effect on a single trace."""
 
 
 class FileLocations:
-    """Where files really lie; a folder is looked up once, however many of its files are asked."""
+    """Real locations of files; each folder is resolved once."""
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
 
     def folder(self, file: TraceFile) -> str:
-        """Return the folder of a file's run, the same however the user came there."""
+        """Return the real folder of a file's run, whatever links lead to it."""
         if file.folder not in self._folders:
             self._folders[file.folder] = storage.real_path(file.folder)
         return self._folders[file.folder]
 
     def path(self, file: TraceFile) -> str:
-        """Return a file's path in that folder, under its own name; of an address, all of it."""
+        """Return a file's path in its real folder; an address stays as it is."""
         if urls.is_remote(file.path):
             return file.path
         return urls.join(self.folder(file), urls.name(file.path))
@@ -54,38 +54,39 @@ class FileLocations:
         return run_identifier(self.folder(file))
 
     def file_key(self, file: TraceFile) -> str:
-        """Return what tells a recording from all others, however its run is called or reached."""
+        """Return the key of a trace, independent of its run's name and of links."""
         return digest(f"{self.path(file)}\0{file.worker}\0{file.span}".encode(errors="replace"))
 
 
 def settings_key(settings: AdviceSettings) -> str:
-    """Return what stands for all that a recording's summary depends on beside its file.
+    """Return the key of everything besides its file that a trace's summary depends on.
 
-    `settings` are those of its run (`of_run`). Suppressions count as what they are today.
+    `settings` are those of its run (`for_run`); suppressions count in their state of today.
     """
-    said = {
+    state = {
         "changes": _changes(settings.changes),
         "profiles": {
-            name: [each.runs, _changes(each.changes)] for name, each in settings.profiles.items()
+            name: [profile.runs, _changes(profile.changes)]
+            for name, profile in settings.profiles.items()
         },
         "profile": settings.profile,
         "packages": _packages_key() if settings.has_packages else "",
         "code": code_key(),
         "compiled": is_compiled(),
     }
-    return digest(msgspec.json.encode(said, order="deterministic"))
+    return digest(msgspec.json.encode(state, order="deterministic"))
 
 
 def digest(content: bytes) -> str:
-    """Return a short text that another content will not have."""
+    """Return a short digest of some content."""
     return hashlib.sha256(content).hexdigest()[:KEY_LENGTH]
 
 
 @cache
 def code_key() -> str:
-    """Return what changes with any line of our own code.
+    """Return a key that changes with any line of stepscope's code.
 
-    The version alone would not do: who writes a rule must not be shown what it said before.
+    The version is not enough: the author of a rule must not see its earlier results.
     """
     whole = hashlib.sha256(__version__.encode())
     for name, content in _sources(files("stepscope"), ""):
@@ -93,10 +94,10 @@ def code_key() -> str:
     return whole.hexdigest()[:KEY_LENGTH]
 
 
-def _sources(folder: Traversable, within: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the names of modules and what stands in them, in one order."""
-    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
-        name = f"{within}/{entry.name}"
+def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of modules, sorted by name."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        name = f"{prefix}/{entry.name}"
         if name.endswith(SOURCES):
             yield name, entry.read_bytes()
         elif entry.name not in WITHOUT_SOURCES and entry.is_dir():
@@ -107,23 +108,23 @@ def _changes(changes: Changes) -> dict[str, Any]:
     day = today()
     return {
         **{name: value for name, value in asdict(changes).items() if name not in OF_THE_RUN},
-        "expired": [each.has_expired(day) for each in changes.suppressions],
+        "expired": [suppression.has_expired(day) for suppression in changes.suppressions],
     }
 
 
 @cache
 def _packages_key() -> str:
-    """Return what changes with other packages' rules: their versions, and their own modules."""
+    """Return a key of other packages' rules: their versions, sources and options."""
     rules, _ = package_rules()
     names = sorted({rule.package for rule in rules})
     checks = [check for rule in rules for check in (rule.check, rule.check_run) if check]
     modules = {inspect.getmodule(check) for check in checks}
-    said = [
+    parts = [
         *(f"{name} {version(name)}" for name in names),
         *sorted(_source(module) for module in modules if module is not None),
         *(repr(rule.options) for rule in rules),
     ]
-    return digest("\0".join(said).encode())
+    return digest("\0".join(parts).encode())
 
 
 def _source(module: ModuleType) -> str:

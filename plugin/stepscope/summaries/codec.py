@@ -1,4 +1,4 @@
-"""Values of frozen dataclasses as Arrow columns, and back: what a type is follows from annotations.
+"""Conversion of frozen dataclasses to Arrow columns and back, by their annotations.
 
 | annotation | column |
 |---|---|
@@ -13,7 +13,7 @@
 | `Annotated[NDArray[T], COLUMNS]` | a list of lists of T: a column each |
 | `pandas.DataFrame` of texts | a map of column name to a list of texts |
 
-Columns are encoded and decoded as wholes: a thousand values cost little more than one.
+Columns are converted as wholes: a thousand values cost little more than one.
 """
 
 import dataclasses
@@ -30,8 +30,10 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from stepscope.storage.cache_folder import require
+
 COLUMNS = "columns"
-"""Marks, by `Annotated`, an array of two dimensions."""
+"""Annotation of an array of two dimensions."""
 PLAIN: Mapping[Any, pa.DataType] = {
     bool: pa.bool_(),
     int: pa.int64(),
@@ -40,33 +42,29 @@ PLAIN: Mapping[Any, pa.DataType] = {
 }
 
 
-class DamagedError(Exception):
-    """A column does not hold what it should."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Codec:
-    """How values of one type are kept."""
+    """Column type of a Python type, with its conversions."""
 
     type: pa.DataType
     encode: Callable[[Sequence[Any]], pa.Array]
     decode: Callable[[pa.Array], list[Any]]
-    """Of an array without nulls."""
+    """Conversion of an array without nulls."""
     is_nullable: bool = False
 
 
 @cache
 def codec(of: Any) -> Codec:  # noqa: ANN401
-    """Return how values of an annotated type are kept.
+    """Return the codec of an annotated type.
 
     Raises:
-        TypeError: there is no way to keep it.
+        TypeError: the type is not supported.
     """
-    found = _plain(of) if of in PLAIN else _of_annotation(of) or _of_class(of)
-    if found is None:
-        msg = f"{of} cannot be kept"
+    result = _plain(of) if of in PLAIN else _of_annotation(of) or _of_class(of)
+    if result is None:
+        msg = f"{of} cannot be stored"
         raise TypeError(msg)
-    return found
+    return result
 
 
 def _of_annotation(of: Any) -> Codec | None:  # noqa: ANN401
@@ -87,7 +85,7 @@ def _of_class(of: Any) -> Codec | None:  # noqa: ANN401
 
 
 def field_types(of: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return a dataclass's or a named tuple's fields, and what they are; else nothing."""
+    """Return the fields and types of a dataclass or named tuple; of other types nothing."""
     if dataclasses.is_dataclass(of):
         names = [field.name for field in dataclasses.fields(of)]
     else:
@@ -97,7 +95,7 @@ def field_types(of: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def fields_of(of: Any) -> pa.Schema:  # noqa: ANN401
-    """Return the columns in which values of a dataclass are kept."""
+    """Return the columns of a dataclass."""
     return pa.schema([_field(name, codec(kind)) for name, kind in field_types(of).items()])
 
 
@@ -119,96 +117,90 @@ def _numbers(array: pa.Array) -> list[Any]:
 
 
 def _texts(array: pa.Array) -> list[Any]:
-    return _each_once(array, intern)
+    return _decode_distinct(array, intern)
 
 
-def _each_once(array: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    """Return what texts are read as; those that are the same are read once, and are one object."""
+def _decode_distinct(array: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    """Return the values of texts; equal texts are decoded once and share one object."""
     distinct = array.dictionary_encode()
-    found = [read(text) for text in distinct.dictionary.to_pylist()]
-    return [found[code] for code in distinct.indices.to_numpy().tolist()]
+    values = [read(text) for text in distinct.dictionary.to_pylist()]
+    return [values[code] for code in distinct.indices.to_numpy().tolist()]
 
 
-def _literal(*words: str) -> Codec:
+def _literal(*texts: str) -> Codec:
     def read(text: str) -> str:
-        if text not in words:
-            msg = f"{text!r} is not one of {words}"
-            raise DamagedError(msg)
+        require(text in texts, f"{text!r} is not one of {texts}")
         return intern(text)
 
-    return dataclasses.replace(_plain(str), decode=lambda array: _each_once(array, read))
+    return dataclasses.replace(_plain(str), decode=lambda array: _decode_distinct(array, read))
 
 
 def _json(of: type[msgspec.Struct]) -> Codec:
     def encode(values: Sequence[Any]) -> pa.Array:
-        return pa.array([msgspec.json.encode(each) for each in values], pa.binary()).cast(
-            pa.string()
-        )
+        texts = [msgspec.json.encode(value) for value in values]
+        return pa.array(texts, pa.binary()).cast(pa.string())
 
     decoder = msgspec.json.Decoder(of)
     return Codec(
-        type=pa.string(), encode=encode, decode=lambda array: _each_once(array, decoder.decode)
+        type=pa.string(),
+        encode=encode,
+        decode=lambda array: _decode_distinct(array, decoder.decode),
     )
 
 
 def _optional(*kinds: Any) -> Codec:  # noqa: ANN401
-    [kind] = [each for each in kinds if each is not NoneType]
+    [kind] = [kind for kind in kinds if kind is not NoneType]
     inner = codec(kind)
 
     def encode(values: Sequence[Any]) -> pa.Array:
         there = np.array([value is not None for value in values], dtype=bool)
         present = inner.encode([value for value in values if value is not None])
-        place = np.cumsum(there) - 1
-        return present.take(pa.array(place, pa.int64(), mask=~there))
+        index = np.cumsum(there) - 1
+        return present.take(pa.array(index, pa.int64(), mask=~there))
 
     def decode(array: pa.Array) -> list[Any]:
         present = iter(inner.decode(array.drop_null()))
         there = array.is_valid().to_numpy(zero_copy_only=False)
-        return [next(present) if each else None for each in there.tolist()]
+        return [next(present) if is_there else None for is_there in there.tolist()]
 
     return Codec(type=inner.type, encode=encode, decode=decode, is_nullable=True)
 
 
 def _struct(of: Any, fields: Mapping[str, Any]) -> Codec:  # noqa: ANN401
-    inner = {name: codec(kind) for name, kind in fields.items()}
-    names, own = list(inner), [_field(name, each) for name, each in inner.items()]
+    def values_of(value: Any) -> list[Any]:  # noqa: ANN401
+        return [getattr(value, name) for name in fields]
 
-    def encode(values: Sequence[Any]) -> pa.Array:
-        columns = [
-            each.encode([getattr(value, name) for value in values]) for name, each in inner.items()
-        ]
-        return pa.StructArray.from_arrays(columns, fields=own)
+    def construct(*values: Any) -> Any:  # noqa: ANN401
+        return of(**dict(zip(fields, values, strict=True)))
 
-    def decode(array: pa.Array) -> list[Any]:
-        columns = [
-            decoded(each, part) for each, part in zip(inner.values(), array.flatten(), strict=True)
-        ]
-        return [
-            of(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)
-        ]
-
-    return Codec(type=pa.struct(own), encode=encode, decode=decode)
+    return _record(fields, values_of, construct)
 
 
 def _tuple(*kinds: Any) -> Codec:  # noqa: ANN401
-    return _list(kinds[0]) if kinds[1:] == (Ellipsis,) else _fixed(kinds)
+    if kinds[1:] == (Ellipsis,):
+        return _list(kinds[0])
+    fields = {f"item_{index}": kind for index, kind in enumerate(kinds)}
+    return _record(fields, list, lambda *values: values)
 
 
-def _fixed(kinds: tuple[Any, ...]) -> Codec:
-    inner = [codec(kind) for kind in kinds]
-    own = [_field(f"item_{place}", each) for place, each in enumerate(inner)]
+def _record(
+    fields: Mapping[str, Any], values_of: Callable[[Any], list[Any]], construct: Callable[..., Any]
+) -> Codec:
+    """Return the codec of a struct column with these fields."""
+    codecs = [codec(kind) for kind in fields.values()]
+    schema = [_field(name, inner) for name, inner in zip(fields, codecs, strict=True)]
 
     def encode(values: Sequence[Any]) -> pa.Array:
-        columns = [
-            each.encode([value[place] for value in values]) for place, each in enumerate(inner)
-        ]
-        return pa.StructArray.from_arrays(columns, fields=own)
+        columns = list(zip(*map(values_of, values), strict=True)) or [()] * len(codecs)
+        arrays = [inner.encode(column) for inner, column in zip(codecs, columns, strict=True)]
+        return pa.StructArray.from_arrays(arrays, fields=schema)
 
     def decode(array: pa.Array) -> list[Any]:
-        columns = [decoded(each, part) for each, part in zip(inner, array.flatten(), strict=True)]
-        return list(zip(*columns, strict=True))
+        parts = zip(codecs, array.flatten(), strict=True)
+        columns = [decoded(inner, part) for inner, part in parts]
+        return [construct(*values) for values in zip(*columns, strict=True)]
 
-    return Codec(type=pa.struct(own), encode=encode, decode=decode)
+    return Codec(type=pa.struct(schema), encode=encode, decode=decode)
 
 
 def _list(kind: Any) -> Codec:  # noqa: ANN401
@@ -225,21 +217,20 @@ def _list(kind: Any) -> Codec:  # noqa: ANN401
 
 
 def _map(key: Any, kind: Any) -> Codec:  # noqa: ANN401
-    pairs = codec(tuple[tuple[key, kind], ...])
+    pair_lists = codec(tuple[tuple[key, kind], ...])
     of = pa.map_(codec(key).type, _field("value", codec(kind)))
 
     def encode(values: Sequence[Any]) -> pa.Array:
-        lists = pairs.encode([tuple(value.items()) for value in values])
+        lists = pair_lists.encode([tuple(value.items()) for value in values])
         keys, items = lists.values.flatten()
         return pa.MapArray.from_arrays(lists.offsets, keys, items, type=of)
 
     def decode(array: pa.Array) -> list[Any]:
         bounds = _bounds(array)
-        within = slice(array.offsets[0].as_py(), array.offsets[-1].as_py())
-        keys = decoded(codec(key), array.keys[within])
-        items = decoded(codec(kind), array.items[within])
-        found = list(zip(keys, items, strict=True))
-        return [dict(found[low:high]) for low, high in pairwise(bounds)]
+        used = slice(array.offsets[0].as_py(), array.offsets[-1].as_py())
+        keys = decoded(codec(key), array.keys[used])
+        pairs = list(zip(keys, decoded(codec(kind), array.items[used]), strict=True))
+        return [dict(pairs[low:high]) for low, high in pairwise(bounds)]
 
     return Codec(type=of, encode=encode, decode=decode)
 
@@ -262,9 +253,7 @@ def _of_array(dtype: np.dtype[Any]) -> Codec:
 
     def decode(array: pa.Array) -> list[Any]:
         values = array.flatten()
-        if values.null_count:
-            msg = "a list of numbers lacks one"
-            raise DamagedError(msg)
+        require(not values.null_count, "a list of numbers lacks one")
         whole: NDArray[Any] = values.to_numpy(zero_copy_only=False)
         return [whole[low:high] for low, high in pairwise(_bounds(array))]
 
@@ -292,9 +281,9 @@ def _frame() -> Codec:
     def decode(array: pa.Array) -> list[Any]:
         return [
             pd.DataFrame(
-                {name: np.array(texts, dtype=object) for name, texts in each.items()}, dtype=object
+                {name: np.array(texts, dtype=object) for name, texts in frame.items()}, dtype=object
             )
-            for each in columns.decode(array)
+            for frame in columns.decode(array)
         ]
 
     return Codec(type=columns.type, encode=encode, decode=decode)
@@ -304,11 +293,9 @@ def decoded(of: Codec, array: pa.Array) -> list[Any]:
     """Return the values in a column.
 
     Raises:
-        DamagedError: one is missing that has to be there.
+        DamagedError: a value is missing.
     """
-    if array.null_count and not of.is_nullable:
-        msg = "a value is missing"
-        raise DamagedError(msg)
+    require(of.is_nullable or not array.null_count, "a value is missing")
     return of.decode(array)
 
 
@@ -324,7 +311,7 @@ def _as_lists(values: Sequence[Any], flat: pa.Array, inner: Codec) -> pa.Array:
 
 
 def _bounds(array: pa.Array) -> list[int]:
-    """Return where each list begins and ends in its values."""
+    """Return the offsets of each list in the values."""
     return (array.offsets.to_numpy() - array.offsets[0].as_py()).tolist()  # type: ignore[no-any-return]
 
 
@@ -337,4 +324,4 @@ OF_ORIGINS: Mapping[Any, Callable[..., Codec]] = {
     np.ndarray: _array,
     tuple: _tuple,
 }
-"""What makes a codec of the parameters of a generic type."""
+"""Codec factories of generic types, which receive the type's parameters."""

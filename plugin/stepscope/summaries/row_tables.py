@@ -1,4 +1,4 @@
-"""Rows as a table and back, and which of a table's rows count."""
+"""Conversion of rows to a table and back, and the newest rows of a table."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -18,54 +18,52 @@ R = TypeVar("R")
 
 
 def as_table(rows: Sequence[WholeRow]) -> pa.Table:
-    """Return rows as a table; one with a value that cannot be kept is left out."""
+    """Return rows as a table, without those that cannot be stored."""
 
     def encoded(some: Sequence[WholeRow]) -> list[pa.Table]:
         return [pa.Table.from_struct_array(codec(WholeRow).encode(some))]
 
-    return pa.concat_tables([encoded([])[0], *_one_by_one_where_needed(encoded, rows, "kept")])
+    return pa.concat_tables([encoded([])[0], *_convert(encoded, rows, "stored")])
 
 
 def as_rows(table: pa.Table, of: type[Row]) -> list[Row]:
-    """Return the rows of a table; one that does not hold what it should is left out."""
+    """Return the rows of a table, without damaged ones."""
     values = codec(cast("Any", of))  # mypy thinks that a class without `__eq__` has no hash
-    # Batch by batch: to put them together first would copy all that they hold.
+    # Batch by batch: concatenating them first would copy everything.
     wholes = [batch.to_struct_array() for batch in table.to_batches() if len(batch)]
     return [row for whole in wholes for row in _rows_in(whole, values)]
 
 
 def _rows_in(whole: pa.StructArray, values: Codec) -> list[Row]:
-    def decoded(places: Sequence[int]) -> list[Row]:
-        return values.decode(whole[places[0] : places[-1] + 1])
+    def decoded(rows: Sequence[int]) -> list[Row]:
+        return values.decode(whole[rows[0] : rows[-1] + 1])
 
-    return _one_by_one_where_needed(decoded, range(len(whole)), "used")
+    return _convert(decoded, range(len(whole)), "used")
 
 
 def newest(table: pa.Table, states: Mapping[str, FileStamp] | None = None) -> pa.Table:
-    """Return the newest row of each file; where states are given, of files that are in theirs."""
+    """Return the newest row of each file; with `states`, of files in these states."""
     stamps = zip(
         *(table[name].to_pylist() for name in ("size_bytes", "modified_ns", "tag")), strict=True
     )
-    chosen: dict[str, tuple[int, int]] = {}
+    latest: dict[str, tuple[int, int]] = {}
     rows = zip(table["file"].to_pylist(), table["written_ns"].to_pylist(), stamps, strict=True)
-    for place, (file, written_ns, (size_bytes, modified_ns, tag)) in enumerate(rows):
+    for index, (file, written_ns, (size_bytes, modified_ns, tag)) in enumerate(rows):
         state = FileStamp(size_bytes=size_bytes, modified_ns=modified_ns, tag=tag)
-        is_wanted = states is None or states.get(file) == state
-        if is_wanted and (written_ns, place) >= chosen.get(file, (0, 0)):
-            chosen[file] = (written_ns, place)
-    places = sorted(place for _, place in chosen.values())
-    is_all = len(places) == len(table)  # as it is nearly always: to copy them takes the most time
-    return table if is_all else table.take(pa.array(places, pa.int64()))
+        is_current = states is None or states.get(file) == state
+        if is_current and (written_ns, index) >= latest.get(file, (0, 0)):
+            latest[file] = (written_ns, index)
+    indexes = sorted(index for _, index in latest.values())
+    is_all = len(indexes) == len(table)  # nearly always, and copying is slow
+    return table if is_all else table.take(pa.array(indexes, pa.int64()))
 
 
-def _one_by_one_where_needed(
-    work: Callable[[Sequence[T]], list[R]], of: Sequence[T], doing: str
-) -> list[R]:
-    """Return what some work gives of all, or where that fails of each for which it does not."""
+def _convert(work: Callable[[Sequence[T]], list[R]], of: Sequence[T], doing: str) -> list[R]:
+    """Convert all items at once; where that fails one by one, without those that fail."""
     try:
         return work(of)
     except Exception as error:
         if len(of) <= 1:
             log.warning("a summary cannot be %s: %s", doing, in_one_line(error))
             return []
-    return [each for one in of for each in _one_by_one_where_needed(work, [one], doing)]
+    return [result for item in of for result in _convert(work, [item], doing)]

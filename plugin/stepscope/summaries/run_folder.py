@@ -1,4 +1,4 @@
-"""The files of one run's recordings, as advised by one set of settings."""
+"""The stored summaries of one run, for one set of settings."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -15,35 +15,35 @@ from stepscope.summaries.summary_rows import SCHEMA
 log = logging.getLogger("stepscope.summaries")
 
 MOST_PARTS = 8
-"""Of more files, fewer are made."""
+"""Number of files beyond which they are merged."""
 LEAST_MERGED = 4
-"""Fewer files than that are not worth being written anew."""
+"""Least number of files to merge."""
 MOST_MERGED_BYTES = 64 * 2**20
-"""Of files that are put together: one that is read must not be larger than `table_in` takes."""
+"""Size of merged files, within the limit of `read_table`."""
 MOST_SETTINGS = 4
-"""Of how many settings a run's recordings are kept; those used least lately are removed."""
+"""Settings whose summaries stay; those of the least recently used are removed."""
 TRIES = 3
-"""Another program may put files together while they are read: then there is another one."""
+"""Another program may merge files while they are read: then the merged one is read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """Where they are, and by which settings."""
+    """Folder of a run's summaries, and the settings key."""
 
     path: str
     settings: str
 
     def table(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return what all files hold; what is damaged is removed, and said in the log.
+        """Return the rows of all files; damaged files are removed, with a line in the log.
 
         Raises:
             OSError, UnreadableError: the folder cannot be read.
         """
-        nothing = pa.schema([SCHEMA.field(name) for name in columns]).empty_table()
-        return pa.concat_tables([nothing, *self._parts(columns).values()])
+        empty = pa.schema([SCHEMA.field(name) for name in columns]).empty_table()
+        return pa.concat_tables([empty, *self._parts(columns).values()])
 
     def add(self, table: pa.Table) -> None:
-        """Write a table as a file of its own.
+        """Write a table to a new file.
 
         Raises:
             OSError, UnreadableError: it cannot be written.
@@ -52,9 +52,9 @@ class RunFolder:
         object_files.write(self.path, parquet_files.name(self.settings, content), content)
 
     def tidy(self, newest: Callable[[pa.Table], pa.Table]) -> None:
-        """Put many files together to one of their newest rows; remove those of old settings.
+        """Merge many files to one of their newest rows; remove those of old settings.
 
-        A large one is left alone until others are as large: no row is written again and again.
+        A large file is left alone until others are as large, so that rows are rarely rewritten.
 
         Raises:
             OSError, UnreadableError: the folder cannot be read or written.
@@ -75,30 +75,30 @@ class RunFolder:
     def _parts(
         self, columns: tuple[str, ...], only: Collection[str] | None = None
     ) -> dict[str, pa.Table]:
-        """Return the table in each file; of a file that goes meanwhile, that which took it in."""
-        found: dict[str, pa.Table | None] = {}
+        """Return the table of each file; of a file merged meanwhile, that of the merged one."""
+        tables: dict[str, pa.Table | None] = {}
         for _ in range(TRIES):
             has_gone = False
             for name, size_bytes in self._sizes().items():
-                if name in found or (only is not None and name not in only):
+                if name in tables or (only is not None and name not in only):
                     continue
                 content = object_files.read(self.path, name) if _is_readable(size_bytes) else b""
                 has_gone |= content is None
                 if content is not None:
-                    found[name] = self._table(name, content, columns)
+                    tables[name] = self._table(name, content, columns)
             if not has_gone:
                 break
-        return {name: table for name, table in found.items() if table is not None}
+        return {name: table for name, table in tables.items() if table is not None}
 
     def _table(self, name: str, content: bytes, columns: tuple[str, ...]) -> pa.Table | None:
         try:
             return parquet_files.read_table(name, content, columns)
         except MemoryError:
             raise
-        except Exception as error:  # whatever is in there, the traces themselves can be read
+        except Exception as error:  # the traces themselves can be read
             object_files.remove(self.path, [name])
-            shown = urls.redacted(urls.join(self.path, name))
-            log.warning("%s was damaged, and is removed: %s", shown, in_one_line(error))
+            path = urls.redacted(urls.join(self.path, name))
+            log.warning("%s was damaged, and is removed: %s", path, in_one_line(error))
             return None
 
     def _sizes(self) -> dict[str, int]:
@@ -114,26 +114,24 @@ class RunFolder:
         for name, stamp in listed.items():
             if (settings := parquet_files.settings_of(name)) is not None:
                 used[settings] = max(used.get(settings, 0), stamp.modified_ns)
-        others = sorted(
-            (each for each in used if each != self.settings), key=lambda each: used[each]
-        )
+        others = sorted(used.keys() - {self.settings}, key=used.__getitem__)
         old = set(others[: max(0, len(others) + 1 - MOST_SETTINGS)])
         object_files.remove(self.path, [n for n in listed if parquet_files.settings_of(n) in old])
 
 
 def _is_readable(size_bytes: int) -> bool:
-    """Tell whether a file may be taken into memory; what is larger is none of ours."""
+    """Return whether a file is small enough to be read."""
     return size_bytes <= parquet_files.MOST_BYTES
 
 
 def _merged(sizes: Mapping[str, int]) -> list[str]:
-    """Return which files to put together: the smallest, up to one larger than all before it."""
-    chosen: list[str] = []
+    """Return the files to merge: the smallest, up to one larger than all before it."""
+    names: list[str] = []
     total = 0
     for name in sorted(sizes, key=sizes.__getitem__):
-        is_another_size = len(chosen) > 1 and sizes[name] > 2 * total
+        is_another_size = len(names) > 1 and sizes[name] > 2 * total
         if is_another_size or total + sizes[name] > MOST_MERGED_BYTES:
             break
-        chosen.append(name)
+        names.append(name)
         total += sizes[name]
-    return chosen
+    return names

@@ -1,16 +1,16 @@
-"""The data set of summaries: what was once read of a run is found again without reading it.
+"""The persistent store of summaries, which saves the reading of traces.
 
-`<place>/v<version>/<run id>/part-<settings>-<digest>.parquet`: a row a recording, files of many
-recordings each. Several programs may use a place at once: files are never changed, only added and
-put together to fewer, and of several rows on one recording the newest counts. Nothing that goes
-wrong here costs an answer: it costs a line in the log, and the time to read the traces.
+`<location>/v<version>/<run id>/part-<settings>-<digest>.parquet`: a row per trace, many rows per
+file. Several programs may use a location at once: files are never changed, only added and merged,
+and the newest row of a trace counts. A failure costs a line in the log, and the time to read the
+traces.
 """
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 from stepscope.advice import AdviceSettings
@@ -19,7 +19,7 @@ from stepscope.base import urls
 from stepscope.base.config import SummarySettings
 from stepscope.base.errors import in_one_line
 from stepscope.storage import FileStamp, cache_folder
-from stepscope.storage.cache_folder import user_cache_folder
+from stepscope.storage.cache_folder import user_cache_folder, warn_once
 from stepscope.storage.discover import TraceFile
 from stepscope.summaries.cache_key import FileLocations, settings_key
 from stepscope.summaries.parquet_files import PATTERN
@@ -31,36 +31,35 @@ from stepscope.summaries.summary_rows import FOLDER, Row, WholeRow, columns_of, 
 log = logging.getLogger("stepscope.summaries")
 
 MOST_WAITING = 128
-"""Summaries that wait to be written."""
+"""Number of unwritten summaries."""
 MOST_SECONDS = 30.0
-"""How long the first of them waits, where others come."""
+"""Longest time until they are written, if more are added."""
 
 Files = Iterable[tuple[TraceFile, FileStamp]]
-"""Recordings, and the state of each file."""
 T = TypeVar("T")
 
 
 class Store:
-    """Finds and keeps the summaries of recordings, for one who has these settings of advice.
+    """Finds and adds the summaries of traces, for these settings of advice.
 
-    Any number of threads may use it. What is kept is written by and by; `flush` writes the rest.
+    Any number of threads may use it. Summaries are written in batches; `flush` writes the rest.
     """
 
     def __init__(self, settings: SummarySettings, rules: AdviceSettings = DEFAULT) -> None:
         self._settings = settings
         self._rules = rules
-        self._places = FileLocations()
+        self._locations = FileLocations()
         self._keys: dict[str, str] = {}
         self._lock = threading.Lock()
         self._waiting: dict[RunFolder, list[WholeRow]] = {}
         self._waits_since = 0.0
 
     def is_for(self, count: int) -> bool:
-        """Tell whether the recordings of a run of so many are kept."""
+        """Return whether summaries of runs with so many traces are stored."""
         return self._settings.is_for(count)
 
     def find(self, files: Files, *, with_samples: bool = False) -> dict[str, Summary]:
-        """Return the summaries of those files that are known in this state, by the files' ids.
+        """Return the stored summaries of files in this state, by the files' ids.
 
         Without samples, which take the most time, `Summary.sample` is None.
         """
@@ -68,21 +67,21 @@ class Store:
             return {}
         by_folder: dict[RunFolder, dict[str, tuple[TraceFile, FileStamp]]] = {}
         for file, stamp in files:
-            own = by_folder.setdefault(self._folder(file), {})
-            own[self._places.file_key(file)] = (file, stamp)
-        found: dict[str, Summary] = {}
-        for folder, own in by_folder.items():
-            read = partial(self._read, folder, own, WholeRow if with_samples else Row)
-            found |= _tried(folder.path, "read", read) or {}
-        return found
+            files_of_run = by_folder.setdefault(self._folder(file), {})
+            files_of_run[self._locations.file_key(file)] = (file, stamp)
+        summaries: dict[str, Summary] = {}
+        for folder, files_of_run in by_folder.items():
+            read = partial(self._read, folder, files_of_run, WholeRow if with_samples else Row)
+            summaries |= _try(folder.path, "read", read) or {}
+        return summaries
 
     def add(self, file: TraceFile, stamp: FileStamp | None, summary: Summary) -> bool:
-        """Keep the summary of a file as it was when it had this stamp; tell whether it can be."""
-        if self._settings.location is None or stamp is None or not _holds(stamp, summary):
+        """Add the summary of a file with this stamp; return whether it can be stored."""
+        if self._settings.location is None or stamp is None or not _is_valid(stamp, summary):
             return False
         folder = self._folder(file)
-        make = partial(row_of, self._places, file, stamp, summary, folder.settings)
-        if (row := _tried(folder.path, "written", make)) is None:
+        make = partial(row_of, self._locations, file, stamp, summary, folder.settings)
+        if (row := _try(folder.path, "written", make)) is None:
             return False
         with self._lock:
             self._waits_since = self._waits_since or time.monotonic()
@@ -94,47 +93,47 @@ class Store:
         return True
 
     def flush(self) -> None:
-        """Write what waits to be written."""
+        """Write the summaries that are not written yet."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
             self._waits_since = 0.0
         for folder, rows in waiting.items():
-            _tried(folder.path, "written", partial(_write, folder, rows))
-        if waiting and not urls.is_remote(self._place):
-            bound = partial(cache_folder.bound, self._place, PATTERN, self._settings.bound_bytes)
-            _tried(self._place, "removed", bound)
+            _try(folder.path, "written", partial(_write, folder, rows))
+        if waiting and not urls.is_remote(self._location):
+            bound = partial(cache_folder.bound, self._location, PATTERN, self._settings.bound_bytes)
+            _try(self._location, "removed", bound)
 
     @property
-    def _place(self) -> str:
+    def _location(self) -> str:
         return self._settings.location or urls.join(user_cache_folder(), "summaries")
 
     def _folder(self, file: TraceFile) -> RunFolder:
         if file.run not in self._keys:
             self._keys[file.run] = settings_key(self._rules.for_run(file.run))
-        path = urls.tidy(self._place)
-        for name in (FOLDER, self._places.run_id(file)):
+        path = urls.tidy(self._location)
+        for name in (FOLDER, self._locations.run_id(file)):
             path = urls.join(path, name)
         return RunFolder(path=path, settings=self._keys[file.run])
 
     def _read(
         self, folder: RunFolder, files: Mapping[str, tuple[TraceFile, FileStamp]], of: type[Row]
     ) -> dict[str, Summary]:
-        wanted = {key: stamp for key, (_, stamp) in files.items()}
+        stamps = {key: stamp for key, (_, stamp) in files.items()}
         rules = {run: self._rules.for_run(run) for run in {file.run for file, _ in files.values()}}
-        found = {}
-        for row in as_rows(newest(folder.table(columns_of(of)), wanted), of):
+        summaries = {}
+        for row in as_rows(newest(folder.table(columns_of(of)), stamps), of):
             file, _ = files[row.file]
             make = partial(summary_of, row, file, rules[file.run])
-            if (summary := _tried(folder.path, "used", make)) is not None:
-                found[file.id] = summary
-        return found
+            if (summary := _try(folder.path, "used", make)) is not None:
+                summaries[file.id] = summary
+        return summaries
 
 
-def _holds(stamp: FileStamp, summary: Summary) -> bool:
-    """Tell whether a summary is what a file in this state always says."""
-    is_told_apart = bool(stamp.modified_ns or stamp.tag)  # its size alone would not do
+def _is_valid(stamp: FileStamp, summary: Summary) -> bool:
+    """Return whether a summary would be the same after another reading."""
+    is_identified = bool(stamp.modified_ns or stamp.tag)  # the size alone is not enough
     # A rule may fail for want of memory.
-    return is_told_apart and all(each.status != "failed" for each in summary.advice.outcomes)
+    return is_identified and all(outcome.status != "failed" for outcome in summary.advice.outcomes)
 
 
 def _write(folder: RunFolder, rows: list[WholeRow]) -> None:
@@ -142,17 +141,11 @@ def _write(folder: RunFolder, rows: list[WholeRow]) -> None:
     folder.tidy(newest)
 
 
-def _tried(place: str, doing: str, work: Callable[[], T]) -> T | None:
-    """Return what some work gives; None, and a line in the log, where it fails."""
+def _try(path: str, doing: str, work: Callable[[], T]) -> T | None:
+    """Return the result of some work; None, and a line in the log, where it fails."""
     try:
         return work()
-    except Exception as error:  # the traces can be read, whatever is wrong here
-        shown = urls.redacted(place)
-        say_once(f"{shown}: summaries there cannot be {doing} ({in_one_line(error, place)})")
+    except Exception as error:  # the traces can be read all the same
+        reason = in_one_line(error, path)
+        warn_once(log, f"{urls.redacted(path)}: summaries there cannot be {doing} ({reason})")
     return None
-
-
-@cache
-def say_once(message: str) -> None:
-    """Say it once, however many recordings it is about."""
-    log.warning("%s", message)

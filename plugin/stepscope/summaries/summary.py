@@ -1,4 +1,4 @@
-"""One recording's summary."""
+"""The summary of one trace."""
 
 import logging
 from collections.abc import Callable
@@ -21,23 +21,22 @@ T = TypeVar("T")
 
 
 PARTS = (rank_summary, trend, sample)
-"""The functions of a recording whose answers its summary holds."""
+"""The functions of a trace whose results its summary holds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Summary:
-    """What a recording says for its run."""
+    """Results of a trace that its run needs."""
 
     events: int
     advice: TraceAdvice
-    """With its part beside other ranks (`advice.part`)."""
     trend: Trend | None
-    """None where it cannot be told."""
+    """None where it cannot be computed."""
     sample: Sample | None
-    """What is compared of it; None where it cannot be, or was left where the summary is kept."""
+    """None where it cannot be computed, or was left in the store."""
 
     def part(self, of: object) -> tuple[Any] | None:
-        """Return what a function says of the recording, in a tuple; None where it is not here.
+        """Return the result of a function of the trace, in a tuple; None where it is missing.
 
         `of` is one of `PARTS`.
         """
@@ -51,10 +50,10 @@ class Summary:
 
 
 def summarise(trace: Trace, *, settings: AdviceSettings = DEFAULT) -> Summary:
-    """Return a recording's summary; `settings` are those of its run (`of_run`).
+    """Return a trace's summary; `settings` are those of its run (`of_run`).
 
     Raises:
-        UsageError: the settings name a rule or an option that there is not.
+        UsageError: the settings name an unknown rule or option.
     """
     advice = advise_trace(trace, settings)
     report = run_report("", [advice], settings)
@@ -67,17 +66,17 @@ def summarise(trace: Trace, *, settings: AdviceSettings = DEFAULT) -> Summary:
 
 
 def report_of(trace: Trace, settings: AdviceSettings) -> RunReport:
-    """Return the advice on a recording alone, as its trend and its comparison rest on it."""
+    """Return the advice on a trace alone, which its trend and comparison need."""
     return run_report("", [advise_trace(trace, settings)], settings)
 
 
 def _unless_it_fails(trace: Trace, work: Callable[[], T]) -> T | None:
-    """Return what some work gives; a defect in it must not cost the advice."""
+    """Return the result of some work; None where it fails, which must not cost the advice."""
     try:
         return work()
     except MemoryError:
         raise
-    except Exception as error:  # who asks for it alone is told of it
+    except Exception as error:  # reported where it is requested alone
         path = urls.redacted(trace.path)
         log.warning("%s: a part of its summary is left out: %s", path, in_one_line(error))
         return None

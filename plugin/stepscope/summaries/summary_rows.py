@@ -1,7 +1,7 @@
-"""What a row of the data set holds, and how summaries become rows and rows summaries.
+"""Rows of the summary store, and their conversion from and to summaries.
 
-A column is a field here, and nested columns are the fields of what it holds (`codec.py`), so that
-there is one description of both. docs/summaries.md says what each means.
+Each field is a column, with nested columns for its fields (`codec.py`). docs/summaries.md documents
+them.
 """
 
 import hashlib
@@ -20,21 +20,22 @@ from stepscope.base.report import RunReport, WorkerReport
 from stepscope.comparison.samples import Sample
 from stepscope.comparison.trends import Trend
 from stepscope.storage import FileStamp
+from stepscope.storage.cache_folder import require
 from stepscope.storage.discover import TraceFile
 from stepscope.summaries.cache_key import FileLocations
-from stepscope.summaries.codec import DamagedError, fields_of
+from stepscope.summaries.codec import fields_of
 from stepscope.summaries.summary import Summary
 from stepscope.summaries.validation import require_consistent
 
 VERSION = 1
-"""To be raised where the same columns come to mean something else."""
+"""To be raised when the meaning of a column changes."""
 NOTHING_ADVISED = RunReport(name="", workers=(), outcomes=())
-"""In place of a sample's advice, which follows from the recording's."""
+"""In place of a sample's advice, which follows from the trace's."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Row:
-    """One recording, without what is compared of it."""
+    """One trace, without its sample."""
 
     file: str
     path: str
@@ -56,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WholeRow(Row):
-    """One recording."""
+    """One trace."""
 
     sample: Sample | None
 
@@ -65,32 +66,32 @@ SCHEMA: pa.Schema = fields_of(WholeRow)
 
 
 def folder_name(schema: pa.Schema, version: int) -> str:
-    """Return the name of the folder for rows of these columns; of others it is another one."""
-    said = f"{version}\n{schema.to_string(truncate_metadata=False)}"
-    return f"v{version}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    """Return the name of the folder for rows of these columns."""
+    text = f"{version}\n{schema.to_string(truncate_metadata=False)}"
+    return f"v{version}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 FOLDER = folder_name(SCHEMA, VERSION)
 
 
 def columns_of(of: type[Row]) -> tuple[str, ...]:
-    """Return the names of the columns that rows of a kind need."""
+    """Return the column names of a row type."""
     return tuple(field.name for field in fields(of))
 
 
 def row_of(
-    places: FileLocations, file: TraceFile, stamp: FileStamp, summary: Summary, settings: str
+    locations: FileLocations, file: TraceFile, stamp: FileStamp, summary: Summary, settings: str
 ) -> WholeRow:
     """Return the row of a file's summary.
 
     Raises:
-        ValueError: the summary is of another recording.
+        ValueError: the summary is of another trace.
     """
     report, outcomes = _without_names(summary.advice)
     sample = summary.sample
     return WholeRow(
-        file=places.file_key(file),
-        path=urls.redacted(places.path(file)),
+        file=locations.file_key(file),
+        path=urls.redacted(locations.path(file)),
         worker=file.worker,
         span=file.span,
         rank=report.rank,
@@ -110,34 +111,34 @@ def row_of(
 
 
 def _without_names(advice: TraceAdvice) -> tuple[WorkerReport, tuple[Outcome, ...]]:
-    """Return what is advised without what names the recording: the rest is the same on many."""
+    """Return the advice without the trace's names: the rest is often equal on many traces."""
     worker = advice.worker
     named = (worker.trace, worker.name, worker.span)
-    if any((each.trace, each.worker, each.span) != named for each in advice.outcomes):
+    if any((o.trace, o.worker, o.span) != named for o in advice.outcomes):
         msg = f"an outcome is not of {worker.name}, span {worker.span}"
         raise ValueError(msg)
     return (
         msgspec.structs.replace(worker, trace=""),
         tuple(
-            msgspec.structs.replace(each, trace="", worker="", span="") for each in advice.outcomes
+            msgspec.structs.replace(outcome, trace="", worker="", span="")
+            for outcome in advice.outcomes
         ),
     )
 
 
 def summary_of(row: Row, file: TraceFile, settings: AdviceSettings) -> Summary:
-    """Return the summary in a row, as that of a file.
+    """Return the summary of a file from its row.
 
     Raises:
-        DamagedError: what is in the row does not belong together.
+        DamagedError: the row is inconsistent.
     """
-    if (row.report.name, row.report.span) != (file.worker, file.span):
-        msg = "its report is of another recording"
-        raise DamagedError(msg)
+    is_of_file = (row.report.name, row.report.span) == (file.worker, file.span)
+    require(is_of_file, "its report is of another trace")
     advice = TraceAdvice(
         worker=msgspec.structs.replace(row.report, trace=file.id),
         outcomes=tuple(
-            msgspec.structs.replace(each, trace=file.id, worker=file.worker, span=file.span)
-            for each in row.outcomes
+            msgspec.structs.replace(outcome, trace=file.id, worker=file.worker, span=file.span)
+            for outcome in row.outcomes
         ),
         part=row.part,
     )

@@ -1,108 +1,75 @@
-"""Whether what was kept of a recording belongs together: analyses rely on it without looking."""
+"""Consistency of stored summaries: analyses use them without checks."""
 
 from collections.abc import Sized
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.rank_steps import RankSteps
-from stepscope.analyses.communication.rank_summary import RankCollectives, RankSummary
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.comparison.samples import DEVICE_WORK_KEYS, OPERATOR_KEYS, Costs, Sample
 from stepscope.comparison.trends import FIGURES
-from stepscope.summaries.codec import DamagedError
+from stepscope.storage.cache_folder import require
 from stepscope.summaries.summary import Summary
 
-Whole = NDArray[np.int32] | NDArray[np.int64]
+Integers = NDArray[np.int32] | NDArray[np.int64]
 
 
 def require_consistent(summary: Summary) -> None:
-    """Go on only where lists that belong together are of one length, and places are there.
+    """Check that parallel lists have equal lengths, and that indexes exist.
 
     Raises:
-        DamagedError: they are not.
+        DamagedError: they do not.
     """
     if summary.advice.part is not None:
-        _part(summary.advice.part)
+        _check_rank(summary.advice.part)
     if summary.trend is not None:
-        names = {each.name for each in FIGURES}
+        names = {figure.name for figure in FIGURES}
         _require(set(summary.trend.figures) == names, "figures of the trend")
     if summary.sample is not None:
-        _sample(summary.sample)
+        _check_sample(summary.sample)
 
 
-def _part(part: RankSummary) -> None:
-    _require(set(part.totals.parts_ns) == set(CATEGORIES), "categories of the step")
-    _collectives(part.collectives)
-    _steps(part.steps)
+def _check_rank(rank: RankSummary) -> None:
+    _require(set(rank.totals.parts_ns) == set(CATEGORIES), "categories of the step")
+    _parallel("collectives", *_arrays(rank.collectives))
+    _inside("keys of collectives", rank.collectives.key, len(rank.collectives.keys))
+    _parallel("steps", *_arrays(rank.steps))
+    curve = rank.steps.exposed
+    _parallel("the curve of exposed communication", curve.at_ns, curve.until_ns)
+    is_sorted = bool(np.all(curve.at_ns[1:] > curve.at_ns[:-1]))
+    _require(is_sorted, "order of the curve of exposed communication")
 
 
-def _collectives(of: RankCollectives) -> None:
-    _parallel(
-        "collectives",
-        of.key,
-        of.sequence,
-        of.start_ns,
-        of.duration_ns,
-        of.message_bytes,
-        of.step,
-        of.hidden_ns,
-        of.event,
-    )
-    _within("keys of collectives", of.key, len(of.keys))
-
-
-def _steps(of: RankSteps) -> None:
-    _parallel(
-        "steps",
-        of.number,
-        of.start_ns,
-        of.duration_ns,
-        of.computing_ns,
-        of.overlapped_ns,
-        of.exposed_ns,
-        of.copies_ns,
-        of.loading_ns,
-        of.idle_ns,
-    )
-    at_ns = of.exposed.at_ns
-    _parallel("the curve of what was exposed", at_ns, of.exposed.until_ns)
-    _require(bool(np.all(at_ns[1:] > at_ns[:-1])), "order of the curve of what was exposed")
-
-
-def _sample(of: Sample) -> None:
-    _parallel("the sample's steps", of.step_numbers, of.duration_ns, of.loop_ns, of.parts_ns)
-    _require(of.parts_ns.shape[1:] == (len(CATEGORIES),), "categories of the sample's steps")
-    for costs, names in ((of.operators, OPERATOR_KEYS), (of.device_work, DEVICE_WORK_KEYS)):
+def _check_sample(sample: Sample) -> None:
+    _parallel("the sample's steps", sample.step_numbers, *_arrays(sample))
+    _require(sample.parts_ns.shape[1:] == (len(CATEGORIES),), "categories of the sample's steps")
+    for costs, names in ((sample.operators, OPERATOR_KEYS), (sample.device_work, DEVICE_WORK_KEYS)):
         _require(tuple(costs.keys) == names, "columns of the keys of costs")
-        _costs(costs, len(of.step_numbers))
+        _check_costs(costs, len(sample.step_numbers))
 
 
-def _costs(of: Costs, step_count: int) -> None:
-    _parallel(
-        "costs",
-        of.key,
-        of.step,
-        of.call_count,
-        of.host_ns,
-        of.device_ns,
-        of.host_total_ns,
-        of.device_total_ns,
-    )
-    _within("keys of costs", of.key, len(of.keys))
-    _within("steps of costs", of.step, step_count)
+def _check_costs(costs: Costs, step_count: int) -> None:
+    _parallel("costs", *_arrays(costs))
+    _inside("keys of costs", costs.key, len(costs.keys))
+    _inside("steps of costs", costs.step, step_count)
 
 
-def _parallel(what: str, *lists: Sized) -> None:
-    _require(len({len(each) for each in lists}) == 1, f"lengths of {what}")
+def _arrays(instance: object) -> list[Sized]:
+    """Return the array fields of a dataclass, which are parallel."""
+    values = (getattr(instance, field.name) for field in fields(instance))  # type: ignore[arg-type]
+    return [value for value in values if isinstance(value, np.ndarray)]
 
 
-def _within(what: str, places: Whole, count: int) -> None:
-    is_within = not len(places) or (int(places.min()) >= 0 and int(places.max()) < count)
-    _require(is_within, what)
+def _parallel(label: str, *lists: Sized) -> None:
+    _require(len({len(values) for values in lists}) == 1, f"lengths of {label}")
 
 
-def _require(condition: bool, what: str) -> None:  # noqa: FBT001 (reads as an assertion)
-    if not condition:
-        msg = f"{what}: they do not belong together"
-        raise DamagedError(msg)
+def _inside(label: str, indexes: Integers, count: int) -> None:
+    exist = not len(indexes) or (int(indexes.min()) >= 0 and int(indexes.max()) < count)
+    _require(exist, label)
+
+
+def _require(condition: bool, label: str) -> None:  # noqa: FBT001 (reads as an assertion)
+    require(condition, f"{label}: they are inconsistent")

@@ -1,7 +1,7 @@
-"""Reading on a Dask cluster: tasks carry paths and return what is asked for, never events.
+"""Reading on a Dask cluster: tasks receive paths and return results, never events.
 
-`Cluster` is a `Reader` like the pool of this machine's processes. What goes wrong on the way costs
-as little as can be: a worker that is killed, one that cannot open a file, a scheduler that goes.
+`Cluster` is a `Reader` like the pool of local processes. A killed worker, one that cannot open a
+file, and a lost scheduler cost as little as possible.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 FIRST_SLOTS = 8
-"""Orders in flight before it is known how many workers there are."""
-LOOK_SECONDS = 1.0
+"""Requests in flight before the number of workers is known."""
+CHECK_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 REST_SECONDS = 30.0
-"""Once nobody answered, nobody is asked again for so long: a thousand files would wait in turn."""
+"""Time without new attempts after a failed connection: a thousand files would wait in turn."""
 
 
 class Cluster:
-    """Reads files on the workers of a Dask scheduler; any number of threads may ask at once."""
+    """Reads files on the workers of a Dask scheduler; any number of threads may use it at once."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class Cluster:
         say: Callable[[str], None] = log.warning,
         patience: Patience | None = None,
     ) -> None:
-        """`address` is `tcp://host:8786`, or a scheduler file; nothing is done before it is needed.
+        """`address` is `tcp://host:8786`, or a scheduler file; it is connected to at the first use.
 
-        `say` is told what the user should know while there is nothing to show yet.
+        `say` receives messages for the user.
         """
         self.address = address
         self._say = say
@@ -67,47 +67,51 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """How many orders to have in flight, so that no worker waits."""
+        """Number of requests to have in flight, so that no worker is idle."""
         session = self._session
-        return FIRST_SLOTS if session is None else session.crew.slots
+        return FIRST_SLOTS if session is None else session.workers.slots
 
     def connect(self) -> None:
         """Connect now.
 
         Raises:
-            NoClusterError: Dask is missing, nobody answers, or there are no workers to ask.
+            NoClusterError: Dask is missing, the scheduler does not answer, or it has no workers.
         """
-        self._done(self._opened())
+        self._run(self._open())
 
-    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
-        """Carry out an order, and return when that is done.
+    def read(self, request: ReadRequest, on_progress: OnProgress, stop: Stop) -> ReadResult:
+        """Perform a request, and return when it is done.
 
         Raises:
-            CancelledError: the reading was ended.
-            UnreadableError: the file cannot be used, or the cluster has gone.
+            CancelledError: the reading was cancelled.
+            UnreadableError: the file cannot be read, or the cluster was lost.
         """
         stop.check()
-        tell(_waiting(order))
+        on_progress(_waiting(request))
+
+        async def read() -> ReadResult:
+            return await _dispatch(await self._open(), request, on_progress)
+
         try:
-            return self._done(self._carried_out(order, tell), stop)
+            return self._run(read(), stop)
         except NoClusterError as error:
-            raise error.of_file(order.file.path) from error
+            raise error.of_file(request.file.path) from error
 
     def read_all(
         self,
-        orders: Sequence[ReadRequest],
+        requests: Sequence[ReadRequest],
         *,
         monitor: ProgressMonitor = no_monitor,
         on_result: OnResult | None = None,
     ) -> tuple[Outcome, ...]:
-        """Carry out every order; return what each gave, in the orders' order.
+        """Perform every request; return the outcomes in the requests' order.
 
-        `on_result` is given each answer as it comes, on a thread of its own.
+        `on_result` is called on a thread.
 
         Raises:
             NoClusterError: there is no cluster from the start.
         """
-        return self._done(self._all(orders, monitor, on_result))
+        return self._run(self._read_all(requests, monitor, on_result))
 
     def close(self) -> None:
         """End every task and the connection, within some seconds."""
@@ -122,10 +126,10 @@ class Cluster:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(CLOSE_SECONDS)
 
-    def _done(self, work: Coroutine[Any, Any, T], stop: Stop | None = None) -> T:
-        """Have the loop do something, and wait for it."""
+    def _run(self, work: Coroutine[Any, Any, T], stop: Stop | None = None) -> T:
+        """Run a coroutine in the loop, and wait for it."""
         try:
-            future = asyncio.run_coroutine_threadsafe(work, self._running())
+            future = asyncio.run_coroutine_threadsafe(work, self._running_loop())
         except CancelledError:
             work.close()
             raise
@@ -142,7 +146,7 @@ class Cluster:
                 stop.check()
             raise
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._is_closed:
                 msg = "the program ends"
@@ -155,7 +159,7 @@ class Cluster:
                 self._thread.start()
             return self._loop
 
-    async def _opened(self) -> "Session":
+    async def _open(self) -> "Session":
         """Return the session; a new one where the last has ended."""
         from stepscope.readers.cluster.session import open_session
 
@@ -175,60 +179,62 @@ class Cluster:
                 raise
             return self._session
 
-    async def _carried_out(self, order: ReadRequest, tell: OnProgress) -> ReadResult:
-        return await _carried_out(await self._opened(), order, tell)
-
-    async def _all(
-        self, orders: Sequence[ReadRequest], monitor: ProgressMonitor, on_result: OnResult | None
+    async def _read_all(
+        self,
+        requests: Sequence[ReadRequest],
+        monitor: ProgressMonitor,
+        on_result: OnResult | None,
     ) -> tuple[Outcome, ...]:
-        """Have as many orders in flight as there are slots, whoever comes and goes."""
-        session = await self._opened()
+        """Keep as many requests in flight as there are slots, while workers come and go."""
+        session = await self._open()
         outcomes: dict[int, Outcome] = {}
-        places = iter(range(len(orders)))
+        indexes = iter(range(len(requests)))
 
         async def pull() -> None:
-            for place in places:
-                outcomes[place] = await _outcome(session, orders[place], monitor, on_result)
+            for index in indexes:
+                outcomes[index] = await _outcome(session, requests[index], monitor, on_result)
 
         pullers: set[asyncio.Task[None]] = set()
         try:
-            while len(outcomes) < len(orders):
-                missing = min(session.crew.slots, len(orders)) - len(pullers)
+            while len(outcomes) < len(requests):
+                missing = min(session.workers.slots, len(requests)) - len(pullers)
                 pullers |= {asyncio.create_task(pull()) for _ in range(missing)}
-                ended, _ = await asyncio.wait(pullers, timeout=LOOK_SECONDS)
-                for each in ended:
-                    each.result()  # one that failed would leave its orders open for ever
+                ended, _ = await asyncio.wait(pullers, timeout=CHECK_SECONDS)
+                for puller in ended:
+                    puller.result()  # a failed one would leave its requests open for ever
         finally:
-            for each in pullers:
-                each.cancel()
-        return tuple(outcomes[place] for place in range(len(orders)))
+            for puller in pullers:
+                puller.cancel()
+        return tuple(outcomes[index] for index in range(len(requests)))
 
 
 async def _outcome(
-    session: "Session", order: ReadRequest, monitor: ProgressMonitor, on_result: OnResult | None
+    session: "Session", request: ReadRequest, monitor: ProgressMonitor, on_result: OnResult | None
 ) -> Outcome:
     try:
-        with monitor(order) as tell:
-            tell(_waiting(order))
-            answer = await _carried_out(session, order, tell)
-            return await asyncio.to_thread(on_result, answer) if on_result else answer
+        with monitor(request) as on_progress:
+            on_progress(_waiting(request))
+            result = await _dispatch(session, request, on_progress)
+            return await asyncio.to_thread(on_result, result) if on_result else result
     except NoClusterError as error:
-        return error.of_file(order.file.path)
+        return error.of_file(request.file.path)
     except Exception as error:  # whatever is wrong with one file, the others go on
-        return as_unreadable(order.file.path, error)
+        return as_unreadable(request.file.path, error)
 
 
-async def _carried_out(session: "Session", order: ReadRequest, tell: OnProgress) -> ReadResult:
+async def _dispatch(
+    session: "Session", request: ReadRequest, on_progress: OnProgress
+) -> ReadResult:
     from stepscope.readers.cluster.dispatch import Dispatch
 
-    if order.returns_trace:
-        msg = "a cluster returns what is worked out of a recording, not the recording"
+    if request.returns_trace:
+        msg = "a cluster returns the results of steps, not the trace"
         raise ValueError(msg)
-    return await Dispatch(session=session, order=order, tell=tell).out()
+    return await Dispatch(session=session, request=request, on_progress=on_progress).run()
 
 
-def _waiting(order: ReadRequest) -> ReadProgress:
-    return ReadProgress(phase="waiting", bytes_total=order.stamp.size_bytes if order.stamp else 0)
+def _waiting(request: ReadRequest) -> ReadProgress:
+    return ReadProgress(phase="waiting", bytes_total=request.size_bytes)
 
 
 def _run_in(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""How a cluster's scheduler is found and reached."""
+"""Connection to a cluster's scheduler, given by its address or its scheduler file."""
 
 import asyncio
 import json
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from distributed import Client
 
 FILE = "file://"
-LOOK_SECONDS = 0.1
+CHECK_SECONDS = 0.1
 PROBE_SECONDS = 2.0
 SLACK_SECONDS = 5.0
-"""Dask's own limit should be the first to be reached: it says why."""
+"""Dask's own limit should be reached first: its error gives the reason."""
 
 
-async def connect_client(given: str, patience: Patience) -> "Client":
-    """Return a client of the scheduler at an address, or of the one whose file is named.
+async def connect_client(target: str, patience: Patience) -> "Client":
+    """Return a client of the scheduler at an address or of a scheduler file.
 
     Raises:
-        NoClusterError: Dask is missing, or nobody answers there.
+        NoClusterError: Dask is missing, or no scheduler answers.
     """
     try:
         from distributed import Client
     except ImportError as error:
-        message = f"To read on a cluster needs Dask, which is not installed here ({error})."
+        message = f"Reading on a cluster needs Dask, which is not installed here ({error})."
         raise NoClusterError(message, "pip install 'stepscope[dask]'") from error
-    address = await _address(given, patience)
+    address = await _address(target, patience)
     client = Client(  # type: ignore[no-untyped-call]
         address,
         asynchronous=True,
@@ -43,12 +43,12 @@ async def connect_client(given: str, patience: Patience) -> "Client":
     except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
         with suppress(Exception):
             await asyncio.wait_for(client.close(), SLACK_SECONDS)  # type: ignore[no-untyped-call]
-        raise _nobody(given, address, error) from error
+        raise _no_scheduler(target, address, error) from error
     return client
 
 
 async def reaches_worker(client: "Client", worker: str) -> bool:
-    """Tell whether this machine reaches a worker: then results come from there directly."""
+    """Return whether this machine reaches a worker: then results come from there directly."""
     from distributed.comm.core import connect
 
     arguments = client.security.get_connection_args("client")
@@ -60,17 +60,17 @@ async def reaches_worker(client: "Client", worker: str) -> bool:
     return True
 
 
-async def _address(given: str, patience: Patience) -> str:
-    """Return the scheduler's address, which may stand in a file that it has yet to write."""
-    if given.startswith(FILE) or given.endswith(".json"):
-        path = Path(given.removeprefix(FILE)).expanduser()
-        for _ in range(max(1, int(patience.connect_seconds / LOOK_SECONDS))):
+async def _address(target: str, patience: Patience) -> str:
+    """Return the scheduler's address; a scheduler file may not be written yet."""
+    if target.startswith(FILE) or target.endswith(".json"):
+        path = Path(target.removeprefix(FILE)).expanduser()
+        for _ in range(max(1, int(patience.connect_seconds / CHECK_SECONDS))):
             if (address := _address_in(path)) is not None:
                 return address
-            await asyncio.sleep(LOOK_SECONDS)
-        message = f"{path} is no file of a Dask scheduler, or not there."
+            await asyncio.sleep(CHECK_SECONDS)
+        message = f"{path} is no file of a Dask scheduler, or does not exist."
         raise NoClusterError(message, f"Start one with `dask scheduler --scheduler-file {path}`.")
-    return given if "://" in given else f"tcp://{given}"
+    return target if "://" in target else f"tcp://{target}"
 
 
 def _address_in(path: Path) -> str | None:
@@ -87,13 +87,13 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def _nobody(given: str, address: str, error: BaseException) -> NoClusterError:
-    place = address if address.endswith(given) else f"{address} ({given})"
+def _no_scheduler(target: str, address: str, error: BaseException) -> NoClusterError:
+    location = address if address.endswith(target) else f"{address} ({target})"
     # Dask says how long it tried, and the system why, unless the last try was cut short
-    said = [text for each in _chain(error) if (text := str(each).partition("\n")[0].rstrip("."))]
-    reason = said[-1] if said else type(error).__name__
-    message = f"No Dask scheduler answers at {place}: {reason}."
+    texts = [text for link in _chain(error) if (text := str(link).partition("\n")[0].rstrip("."))]
+    reason = texts[-1] if texts else type(error).__name__
+    message = f"No Dask scheduler answers at {location}: {reason}."
     remedy = "Start one (dask scheduler), or give --scheduler the address that it prints"
     if address.startswith("tls://"):
-        remedy += "; for tls:// Dask has to be told the certificates (distributed.comm.tls)"
+        remedy += "; for tls:// configure Dask's certificates (distributed.comm.tls)"
     return NoClusterError(message, f"{remedy}.")

@@ -1,4 +1,4 @@
-"""What a cluster's worker answers, and how long one waits for what."""
+"""Replies of a cluster's worker, and time limits."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from stepscope.base.errors import UnreadableError, UsageError
 
 TOPIC = "stepscope"
-"""Under which workers tell how far they have come: one for all, which the scheduler bounds."""
+"""Dask's topic for progress: one for all workers, which the scheduler bounds."""
 PACKAGE = "stepscope"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long is waited until something is given up."""
+    """Time limits."""
 
     connect_seconds: float = 10.0
     """For the scheduler at the start."""
@@ -23,11 +23,11 @@ class Patience:
     silent_seconds: float = 30.0
     """For a scheduler that does not answer."""
     look_seconds: float = 1.0
-    """Between two looks who is there."""
+    """Between two checks of the workers."""
 
 
 class NoClusterError(UsageError):
-    """There is no cluster that could read: what is wrong, and what to do."""
+    """There is no cluster that can read: a message, and a remedy."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(f"{message} {remedy}")
@@ -35,29 +35,29 @@ class NoClusterError(UsageError):
         self.remedy = remedy
 
     def of_file(self, path: str) -> UnreadableError:
-        """Return it as the problem of a file that was to be read there."""
+        """Return it as the problem of a file."""
         return UnreadableError(path, self.message, self.remedy)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """The order is carried out."""
+    """The request succeeded."""
 
     prepared: Any
     host: str
     worker: str
     size_bytes: int
-    """Of the file, as the worker sees it."""
+    """The file's size on the worker."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """The file cannot be used, wherever it is read."""
+    """The file cannot be read on any worker."""
 
     message: str
     remedy: str
     traceback: str = ""
-    """Where it was raised, if nobody foresaw it."""
+    """Traceback of an unexpected error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class CannotOpen:
 
 @dataclass(frozen=True, kw_only=True)
 class WrongVersion:
-    """This worker runs another version than who asked."""
+    """This worker runs another version of stepscope."""
 
     worker: str
     version: str

@@ -1,6 +1,6 @@
-"""One connection to a cluster, and who works there: it notices when either has gone.
+"""One connection to a cluster and its workers, which notices the loss of either.
 
-Everything here runs in the one loop of `Cluster`'s thread.
+Everything here runs in the loop of `Cluster`'s thread.
 """
 
 import asyncio
@@ -22,62 +22,62 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Say = Callable[[str], None]
-LOOK_SECONDS = 0.1
+CHECK_SECONDS = 0.1
 CLOSE_SECONDS = 3.0
 VERSIONS_SHARE = 0.5
-"""Of the time in which the scheduler must be heard, what workers are given to tell their versions:
-one that imports, or computes without a pause, is asked again."""
+"""Fraction of the scheduler's time limit in which workers report their versions; a worker that is
+importing or computing without a pause is asked again."""
 MOST_NAMED = 3
-GONE = "Start it again, and ask again: what was read is known already where summaries are kept."
+GONE = "Start it again, and try again: results are reused where summaries are stored."
 
 
 class Session:
-    """A scheduler that answered, and its workers."""
+    """A connected scheduler and its workers."""
 
     def __init__(self, address: str, client: "Client", patience: Patience, say: Say) -> None:
         self.address = address
         self.client = client
-        self.crew = Workers()
+        self.workers = Workers()
         self.patience = patience
-        self.told: dict[str, OnProgress] = {}
-        """Who is told how far a task has come, by the task's key."""
+        self.listeners: dict[str, OnProgress] = {}
+        """Receivers of a task's progress, by the task's key."""
         self.starts: Counter[str] = Counter()
-        """How often a task was begun, by its key."""
+        """Number of times that a task was started, by its key."""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Raises what ended this session, once that has happened."""
-        self._say = say
+        """Raises the error that ended this session."""
+        self.say = say
         self._watching: asyncio.Task[None] | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether orders can be sent."""
+        """True while requests can be sent."""
         return not self.ended.done()
 
     def listen(self) -> None:
-        """Have the scheduler pass on what workers tell; to be said again when it was restarted."""
-        self.client.subscribe_topic(TOPIC, self._heard)  # type: ignore[no-untyped-call]
+        """Subscribe to the workers' progress; to be repeated after a restart of the scheduler."""
+        self.client.subscribe_topic(TOPIC, self._report)  # type: ignore[no-untyped-call]
 
     async def begin(self) -> None:
-        """Wait until there is a worker that can be asked.
+        """Wait until there is a worker that can be used.
 
         Raises:
             NoClusterError: none came, or none is fit.
         """
         self.listen()
-        began, has_said = monotonic(), False
-        while not self.crew.is_ready:
-            await self._look()
-            if self.crew.is_ready:
+        began, is_announced = monotonic(), False
+        while not self.workers.is_ready:
+            await self._check_workers()
+            if self.workers.is_ready:
                 break
             if monotonic() - began > self.patience.workers_seconds:
-                raise self._nobody()
-            if not has_said and monotonic() - began > LOOK_SECONDS:
-                self._say(f"waiting for workers at {self.address} ...")
-                has_said = True
-            if self.crew.threads and not self.crew.is_ready:
-                raise self._nobody()
-            await asyncio.sleep(LOOK_SECONDS)
-        direct = await reaches_worker(self.client, next(iter(self.crew.threads)))
+                raise self._no_worker()
+            if not is_announced and monotonic() - began > CHECK_SECONDS:
+                self.say(f"waiting for workers at {self.address} ...")
+                is_announced = True
+            if self.workers.threads and not self.workers.is_ready:
+                raise self._no_worker()
+            await asyncio.sleep(CHECK_SECONDS)
+        direct = await reaches_worker(self.client, next(iter(self.workers.threads)))
         self.client.direct_to_workers = direct
         self._watching = asyncio.create_task(self._watch())
 
@@ -90,13 +90,13 @@ class Session:
             await asyncio.wait_for(self.client.close(), CLOSE_SECONDS)  # type: ignore[no-untyped-call]
 
     def end(self, problem: NoClusterError) -> None:
-        """Have nobody wait for this cluster any more."""
+        """Raise a problem in all requests."""
         if not self.ended.done():
             self.ended.set_exception(problem)
-            self.ended.exception()  # it may be that nobody waits
+            self.ended.exception()  # there may be no request
 
-    async def again(self) -> None:
-        """Wait until the connection that was lost is there again.
+    async def reconnect(self) -> None:
+        """Wait until a lost connection is there again.
 
         Raises:
             NoClusterError: it is lost for good.
@@ -105,86 +105,84 @@ class Session:
         while self.client.status == "connecting" and self.is_open:
             if monotonic() - began > self.patience.again_seconds:
                 break
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
         if self.client.status != "running":
             self.end(self._lost("it has gone"))
         if self.ended.done():
             self.ended.result()
         self.listen()
 
-    def pass_over(self, worker: str, why: str) -> None:
-        """Ask a worker for nothing any more."""
-        if worker not in self.crew.unfit:
-            self.crew.unfit[worker] = why
-            self._say(f"the worker {worker} is passed over: it has {why}")
-
-    def say(self, text: str) -> None:
-        """Tell the user something."""
-        self._say(text)
+    def exclude(self, worker: str, why: str) -> None:
+        """Send no more requests to a worker."""
+        if worker not in self.workers.unfit:
+            self.workers.unfit[worker] = why
+            self.say(f"the worker {worker} is not used: it has {why}")
 
     async def _watch(self) -> None:
-        """See who comes and goes, and whether the scheduler still answers."""
+        """Follow the workers, and check that the scheduler still answers."""
         heard = had_workers = monotonic()
         while self.is_open:
             await asyncio.sleep(self.patience.look_seconds)
             try:
-                await asyncio.wait_for(self._look(), self.patience.silent_seconds)
+                await asyncio.wait_for(self._check_workers(), self.patience.silent_seconds)
                 heard = monotonic()
             except (OSError, TimeoutError) as error:
                 if self.client.status == "closed":
                     self.end(self._lost("it has gone"))
                 if monotonic() - heard >= self.patience.silent_seconds:
-                    self.end(
-                        self._lost(f"it does not answer ({str(error) or type(error).__name__})")
-                    )
+                    reason = str(error) or type(error).__name__
+                    self.end(self._lost(f"it does not answer ({reason})"))
                 continue
-            except Exception as error:  # a look may fail; whoever waits must not wait for ever
-                log.warning("looking for the cluster's workers failed: %s", error)
+            except Exception as error:  # a check may fail; requests must not wait for ever
+                log.warning("checking the cluster's workers failed: %s", error)
                 continue
-            if self.crew.is_ready:
+            if self.workers.is_ready:
                 had_workers = monotonic()
             elif monotonic() - had_workers > self.patience.workers_seconds:
-                self.end(self._nobody())
+                self.end(self._no_worker())
 
-    async def _look(self) -> None:
+    async def _check_workers(self) -> None:
         scheduler: Any = self.client.scheduler
-        fresh = self.crew.now(await scheduler.ncores())
+        fresh = self.workers.update(await scheduler.ncores())
         if not fresh:
             return
         question = {"op": "versions", "packages": [PACKAGE]}
-        asked = scheduler.broadcast(msg=question, workers=fresh, on_error="ignore")
+        broadcast = scheduler.broadcast(msg=question, workers=fresh, on_error="ignore")
         try:
-            answers = await asyncio.wait_for(asked, VERSIONS_SHARE * self.patience.silent_seconds)
+            limit = VERSIONS_SHARE * self.patience.silent_seconds
+            versions = await asyncio.wait_for(broadcast, limit)
         except TimeoutError:
-            self.crew.forget(fresh)
+            self.workers.forget(fresh)
             return
-        for worker, answer in answers.items():
-            why = why_unfit(answer["packages"].get(PACKAGE), _own_version())
+        for worker, version in versions.items():
+            why = why_unfit(version["packages"].get(PACKAGE), _local_version())
             if why is not None:
-                self.pass_over(worker, why)
+                self.exclude(worker, why)
 
-    def _heard(self, event: "tuple[float, dict[str, Any]]") -> None:
-        key, told = event[1]["key"], ReadProgress(**event[1]["told"])
-        if (tell := self.told.get(key)) is not None:
-            self.starts[key] += told == ReadProgress()
-            tell(told)
+    def _report(self, event: "tuple[float, dict[str, Any]]") -> None:
+        key, progress = event[1]["key"], ReadProgress(**event[1]["progress"])
+        if (on_progress := self.listeners.get(key)) is not None:
+            self.starts[key] += progress == ReadProgress()
+            on_progress(progress)
 
-    def _lost(self, what: str) -> NoClusterError:
-        return NoClusterError(f"The cluster's scheduler at {self.address} was lost: {what}.", GONE)
+    def _lost(self, reason: str) -> NoClusterError:
+        message = f"The cluster's scheduler at {self.address} was lost: {reason}."
+        return NoClusterError(message, GONE)
 
-    def _nobody(self) -> NoClusterError:
-        if not self.crew.unfit:
+    def _no_worker(self) -> NoClusterError:
+        unfit = self.workers.unfit
+        if not unfit:
             seconds = f"{self.patience.workers_seconds:.0f} s"
             message = f"The cluster at {self.address} has had no worker for {seconds}."
             return NoClusterError(message, f"Start some: dask worker {self.address}.")
-        named = [f"{each} has {why}" for each, why in self.crew.unfit.items()][:MOST_NAMED]
-        message = f"No worker of the cluster at {self.address} can be asked: {'; '.join(named)}."
-        remedy = f"Install stepscope {_own_version()} with its extra `dask` on all of them."
+        named = [f"{worker} has {why}" for worker, why in unfit.items()][:MOST_NAMED]
+        message = f"No worker of the cluster at {self.address} can be used: {'; '.join(named)}."
+        remedy = f"Install stepscope {_local_version()} with its extra `dask` on all of them."
         return NoClusterError(message, remedy)
 
 
-def _own_version() -> str:
-    """Return our version as Dask tells that of a worker: by what is installed."""
+def _local_version() -> str:
+    """Return the local version in Dask's terms: that of the installed package."""
     from distributed.versions import get_versions
 
     return str(get_versions(packages=[PACKAGE])["packages"][PACKAGE])
@@ -194,7 +192,7 @@ async def open_session(address: str, patience: Patience, say: Say) -> Session:
     """Connect to a cluster, and wait until it has workers.
 
     Raises:
-        NoClusterError: nobody answers, or there is no worker that can be asked.
+        NoClusterError: the scheduler does not answer, or has no worker that can be used.
     """
     client = await connect_client(address, patience)
     session = Session(address, client, patience, say)

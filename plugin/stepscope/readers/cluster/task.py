@@ -1,6 +1,6 @@
-"""What runs in a cluster's worker: one order, whose answer is small; events never travel.
+"""Program of a cluster's worker: performs one request and returns its small result.
 
-A reading that nobody waits for any more ends the next time that it tells how far it has come.
+A cancelled reading ends at its next progress report.
 """
 
 import logging
@@ -28,91 +28,88 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TELL_SECONDS = 0.5
-"""Progress is told no more often, but for each new phase."""
+REPORT_SECONDS = 0.5
+"""Least time between two progress reports of one phase."""
 USED_SHARE = 0.85
-"""Of a worker's limit: at 95 % Dask's nanny kills it."""
+"""Usable fraction of a worker's limit: at 95 % Dask's nanny kills it."""
 MORE_MEMORY = (
     "Give the workers more memory (dask worker --memory-limit), fewer threads each "
     "(--nthreads 1), or record fewer steps."
 )
-INSTALL = "Install on the workers what is installed here, packages of rules with it."
+INSTALL = "Install the packages of this machine on the workers, packages of rules included."
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteRequest:
-    """An order as it is sent."""
+    """A request as it is sent."""
 
     version: str
-    order: bytes = field(repr=False)
-    """A pickle: it is only opened where the version is the same."""
+    request: bytes = field(repr=False)
+    """A pickle, loaded only by the same version."""
     path: str = field(repr=False)
-    """Where the file is for all machines: no relative path. Dask logs what a task is given, and an
-    address may hold secrets."""
+    """The file's absolute path or address. Dask logs arguments, and an address may hold secrets."""
 
 
-def run_request(parcel: RemoteRequest) -> Result:
-    """Carry out an order in this worker.
+def run_request(remote: RemoteRequest) -> Result:
+    """Perform a request in this worker.
 
     Raises:
-        CancelledError: nobody waits for it any more.
+        CancelledError: the reading was cancelled.
     """
     from distributed import get_worker
 
     worker = get_worker()
-    if parcel.version != __version__:
+    if remote.version != __version__:
         return WrongVersion(worker=worker.address, version=__version__)
     try:
-        order: ReadRequest = pickle.loads(parcel.order)  # noqa: S301 (a cluster runs its users' code)
+        request: ReadRequest = pickle.loads(remote.request)  # noqa: S301 (its users' code)
     except (ImportError, AttributeError) as error:
-        return Failed(message=f"A worker, {worker.address}, says: {error}.", remedy=INSTALL)
-    course = _Course(worker)
-    course.tell(ReadProgress())
+        message = f"The worker {worker.address} cannot load the request: {error}."
+        return Failed(message=message, remedy=INSTALL)
+    reporter = _Reporter(worker)
+    reporter.report(ReadProgress())
     try:
-        seen = storage.stamp(parcel.path)
+        stamp = storage.stamp(remote.path)
     except (OSError, UnreadableError) as error:
-        return _unseen(error, worker)
-    return _answer(replace(order, stamp=order.stamp or seen), parcel.path, course, seen)
+        return _cannot_open(error, worker)
+    request = replace(request, stamp=request.stamp or stamp)
+    return _perform(request, remote.path, reporter, stamp)
 
 
-def _answer(order: ReadRequest, path: str, course: "_Course", seen: FileStamp) -> Result:
-    worker = course.worker
-    most = _most_bytes(worker)
-    order = replace(order, memory_bytes=most if worker.state.nthreads == 1 else None)
-    if most is not None and (refused := _refused(path, seen, most)) is not None:
-        return refused
+def _perform(request: ReadRequest, path: str, reporter: "_Reporter", stamp: FileStamp) -> Result:
+    worker = reporter.worker
+    limit = _limit_bytes(worker)
+    request = replace(request, memory_bytes=limit if worker.state.nthreads == 1 else None)
     try:
-        # The system has a limit for the process, none for one of its threads.
-        with object_strings(), host_limits.data_limit(order.memory_bytes):
-            answer = perform(order, course.tell, path)
+        if limit is not None:
+            inflated = memory_estimate.inflated_bytes(path, stamp)
+            memory_estimate.require_fits(path, stamp, inflated, limit)
+    except UnreadableError as error:
+        return Failed(message=error.message, remedy=MORE_MEMORY)
+    try:
+        # The system limits processes, not threads.
+        with object_strings(), host_limits.data_limit(request.memory_bytes):
+            result = perform(request, reporter.report, path)
     except CancelledError:
         raise
-    except Exception as error:  # whatever is wrong with one file, it is told
-        return _failed(order, path, error, worker)
+    except Exception as error:  # whatever is wrong with one file is reported
+        return _failed(request, path, error, worker)
     return Done(
-        prepared=answer.prepared,
+        prepared=result.prepared,
         host=socket.gethostname(),
         worker=worker.address,
-        size_bytes=seen.size_bytes,
+        size_bytes=stamp.size_bytes,
     )
 
 
-def _refused(path: str, seen: FileStamp, most: int) -> Failed | None:
-    try:
-        memory_estimate.require_fits(path, seen, memory_estimate.inflated_bytes(path, seen), most)
-    except UnreadableError as error:
-        return Failed(message=error.message, remedy=MORE_MEMORY)
-    return None
-
-
-def _failed(order: ReadRequest, path: str, error: Exception, worker: "Worker") -> Result:
-    if order.memory_bytes is not None and memory_estimate.is_out_of_memory(error):
-        short = memory_estimate.out_of_memory(path, order.memory_bytes)
+def _failed(request: ReadRequest, path: str, error: Exception, worker: "Worker") -> Result:
+    if request.memory_bytes is not None and memory_estimate.is_out_of_memory(error):
+        short = memory_estimate.out_of_memory(path, request.memory_bytes)
         return Failed(message=short.message, remedy=MORE_MEMORY)
     if isinstance(error, UnreadableError):
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno is not None:
-            return _unseen(cause, worker)
+            return _cannot_open(cause, worker)
         return Failed(message=error.message, remedy=error.remedy)
     log.warning("reading %s failed: %s", redacted(path), in_one_line(error, path))
     problem = as_unreadable(path, error)
@@ -120,43 +117,40 @@ def _failed(order: ReadRequest, path: str, error: Exception, worker: "Worker") -
     return Failed(message=problem.message, remedy=problem.remedy, traceback=traceback)
 
 
-def _unseen(error: OSError | UnreadableError, worker: "Worker") -> CannotOpen:
+def _cannot_open(error: OSError | UnreadableError, worker: "Worker") -> CannotOpen:
     reason = error.message if isinstance(error, UnreadableError) else error.strerror or str(error)
     return CannotOpen(host=socket.gethostname(), worker=worker.address, reason=reason.rstrip("."))
 
 
-def _most_bytes(worker: "Worker") -> int | None:
-    """Return what a thread of the worker may take for one file; None where there is no limit."""
+def _limit_bytes(worker: "Worker") -> int | None:
+    """Return the memory that a thread of the worker may take for one file; None: no limit."""
     limit = worker.memory_manager.memory_limit
     if not limit:
         return None
     return max(0, int(limit * USED_SHARE) - host_limits.resident_bytes()) // worker.state.nthreads
 
 
-class _Course:
-    """How far one reading has come, told to who asked for it."""
+class _Reporter:
+    """Reports one reading's progress to the client."""
 
     def __init__(self, worker: "Worker") -> None:
         self.worker = worker
         self._key: Any = worker.get_current_task()
         self._phase = ""
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
-    def tell(self, told: ReadProgress) -> None:
-        """Tell it, as often as it is worth it.
+    def report(self, progress: ReadProgress) -> None:
+        """Send progress, at most every `REPORT_SECONDS` within a phase.
 
         Raises:
-            CancelledError: nobody waits for it any more.
+            CancelledError: the reading was cancelled.
         """
-        self._check()
-        now = time.monotonic()
-        if told.phase == self._phase and now - self._told_at < TELL_SECONDS:
-            return
-        self._phase, self._told_at = told.phase, now
-        self.worker.log_event(TOPIC, {"key": self._key, "told": asdict(told)})
-
-    def _check(self) -> None:
         task = self.worker.state.tasks.get(self._key)
         if task is None or task.state == "cancelled":
             msg = "the reading was cancelled"
             raise CancelledError(msg)
+        now = time.monotonic()
+        if progress.phase == self._phase and now - self._reported_at < REPORT_SECONDS:
+            return
+        self._phase, self._reported_at = progress.phase, now
+        self.worker.log_event(TOPIC, {"key": self._key, "progress": asdict(progress)})

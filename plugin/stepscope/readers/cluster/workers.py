@@ -1,4 +1,4 @@
-"""Which workers a cluster has, and which of them are asked."""
+"""The workers of a cluster, and those that may read a file."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -7,72 +7,73 @@ from dataclasses import dataclass, field
 from stepscope.readers.cluster.replies import CannotOpen
 
 AHEAD = 2
-"""Orders in flight for each thread: the next one is there when a worker has finished one."""
+"""Requests in flight per thread, so that a worker that finishes one has the next."""
 MOST_SLOTS = 2048
 MOST_REFUSED = 2
-"""Files that a worker could not open and others could: it is asked for no more."""
+"""Files that a worker could not open and others could, before it is no longer used."""
 
 
 @dataclass(kw_only=True)
 class Workers:
-    """The workers that are there, by address, and what is known of them."""
+    """The connected workers, by address."""
 
     threads: dict[str, int] = field(default_factory=dict)
     unfit: dict[str, str] = field(default_factory=dict)
-    """Why a worker cannot be asked: no stepscope, or another version."""
+    """Workers that cannot be used, with the reason: no stepscope, or another version."""
     _refused: Counter[str] = field(default_factory=Counter)
 
     @property
     def slots(self) -> int:
-        """How many orders to have in flight."""
-        threads = sum(self.threads[each] for each in self._fit())
+        """Number of requests to have in flight."""
+        threads = sum(self.threads[worker] for worker in self._fit())
         return min(MOST_SLOTS, max(1, AHEAD * threads))
 
     @property
     def is_ready(self) -> bool:
-        """Whether any worker can be asked."""
+        """True if any worker can be used."""
         return bool(self._fit())
 
-    def now(self, threads: Mapping[str, int]) -> list[str]:
-        """Take over who is there now; return who has come."""
-        fresh = [each for each in threads if each not in self.threads]
+    def update(self, threads: Mapping[str, int]) -> list[str]:
+        """Set the connected workers; return new ones."""
+        fresh = [worker for worker in threads if worker not in self.threads]
         self.threads = dict(threads)
-        self.unfit = {each: why for each, why in self.unfit.items() if each in threads}
+        self.unfit = {worker: why for worker, why in self.unfit.items() if worker in threads}
         return fresh
 
     def forget(self, workers: Collection[str]) -> None:
-        """Know nothing of some workers: they come anew with the next look."""
-        self.threads = {each: count for each, count in self.threads.items() if each not in workers}
+        """Remove workers, so that the next update returns them as new."""
+        self.threads = {
+            worker: count for worker, count in self.threads.items() if worker not in workers
+        }
 
-    def asked(self, refusals: Collection[str]) -> list[str] | None:
-        """Return who may be asked for a file that some refused; None where anybody may be."""
-        fit = self._fit()
-        left = [each for each in fit if each not in refusals]
-        best = [each for each in left if self._refused[each] < MOST_REFUSED] or left
-        return None if len(best) == len(self.threads) else _elsewhere(best, refusals)
+    def candidates(self, refusals: Collection[str]) -> list[str] | None:
+        """Return the workers that may read a file which some refused; None for all workers."""
+        left = [worker for worker in self._fit() if worker not in refusals]
+        best = [worker for worker in left if self._refused[worker] < MOST_REFUSED] or left
+        return None if len(best) == len(self.threads) else _on_other_hosts(best, refusals)
 
-    def was_seen(self, refusals: Iterable[CannotOpen]) -> list[CannotOpen]:
-        """Note that others could open a file; return who is passed over from now on."""
+    def count_refusals(self, refusals: Iterable[CannotOpen]) -> list[CannotOpen]:
+        """Note refusals of a file that others could open; return those of workers now excluded."""
         refusals = tuple(refusals)
-        self._refused.update(each.worker for each in refusals)
-        return [each for each in refusals if self._refused[each.worker] == MOST_REFUSED]
+        self._refused.update(refusal.worker for refusal in refusals)
+        return [refusal for refusal in refusals if self._refused[refusal.worker] == MOST_REFUSED]
 
     def _fit(self) -> list[str]:
-        return [each for each in self.threads if each not in self.unfit]
+        return [worker for worker in self.threads if worker not in self.unfit]
 
 
-def _elsewhere(workers: list[str], refusals: Collection[str]) -> list[str]:
-    """Return the workers on other hosts than those that refused, where there are any."""
-    hosts = {_host(each) for each in refusals}
-    return [each for each in workers if _host(each) not in hosts] or workers
+def _on_other_hosts(workers: list[str], refusals: Collection[str]) -> list[str]:
+    """Return the workers on other hosts than those that refused, if any."""
+    hosts = {_host(worker) for worker in refusals}
+    return [worker for worker in workers if _host(worker) not in hosts] or workers
 
 
 def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def why_unfit(version: str | None, own: str) -> str | None:
-    """Return why a worker with that version cannot be asked; None where it can."""
-    if version == own:
+def why_unfit(version: str | None, local_version: str) -> str | None:
+    """Return the reason why a worker with a version cannot be used; None where it can."""
+    if version == local_version:
         return None
-    return f"stepscope {version}, not {own}" if version else "no stepscope"
+    return f"stepscope {version}, not {local_version}" if version else "no stepscope"
