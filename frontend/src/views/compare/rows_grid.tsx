@@ -1,13 +1,11 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactNode, useMemo, useRef } from 'react';
+import { type KeyboardEvent, type ReactNode, useMemo } from 'react';
 import type { Change, Column } from '../../api/types.gen';
 import { change, quantity, quantityExact, relativeChange } from '../../core/format';
 import { shortName } from '../../core/names';
 import { isNumeric } from '../../core/units';
 import type { Sort } from '../../state/location';
-import { Icon } from '../../widgets/icon';
-import { ariaSort } from '../../widgets/table/aria_sort';
-import { Spacer } from '../../widgets/table/spacer';
+import { cycledSort, SortHeader } from '../../widgets/table/sort_header';
+import { useVirtualRows } from '../../widgets/table/virtual_rows';
 import { deltaOf } from './phrases';
 import { type AnyRow, cellOf, changeOf, type Figure, isNoiseRow, shapesOf } from './rows';
 
@@ -34,13 +32,6 @@ interface Props {
   readonly selected: AnyRow | null;
   readonly onSort: (sort: Sort | null) => void;
   readonly onSelect: (row: AnyRow | null) => void;
-}
-
-/** Cycles through one direction, the other one, and the order of the comparison. */
-export function nextSort(sort: Sort | null, column: Column): Sort | null {
-  const first = isNumeric(column.unit);
-  if (sort?.key !== column.key) return { key: column.key, descending: first };
-  return sort.descending === first ? { key: column.key, descending: !first } : null;
 }
 
 const relative = ({ before, after }: Change): string => relativeChange(before, after);
@@ -133,24 +124,16 @@ function Head({ columns, sort, onSort }: Pick<Props, 'columns' | 'sort' | 'onSor
   return (
     <thead>
       <tr aria-rowindex={1}>
-        {columns.map((column) => (
-          <th
-            key={column.key}
-            scope="col"
-            aria-sort={ariaSort(sort, column.key)}
-            className={isNumeric(column.unit) ? 'number' : ''}
-          >
-            <button
-              type="button"
-              title={column.help}
-              onClick={() => onSort(nextSort(sort, column))}
-            >
-              <span>{column.label}</span>
-              <span className="sort-mark">
-                <Icon name="down" size={13} />
-              </span>
-            </button>
-          </th>
+        {columns.map(({ key, label, help, unit }) => (
+          <SortHeader
+            key={key}
+            sortKey={key}
+            label={label}
+            title={help}
+            isNumber={isNumeric(unit)}
+            sort={sort}
+            onClick={() => onSort(cycledSort(sort, key, isNumeric(unit)))}
+          />
         ))}
       </tr>
     </thead>
@@ -160,15 +143,7 @@ function Head({ columns, sort, onSort }: Pick<Props, 'columns' | 'sort' | 'onSor
 /** A table of the visible rows. */
 export function RowsGrid(props: Props): ReactNode {
   const { label, rows, columns, figure, selected, onSelect } = props;
-  const scroller = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: 14,
-    initialRect: { width: 1200, height: 600 },
-  });
-  const items = virtual.getVirtualItems();
+  const { scroller, body } = useVirtualRows(rows.length, ROW_PX);
   const scale = useMemo(
     () => rows.reduce((most, row) => Math.max(most, Math.abs(deltaOf(changeOf(row, figure)))), 0),
     [rows, figure],
@@ -184,8 +159,7 @@ export function RowsGrid(props: Props): ReactNode {
         </colgroup>
         <Head {...props} />
         <tbody>
-          <Spacer height={items[0]?.start ?? 0} />
-          {items.map(({ index }) => {
+          {body((index) => {
             const row = rows[index];
             return (
               row && (
@@ -202,7 +176,6 @@ export function RowsGrid(props: Props): ReactNode {
               )
             );
           })}
-          <Spacer height={virtual.getTotalSize() - (items.at(-1)?.end ?? 0)} />
         </tbody>
       </table>
     </div>

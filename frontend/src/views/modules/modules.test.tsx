@@ -8,12 +8,12 @@ import { duration } from '../../core/format';
 import * as files from '../../host/download';
 import type { Patch } from '../../state/navigation';
 import { cellOf } from '../../widgets/table/rows';
+import { cycledSort } from '../../widgets/table/sort_header';
 import fixture from './fixture.json';
 import work from './fixtures/modules-work.json';
 import { costOf, keysOf, measuresOf } from './measures';
 import Page from './page';
 import { defaultDepth, treeOf } from './tree';
-import { nextSort } from './tree_grid';
 
 const table = fixture as unknown as Modules;
 const names = table.values.module as string[];
@@ -78,9 +78,9 @@ describe('the module tree', () => {
   });
 
   it('toggles between largest first, smallest first and call order', () => {
-    const first = nextSort(null, 'calls');
-    const second = nextSort(first, 'calls');
-    expect([first, second, nextSort(second, 'calls')]).toEqual([
+    const first = cycledSort(null, 'calls', true);
+    const second = cycledSort(first, 'calls', true);
+    expect([first, second, cycledSort(second, 'calls', true)]).toEqual([
       { key: 'calls', descending: true },
       { key: 'calls', descending: false },
       null,

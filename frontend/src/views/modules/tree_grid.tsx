@@ -1,13 +1,12 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import type { Column, Modules } from '../../api/types.gen';
 import { quantity, quantityExact, share } from '../../core/format';
 import { isNumeric } from '../../core/units';
 import type { Sort } from '../../state/location';
 import { Icon } from '../../widgets/icon';
-import { ariaSort } from '../../widgets/table/aria_sort';
 import { cellOf } from '../../widgets/table/rows';
-import { Spacer } from '../../widgets/table/spacer';
+import { cycledSort, SortHeader } from '../../widgets/table/sort_header';
+import { useVirtualRows } from '../../widgets/table/virtual_rows';
 import { usualWidth } from '../../widgets/table/widths';
 import type { Tree } from './tree';
 
@@ -36,33 +35,6 @@ interface Props {
   readonly onTurn: (at: number, opens: boolean, deep: boolean) => void;
   readonly onSort: (sort: Sort | null) => void;
   readonly onSelect: (at: number | null) => void;
-}
-
-/** Cycles through largest first, smallest first, and the order of calls. */
-export function nextSort(sort: Sort | null, key: string): Sort | null {
-  if (sort?.key !== key) return { key, descending: true };
-  return sort.descending ? { key, descending: false } : null;
-}
-
-function HeadCell({
-  column,
-  sort,
-  onSort,
-}: Pick<Props, 'sort' | 'onSort'> & { readonly column: Column }): ReactNode {
-  return (
-    <th
-      scope="col"
-      className={isNumeric(column.unit) ? 'number' : ''}
-      aria-sort={ariaSort(sort, column.key)}
-    >
-      <button type="button" title={column.help} onClick={() => onSort(nextSort(sort, column.key))}>
-        <span>{column.label}</span>
-        <span className="sort-mark">
-          <Icon name="down" size={13} />
-        </span>
-      </button>
-    </th>
-  );
 }
 
 function NameCell({ props, at }: { readonly props: Props; readonly at: number }): ReactNode {
@@ -122,38 +94,25 @@ const MOVES: Readonly<Record<string, number>> = {
 /** The modules as a tree in a table of the visible rows. */
 export function TreeGrid(props: Props): ReactNode {
   const { table, tree, columns, rows, rowPx, selected, sort, onSort, onSelect } = props;
-  const scroller = useRef<HTMLDivElement>(null);
+  const { scroller, indexes, scrollToIndex, body } = useVirtualRows(rows.length, rowPx);
   const [active, setActive] = useState(0);
   const moved = useRef(false);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => rowPx,
-    overscan: 14,
-    initialRect: { width: 1200, height: 700 },
-  });
-  useEffect(() => {
-    if (rowPx > 0) virtual.measure();
-  }, [rowPx, virtual]);
   const selectedIndex = selected === null ? -1 : rows.indexOf(selected);
   useEffect(() => {
-    if (selectedIndex >= 0 && !moved.current)
-      virtual.scrollToIndex(selectedIndex, { align: 'auto' });
-  }, [selectedIndex, virtual]);
-  const items = virtual.getVirtualItems();
+    if (selectedIndex >= 0 && !moved.current) scrollToIndex(selectedIndex);
+  }, [selectedIndex, scrollToIndex]);
   const current = Math.min(active, Math.max(0, rows.length - 1));
-  const isInSight = items.some((item) => item.index === current);
-  const reachable = isInSight ? current : items[0]?.index;
+  const focusable = indexes.includes(current) ? current : indexes[0];
   useEffect(() => {
     if (!moved.current) return;
     moved.current = false;
-    virtual.scrollToIndex(current);
+    scrollToIndex(current);
     requestAnimationFrame(() =>
       scroller.current
         ?.querySelector<HTMLElement>(`tr[data-at="${current}"]`)
         ?.focus({ preventScroll: true }),
     );
-  }, [current, virtual]);
+  }, [current, scrollToIndex, scroller]);
 
   const go = (to: number): void => {
     moved.current = true;
@@ -181,8 +140,17 @@ export function TreeGrid(props: Props): ReactNode {
   };
   const widths = columns.map((column, at) => usualWidth(column, at + 1) + SORT_PX);
   const minWidth = NAME_PX + SHARE_PX + widths.reduce((sum, width) => sum + width, 0);
-  const above = items[0]?.start ?? 0;
-  const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
+  const header = ({ key, label, help, unit }: Column): ReactNode => (
+    <SortHeader
+      key={key}
+      sortKey={key}
+      label={label}
+      title={help}
+      isNumber={isNumeric(unit)}
+      sort={sort}
+      onClick={() => onSort(cycledSort(sort, key, true))}
+    />
+  );
   return (
     <div
       className={rowPx < 26 ? 'grid grow compact tree-grid' : 'grid grow tree-grid'}
@@ -204,33 +172,30 @@ export function TreeGrid(props: Props): ReactNode {
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
-            <HeadCell column={table.columns[0] as Column} sort={sort} onSort={onSort} />
+            {header(table.columns[0] as Column)}
             <th scope="col" className="number tree-share" title={props.shareLabel}>
               Fraction
             </th>
-            {columns.map((column) => (
-              <HeadCell key={column.key} column={column} sort={sort} onSort={onSort} />
-            ))}
+            {columns.map(header)}
           </tr>
         </thead>
         <tbody onKeyDown={onKeyDown}>
-          <Spacer height={above} />
-          {items.map((item) => {
-            const at = rows[item.index] ?? 0;
+          {body((index) => {
+            const at = rows[index] ?? 0;
             const hasChildren = (tree.children[at]?.length ?? 0) > 0;
             return (
               <tr
                 key={at}
-                data-at={item.index}
-                aria-rowindex={item.index + 2}
+                data-at={index}
+                aria-rowindex={index + 2}
                 aria-level={(tree.depth[at] ?? 0) + 1}
                 aria-expanded={hasChildren ? props.isOpen(at) : undefined}
                 aria-selected={at === selected}
-                tabIndex={item.index === reachable ? 0 : -1}
-                onFocus={() => setActive(item.index)}
+                tabIndex={index === focusable ? 0 : -1}
+                onFocus={() => setActive(index)}
                 style={{ height: rowPx }}
                 onClick={() => {
-                  setActive(item.index);
+                  setActive(index);
                   onSelect(at === selected ? null : at);
                 }}
               >
@@ -253,7 +218,6 @@ export function TreeGrid(props: Props): ReactNode {
               </tr>
             );
           })}
-          <Spacer height={below} />
         </tbody>
       </table>
     </div>

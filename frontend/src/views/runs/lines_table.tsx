@@ -1,9 +1,7 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactNode, useRef } from 'react';
+import type { ReactNode } from 'react';
 import type { Sort } from '../../state/location';
-import { Icon } from '../../widgets/icon';
-import { ariaSort } from '../../widgets/table/aria_sort';
-import { Spacer } from '../../widgets/table/spacer';
+import { SortHeader, toggledSort } from '../../widgets/table/sort_header';
+import { useVirtualRows } from '../../widgets/table/virtual_rows';
 import { type LineActions, LineCells } from './line';
 import type { Line, SortKey } from './lines';
 
@@ -33,18 +31,11 @@ const HEADS: readonly HeadCell[] = [
 ];
 const WIDTHS = [44, null, 'var(--state-width)', 86, 92, 160, 62, 126] as const;
 
-/** Texts sort from A, numbers and times from the largest. */
-function nextSort(sort: Sort, key: SortKey): Sort {
-  if (sort.key === key) return { key, descending: !sort.descending };
-  return { key, descending: key !== 'name' && key !== 'state' };
-}
-
 interface CellProps extends Pick<Props, 'sort' | 'onSort'> {
   readonly head: HeadCell;
 }
 
-function Cell({ head, sort, onSort }: CellProps): ReactNode {
-  const { label, key, isNumber = false } = head;
+function Cell({ head: { label, key, isNumber }, sort, onSort }: CellProps): ReactNode {
   if (key === null) {
     return (
       <th scope="col" className="plain-head">
@@ -52,31 +43,16 @@ function Cell({ head, sort, onSort }: CellProps): ReactNode {
       </th>
     );
   }
-  return (
-    <th scope="col" className={isNumber ? 'number' : ''} aria-sort={ariaSort(sort, key)}>
-      <button type="button" onClick={() => onSort(nextSort(sort, key))}>
-        <span>{label}</span>
-        <span className="sort-mark">
-          <Icon name="down" size={13} />
-        </span>
-      </button>
-    </th>
-  );
+  const isText = key === 'name' || key === 'state';
+  const onClick = (): void => onSort(toggledSort(sort, key, !isText));
+  return <SortHeader sortKey={key} {...{ label, isNumber, sort, onClick }} />;
 }
 
 const keyOf = (line: Line): string => (line.kind === 'run' ? line.run.id : line.span.trace);
 
 /** A table of the visible lines. */
 export function LinesTable({ lines, sort, actions, onSort }: Props): ReactNode {
-  const scroller = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => LINE_PX,
-    overscan: 10,
-    initialRect: { width: 1200, height: 700 },
-  });
-  const items = virtual.getVirtualItems();
+  const { scroller, body } = useVirtualRows(lines.length, LINE_PX);
   return (
     <div className="grid runs-grid grow" ref={scroller}>
       <table aria-label="Runs and their files" aria-rowcount={lines.length + 1}>
@@ -100,8 +76,7 @@ export function LinesTable({ lines, sort, actions, onSort }: Props): ReactNode {
           </tr>
         </thead>
         <tbody>
-          <Spacer height={items[0]?.start ?? 0} />
-          {items.map(({ index }) => {
+          {body((index) => {
             const line = lines[index];
             return (
               line && (
@@ -116,7 +91,6 @@ export function LinesTable({ lines, sort, actions, onSort }: Props): ReactNode {
               )
             );
           })}
-          <Spacer height={virtual.getTotalSize() - (items.at(-1)?.end ?? 0)} />
         </tbody>
       </table>
     </div>

@@ -20,6 +20,7 @@ import { Loaded } from '../../widgets/loaded';
 import { PlainTable } from '../../widgets/plain_table';
 import { saveTable } from '../../widgets/save_table';
 import { ariaSort } from '../../widgets/table/aria_sort';
+import { toggledSort } from '../../widgets/table/sort_header';
 import type { Area } from './settings';
 import { categoryLabel, trackLabel } from './slice_labels';
 import type { Timeline } from './wire';
@@ -63,8 +64,7 @@ function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactN
     if (typeof value !== 'string') return quantity(value, unit);
     return key === 'category' ? categoryLabel(timeline.categories, value) : shortName(value);
   };
-  const sortBy = ({ key, unit }: Column): void =>
-    onSort({ key, descending: sort.key === key ? !sort.descending : isNumeric(unit) });
+  const sortBy = ({ key, unit }: Column): void => onSort(toggledSort(sort, key, isNumeric(unit)));
   return (
     <div className="panel-body">
       <table className="plain slices-table">

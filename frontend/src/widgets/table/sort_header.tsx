@@ -1,0 +1,43 @@
+import type { ReactNode } from 'react';
+import type { Sort } from '../../state/location';
+import { Icon } from '../icon';
+import { ariaSort } from './aria_sort';
+
+/** The order after a click on a header: one direction, then the other. */
+export const toggledSort = (sort: Sort | null, key: string, descendingFirst: boolean): Sort => ({
+  key,
+  descending: sort?.key === key ? !sort.descending : descendingFirst,
+});
+
+/** The order after a click on a header: one direction, the other, then the default order. */
+export const cycledSort = (
+  sort: Sort | null,
+  key: string,
+  descendingFirst: boolean,
+): Sort | null =>
+  sort?.key === key && sort.descending !== descendingFirst
+    ? null
+    : toggledSort(sort, key, descendingFirst);
+
+interface Props {
+  readonly sortKey: string;
+  readonly label: string;
+  readonly title?: string | undefined;
+  readonly isNumber?: boolean;
+  readonly sort: Sort | null;
+  readonly onClick: () => void;
+}
+
+/** A column header that sorts the table. */
+export function SortHeader({ sortKey, label, title, isNumber, sort, onClick }: Props): ReactNode {
+  return (
+    <th scope="col" className={isNumber ? 'number' : ''} aria-sort={ariaSort(sort, sortKey)}>
+      <button type="button" title={title} onClick={onClick}>
+        <span>{label}</span>
+        <span className="sort-mark">
+          <Icon name="down" size={13} />
+        </span>
+      </button>
+    </th>
+  );
+}
