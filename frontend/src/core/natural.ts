@@ -4,6 +4,18 @@ import type { RunState, Runs, Worker } from '../api/types.gen';
 /** Made once: a collator of one's own for each comparison costs ten times as much. */
 export const natural = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
+type Value = string | number | boolean | null | undefined;
+
+const isMissing = (value: Value): boolean => value === null || value === undefined;
+
+/** Numbers by value, others as text; missing values come last in both directions. */
+export function compareValues(a: Value, b: Value, descending: boolean): number {
+  if (isMissing(a) || isMissing(b)) return Number(isMissing(a)) - Number(isMissing(b));
+  const order =
+    typeof a === 'number' && typeof b === 'number' ? a - b : natural.compare(String(a), String(b));
+  return descending ? -order : order;
+}
+
 /** By rank, as far as it is known; the others by name. */
 function compareWorkers(a: Worker, b: Worker): number {
   if (a.rank !== null && b.rank !== null && a.rank !== b.rank) return a.rank - b.rank;

@@ -9,6 +9,14 @@ import { DataTable, type ShownTable } from '../widgets/table';
 import { Refused } from '../widgets/table/refused';
 import { Shares } from '../widgets/table/shares';
 
+/** A row whose details are shown. */
+export interface DetailsProps {
+  readonly trace: string;
+  readonly table: Table;
+  readonly at: number;
+  readonly device: string;
+}
+
 interface Props {
   readonly selection: Selection;
   readonly name: TableName;

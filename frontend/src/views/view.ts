@@ -35,3 +35,11 @@ export interface View {
   readonly keys?: readonly (readonly [string, string])[];
   readonly Page: ComponentType<PageProps>;
 }
+
+/** The keys of a table with details. */
+export const TABLE_KEYS: NonNullable<View['keys']> = [
+  ['↑ ↓ ← →', 'Move between rows and cells'],
+  ['Enter', 'Show the details of the row'],
+  ['Ctrl C', 'Copy the row or cell'],
+  ['Alt ← →', 'Resize the column with the focused header'],
+];

@@ -2,7 +2,6 @@
 import type { ReactNode } from 'react';
 import type { WorkerReport } from '../../api/types.gen';
 import { shownParts } from '../../charts/stacked_bar';
-import { categoryWords } from '../../core/categories';
 import { colourOf } from '../../core/colour';
 import { count, duration, plural, quantityExact, share } from '../../core/format';
 import type { Patch } from '../../state/navigation';
@@ -11,6 +10,7 @@ import { Empty } from '../../widgets/empty';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { byMissingData, type EmptyReason, emptyReason, type GroupedOutcomes } from './outcomes';
+import { partsOf } from './verdict';
 
 interface Props {
   readonly outcomes: GroupedOutcomes;
@@ -79,14 +79,9 @@ const VIEWS: Readonly<Record<string, Patch>> = {
 };
 
 function LargestParts({ step }: Pick<WorkerReport, 'step'>): ReactNode {
-  const parts = Object.entries(step.breakdown_ns).map(([id, valueNs]) => ({
-    id,
-    ...categoryWords(id),
-    valueNs,
-  }));
   return (
     <ol className="next-parts">
-      {shownParts(parts)
+      {shownParts(partsOf(step))
         .slice(0, MOST_PARTS)
         .map(({ id, label, help, valueNs }) => (
           <li key={id} title={quantityExact(valueNs, 'ns')}>

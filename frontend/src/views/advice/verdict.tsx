@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { BudgetLine, RunReport, WorkerReport } from '../../api/types.gen';
-import { StackedBar } from '../../charts/stacked_bar';
+import { type Part, StackedBar } from '../../charts/stacked_bar';
 import { categoryWords } from '../../core/categories';
 import {
   count,
@@ -112,15 +112,14 @@ interface Props {
   readonly onPart: (part: string | null) => void;
 }
 
+/** The mean step by category. */
+export const partsOf = ({ breakdown_ns }: WorkerReport['step']): Part[] =>
+  Object.entries(breakdown_ns).map(([id, valueNs]) => ({ id, ...categoryWords(id), valueNs }));
+
 /** The verdict, the mean step as one bar, and its potential saving. */
 export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
   const { step } = worker;
   const isOneOfSeveral = useRecordings().length > 1;
-  const parts = Object.entries(step.breakdown_ns).map(([id, valueNs]) => ({
-    id,
-    ...categoryWords(id),
-    valueNs,
-  }));
   return (
     <section className="card verdict" aria-label="Verdict">
       <div className="verdict-head">
@@ -131,7 +130,7 @@ export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
         <Facts className="facts" facts={factsOf(worker)} />
       </div>
       <StackedBar
-        parts={parts}
+        parts={partsOf(step)}
         totalNs={step.mean_ns}
         whole={step.count > 0 ? 'mean step' : 'recorded window'}
         chosen={part}

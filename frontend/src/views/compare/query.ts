@@ -1,10 +1,7 @@
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { api } from '../../api/client';
-import { fileSet } from '../../api/queries';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { usePolledQuery } from '../../api/polling';
 import type { ComparisonAnswer } from '../../api/types.gen';
 import { recordingsOf, type Side } from './sides';
-
-const UNTIL_ALL_ARE_READ_MS = 1500;
 
 /** Compares two sides, and again until all their traces are read. */
 export function useComparison(before: Side, after: Side): UseQueryResult<ComparisonAnswer> {
@@ -16,16 +13,8 @@ export function useComparison(before: Side, after: Side): UseQueryResult<Compari
     base_worker: before.worker,
     base_span: before.span,
   };
-  return useQuery({
-    queryKey: ['comparison', parameters, fileSet([before, after].flatMap(recordingsOf))],
-    queryFn: ({ signal }) => api.get('comparison', parameters, signal),
-    placeholderData: (previous, query) =>
-      JSON.stringify(query?.queryKey[1]) === JSON.stringify(parameters)
-        ? keepPreviousData(previous)
-        : undefined,
-    refetchInterval: ({ state }) =>
-      state.data && state.data.before.waiting_count + state.data.after.waiting_count > 0
-        ? UNTIL_ALL_ARE_READ_MS
-        : false,
+  return usePolledQuery('comparison', parameters, {
+    spans: [before, after].flatMap(recordingsOf),
+    waitingCount: (answer) => answer.before.waiting_count + answer.after.waiting_count,
   });
 }

@@ -2,7 +2,7 @@
 import type { Change, Column, ModuleRow, Row } from '../../api/types.gen';
 import { column } from '../../core/columns';
 import type { CellValue } from '../../core/format';
-import { natural } from '../../core/natural';
+import { compareValues } from '../../core/natural';
 import type { Matcher } from '../../core/search';
 import type { Sort } from '../../state/location';
 import { nameOfRow } from '../../widgets/table/rows';
@@ -139,16 +139,6 @@ export function columnsOf(rows: readonly AnyRow[], figure: Figure): Column[] {
 export const shownColumns = (columns: readonly Column[]): Column[] =>
   columns.filter(({ key }) => !UNSHOWN.includes(key));
 
-const isMissing = (value: CellValue): boolean => value === null || value === undefined;
-
-/** Missing values come last in both directions. */
-function compare(a: CellValue, b: CellValue, descending: boolean): number {
-  if (isMissing(a) || isMissing(b)) return Number(isMissing(a)) - Number(isMissing(b));
-  const order =
-    typeof a === 'number' && typeof b === 'number' ? a - b : natural.compare(String(a), String(b));
-  return descending ? -order : order;
-}
-
 export interface RowFilter {
   readonly only: Only;
   /** Of device work: `kernel`, `copy`, `memory-set`; null: all. */
@@ -173,6 +163,6 @@ export function shownRows(rows: readonly AnyRow[], filter: RowFilter): AnyRow[] 
   );
   if (sort === null || !(sort.key in CELLS)) return matching;
   return matching.toSorted((a, b) =>
-    compare(cellOf(a, sort.key, figure), cellOf(b, sort.key, figure), sort.descending),
+    compareValues(cellOf(a, sort.key, figure), cellOf(b, sort.key, figure), sort.descending),
   );
 }

@@ -1,16 +1,15 @@
 import { type ReactNode, useMemo } from 'react';
-import type { Category, Distributed, RankBreakdown, RankRow } from '../../api/types.gen';
+import type { Category, RankBreakdown, RankRow } from '../../api/types.gen';
 import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import { count, duration, plural, quantityExact, share } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useOption } from '../../state/option';
-import type { Selection } from '../../state/selection';
 import { Loaded } from '../../widgets/loaded';
 import { type Segment, Segmented } from '../../widgets/segmented';
 import { TableExport } from '../../widgets/table_export';
 import { Windowed } from '../../widgets/windowed';
-import { useRanksQuery } from './queries';
+import { type JobProps, useRanksQuery } from './queries';
 import { capital, fillOfPart, rankName } from './ranks';
 
 export type Whole = 'step' | 'communication';
@@ -227,12 +226,7 @@ function BarLegend({ parts, rows, sort, onSort }: LegendProps): ReactNode {
   );
 }
 
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
-}
-
-interface ChartProps extends Props {
+interface ChartProps extends JobProps {
   readonly breakdown: RankBreakdown;
   readonly whole: Whole;
   readonly unit: Unit;
@@ -318,7 +312,7 @@ function Chart({ selection, breakdown, whole, unit, summary }: ChartProps): Reac
 }
 
 /** The parts of the step, or of the communication, of each rank. */
-export function Bars({ selection, summary }: Props): ReactNode {
+export function Bars({ selection, summary }: JobProps): ReactNode {
   const { location } = useNavigation();
   const [whole, setWhole] = useOption<Whole>('bars', 'step', ['step', 'communication']);
   const [unit, setUnit] = useOption<Unit>('by', 'rank', ['rank', 'node']);

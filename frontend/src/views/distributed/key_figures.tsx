@@ -1,9 +1,8 @@
 import type { ReactNode } from 'react';
 import type { Distributed, RankBreakdown, RunState, Span, Worker } from '../../api/types.gen';
 import { count, duration, share } from '../../core/format';
-import type { Selection } from '../../state/selection';
 import { Goto } from '../../widgets/goto';
-import { useRanksQuery } from './queries';
+import { type JobProps, useRanksQuery } from './queries';
 import { capital, missingOf, rankName } from './ranks';
 
 interface FigureProps {
@@ -54,13 +53,8 @@ const isDamaged = ({ damage, state }: Span): boolean =>
 const damagedOf = ({ workers }: RunState): Worker[] =>
   workers.filter(({ spans }) => spans.some(isDamaged));
 
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
-}
-
 /** The key figures of the job: mean step, waiting, stragglers, missing and damaged ranks. */
-export function KeyFigures({ selection, summary }: Props): ReactNode {
+export function KeyFigures({ selection, summary }: JobProps): ReactNode {
   const { data } = useRanksQuery(selection, 'distributed/ranks', { step: null });
   const { ranks, world_size, mean_step_ns } = summary;
   const missing = missingOf(selection, summary);

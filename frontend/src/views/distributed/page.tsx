@@ -2,7 +2,6 @@ import type { ReactNode } from 'react';
 import type { Distributed } from '../../api/types.gen';
 import { count, duration, plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import type { Selection } from '../../state/selection';
 import { Code } from '../../widgets/code';
 import { Empty } from '../../widgets/empty';
 import { Loaded } from '../../widgets/loaded';
@@ -13,18 +12,13 @@ import type { PageProps } from '../view';
 import { Bars } from './bars';
 import { HeatCard } from './heat/heat_card';
 import { SpreadCard } from './heat/spread_card';
-import { useRanksQuery } from './queries';
+import { type JobProps, useRanksQuery } from './queries';
 import { Representatives } from './representatives';
 import { Stragglers } from './stragglers';
 import { Summary } from './summary';
 import { CollectivesTable, ListTable } from './tables';
 import '../../charts/charts.css';
 import './distributed.css';
-
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
-}
 
 const RECORDING = `torch.profiler.profile(
     schedule=torch.profiler.schedule(wait=5, warmup=2, active=6),
@@ -107,7 +101,7 @@ function note({
 
 type TabId = 'ranks' | 'collectives' | 'groups' | 'devices';
 
-function Parts({ selection, summary }: Props): ReactNode {
+function Parts({ selection, summary }: JobProps): ReactNode {
   const isSingle = summary.ranks.length < 2;
   const ranks = {
     id: 'ranks' as TabId,
@@ -142,7 +136,7 @@ function Parts({ selection, summary }: Props): ReactNode {
   );
 }
 
-function View({ selection, summary }: Props): ReactNode {
+function View({ selection, summary }: JobProps): ReactNode {
   const { location } = useNavigation();
   const isSingle = summary.ranks.length < 2 && summary.waiting_count === 0;
   return (

@@ -1,8 +1,13 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { api, type GetPath, type ParametersOf, type ResponseOf } from '../../api/client';
 import { basisOf, useFollowed } from '../../api/following';
-import type { RunState, Span } from '../../api/types.gen';
+import type { Distributed, RunState, Span } from '../../api/types.gen';
 import type { Selection } from '../../state/selection';
+
+export interface JobProps {
+  readonly selection: Selection;
+  readonly summary: Distributed;
+}
 
 const spansOf = (run: RunState, label: string): Span[] =>
   run.workers.flatMap((worker) => worker.spans).filter((span) => span.label === label);

@@ -1,16 +1,16 @@
 import type { ReactNode } from 'react';
-import type { Distributed, Representative } from '../../api/types.gen';
+import type { Representative } from '../../api/types.gen';
 import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import { duration, quantityExact } from '../../core/format';
 import { sentence } from '../../core/sentence';
 import { useNavigation } from '../../state/navigation';
-import type { Selection } from '../../state/selection';
 import { Card } from '../../widgets/card';
 import { Goto } from '../../widgets/goto';
 import { PlainTable } from '../../widgets/plain_table';
 import { Prose } from '../../widgets/prose';
 import { TableExport } from '../../widgets/table_export';
+import type { JobProps } from './queries';
 import { capital, rankName } from './ranks';
 
 const exported = (ranks: readonly Representative[]): ExportTable => ({
@@ -24,13 +24,8 @@ const exported = (ranks: readonly Representative[]): ExportTable => ({
   rows: ranks.map((rank) => [rank.kind, rankName(rank), rank.host, rank.step_ns, rank.reason]),
 });
 
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
-}
-
 /** The few ranks worth inspecting, with the reasons. */
-export function Representatives({ selection, summary }: Props): ReactNode {
+export function Representatives({ selection, summary }: JobProps): ReactNode {
   const { location } = useNavigation();
   const { representatives } = summary;
   const { step } = location;

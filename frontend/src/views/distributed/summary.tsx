@@ -2,13 +2,13 @@ import type { ReactNode } from 'react';
 import { useAdvice } from '../../api/queries';
 import type { Distributed, Outcome, RunClocks } from '../../api/types.gen';
 import { count, duration, plural } from '../../core/format';
-import type { Selection } from '../../state/selection';
 import { SeverityBadge } from '../../widgets/badge';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Problems } from '../../widgets/problems';
 import { Prose } from '../../widgets/prose';
 import { KeyFigures } from './key_figures';
+import type { JobProps } from './queries';
 import { capital, missingOf, rankName } from './ranks';
 
 const CATEGORY = 'distributed balance';
@@ -22,11 +22,6 @@ export function balanceOf(outcomes: readonly Outcome[]): Outcome[] {
     .sort(
       (a, b) => SEVERITIES.indexOf(a.severity ?? 'info') - SEVERITIES.indexOf(b.severity ?? 'info'),
     );
-}
-
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
 }
 
 /** The text without a finding: the latest rank, or that none is late. */
@@ -48,7 +43,7 @@ export function lateNote({ stragglers, ranks }: Distributed): string {
 }
 
 /** Findings of rules over the run, and findings merged over several traces. */
-function Findings({ selection, summary }: Props): ReactNode {
+function Findings({ selection, summary }: JobProps): ReactNode {
   const { data } = useAdvice(selection.run, selection.span.trace);
   const findings = balanceOf([
     ...(data?.outcomes ?? []).filter(({ trace }) => trace === ''),
@@ -92,7 +87,7 @@ export function clockNote(clocks: RunClocks, all: number): string {
 }
 
 /** Key figures, findings between ranks, missing ranks, and the alignment of clocks. */
-export function Summary({ selection, summary }: Props): ReactNode {
+export function Summary({ selection, summary }: JobProps): ReactNode {
   const { ranks, world_size, unreadable_ranks } = summary;
   const missing = missingOf(selection, summary);
   const unsure = ranks.filter((rank) => rank.rank === null).length;

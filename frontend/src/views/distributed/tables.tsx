@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { Distributed, Table } from '../../api/types.gen';
+import type { Table } from '../../api/types.gen';
 import { count } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
@@ -9,13 +9,8 @@ import { Picker } from '../../widgets/picker';
 import { type Segment, Segmented } from '../../widgets/segmented';
 import { DataTable } from '../../widgets/table';
 import { CollectivePanel } from './collective';
-import { useRanksQuery } from './queries';
+import { type JobProps, useRanksQuery } from './queries';
 import { rankName } from './ranks';
-
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
-}
 
 type Grouping = 'kind' | 'each';
 const GROUPINGS: readonly Segment<Grouping>[] = [
@@ -26,7 +21,7 @@ const GROUPINGS: readonly Segment<Grouping>[] = [
 const spanNames = ({ run, span }: Selection): readonly string[] => [run.name, span.label];
 
 /** Collectives of all ranks or of one, grouped or individually; a row opens its ranks on one clock. */
-export function CollectivesTable({ selection, summary }: Props): ReactNode {
+export function CollectivesTable({ selection, summary }: JobProps): ReactNode {
   const { location, go } = useNavigation();
   const [by, setBy] = useOption<Grouping>('collectives', 'kind', ['kind', 'each']);
   const workers = summary.ranks.map(({ worker }) => worker);
@@ -95,7 +90,7 @@ function titleOf({ all_row_count, row_count }: Table, step: number | null): stri
     : `${title}: the ${count(row_count)} with the longest waiting`;
 }
 
-interface ListProps extends Pick<Props, 'selection'> {
+interface ListProps extends Pick<JobProps, 'selection'> {
   readonly path: 'groups' | 'devices';
   readonly label: string;
 }

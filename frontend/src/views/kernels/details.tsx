@@ -8,6 +8,7 @@ import { callersInFlame } from '../../widgets/details/places';
 import { Loaded } from '../../widgets/loaded';
 import { PlainTable } from '../../widgets/plain_table';
 import { cellOf } from '../../widgets/table/rows';
+import type { DetailsProps } from '../table_page';
 
 const dimensions = (json: string): string => json.replaceAll(/[[\]\s]/g, '').replaceAll(',', ' × ');
 
@@ -143,15 +144,8 @@ function rowParameters(table: Table, at: number): Readonly<Record<string, string
   return {};
 }
 
-interface Props {
-  readonly trace: string;
-  readonly table: Table;
-  readonly at: number;
-  readonly device: string;
-}
-
 /** The details of the kernel of a row. */
-export function KernelRow({ trace, table, at, device }: Props): ReactNode {
+export function KernelRow({ trace, table, at, device }: DetailsProps): ReactNode {
   const narrowing = useNarrowing(trace);
   const query = useTraceQuery(
     trace,

@@ -1,6 +1,6 @@
 import { lazy } from 'react';
 import { withoutDevice } from '../../core/recorded_parts';
-import type { View } from '../view';
+import { TABLE_KEYS, type View } from '../view';
 
 export const view: View = {
   id: 'kernels',
@@ -11,11 +11,6 @@ export const view: View = {
   dependsOn: ['kernels'],
   isFiltered: true,
   missing: (_, report) => withoutDevice(report),
-  keys: [
-    ['↑ ↓ ← →', 'Move between rows and cells'],
-    ['Enter', 'Show the details of the row'],
-    ['Ctrl C', 'Copy the row or cell'],
-    ['Alt ← →', 'Resize the column with the focused header'],
-  ],
+  keys: TABLE_KEYS,
   Page: lazy(() => import('./page')),
 };

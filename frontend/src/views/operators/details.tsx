@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { useNarrowing, useTraceQuery } from '../../api/queries';
-import type { OperatorDetails, ShapeUse, Table } from '../../api/types.gen';
+import type { OperatorDetails, ShapeUse } from '../../api/types.gen';
 import { Histogram } from '../../charts/histogram';
 import { count, duration, quantityExact, share } from '../../core/format';
 import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
@@ -8,6 +8,7 @@ import { callersInFlame, placeOfKernel } from '../../widgets/details/places';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
 import { cellOf } from '../../widgets/table/rows';
+import type { DetailsProps } from '../table_page';
 
 interface ShapesProps {
   readonly shapes: readonly ShapeUse[];
@@ -119,15 +120,8 @@ const LABELS: Readonly<Record<string, string>> = {
   module: 'module',
 };
 
-interface Props {
-  readonly trace: string;
-  readonly table: Table;
-  readonly at: number;
-  readonly device: string;
-}
-
 /** The details of the operator of a row. */
-export function OperatorRow({ trace, table, at, device }: Props): ReactNode {
+export function OperatorRow({ trace, table, at, device }: DetailsProps): ReactNode {
   const narrowing = useNarrowing(trace);
   const label = LABELS[table.group];
   const query = useTraceQuery(

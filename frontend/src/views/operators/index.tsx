@@ -1,5 +1,5 @@
 import { lazy } from 'react';
-import type { View } from '../view';
+import { TABLE_KEYS, type View } from '../view';
 
 export const view: View = {
   id: 'operators',
@@ -9,11 +9,6 @@ export const view: View = {
   key: 'p',
   dependsOn: ['operators'],
   isFiltered: true,
-  keys: [
-    ['↑ ↓ ← →', 'Move between rows and cells'],
-    ['Enter', 'Show the details of the row'],
-    ['Ctrl C', 'Copy the row or cell'],
-    ['Alt ← →', 'Resize the column with the focused header'],
-  ],
+  keys: TABLE_KEYS,
   Page: lazy(() => import('./page')),
 };

@@ -1,7 +1,7 @@
 /** The lines of the table of runs: filtered, sorted, runs open or closed. Pure. */
 import type { RunState, Runs, Span, Worker } from '../../api/types.gen';
 import type { CellValue } from '../../core/format';
-import { natural } from '../../core/natural';
+import { compareValues } from '../../core/natural';
 import { isPending, spansOf } from '../../core/progress';
 import { recordedAt } from '../../core/recorded';
 import type { Matcher } from '../../core/search';
@@ -82,14 +82,6 @@ const KEYS: Readonly<Record<SortKey, (spans: readonly Span[], name: string) => C
 
 const keyOf = ({ key }: Sort): SortKey => SORT_KEYS.find((counts) => counts === key) ?? 'recorded';
 
-/** What is not known comes last either way. */
-function compared(a: CellValue, b: CellValue, descending: boolean): number {
-  if (a === null || b === null) return Number(a === null) - Number(b === null);
-  const order =
-    typeof a === 'number' && typeof b === 'number' ? a - b : natural.compare(String(a), String(b));
-  return descending ? -order : order;
-}
-
 /** Sorted items; equal ones stay in the order of names. */
 function inOrder<T>(
   items: readonly T[],
@@ -100,7 +92,7 @@ function inOrder<T>(
   // Computes each value once: that of a run's latest file is expensive.
   return items
     .map((item) => ({ item, by: value(...of(item)) }))
-    .sort((a, b) => compared(a.by, b.by, sort.descending))
+    .sort((a, b) => compareValues(a.by, b.by, sort.descending))
     .map(({ item }) => item);
 }
 

@@ -1,5 +1,5 @@
 import { lazy } from 'react';
-import type { View } from '../view';
+import { TABLE_KEYS, type View } from '../view';
 
 export const view: View = {
   id: 'tables',
@@ -9,10 +9,6 @@ export const view: View = {
   key: 'b',
   dependsOn: [],
   isFiltered: true,
-  keys: [
-    ['↑ ↓ ← →', 'Move between rows and cells'],
-    ['Enter', 'Show the details of the row'],
-    ['Ctrl C', 'Copy the row or cell'],
-  ],
+  keys: TABLE_KEYS,
   Page: lazy(() => import('./page')),
 };

@@ -1,7 +1,7 @@
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
-import { api } from '../../api/client';
-import { fileSet, useRunList } from '../../api/queries';
+import { usePolledQuery } from '../../api/polling';
+import { useRunList } from '../../api/queries';
 import type { RunState, Runs, Trends } from '../../api/types.gen';
 import { fileName } from '../../core/export';
 import { plural } from '../../core/format';
@@ -20,7 +20,6 @@ import { TrendsReport } from './report';
 import '../../charts/charts.css';
 import './trends.css';
 
-const UNTIL_ALL_ARE_READ_MS = 2000;
 const ALL = '*';
 const SCOPES: readonly Scope[] = ['spans', 'folder', 'all'];
 
@@ -32,17 +31,14 @@ interface TrendScope {
 }
 
 function useTrends(runs: Runs, { run, scope, worker }: TrendScope): UseQueryResult<Trends> {
-  const parameters = { run: run.id, scope, worker };
-  return useQuery({
-    queryKey: ['trends', parameters, fileSet(runs.runs.flatMap(spansOf))],
-    queryFn: ({ signal }) => api.get('trends', parameters, signal),
-    placeholderData: (previous, query) =>
-      JSON.stringify(query?.queryKey[1]) === JSON.stringify(parameters)
-        ? keepPreviousData(previous)
-        : undefined,
-    refetchInterval: ({ state }) =>
-      (state.data?.waiting_count ?? 0) > 0 ? UNTIL_ALL_ARE_READ_MS : false,
-  });
+  return usePolledQuery(
+    'trends',
+    { run: run.id, scope, worker },
+    {
+      spans: runs.runs.flatMap(spansOf),
+      waitingCount: ({ waiting_count }) => waiting_count,
+    },
+  );
 }
 
 interface ControlsProps {

@@ -6,12 +6,11 @@ import { count, plural } from '../../../core/format';
 import { themeStore } from '../../../host/theme';
 import { useNavigation } from '../../../state/navigation';
 import { useOption } from '../../../state/option';
-import type { Selection } from '../../../state/selection';
 import { Loaded } from '../../../widgets/loaded';
 import { Picker } from '../../../widgets/picker';
 import { type Segment, Segmented } from '../../../widgets/segmented';
 import { TableExport } from '../../../widgets/table_export';
-import { useRanksQuery } from '../queries';
+import { type JobProps, useRanksQuery } from '../queries';
 import { missingOf, rangesOf } from '../ranks';
 import { SelectedRank } from '../selected_rank';
 import { figure, gridOf, linesOf, type Norm, nameOfRow, type Order } from './grid';
@@ -40,11 +39,6 @@ const NORMS: readonly Segment<Norm>[] = [
 
 const useOrder = () => useOption<Order>('order', 'rank', ['rank', 'excess', 'node', 'group']);
 const useNorm = () => useOption<Norm>('norm', 'absolute', ['absolute', 'median']);
-
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
-}
 
 interface LegendProps {
   readonly scale: Scale;
@@ -79,7 +73,7 @@ function Legend({ scale, unit, isHighBad }: LegendProps): ReactNode {
   );
 }
 
-interface MapProps extends Props {
+interface MapProps extends JobProps {
   readonly steps: RankSteps;
   readonly isStale: boolean;
 }
@@ -214,7 +208,7 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
 }
 
 /** The heat map of ranks by steps. */
-export function HeatCard({ selection, summary }: Props): ReactNode {
+export function HeatCard({ selection, summary }: JobProps): ReactNode {
   const [metric, setMetric] = useMetric(summary);
   const query = useRanksQuery(selection, 'distributed/steps', { metric });
   return (

@@ -1,10 +1,9 @@
 import { type ReactNode, useMemo } from 'react';
-import type { Distributed, RankSteps } from '../../../api/types.gen';
+import type { RankSteps } from '../../../api/types.gen';
 import { count, plural } from '../../../core/format';
 import { useNavigation } from '../../../state/navigation';
-import type { Selection } from '../../../state/selection';
 import { Card } from '../../../widgets/card';
-import { useRanksQuery } from '../queries';
+import { type JobProps, useRanksQuery } from '../queries';
 import { capital } from '../ranks';
 import { gridOf, nameOfRow } from './grid';
 import { signed, withMinus } from './labels';
@@ -107,13 +106,8 @@ function OddRanks({ spread, steps, step }: OddProps): ReactNode {
   );
 }
 
-interface Props {
-  readonly selection: Selection;
-  readonly summary: Distributed;
-}
-
 /** The distribution of the selected metric over the ranks, with outliers. */
-export function SpreadCard({ selection, summary }: Props): ReactNode {
+export function SpreadCard({ selection, summary }: JobProps): ReactNode {
   const { location } = useNavigation();
   const [metric] = useMetric(summary);
   const { data: steps } = useRanksQuery(selection, 'distributed/steps', { metric });
