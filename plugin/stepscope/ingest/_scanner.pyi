@@ -1,4 +1,4 @@
-"""The compiled scanner's types; what it does is told in `_scanner.pyx`."""
+"""Types of the compiled scanner, `_scanner.pyx`."""
 
 from collections.abc import Sequence
 

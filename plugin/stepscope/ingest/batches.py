@@ -45,7 +45,7 @@ class _OddError(Exception):
 
 
 def _refused(_word: str) -> None:
-    raise _OddError  # NaN is counted where it stands: by `documents`
+    raise _OddError  # `documents` counts NaN with its offset
 
 
 _DECODE = json.JSONDecoder(strict=False, parse_float=str.encode, parse_constant=_refused).decode

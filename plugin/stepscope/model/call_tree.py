@@ -41,7 +41,7 @@ def nest(
     end_ns = start_ns + duration_ns
     order = ordered(thread, start_ns, end_ns)
     ordered_end_ns = end_ns[order]
-    # A parent ends behind its child's beginning, which matters where the child takes no time.
+    # A parent ends after its child's start, which matters for children without a duration.
     needed_ns = ordered_end_ns + (duration_ns <= 0)[order]
     ancestor = _last_reaching(thread[order], ordered_end_ns, needed_ns)
     parent, depth = np.empty_like(order), np.empty_like(order)

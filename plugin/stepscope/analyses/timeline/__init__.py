@@ -1,1 +1,1 @@
-"""The timeline: every event of a recording as slices in rows, and what is asked of them."""
+"""The timeline: every event of a trace as slices in rows, with search, details and tiles."""
