@@ -8,14 +8,15 @@ torch writes a tensor's type as `caffe2::TypeMeta` names it (`c10/util/typeid.h`
 from collections.abc import Mapping
 from types import MappingProxyType
 
-_SIZES = (
-    "float64 8 float32 4 float16 2 bfloat16 2 float8_e4m3fn 1 float8_e4m3fnuz 1 float8_e5m2 1"
-    " float8_e5m2fnuz 1 float8_e8m0fnu 1 float4_e2m1fn_x2 1 complex32 4 complex64 8 complex128 16"
-    " int64 8 int32 4 int16 2 int8 1 uint64 8 uint32 4 uint16 2 uint8 1 bool 1 qint8 1 quint8 1"
-    " qint32 4"
-).split()
 BYTES: Mapping[str, int] = MappingProxyType(
-    dict(zip(_SIZES[::2], map(int, _SIZES[1::2]), strict=True))
+    {"float64": 8, "float32": 4}
+    | dict.fromkeys(("float16", "bfloat16"), 2)
+    | dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"), 1)
+    | {"float8_e8m0fnu": 1, "float4_e2m1fn_x2": 1}
+    | {"complex32": 4, "complex64": 8, "complex128": 16}
+    | {"int64": 8, "int32": 4, "int16": 2, "int8": 1}
+    | {"uint64": 8, "uint32": 4, "uint16": 2, "uint8": 1}
+    | {"bool": 1, "qint8": 1, "quint8": 1, "qint32": 4}
 )
 """Bytes per element, by torch's name of the type; tables list types in this order."""
 PACKED_TYPE = "float4_e2m1fn_x2"
