@@ -29,7 +29,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When calls of the allocator are many."""
+    """Thresholds from which calls of the allocator are many."""
 
     least_a_step: int = option(
         1,

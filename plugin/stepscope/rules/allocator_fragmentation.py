@@ -28,7 +28,7 @@ FEWER_SIZES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When unused memory is much."""
+    """Thresholds from which unused memory is much."""
 
     least_share: float = option(
         0.20,

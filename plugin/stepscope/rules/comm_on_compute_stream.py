@@ -25,7 +25,7 @@ METHOD = "The collectives of that stream while nothing computed; not all of it c
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a stream shared by communication and computing is worth reporting."""
+    """Thresholds from which a stream shared by communication and computing is worth reporting."""
 
     least_stream_share: float = option(
         0.5,

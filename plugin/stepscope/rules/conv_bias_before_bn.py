@@ -29,7 +29,7 @@ Layer = tuple[str, tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When biased convolutions are a pattern."""
+    """Thresholds from which biased convolutions are a pattern."""
 
     least_a_step: float = option(
         1.0,

@@ -30,7 +30,7 @@ RECORD_SETTINGS = "on_trace_ready=stepscope.trace_handler(log_dir)"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When products in float32 are worth reporting."""
+    """Thresholds from which products in float32 are worth reporting."""
 
     least_share: float = option(
         0.50,

@@ -32,7 +32,7 @@ PLAIN, MOMENTUM = "SGD", frozenset({"aten::mul_", "aten::_foreach_mul_"})
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When updates take long."""
+    """Thresholds from which updates take long."""
 
     least_share: float = option(
         0.02,

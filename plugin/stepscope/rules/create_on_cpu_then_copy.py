@@ -41,7 +41,7 @@ MOST_LINES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When such tensors are many."""
+    """Thresholds from which such tensors are many."""
 
     least_a_step: float = option(
         1.0,

@@ -25,7 +25,7 @@ VERIFY = "The fraction of DataLoader in Overview falls below 5 %."
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When waiting for batches is worth reporting."""
+    """Thresholds from which waiting for batches is worth reporting."""
 
     least_share: float = option(
         0.05,

@@ -31,7 +31,7 @@ VERIFY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When restarts are worth reporting."""
+    """Thresholds from which restarts are worth reporting."""
 
     least_share: float = option(
         0.01,

@@ -24,7 +24,7 @@ COPY = f"{ddp.REDUCER}copy_bucket_to_grad"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When the copies are worth reporting."""
+    """Thresholds from which the copies are worth reporting."""
 
     least_share: float = option(
         0.001,

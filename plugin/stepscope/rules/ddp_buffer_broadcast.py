@@ -24,7 +24,7 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When broadcasts are worth reporting."""
+    """Thresholds from which broadcasts are worth reporting."""
 
     least_share: float = option(
         0.005,

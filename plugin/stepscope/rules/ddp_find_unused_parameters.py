@@ -24,7 +24,7 @@ BITMAP_TYPE = "int32"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When the search is worth reporting."""
+    """Thresholds from which the search is worth reporting."""
 
     least_forward_share: float = option(
         0.5,

@@ -29,7 +29,7 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When passes are an accumulation, and their reductions worth reporting."""
+    """Thresholds from which passes are an accumulation, and their reductions worth reporting."""
 
     least_forwards_per_update: float = option(
         1.5,

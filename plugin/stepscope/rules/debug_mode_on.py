@@ -36,7 +36,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When checks are the mode's, and not the program's."""
+    """Thresholds from which checks are the mode's, and not the program's."""
 
     least_checks: int = option(
         10,

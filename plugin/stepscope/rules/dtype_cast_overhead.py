@@ -22,7 +22,7 @@ VERIFY = "In Operators, aten::_to_copy takes less device time."
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When conversions are worth reporting."""
+    """Thresholds from which conversions are worth reporting."""
 
     least_share: float = option(
         0.05,

@@ -23,7 +23,7 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When communication is worth reporting."""
+    """Thresholds from which communication is worth reporting."""
 
     least_exposed_share: float = option(
         0.05,

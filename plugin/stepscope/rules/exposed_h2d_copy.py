@@ -23,7 +23,7 @@ from stepscope.rules.shared.copy_sources import ANY_DEVICE
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When exposed copies are worth reporting."""
+    """Thresholds from which exposed copies are worth reporting."""
 
     least_share: float = option(
         0.03,

@@ -4,15 +4,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.device_specs import peak_ratio
 from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import alone
-from stepscope.analyses.operators.double_precision import DoublePrecision, on_device, on_host
-from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.analyses.operators.double_precision import (
+    DoublePrecision,
+    by_operator,
+    on_device,
+    on_host,
+    slow_convolutions,
+)
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import (
     DOUBLE_PRECISION,
     DOUBLE_PRECISION_ON_CPU,
@@ -21,147 +30,203 @@ from stepscope.base.calibration import (
     at_most,
 )
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Fix
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, share
-from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, RuleResult, option
-from stepscope.rules.shared import float64_evidence, kernel_time, product_evidence
+from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
+from stepscope.rules.shared.kernel_time import Work
 
 MEMORY_TIMES = 2
-"""float64 has twice the bytes: what memory limits becomes twice as fast on any device."""
+"""float64 has twice the bytes: work limited by memory is twice as fast in float32 anywhere."""
+NAMED_OPERATORS = 2
 WHOLE = """\
 torch.set_default_dtype(torch.float32)   # or leave set_default_dtype out
 model = model.float()
 inputs = inputs.float()   # NumPy makes float64: torch.from_numpy(a).float()"""
 PRODUCTS, OTHERS = "products and convolutions", "other operators"
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How much work in float64 is worth a word, and how much is all of it."""
+    """Thresholds from which work in float64 is worth reporting, and when it is all of it."""
 
     least_share: float = option(
         0.01,
-        "Work in float64, of the window's operators or of the device's kernels.",
+        "Fraction of the window's operators, or of the device's kernels, in float64.",
         origin="ours: real traces have up to 0.4 %, one with metrics in float64 has 1.4 %",
     )
     default_share: float = option(
         0.90,
-        "Of all floating-point work: from there on float64 is the default dtype, not a part.",
+        "Fraction of all floating-point work from which float64 is the default dtype, not a part.",
         origin="ours: a model made in float64 has 100 %, one with a part in it 64 % at most",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
-    """Report what works in float64, on the device, or on a machine without one on the host."""
+    """Report work in float64, on the device, or on a machine without one on the host."""
     try:
         requirements.main_device(trace)
     except NotApplicableError:
         requirements.shapes(trace)
-        found = on_host(trace)
+        double = on_host(trace)
     else:
-        found = on_device(trace)
-    if found.total_ns < options.least_share * found.whole_ns or not found.total_ns:
+        double = on_device(trace)
+    if double.total_ns < options.least_share * double.whole_ns or not double.total_ns:
         return
-    is_default = found.floating_share >= options.default_share
+    is_default = double.floating_share >= options.default_share
+    by_name = by_operator(trace, double)
+    names = [str(name) for name in by_name["name"].drop_duplicates().head(NAMED_OPERATORS)]
+    work = Work(rows=double.device_rows, time_ns=double.total_ns, whole_ns=double.whole_ns)
+    tables = [_operators(trace, by_name)]
+    if len(work.rows):
+        tables.append(product_evidence.kernels(trace, work))
     finding = Finding(
-        message=float64_evidence.message(trace, found, is_default=is_default),
-        evidence=tuple(float64_evidence.evidence(trace, found)),
-        tables=float64_evidence.tables(trace, found),
-        events=kernel_time.longest(trace, float64_evidence.work(found)),
-        locations=product_evidence.locations(trace, found.calls, found.cost_ns),
-        claims=tuple(_claims(trace, found)),
-        fix=_fix(trace, found, is_default=is_default),
+        message=_message(trace, double, names, is_default=is_default),
+        evidence=tuple(_evidence(trace, double)),
+        tables=tuple(tables),
+        events=kernel_time.longest(trace, work),
+        locations=product_evidence.locations(trace, double.calls, double.cost_ns),
+        claims=tuple(_claims(trace, double)),
+        fix=_fix(trace, names, is_default=is_default),
         subject="default dtype" if is_default else "a part",
     )
     yield kernel_time.result(trace, finding)
 
 
-def _claims(trace: Trace, found: DoublePrecision) -> Iterator[Claim]:
-    """Claim what twins show; of the rest what is known of products and of other work."""
-    has_twin = ~np.isnan(found.twin_ns)
+def _message(trace: Trace, double: DoublePrecision, names: list[str], *, is_default: bool) -> str:
+    on_host = not len(double.device_rows)
+    subject, whole = ("Operators", "the time") if on_host else ("Kernels", "the kernels' time")
+    fraction = share(double.total_ns / double.whole_ns)
+    listed = f", most of it {' and '.join(names)}" if names else ""
+    text = (
+        f"{subject} work in float64 for {phrases.time(trace, double.total_ns)} ({fraction} of "
+        f"{whole}){listed}."
+    )
+    if slow := slow_convolutions(trace) if on_host else []:
+        text += f" Convolutions run as {slow[0]}: oneDNN has them in float32, not in float64."
+    floating = share(double.floating_share)
+    if is_default:
+        return f"{text} {floating} of all floating-point work is float64: {_cause(trace)}."
+    return f"{text} It is {floating} of all floating-point work: a part, not the default dtype."
+
+
+def _cause(trace: Trace) -> str:
+    """Return the cause of float64 where nearly all work is float64."""
+    default = recorded_settings(trace).precision.default_dtype
+    if default is None:
+        return "it is the default dtype, or the model's"
+    if default == "float64":
+        return f"it is the default dtype ({RECORDED})"
+    return f"the default dtype is {default} ({RECORDED}), so it is the model's or the data's"
+
+
+def _evidence(trace: Trace, double: DoublePrecision) -> Iterator[Evidence]:
+    is_device_work = len(double.device_rows) > 0
+    label = "Kernels in float64" if is_device_work else "Operators in float64"
+    link = Link(view="kernels" if is_device_work else "operators")
+    yield facts.fraction(label, double.total_ns / double.whole_ns, link)
+    yield facts.fraction("Of all floating-point work", double.floating_share, link)
+    has_twin = ~np.isnan(double.twin_ns)
     if has_twin.any():
-        cost, twins = found.cost_ns[has_twin].sum(), found.twin_ns[has_twin].sum()
-        won = max(0.0, 1 - float(twins) / max(1, int(cost)))
-        calls = count(int(has_twin.sum()), "call")
-        yield _claim(
-            trace,
-            found,
-            has_twin,
-            Factor(low=won, high=won, source="this recording"),
-            f"The same operators with the same shapes take {share(won)} less in float32 here "
-            f"({calls}).",
-        )
-    for what, chosen, factor in _without_twin(trace, found, ~has_twin):
-        if chosen.any():
-            part = share(int(found.cost_ns[chosen].sum()) / found.total_ns)
-            method = (
-                f"In float32 {what} ({part} of it) are {product_evidence.times(factor)} "
-                "times as fast."
+        value = int(double.cost_ns[has_twin].sum()) / double.total_ns
+        yield facts.fraction("With twins in float32", value, link)
+    if is_device_work:
+        yield from product_evidence.limit(trace)
+
+
+def _operators(trace: Trace, by_name: pd.DataFrame) -> EvidenceTable:
+    """Return the operators with the duration of the same calls in float32, where known."""
+    worst = by_name.head(product_evidence.MOST_ROWS)
+    return facts.table(
+        "Operators in float64",
+        {
+            "Operator": "text",
+            "Shapes": "code",
+            "Calls": "count",
+            f"Time {phrases.per_step(trace)}": "ns",
+            "Mean call": "ns",
+            "Mean call in float32": "ns",
+        },
+        (
+            (
+                name,
+                dims,
+                calls,
+                window(trace).per_step(total_ns),
+                round(total_ns / calls),
+                twin_ns if np.isnan(twin_ns) else round(twin_ns),
             )
-            yield _claim(trace, found, chosen, factor, method)
-
-
-def _without_twin(
-    trace: Trace, found: DoublePrecision, chosen: NDArray[np.bool_]
-) -> tuple[tuple[str, NDArray[np.bool_], Factor], ...]:
-    if main_device(trace) is None:
-        return (
-            (PRODUCTS, chosen & found.is_product, DOUBLE_PRECISION_PRODUCTS_ON_CPU),
-            (OTHERS, chosen & ~found.is_product, DOUBLE_PRECISION_ON_CPU),
-        )
-    ratio = peak_ratio(trace, "float32", "float64")
-    of_products = at_most(DOUBLE_PRECISION, max(MEMORY_TIMES, ratio)) if ratio else DOUBLE_PRECISION
-    return (
-        (PRODUCTS, chosen & found.is_product, of_products),
-        (OTHERS, chosen & ~found.is_product, at_most(DOUBLE_PRECISION, MEMORY_TIMES)),
+            for name, dims, calls, total_ns, twin_ns in worst.itertuples(index=False, name=None)
+        ),
+        "operators",
     )
 
 
-def _claim(
-    trace: Trace,
-    found: DoublePrecision,
-    chosen: NDArray[np.bool_],
-    factor: Factor,
-    method: str,
-) -> Claim:
-    is_device_work = len(found.device_rows) > 0
-    return Claim(_when(trace, found, chosen), factor, method, is_device_work=is_device_work)
+def _claims(trace: Trace, double: DoublePrecision) -> Iterator[Claim]:
+    """Claim the measured difference to twins, and for other work the factors of its kind."""
+    has_twin = ~np.isnan(double.twin_ns)
+    if has_twin.any():
+        cost, twins = double.cost_ns[has_twin].sum(), double.twin_ns[has_twin].sum()
+        saved = max(0.0, 1 - float(twins) / max(1, int(cost)))
+        yield _claim(
+            trace,
+            double,
+            has_twin,
+            Factor(low=saved, high=saved, source="this recording"),
+            f"The same operators with the same shapes take {share(saved)} less in float32 here "
+            f"({count(int(has_twin.sum()), 'call')}).",
+        )
+    for kind, mask, factor in _without_twin(trace, double, ~has_twin):
+        if mask.any():
+            part = share(int(double.cost_ns[mask].sum()) / double.total_ns)
+            method = (
+                f"In float32 {kind} ({part} of it) are {product_evidence.times(factor)} times as "
+                "fast."
+            )
+            yield _claim(trace, double, mask, factor, method)
 
 
-def _when(trace: Trace, found: DoublePrecision, chosen: NDArray[np.bool_]) -> Intervals:
-    if not len(found.device_rows):
-        return times(trace.host_calls, found.calls[chosen])
-    return alone(trace, found.device_rows[np.isin(found.owners, found.calls[chosen])])
+def _without_twin(
+    trace: Trace, double: DoublePrecision, mask: Mask
+) -> tuple[tuple[str, Mask, Factor], ...]:
+    ratio = peak_ratio(trace, "float32", "float64")
+    products, others = DOUBLE_PRECISION, at_most(DOUBLE_PRECISION, MEMORY_TIMES)
+    if main_device(trace) is None:
+        products, others = DOUBLE_PRECISION_PRODUCTS_ON_CPU, DOUBLE_PRECISION_ON_CPU
+    elif ratio:
+        products = at_most(DOUBLE_PRECISION, max(MEMORY_TIMES, ratio))
+    return (
+        (PRODUCTS, mask & double.is_product, products),
+        (OTHERS, mask & ~double.is_product, others),
+    )
 
 
-def _whole(trace: Trace) -> str:
-    """Return what makes all of it float32; only what was not so already, where that is known."""
-    default = recorded_settings(trace).precision.default_dtype
-    is_default = default in (None, "float64")
-    return WHOLE if is_default else WHOLE.partition("\n")[2]
+def _claim(trace: Trace, double: DoublePrecision, mask: Mask, factor: Factor, method: str) -> Claim:
+    rows = double.device_rows
+    if not len(rows):
+        return Claim(times(trace.host_calls, double.calls[mask]), factor, method)
+    work = alone(trace, rows[np.isin(double.owners, double.calls[mask])])
+    return Claim(work, factor, method, is_device_work=True)
 
 
-def _fix(trace: Trace, found: DoublePrecision, *, is_default: bool) -> Fix:
-    names = float64_evidence.costliest(trace, found)
-    verify = f"In Operators, {names[0]} has the type float32." if names else "This rule is silent."
-    caveats = ("What needs 15 digits (solvers, some metrics) may keep float64.",)
+def _fix(trace: Trace, names: list[str], *, is_default: bool) -> Fix:
+    verify = f"In Operators, {names[0]} has the type float32." if names else "This check passes."
     if is_default:
-        return Fix(
-            "Work in float32, torch's own default dtype.",
-            _whole(trace),
-            verify=verify,
-            caveats=caveats,
+        default = recorded_settings(trace).precision.default_dtype
+        code = WHOLE if default in (None, "float64") else WHOLE.partition("\n")[2]
+        return replace(
+            RULE.fix, summary="Work in float32, torch's default dtype.", code=code, verify=verify
         )
     where = f"   # before {names[0]}" if names else ""
-    return Fix(
-        "Convert to float32 where the float64 tensors come from.",
-        f"x = x.float(){where}\n"
+    return replace(
+        RULE.fix,
+        summary="Convert to float32 at the source of the float64 tensors.",
+        code=f"x = x.float(){where}\n"
         "x = torch.from_numpy(a).float()   # NumPy makes float64\n"
         "x = torch.tensor(values, dtype=torch.float32)",
         verify=verify,
-        caveats=caveats,
     )
 
 
@@ -170,24 +235,25 @@ RULE = Rule(
     title="Work is done in double precision (float64)",
     category="precision",
     why="Double precision moves twice the bytes, and most devices compute it at a half to a 64th "
-    "of the speed, without matrix units. On a CPU, torch's fast convolutions (oneDNN) know only "
-    "float32 and below: in float64 it takes slow ones.",
+    "of the speed, without matrix units. On a CPU, torch's fast convolutions (oneDNN) support only "
+    "float32 and below: in float64 it uses slow ones.",
     detects="Kernels whose names, or whose operators' recorded operands, are float64; on a machine "
-    "without a device, operators with such operands. It speaks from `least_share` on. Where they "
+    "without a device, operators with such operands. It reports from `least_share` on. Where they "
     "are `default_share` of all floating-point work, it names the default dtype.",
     silent=(
-        "Numbers that Python computes with (a learning rate) are float64 tensors without "
-        "dimensions: they cost nothing and do not count.",
+        "Python numbers (a learning rate) are float64 tensors without dimensions: they cost "
+        "nothing and do not count.",
         "On a machine with a device, float64 on the host does not count.",
     ),
     saving="Where the same operator with the same shapes also runs in float32, the difference of "
-    "the two. Else a range: on a device by the ratio of its two peaks, at least twice for memory; "
-    "on a CPU what the recordings in sample_logs/precision and a published case show. Of a "
-    "device's work only the part in which the host is early enough.",
+    "the two. Otherwise a range: on a device by the ratio of its two peaks, at least twice for "
+    "memory; on a CPU by the traces in sample_logs/precision and a published case. Of device work "
+    "only the part that the host launches early enough.",
     fix=Fix(
         "Work in float32.",
         WHOLE,
         verify="In Operators by shapes, no operator has the type double any more.",
+        caveats=("Work that needs 15 digits (solvers, some metrics) may keep float64.",),
     ),
     effort="flag",
     risk="numerics",

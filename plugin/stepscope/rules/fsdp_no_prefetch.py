@@ -34,7 +34,7 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When gathers count as late, and are worth reporting."""
+    """Thresholds from which gathers count as late, and are worth reporting."""
 
     least_late_share: float = option(
         0.3,

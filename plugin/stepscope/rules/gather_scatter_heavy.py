@@ -1,4 +1,4 @@
-"""The device spends its time on reading and writing rows here and there."""
+"""The device spends its time on reading and writing scattered rows."""
 
 import re
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ GATHERING = re.compile(
     r"|take|take_along_dim|put_|masked_select|masked_scatter\w*|embedding\w*|_embedding_bag\w*)$"
     rf"|{TABLES.pattern}"
 )
-"""By the operator that launched a kernel: names of kernels say `indexed` of products, too."""
+"""Operators that launch such kernels: names of kernels contain `indexed` for products, too."""
 VERIFY = "The operators of this table take less of the kernels' time in the next trace."
 READ_IN_ORDER = Fix(
-    "Gather fewer and longer rows: once, and in the order in which they lie.",
+    "Gather fewer and longer rows: once, and in their order in memory.",
     "rows = rows.sort().values              # neighbours are read together\n"
-    "chosen = table.index_select(0, rows)   # one gather, used by all that need it",
+    "chosen = table.index_select(0, rows)   # one gather for all uses",
     verify=VERIFY,
     caveats=("Sorting pays where the same rows are read several times, or rows are short.",),
 )
 WRITES = Fix(
-    "Choose rows by an operator whose backward adds, instead of sorting what it writes.",
+    "Choose rows by an operator whose backward adds, instead of sorting its writes.",
     "chosen = table.index_select(0, rows)    # instead of table[rows]: backward is index_add_\n"
     "values = torch.gather(scores, 1, best)  # instead of scores[arange, best]",
     verify=VERIFY,
@@ -44,7 +44,7 @@ DENSE_GRADIENTS = Fix(
     "embedding = nn.Embedding(rows, width, sparse=True)\n"
     "optimizer = torch.optim.SparseAdam(embedding.parameters())",
     verify=VERIFY,
-    caveats=("Few optimizers take sparse gradients: SGD, SparseAdam and Adagrad do.",),
+    caveats=("Few optimizers accept sparse gradients: SGD, SparseAdam and Adagrad do.",),
 )
 FUSED_TABLES = Fix(
     "Store the tables' rows in half precision: a lookup takes as long as its bytes.",
@@ -59,11 +59,11 @@ FUSED_TABLES = Fix(
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How much of the kernels' time gathers may take."""
+    """The part of the kernels' time that gathers may take."""
 
     least_share: float = option(
         0.15,
-        "Share of all kernels' time in gathers and scatters from which it speaks.",
+        "Fraction of all kernels' time in gathers and scatters from which they are reported.",
         origin="ours: of real traces, recommendation models alone have more",
     )
 
@@ -72,28 +72,28 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report gathers, scatters, indexing and embeddings, by the operators that launched them."""
     rows = kernel_time.rows_in_window(trace)
     is_gather = kernel_time.owned_by(trace, GATHERING.search)
-    found = kernel_time.work_of(trace, rows, is_gather & kernel_time.are_kernels(trace))
-    if found.share < options.least_share:
+    work = kernel_time.work_of(trace, rows, is_gather & kernel_time.are_kernels(trace))
+    if work.share < options.least_share:
         return
-    most = _most(trace, found)
+    most = _most(trace, work)
     finding = Finding(
         severity="info",
         confidence="medium",
-        message=f"Gathers and scatters take {kernel_time.time_and_fraction(trace, found)}, most of "
+        message=f"Gathers and scatters take {kernel_time.time_and_fraction(trace, work)}, most of "
         f"them by {most}.",
         evidence=(
-            facts.fraction("Of the kernels' time", found.share, "operators"),
-            facts.count("Kernels", len(found.rows)),
+            facts.fraction("Of the kernels' time", work.share, "operators"),
+            facts.count("Kernels in total", len(work.rows)),
         ),
-        tables=(kernel_time.by_operator(trace, found, "Gathers and scatters"),),
-        events=kernel_time.longest(trace, found),
-        locations=kernel_time.lines(trace, found),
+        tables=(kernel_time.by_operator(trace, work, "Gathers and scatters"),),
+        events=kernel_time.longest(trace, work),
+        locations=kernel_time.lines(trace, work),
         claims=(
             kernel_time.claim(
                 trace,
-                found,
+                work,
                 GATHERS,
-                "Half of their time at most, were half the bytes moved; maybe nothing.",
+                "At most half of their time, with half the bytes; perhaps nothing.",
             ),
         ),
         fix=_fix(most),
@@ -102,12 +102,12 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     yield kernel_time.result(trace, finding)
 
 
-def _most(trace: Trace, found: Work) -> str:
+def _most(trace: Trace, work: Work) -> str:
     """Return the operator whose kernels take longest."""
     names = trace.host_calls["name"].cat
-    codes = names.codes.to_numpy()[links(trace).owner_of_device_event[found.rows]]
-    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
-    return str(names.categories[int(np.bincount(codes, weights=took).argmax())])
+    codes = names.codes.to_numpy()[links(trace).owner_of_device_event[work.rows]]
+    duration_ns = trace.device_events["duration_ns"].to_numpy()[work.rows]
+    return str(names.categories[int(np.bincount(codes, weights=duration_ns).argmax())])
 
 
 def _fix(operator: str) -> Fix:
@@ -122,18 +122,18 @@ RULE = Rule(
     id="gather-scatter-heavy",
     title="Gathers and scatters take much of the device's time",
     category="operators",
-    why="A gather reads rows that lie here and there, a scatter writes them: memory delivers a "
-    "fraction of its bandwidth, and rows that are written twice wait for each other or are sorted "
-    "first.",
+    why="A gather reads scattered rows, a scatter writes them: memory delivers a fraction of its "
+    "bandwidth, and rows that are written twice wait for each other or are sorted first.",
     detects="Kernels launched by gathers, scatters, indexing and embeddings, by the operator and "
-    "not by the kernel's name, as a share of all kernels' time. It speaks from `least_share` on.",
+    "not by the kernel's name, as a fraction of all kernels' time. It reports from `least_share` "
+    "on.",
     silent=(
-        "Convolutions and products whose kernels are called `indexed` are none.",
-        "What compiled code gathers within a fused kernel is not seen.",
-        "Where the host is the limit it is rejected.",
+        "Convolutions and products whose kernels are called `indexed` do not count.",
+        "Gathers in a fused kernel of compiled code are invisible.",
+        "Where the host is the limit it is ruled out.",
     ),
-    saving="Half of their time at most, where the device is the limit; nothing at least: it "
-    "depends on which rows are read, which a trace does not tell.",
+    saving="At most half of their time, where the device is the limit; at least nothing: it "
+    "depends on the rows that are read, which are not in a trace.",
     fix=READ_IN_ORDER,
     effort="hour",
     risk="numerics",

@@ -14,7 +14,7 @@ from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.idle.ledger import LongGaps, idle_ledger, late_times, long_gaps
 from stepscope.base.calibration import HALF_TO_ALL, UP_TO_ALL
 from stepscope.base.findings import EventReference, EvidenceTable, Fix, Link
-from stepscope.base.formatting import count, duration, share
+from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -36,48 +36,49 @@ RECORD_STACKS = "profile(..., with_stack=True)  # names the function that takes 
 WITHOUT_STACKS = (
     "Where stacks were not recorded, the source line is unknown: profile(with_stack=True)."
 )
-UNSEEN_WORK = Fix(
-    "Record what that call waits for: work of another process, thread or earlier step.",
+VERIFY = "The stalls of 1 ms and more are gone from the idle causes in Overview."
+UNRECORDED_WORK = Fix(
+    "Record the work that the call waits for: of another process, thread or earlier step.",
     "torch.profiler.profile(...)  # without `activities`: all; begin a step or two earlier",
     verify="The device is busy while the host waits, or the wait is gone.",
     caveats=("If the device works meanwhile, nothing is lost here.",),
 )
 OF_THE_MODEL = re.compile(r": (?:forward|backward|__call__)$")
 STAGED_COPY = Fix(
-    "In the longest the host stages a copy: load into pinned memory, and do not block.",
+    "In the longest stall the host stages a copy: load into pinned memory, and do not block.",
     "loader = DataLoader(dataset, ..., pin_memory=True)\n"
     "batch = batch.to(device, non_blocking=True)",
     verify="Copies come from pinned memory, and their calls take microseconds.",
-    caveats=("pageable-h2d-copy tells what all such copies cost.",),
+    caveats=("pageable-h2d-copy reports the cost of all such copies.",),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which stalls are long, and when they are worth a word."""
+    """Thresholds from which a stall is long, and worth reporting."""
 
     least_ns: int = option(
         1_000_000,
-        "Stalled time in a gap from which it is a stall.",
-        origin="ours: below 1 ms it is dispatch, which launch-bound answers for; dispatching an "
+        "Idle time in a gap from which it is a stall.",
+        origin="ours: below 1 ms it is dispatch, which launch-bound reports; dispatching an "
         "operator takes some 10 µs",
     )
     least_step_share: float = option(
         0.05,
-        "Of the median step: the longest stall, or a step's stalls together.",
-        origin="ours: scaled to the step, since Nsight Systems' fixed 500 ms sees nothing in "
+        "The longest stall, or a step's stalls together, as a fraction of the median step.",
+        origin="ours: scaled to the step, since Nsight Systems' fixed 500 ms never occurs in "
         "training",
     )
     unknown_share: float = option(
         0.05,
-        "Idle time of the window without a recorded launch from which the causes are in doubt.",
-        origin="ours: as much as a stall needs to be worth a word",
+        "Fraction of the window idle without a recorded launch from which causes are in doubt.",
+        origin="ours: the least stall that is worth reporting",
     )
-    shown_count: int = option(10, "How many stalls are named.", origin="", is_threshold=False)
+    shown_count: int = option(10, "Number of stalls shown.", origin="", is_threshold=False)
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
-    """Report the idle time of long gaps in which the host was late for no device's sake."""
+    """Report the idle time of long gaps in which the host was late, not waiting for a device."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     late = late_times(trace, device)
@@ -86,69 +87,66 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if _are_enough(trace, stalls, options):
         yield _finding(trace, device, stalls, options)
     if _are_enough(trace, long_gaps(trace, device, loading, options.least_ns), options):
-        yield _rejected(trace, device, loading)
+        total_ns = intervals.duration_ns(loading)
+        yield RuledOut(
+            message=f"{trace.dialect.device} {device.device} is idle for {duration(total_ns)} in "
+            "total while kernels' code is loaded at their first use. That happens once: record "
+            "after the warm-up.",
+            evidence=(
+                facts.duration("Loading code, device idle, in total", total_ns),
+                facts.count("Calls in total", len(loading)),
+            ),
+        )
 
 
 def _finding(trace: Trace, device: DeviceActivity, stalls: LongGaps, options: Options) -> Finding:
-    within = window(trace)
+    span, number = window(trace), len(stalls.idle_ns)
     total_ns = intervals.duration_ns(stalls.times)
     events = tuple(_references(trace, stalls.longest[: options.shown_count]))
     start, end = stalls.longest[0].tolist()
-    waits = _is_waiting(trace, start, end)
-    is_start = start <= within.start_ns and not event_references.FRAME.match(events[0].name)
-    is_single = (events[0].name == NOTHING or is_start) and within.step_count <= 1
-    doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
+    waits = bool(trace.dialect.blocking_call.search(call_during(trace, start, end)))
+    is_start = start <= span.start_ns and not event_references.FRAME.match(events[0].name)
+    is_single = (events[0].name == NOTHING or is_start) and span.step_count <= 1
+    no_record_ns = idle_ledger(trace)[device.device].idle_ns["no-record"]
+    unknown = no_record_ns / max(1, span.device_duration_ns)
+    doubtful = waits or is_single or unknown > options.unknown_share
+    link = Link(view="overview", start_ns=start, end_ns=end)
     return Finding(
         confidence="low" if doubtful else "medium" if events[0].name == NOTHING else "high",
-        message=f"{count(len(stalls.idle_ns), 'stall')} of {trace.dialect.device} {device.device} "
-        f"{'costs' if len(stalls.idle_ns) == 1 else 'cost'} {phrases.time(trace, total_ns)} "
-        f"({share(total_ns / within.reference_ns)}). {_host_was(events[0], waits=waits)}",
+        message=f"{count(number, 'stall')} of {trace.dialect.device} {device.device} "
+        f"{'costs' if number == 1 else 'cost'} {phrases.time_and_fraction(trace, total_ns)}. "
+        f"{_activity(events[0], waits=waits)}",
         evidence=(
-            facts.count("Long stalls", len(stalls.idle_ns)),
-            facts.duration("Idle time in them", total_ns),
-            facts.duration(
-                "Longest stall", end - start, Link(view="overview", start_ns=start, end_ns=end)
-            ),
+            facts.count("Long stalls in total", number),
+            facts.duration("Idle time in them in total", total_ns),
+            facts.duration("Longest stall", end - start, link),
         ),
         tables=(_table(events),),
         events=events,
         locations=event_references.source_lines(
-            each.name.rpartition(", called from ")[2] for each in events
+            event.name.rpartition(", called from ")[2] for event in events
         ),
         claims=(
             Claim(
                 stalls.times, UP_TO_ALL if waits else HALF_TO_ALL, WAITED if waits else OVERLAPPED
             ),
         ),
-        fix=UNSEEN_WORK if waits else _fix(trace, events[0]),
-    )
-
-
-def _rejected(trace: Trace, device: DeviceActivity, loading: Intervals) -> RuledOut:
-    total_ns = intervals.duration_ns(loading)
-    return RuledOut(
-        message=f"{trace.dialect.device} {device.device} stands still for {duration(total_ns)} in "
-        "all while kernels' code is loaded at their first use. That happens once: record behind "
-        "the warm-up.",
-        evidence=(
-            facts.duration("Loading code, device idle", total_ns),
-            facts.count("Calls", len(loading)),
-        ),
+        fix=UNRECORDED_WORK if waits else _fix(trace, events[0]),
     )
 
 
 def _table(events: tuple[EventReference, ...]) -> EvidenceTable:
-    """Return what the host did in the longest stalls, summed by what it was."""
+    """Return the host's activities in the longest stalls, with their sums."""
     totals: dict[str, list[int]] = {}
-    for each in events:
-        number_and_time = totals.setdefault(each.name, [0, 0])
+    for event in events:
+        number_and_time = totals.setdefault(event.name, [0, 0])
         number_and_time[0] += 1
-        number_and_time[1] += each.duration_ns
+        number_and_time[1] += event.duration_ns
     ordered = sorted(totals.items(), key=lambda item: -item[1][1])
     return facts.table(
-        "What the host did in the longest stalls",
-        {"Host": "code", "Stalls": "count", "Device idle": "ns"},
-        ((name, number, time_ns) for name, (number, time_ns) in ordered),
+        "Activity of the host in the longest stalls",
+        {"Host": "code", "Stalls": "count", "Device idle in total": "ns"},
+        ((name, *number_and_time) for name, number_and_time in ordered),
     )
 
 
@@ -158,26 +156,26 @@ def _fix(trace: Trace, longest: EventReference) -> Fix:
         return STAGED_COPY
     function = longest.name.rpartition(", called from ")[2]
     is_function = bool(event_references.FRAME.match(function)) and not OF_THE_MODEL.search(function)
-    within = "" if longest.name == NOTHING else f" within {function}"
+    inside = "" if longest.name == NOTHING else f" in {function}"
     caveats = () if len(trace.python_calls) else (WITHOUT_STACKS,)
     return Fix(
-        f"Move {function} off the critical path, or let it overlap the previous step."
+        f"Move {function} off the critical path, or overlap it with the previous step."
         if is_function
-        else f"Find what the host does then{within}, and let it overlap the previous step.",
+        else f"Find the host's work at that time{inside}, and overlap it with the previous step.",
         CODE if is_function else RECORD_STACKS if caveats else "",
-        verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
-        caveats=("What needs this step's results cannot overlap it.", *caveats),
+        verify=VERIFY,
+        caveats=("Work that needs this step's results cannot overlap it.", *caveats),
     )
 
 
-def _host_was(longest: EventReference, *, waits: bool) -> str:
-    """Say what the host did in the longest stall."""
+def _activity(longest: EventReference, *, waits: bool) -> str:
+    """Return a sentence about the host's activity in the longest stall."""
     lasted = duration(longest.duration_ns)
     if longest.name == NOTHING:
-        return f"The trace does not tell what the host did in the longest, {lasted}."
+        return f"The host's activity in the longest, {lasted}, is not in the trace."
     text = f"In the longest, {lasted}, the host was in {longest.name}."
     if waits:
-        text += " That call waits for the device: what it waits for was not recorded."
+        text += " That call waits for the device, for work that was not recorded."
     return text
 
 
@@ -191,16 +189,6 @@ def _are_enough(trace: Trace, stalls: LongGaps, options: Options) -> bool:
     return most >= options.least_step_share * median
 
 
-def _unknown(trace: Trace, device: DeviceActivity) -> float:
-    times = idle_ledger(trace)[device.device].idle_ns
-    return times["no-record"] / max(1, window(trace).device_duration_ns)
-
-
-def _is_waiting(trace: Trace, start_ns: int, end_ns: int) -> bool:
-    """Tell whether the host was itself waiting for the device, though that did nothing."""
-    return bool(trace.dialect.blocking_call.search(call_during(trace, start_ns, end_ns)))
-
-
 def _references(trace: Trace, stalls: Intervals) -> Iterator[EventReference]:
     for start, end in stalls.tolist():
         yield EventReference(
@@ -208,7 +196,7 @@ def _references(trace: Trace, stalls: Intervals) -> Iterator[EventReference]:
             track="host",
             start_ns=start,
             duration_ns=end - start,
-            detail="what the host did while the device stood still",
+            detail="activity of the host while the device was idle",
         )
 
 
@@ -216,29 +204,29 @@ RULE = Rule(
     id="gpu-idle-gap",
     title="Long stalls of the device",
     category="utilization",
-    why="For a millisecond or more the host gave the device nothing to do: preprocessing, file "
-    "access, logging or other Python ran in between.",
+    why="For a millisecond or more the host gave the device no work: preprocessing, file access, "
+    "logging or other Python code ran in between.",
     detects="Gaps of the busiest device in which the host was late by `least_ns` or more, and the "
-    "time behind the device's last work, with what the main thread did meanwhile. It speaks where "
-    "the longest stall, or a step's stalls together, reach `least_step_share` of the median step. "
-    "Its confidence is low where more than `unknown_share` of the window is idle without a "
-    "recorded launch, or where the host itself waited for something that was not recorded, or "
-    "where nothing tells what it did in the only step, or that begins with an operator's stall; it "
-    "is medium where nothing tells it of the longest.",
+    "time after the device's last work, with the main thread's activity. It reports where the "
+    "longest stall, or a step's stalls together, reach `least_step_share` of the median step. Its "
+    "confidence is low where more than `unknown_share` of the window is idle without a recorded "
+    "launch, where the host itself waited for unrecorded work, or where the only step has no "
+    "recorded activity or begins with an operator's stall; it is medium where the activity in the "
+    "longest stall is unknown.",
     silent=(
-        "What data loading, the allocator or a wait for the device took is theirs.",
-        "Loading a kernel's code at its first use happens once: it is listed as rejected.",
-        "What a rule with a special cause claims, such as numpy-in-step, is counted there.",
-        "Gaps of less than 1 ms are dispatch: launch-bound tells of them.",
-        "Without steps, what lies before the device's first work is no stall.",
-        "On the CPU alone nothing stands still: numpy-in-step tells of time without operators.",
+        "Data loading, the allocator and waits for the device are reported by other rules.",
+        "Loading a kernel's code at its first use happens once: it is ruled out.",
+        "The claims of a rule with a special cause, such as numpy-in-step, are counted there.",
+        "Gaps of less than 1 ms are dispatch: launch-bound reports them.",
+        "Without steps, the time before the device's first work is no stall.",
+        "On the CPU alone nothing is idle: numpy-in-step reports time without operators.",
     ),
     saving="At most the idle time of these stalls; at least half of it, if the work is overlapped "
-    "with the previous step, or nothing, where the host waited for what was not recorded.",
+    "with the previous step, or nothing, where the host waited for unrecorded work.",
     fix=Fix(
-        "Move that work off the critical path, or let it overlap the previous step.",
+        "Move that work off the critical path, or overlap it with the previous step.",
         CODE,
-        verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
+        verify=VERIFY,
         caveats=(WITHOUT_STACKS,),
     ),
     effort="day",

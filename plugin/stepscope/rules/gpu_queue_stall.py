@@ -23,19 +23,19 @@ from stepscope.rules.shared import facts
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a device that waits with work before it is worth a word."""
+    """Thresholds from which a device that waits with queued work is worth reporting."""
 
     least_idle_share: float = option(
         0.05,
-        "Time of the window in such stalls.",
+        "Fraction of the window in such stalls.",
         origin="ours: healthy public traces have 0 to 0.035, and two with stalls 0.25",
     )
     least_gap_ns: int = option(
         20_000,
-        "Shorter waits between a launch and its kernel are the device's own latency.",
+        "Shorter waits between a launch and its kernel are the device's latency.",
         origin="ours: a launch reaches an idle device in some 5 µs, a graph's in 10",
     )
-    shown_count: int = option(10, "How many stalls are named.", origin="", is_threshold=False)
+    shown_count: int = option(10, "Number of stalls shown.", origin="", is_threshold=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class _Stalls:
     times: Intervals
     """The longest first."""
     next_event: NDArray[np.int64]
-    """The `device_events` row that ended each."""
+    """The row of `device_events` that ended the stall."""
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -55,25 +55,18 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     lost = total_ns / max(1, window(trace).device_duration_ns)
     if lost < options.least_idle_share:
         return
+    start_ns, end_ns = stalls.times[0].tolist()
     linked = float(np.mean(links(trace).call_of_device_event[device.rows] >= 0))
-    longest = int(stalls.times[0, 1] - stalls.times[0, 0])
+    link = Link(view="overview", start_ns=start_ns, end_ns=end_ns)
     yield Finding(
         severity="warning" if lost >= CRITICAL_SHARE else "info",
-        message=f"{trace.dialect.device} {device.device} stands still for {share(lost)} of the "
-        f"time though its next work had been launched: {count(len(stalls.times), 'stall')}, the "
-        f"longest {duration(longest)}.",
+        message=f"{trace.dialect.device} {device.device} is idle for {share(lost)} of the time "
+        f"though its next work had been launched: {count(len(stalls.times), 'stall')}, the longest "
+        f"{duration(end_ns - start_ns)}.",
         evidence=(
             facts.fraction("Idle with work queued", lost),
-            facts.count("Stalls", len(stalls.times)),
-            facts.duration(
-                "Longest stall",
-                longest,
-                Link(
-                    view="overview",
-                    start_ns=int(stalls.times[0, 0]),
-                    end_ns=int(stalls.times[0, 1]),
-                ),
-            ),
+            facts.count("Stalls in total", len(stalls.times)),
+            facts.duration("Longest stall", end_ns - start_ns, link),
             facts.fraction("Device work with a recorded launch", linked),
         ),
         tables=(_table(trace, stalls, options),),
@@ -85,28 +78,24 @@ def _stalls(trace: Trace, device: DeviceActivity, options: Options) -> _Stalls:
     ledger = idle_ledger(trace)[device.device]
     times = ledger.times["queued"]
     length = times[:, 1] - times[:, 0]
-    chosen = np.flatnonzero(length >= options.least_gap_ns)
-    chosen = chosen[np.argsort(-length[chosen], kind="stable")]
-    gap = np.searchsorted(ledger.gaps[:, 0], times[chosen, 0], side="right") - 1
-    return _Stalls(times=times[chosen], next_event=ledger.next_event[gap])
+    long = np.flatnonzero(length >= options.least_gap_ns)
+    long = long[np.argsort(-length[long], kind="stable")]
+    gap = np.searchsorted(ledger.gaps[:, 0], times[long, 0], side="right") - 1
+    return _Stalls(times=times[long], next_event=ledger.next_event[gap])
 
 
 def _table(trace: Trace, stalls: _Stalls, options: Options) -> EvidenceTable:
-    """Return what began late, by name, what waited longest first."""
+    """Return the work that began late, by name, the longest wait first."""
     names = trace.device_events["name"].cat
     codes = names.codes.to_numpy()[stalls.next_event]
     length = stalls.times[:, 1] - stalls.times[:, 0]
     total_ns = np.bincount(codes, weights=length, minlength=len(names.categories))
     number = np.bincount(codes, minlength=len(names.categories))
     return facts.table(
-        "What began late, by the time it waited",
-        {"Kernel or copy": "code", "Stalls": "count", "Idle before it": "ns"},
+        "Work that began late",
+        {"Kernel or copy": "code", "Stalls": "count", "Idle before it in total": "ns"},
         (
-            (
-                short(str(names.categories[code])),
-                int(number[code]),
-                int(total_ns[code]),
-            )
+            (short(str(names.categories[code])), number[code], total_ns[code])
             for code in np.argsort(-total_ns, kind="stable")[: options.shown_count].tolist()
             if number[code]
         ),
@@ -127,25 +116,25 @@ RULE = Rule(
     id="gpu-queue-stall",
     title="Work is queued and the device does not run it",
     category="utilization",
-    why="The host was in time, so launching faster wins nothing. The device waits for something "
+    why="The host was in time, so launching faster saves nothing. The device waits for something "
     "else: an event of another stream, a transfer, a peer, or another process that uses it.",
-    detects="Idle time of the busiest device in which the work that came next had already been "
-    "launched, in stalls of `least_gap_ns` or more. It speaks from `least_idle_share` of the "
-    "window; its confidence is low where launches were not recorded.",
+    detects="Idle time of the busiest device in which the next work had already been launched, in "
+    "stalls of `least_gap_ns` or more. It reports from `least_idle_share` of the window; its "
+    "confidence is low where launches were not recorded.",
     silent=(
         "Waits of less than `least_gap_ns` between a launch and its kernel are latency.",
         "While graphs are captured, launches are recorded and not run.",
     ),
-    saving="None is claimed: what the device waited for is not in the recording.",
+    saving="None is claimed: the cause of the wait is not in the trace.",
     fix=Fix(
-        "Find what it waits for: events between streams, other processes on the same device, "
-        "collectives' helper threads. Record who waits for whom.",
+        "Find the cause of the wait: events between streams, other processes on the device, "
+        "collectives' helper threads. Record the waits between streams.",
         "from torch._C._profiler import _ExperimentalConfig\n"
         "profile(..., experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True))",
-        verify="The next recording names the stream and event that is waited for.",
+        verify="The next trace names the stream and the event that the device waits for.",
         caveats=(
-            "Device events that were left out of the file, by a filter or a full buffer, look the "
-            "same: see Health.",
+            "Device events that are missing in the file, through a filter or a full buffer, look "
+            "the same: see Health.",
         ),
     ),
     effort="day",

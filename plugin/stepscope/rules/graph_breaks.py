@@ -13,12 +13,11 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Rule, applies_if, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
@@ -28,11 +27,11 @@ READS = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """From how many breaks on it speaks."""
+    """Thresholds from which breaks are worth reporting."""
 
     least_a_step: float = option(
         2.0,
-        "Breaks a step (without steps: in all) from which it speaks.",
+        "Breaks per step (without steps: in total) from which they are reported.",
         origin="ours: three frames or more where one would do; a logging line makes one",
     )
 
@@ -43,79 +42,76 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     Raises:
         NotApplicableError: no compiled code was called.
     """
-    region = compile_events(trace).region
-    if not (region >= 0).any():
-        msg = "no code compiled by torch.compile was called"
-        raise NotApplicableError(msg)
-    found, within = graph_breaks(trace), window(trace)
-    number = len(found.entered)
-    if number < options.least_a_step * max(1, within.step_count):
+    is_compiled = (compile_events(trace).region >= 0).any()
+    applies_if(is_compiled, "no code compiled by torch.compile was called")
+    breaks, span = graph_breaks(trace), window(trace)
+    number = len(breaks.entered)
+    if number < options.least_a_step * max(1, span.step_count):
         return
-    times = intervals.difference(found.times(trace), all_busy(trace))
-    lost = duration(within.per_step(intervals.duration_ns(times)))
-    breaks = count(within.per_step(number), "graph break")
+    times = intervals.difference(breaks.times(trace), all_busy(trace))
+    lost_ns = span.per_step(intervals.duration_ns(times))
+    scope = phrases.per_step(trace)
     yield Finding(
         severity="info",
-        confidence="high" if found.lines else "medium",
-        message=f"{breaks} {phrases.per_step(trace)}: compiled code is left for Python and entered "
-        f"again, {lost} {phrases.per_step(trace)} in between{_where(found)}.",
+        confidence="high" if breaks.lines else "medium",
+        message=f"{count(span.per_step(number), 'graph break')} {scope}: compiled code is left for "
+        f"Python and entered again, {duration(lost_ns)} {scope} in between{_where(breaks)}.",
         evidence=(
-            facts.count("Graph breaks", number),
+            facts.count("Graph breaks in total", number),
             facts.duration(
-                "Python between graphs",
-                within.per_step(intervals.duration_ns(times)),
+                f"Python between graphs {scope}",
+                lost_ns,
                 Link(view="operators", search="Torch-Compiled Region"),
             ),
-            *_in_code(trace),
+            *_recorded(trace),
         ),
         tables=(_table(trace),),
         events=tuple(
             event_references.host_call(trace, row)
-            for row in np.unique(found.entered)[:MOST_ROWS].tolist()
+            for row in np.unique(breaks.entered)[:MOST_ROWS].tolist()
         ),
-        locations=found.lines[:MOST_ROWS],
+        locations=breaks.lines[:MOST_ROWS],
         claims=(
             Claim(
                 times, HALF_TO_ALL, "Python and guards between two graphs, while no device works."
             ),
         ),
-        fix=_fix(found.between),
+        fix=_fix(breaks.between),
     )
 
 
-def _in_code(trace: Trace) -> Iterator[Evidence]:
-    """Yield at how many places the compiler broke a graph, where that was recorded."""
-    places = recorded_settings(trace).compile.graph_break_count
-    if places is not None:
-        yield recorded_facts.evidence("Places where the compiler broke a graph", places, "count")
+def _recorded(trace: Trace) -> Iterator[Evidence]:
+    """Yield the number of lines at which the compiler broke a graph, where it was recorded."""
+    number = recorded_settings(trace).compile.graph_break_count
+    if number is not None:
+        yield recorded_facts.evidence("Lines with a graph break", number, "count")
 
 
-def _where(found: GraphBreaks) -> str:
-    if not found.lines:
+def _where(breaks: GraphBreaks) -> str:
+    if not breaks.lines:
         return ""
-    named = [f"{line.path}({line.line})" for line in found.lines[:MOST_NAMED]]
-    more = ", …" if len(found.lines) > MOST_NAMED else ""
+    named = [f"{line.path}({line.line})" for line in breaks.lines[:MOST_NAMED]]
+    more = ", …" if len(breaks.lines) > MOST_NAMED else ""
     return f", at {', '.join(named)}{more}"
 
 
 def _table(trace: Trace) -> EvidenceTable:
     columns = ["region", "next_region", "count", "lookup_ns", "next_ns"]
-    rows = graph_break_table(trace)[columns].head(MOST_ROWS).astype(object).to_numpy().tolist()
     return facts.table(
         "Breaks",
         {
             "Left": "text",
             "Entered": "text",
-            "Times": "count",
-            "Guards": "ns",
-            "In what was entered": "ns",
+            "Breaks": "count",
+            "Guards in total": "ns",
+            "In the entered region in total": "ns",
         },
-        (tuple(row) for row in rows),
+        graph_break_table(trace)[columns].head(MOST_ROWS),
     )
 
 
 def _fix(between: tuple[str, ...]) -> Fix:
-    code = "model = torch.compile(model, fullgraph=True)  # raises at each break, and says why"
+    code = "model = torch.compile(model, fullgraph=True)  # raises at each break, with the reason"
     if set(between) & set(READS):
         code += (
             "\ntorch._dynamo.config.capture_scalar_outputs = True  # .item() stays in the graph\n"
@@ -127,13 +123,11 @@ def _fix(between: tuple[str, ...]) -> Fix:
             "torch._dynamo.config.reorderable_logging_functions.add(print)"
         )
     return Fix(
-        "Find what breaks the graph, and take it out of the compiled function.",
+        "Find the code that breaks the graph, and move it out of the compiled function.",
         code,
         verify="TORCH_LOGS=graph_breaks names every break; in the next trace no Torch-Compiled "
-        "Region lies within another.",
-        caveats=(
-            "A compiled function that is called by name in another's graph break looks the same.",
-        ),
+        "Region is inside another.",
+        caveats=("A compiled function that another's graph break calls by name looks the same.",),
     )
 
 
@@ -141,17 +135,16 @@ RULE = Rule(
     id="graph-breaks",
     title="torch.compile breaks its graph in the middle of a function",
     category="compile",
-    why="Where the compiler meets what it cannot trace, the graph ends: Python runs that line, "
-    "guards are checked, and another graph begins. Nothing is fused across, and the device may "
-    "wait.",
-    detects="Calls of a `Torch-Compiled Region` from within another: the rest of a frame behind a "
-    "break. It speaks from `least_a_step` on.",
+    why="Where the compiler cannot trace the code, the graph ends: Python runs that line, guards "
+    "are checked, and another graph begins. Nothing is fused across, and the device may wait.",
+    detects="Calls of a `Torch-Compiled Region` from inside another: the rest of a frame after a "
+    "break. It reports from `least_a_step` on.",
     silent=(
         "Several compiled modules called one after the other are no breaks.",
-        "A single break, such as that of one line of logging, stays below the threshold.",
+        "A single break, such as one line of logging, stays below the threshold.",
     ),
-    saving="The Python and the guards between two graphs while no device works: half of it at "
-    "least. What fusing across would win is not counted.",
+    saving="The Python and the guards between two graphs while no device works: at least half of "
+    "it. The saving of fusing across breaks is not counted.",
     fix=_fix(between=()),
     effort="hour",
     risk="none",

@@ -32,7 +32,7 @@ TYPE_NAMES = {"TF32": TF32, "float32": "float32"}
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When products in float32 are worth reporting."""
+    """Thresholds from which products in float32 are worth reporting."""
 
     least_share: float = option(
         0.20,

@@ -40,8 +40,8 @@ def _finding(trace: Trace, updates: Updates, exposed_ns: int) -> Finding:
     exposed = share(phrases.fraction_of_window(trace, exposed_ns))
     text = (
         f"{updates.optimizer}'s updates cost {phrases.time(trace, exposed_ns)} ({exposed}), with "
-        f"{updates.launches_each:.3g} launches each: they take lists of tensors, but no fused "
-        "kernel."
+        f"{updates.launches_per_update:.3g} launches each: they take lists of tensors, but no "
+        "fused kernel."
     )
     if not has_fused:
         text += f" torch has no fused {updates.optimizer}."

@@ -40,7 +40,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each optimizer whose updates launch several kernels for each parameter."""
     for updates in optimizer_steps.updates(trace):
         is_loop = not (updates.is_listwise or updates.is_fused or updates.optimizer in NO_LISTS)
-        if is_loop and updates.launches_each >= options.least_launch_count:
+        if is_loop and updates.launches_per_update >= options.least_launch_count:
             yield _finding(trace, updates)
 
 
@@ -71,7 +71,7 @@ def _message(trace: Trace, updates: Updates, *, saves: bool) -> str:
     cost, device = updates.cost, trace.dialect.device
     host = share(phrases.fraction_of_window(trace, cost.host_ns))
     text = (
-        f"{updates.optimizer} makes {round(updates.launches_each):,} launches an update, "
+        f"{updates.optimizer} makes {round(updates.launches_per_update):,} launches an update, "
         "parameter by "
         f"parameter, which take the host {phrases.time(trace, cost.host_ns)} ({host})."
     )

@@ -1,4 +1,4 @@
-"""What the rules on optimizers have in common: each optimizer's updates, and what torch offers."""
+"""Updates of each optimizer, and the faster forms that torch has of them."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from stepscope.model.trace import Trace, computed
 from stepscope.rules.shared import call_costs, facts
 
 LISTWISE = frozenset(
-    # torch.optim: these take `foreach=True`
+    # torch.optim: these accept `foreach=True`
     {
         "ASGD",
         "Adadelta",
@@ -30,9 +30,9 @@ LISTWISE = frozenset(
     }
 )
 FUSED = frozenset({"Adam", "AdamW", "SGD"})
-"""torch.optim: these take `fused=True` on devices."""
+"""torch.optim: these accept `fused=True` on devices."""
 NO_LISTS = frozenset({"LBFGS", "SparseAdam"})
-"""These work on one vector, or on sparse gradients: there is nothing to take at once."""
+"""These work on one vector, or on sparse gradients: there is nothing to group."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class Updates:
     """The class as the trace names it: `AdamW`."""
     count: int
     launch_count: int
-    """Launches of all of them."""
+    """Launches of all updates."""
     is_listwise: bool
     is_fused: bool
     rows: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -51,51 +51,52 @@ class Updates:
     cost: CallCost
 
     @property
-    def launches_each(self) -> float:
+    def launches_per_update(self) -> float:
         """Launches of one update."""
         return self.launch_count / self.count
 
 
 @computed
 def updates(trace: Trace) -> tuple[Updates, ...]:
-    """Return each optimizer's updates within the window, in the order of their first.
+    """Return each optimizer's updates in the window, in the order of their first.
 
     Raises:
         MissingDataError: no device event was recorded.
         NotApplicableError: no optimizer's step was recorded, or the machine has no device.
     """
     requirements.main_device(trace)
-    found = optimizer_updates(trace)
-    return tuple(_of(trace, found, name) for name in dict.fromkeys(found.optimizer.tolist()))
+    all_updates = optimizer_updates(trace)
+    names = dict.fromkeys(all_updates.optimizer.tolist())
+    return tuple(_of(trace, all_updates, name) for name in names)
 
 
-def _of(trace: Trace, found: OptimizerUpdates, optimizer: str) -> Updates:
-    at = found.of(optimizer)
-    own = found.work.only(np.isin(found.work.callers, found.rows[at]))
-    host = intervals.union(found.begin_ns[at], found.end_ns[at])
+def _of(trace: Trace, updates: OptimizerUpdates, optimizer: str) -> Updates:
+    index = updates.of(optimizer)
+    work = updates.work.only(np.isin(updates.work.callers, updates.rows[index]))
+    host = intervals.union(updates.begin_ns[index], updates.end_ns[index])
     return Updates(
         optimizer=optimizer,
-        count=len(at),
-        launch_count=len(own.callers),
-        is_listwise=bool(found.is_listwise[at].any()),
-        is_fused=bool(found.is_fused[at].any()),
-        rows=found.rows[at],
-        cost=call_cost(trace, host, own.events),
+        count=len(index),
+        launch_count=len(work.callers),
+        is_listwise=bool(updates.is_listwise[index].any()),
+        is_fused=bool(updates.is_fused[index].any()),
+        rows=updates.rows[index],
+        cost=call_cost(trace, host, work.events),
     )
 
 
-def evidence(trace: Trace, found: Updates) -> tuple[Evidence, ...]:
+def evidence(trace: Trace, updates: Updates) -> tuple[Evidence, ...]:
     """Return the numbers of one optimizer's updates."""
-    search = Link(view="operators", search=f"Optimizer.step#{found.optimizer}")
+    search = Link(view="operators", search=f"Optimizer.step#{updates.optimizer}")
     return (
-        facts.count("Updates", found.count, search),
-        facts.count("Launches an update", round(found.launches_each)),
-        *call_costs.evidence(trace, found.cost),
+        facts.count("Updates in total", updates.count, search),
+        facts.count("Launches per update", round(updates.launches_per_update)),
+        *call_costs.evidence(trace, updates.cost),
     )
 
 
-def operators(trace: Trace, found: Updates) -> EvidenceTable:
-    """Return the operators that the updates called themselves."""
+def operators(trace: Trace, updates: Updates) -> EvidenceTable:
+    """Return the operators that the updates called directly."""
     calls = trace.host_calls
-    inside = np.isin(calls["parent"].to_numpy(), found.rows) & calls["is_operator"].to_numpy()
-    return call_costs.by_name(calls, np.flatnonzero(inside), "Operators of the updates")
+    is_child = np.isin(calls["parent"].to_numpy(), updates.rows) & calls["is_operator"].to_numpy()
+    return call_costs.by_name(calls, np.flatnonzero(is_child), "Operators of the updates")

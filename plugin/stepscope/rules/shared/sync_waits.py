@@ -41,7 +41,7 @@ SILENT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When waits are worth reporting."""
+    """Thresholds from which waits are worth reporting."""
 
     least_idle_share: float = option(
         0.01,
