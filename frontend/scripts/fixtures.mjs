@@ -17,9 +17,9 @@ if (!base) {
   console.error('Say where stepscope serves: npm run fixtures -- http://127.0.0.1:6007');
   process.exit(2);
 }
-/** A run with findings, steps, a device and kernels: every part of every view has something to show. */
+/** A run that has data for every part of every view. */
 const runName = process.argv[3] ?? 'synthetic_dataloader/fault';
-/** A run with damage, gaps and something to record next time. */
+/** A run with damage and missing parts. */
 const damagedName = process.argv[4] ?? 'damaged';
 const WAIT_MS = 500;
 const MOST_WAITS = 240;
@@ -57,14 +57,15 @@ function named(name) {
 const run = named(runName);
 const { trace } = run.workers[0].spans[0];
 
-// Where it was served from is nobody's business.
+// The folder does not matter.
 write('tests/fixtures/runs.json', { ...runs, logdir: 'sample_logs' });
 write('src/views/runs/fixture.json', { ...runs, logdir: 'sample_logs' });
 write('src/views/advice/fixture.json', await answer(`runs/${run.id}/advice`));
 for (const view of ['overview', 'operators', 'kernels']) {
   write(`src/views/${view}/fixture.json`, await answer(`traces/${trace}/${view}`));
 }
-// What a view keeps in fixtures/<path with - for />.json is asked for again: of a run where the path says so.
+// The responses in a view's fixtures/ are requested again, of their own run where asked.json names
+// one.
 for (const view of readdirSync(resolve(frontend, 'src/views'))) {
   const folder = `src/views/${view}/fixtures`;
   if (!existsSync(resolve(frontend, folder))) continue;

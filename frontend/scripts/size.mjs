@@ -1,4 +1,4 @@
-/** Holds the page to its budget after `npm run build`: gzipped, what the first view loads, and all there is. */
+/** Checks the size of the built page, gzipped: the first view, and everything. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 
 const FIRST_VIEW_BYTES = 150_000;
 const ALL_BYTES = 450_000;
-/** A program of its own, which is opened in a tab of its own. */
+/** Opened in a tab of its own. */
 const SPEEDSCOPE = 'speedscope';
 const FIRST_VIEW = ['index.html', 'src/views/advice/page.tsx'];
 
@@ -17,7 +17,7 @@ function gzipped(file) {
   return gzipSync(readFileSync(join(built, file)), { level: 9 }).length;
 }
 
-/** A chunk, what it imports at once, and their styles. */
+/** A chunk with its imports and styles. */
 function filesOf(manifest, name, found = new Set()) {
   const chunk = manifest[name];
   if (!chunk) throw new Error(`The build has no ${name}. Run “npm run build” first.`);

@@ -1,4 +1,4 @@
 import type { Plugin } from 'vite';
 
-/** Puts speedscope beside the page that is built. */
+/** Copies speedscope into the built page. */
 export function speedscope(): Plugin;

@@ -1,6 +1,6 @@
 /**
- * Puts speedscope beside the page: its own build from npm with its licences. Left out is what nothing of ours
- * asks for: its example, and a reader of Java's recordings, which our content policy would not let run.
+ * Copies speedscope's release from npm with its licences into the built page, without its example
+ * and its Java reader, which the content policy would not let run.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -12,8 +12,8 @@ const release = join(packaged, 'dist', 'release');
 const LEFT_OUT = /^(?:perf-.*|jfrview.*|release\.txt|favicon-.*\.js|index\.html|.*\.map)$/;
 
 /**
- * What our content policy forbids speedscope tries when it starts, and does without: compiled arithmetic, its reader of
- * Java's recordings, a module that only Node has. Refused here first, it leaves no violation behind.
+ * Stubs for features that the content policy forbids and speedscope can do without, so that no
+ * violation is reported: WebAssembly, eval, a Node module.
  */
 const WITHOUT_CODE = 'without_code.js';
 const WITHOUT_CODE_TEXT = `const never = () => new Promise(() => {});
@@ -31,7 +31,7 @@ function writeStart(target) {
   writeFileSync(join(target, WITHOUT_CODE), WITHOUT_CODE_TEXT);
 }
 
-/** What is copied: each file, and what it is called. */
+/** Source and target name of each file. */
 export function speedscopeFiles() {
   const own = readdirSync(release)
     .filter((name) => !LEFT_OUT.test(name))

@@ -1,4 +1,4 @@
-/** Writes src/api/types.gen.ts from the API's OpenAPI document, so that the page cannot drift from the server; `--check` writes nothing. */
+/** Writes src/api/types.gen.ts from the API's OpenAPI document; `--check` only compares. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -18,7 +18,7 @@ const document = JSON.parse(
   }),
 );
 
-/** Structs that leave out fields which hold their default; all others always send every field. */
+/** Structs that omit fields with default values; all others send every field. */
 const OMITTING = new Set(['Link']);
 
 const literal = (value) => (value === null ? 'null' : `'${value}'`);
@@ -41,14 +41,14 @@ function typeOf(schema) {
   return schema.type === 'null' ? 'null' : (SCALARS[schema.type] ?? 'unknown');
 }
 
-/** The whole meaning is in the OpenAPI document. */
+/** The OpenAPI document has the whole meaning. */
 const firstSentence = (text) =>
   text
     .replace(/\s+/g, ' ')
     .replace(/([.;:]) (?=[A-Z]|\S).*$/, '$1')
     .replace(/[;:]$/, '.');
 
-/** A field in one line, with its meaning where there is room for it. */
+/** A field in one line, with its meaning if it fits. */
 function field(name, schema, isOptional) {
   const line = `  ${name}${isOptional ? '?' : ''}: ${typeOf(schema)};`;
   const explained = `${line} // ${firstSentence(schema.description ?? '')}`;
@@ -66,7 +66,7 @@ function declaration(name, schema) {
   return `${meaning}${struct(name, fields)}`;
 }
 
-/** A struct in one line where its fields are few and need no explanation. */
+/** A struct in one line if it is short and has no comments. */
 function struct(name, fields) {
   const short = `export interface ${name} { ${fields.map((text) => text.trim()).join(' ')} }`;
   if (short.length <= WIDTH && !short.includes('//')) return short;
@@ -82,7 +82,7 @@ const queryOf = (parameters) =>
 
 const queries = new Map();
 
-/** A query as a type; a long one has a name, which paths of the same parameters share. */
+/** The type of a query; long ones are named, and shared by paths with the same parameters. */
 function namedQuery(path, operation) {
   const fields = queryOf(operation.parameters ?? []);
   const short = fields.length === 0 ? 'object' : `{ ${fields.join('; ')} }`;

@@ -58,7 +58,7 @@ describe('an empty log directory', () => {
   it('is not called empty while it is looked through', async () => {
     answers.runs = { ...noRuns, scanning: true } satisfies Runs;
     renderInPage(<App />);
-    expect(await screen.findByRole('heading', { name: 'Looking for traces in log' })).toBeTruthy();
+    expect(await screen.findByRole('heading', { name: 'Scanning log for traces' })).toBeTruthy();
   });
 });
 
@@ -109,7 +109,7 @@ describe('runs', () => {
   it('that were cancelled say so in every view of theirs, and are read when that is asked for', async () => {
     serve(cancelledRun);
     const { store } = renderInPage(<App />);
-    const heading = { name: 'The reading of stopped was cancelled' };
+    const heading = { name: 'Reading stopped was cancelled' };
     for (const { id } of views.filter(({ scope }) => scope !== 'runs')) {
       store.write({ ...store.current(), view: id }, 'push');
       expect(await screen.findByRole('heading', heading)).toBeTruthy();
@@ -142,11 +142,11 @@ describe('runs', () => {
     serve(readyRun, readingRun);
     answers['runs/done/advice'] = runReport([]);
     renderInPage(<App />, { run: 'done' });
-    await userEvent.click(await screen.findByTitle('What is being read, and how to cancel it'));
+    await userEvent.click(await screen.findByTitle('Files being read'));
     answers['runs/llama_fsdp/cancel'] = { ...noRuns, runs: [readyRun, cancelledRun] };
     await userEvent.click(screen.getByRole('button', { name: 'Cancel llama_fsdp' }));
     expect(await screen.findByText('2 files are ready, 2 cancelled')).toBeTruthy();
-    expect(screen.queryByTitle('What is being read, and how to cancel it')).toBeNull();
+    expect(screen.queryByTitle('Files being read')).toBeNull();
   });
 
   it('say what could not be read and what to do, and others are not affected', async () => {
@@ -200,7 +200,7 @@ describe('damage', () => {
     answers['runs/done/advice'] = runReport([], { health: [item] });
     const { store } = renderInPage(<App />, { run: 'done' });
     const rail = await screen.findByRole('navigation', { name: 'Views' });
-    await userEvent.click(within(rail).getByRole('link', { name: 'Health something was found' }));
+    await userEvent.click(within(rail).getByRole('link', { name: 'Health has findings' }));
     expect(store.current().view).toBe('health');
     expect(await screen.findByText('The file ends in the middle.')).toBeTruthy();
     await userEvent.click(screen.getByRole('button', { name: /^Run/ }));
@@ -213,7 +213,9 @@ describe('damage', () => {
     answers['runs/done/advice'] = runReport([], { health: [item] });
     const { store } = renderInPage(<App />, { view: 'operators' });
     const caution = await screen.findByRole('complementary', { name: 'Caution' });
-    expect(caution.textContent).toBe('Doubtful. The file ends in the middle. Health of this file');
+    expect(caution.textContent).toBe(
+      'Unreliable. The file ends in the middle. Health of this file',
+    );
     store.write({ ...store.current(), view: 'kernels' }, 'push');
     await screen.findByRole('alert');
     expect(screen.queryByRole('complementary', { name: 'Caution' })).toBeNull();

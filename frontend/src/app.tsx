@@ -8,14 +8,20 @@ import { Content, problemsOf } from './shell/content';
 import { Rail } from './shell/rail';
 import { TopBar } from './shell/top_bar';
 import { useNavigation } from './state/navigation';
-import { type Held, heldOf, NOTHING_HELD, type Selection, select } from './state/selection';
+import {
+  type LastShown,
+  lastShown,
+  NOTHING_SHOWN,
+  type Selection,
+  select,
+} from './state/selection';
 import { views } from './views';
 import { ErrorBoundary, Failure } from './widgets/failure';
 import { Skeleton } from './widgets/loaded';
 import { Problems } from './widgets/problems';
 import { Toasts } from './widgets/toast';
 
-/** What the browser's tab and its history say: which view of what. */
+/** Title of the browser tab: the view and its subject. */
 function titleOf(view: string, selection: Selection | null): string {
   const shown = views.find(({ id }) => id === view);
   if (!selection || !shown) return 'stepscope';
@@ -32,13 +38,13 @@ function titleOf(view: string, selection: Selection | null): string {
 
 function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   const { location } = useNavigation();
-  const [held, hold] = useState<Held>(NOTHING_HELD);
-  const selected = select(runs, location, held);
+  const [last, setLast] = useState<LastShown>(NOTHING_SHOWN);
+  const selected = select(runs, location, last);
   const selection = selected.kind === 'selected' ? selected.selection : null;
-  const next = heldOf(location, selected, held);
-  // No run before the first look is over: until then the latest may not have been found.
-  const run = runs.scanning ? held.run : next.run;
-  if (run !== held.run || next.trace !== held.trace) hold({ run, trace: next.trace });
+  const next = lastShown(location, selected, last);
+  // No run is fixed before the first scan ends: a later one may be more recent.
+  const run = runs.scanning ? last.run : next.run;
+  if (run !== last.run || next.trace !== last.trace) setLast({ run, trace: next.trace });
   const title = titleOf(location.view, selection);
   useEffect(() => {
     document.title = title;
@@ -58,14 +64,13 @@ function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   );
 }
 
-/** The page: what was found, and one view of it. */
 export function App(): ReactNode {
   const isVisible = useSyncExternalStore(visibleStore.subscribe, visibleStore.current);
   const client = useQueryClient();
   const runs = useRuns(isVisible);
   const wasVisible = useRef(isVisible);
   useEffect(() => {
-    // Polling rested while nobody could see the page: catch up at once.
+    // Requests stop while the page is hidden: refresh at once.
     if (isVisible && !wasVisible.current) void client.invalidateQueries({ queryKey: ['runs'] });
     wasVisible.current = isVisible;
   }, [client, isVisible]);
@@ -75,7 +80,7 @@ export function App(): ReactNode {
       <ErrorBoundary what="stepscope">
         {runs.error && (
           <p className="offline popup" role="alert">
-            {runs.error.message} What is shown may be out of date; trying again.
+            {runs.error.message} The data may be out of date; retrying.
           </p>
         )}
         <Frame runs={runs.data} />

@@ -11,9 +11,9 @@ import { NavigationProvider } from './state/navigation';
 const client = new QueryClient({
   defaultOptions: {
     queries: {
-      // A recording does not change while it is shown; TensorBoard's reload asks for all of it anew.
+      // A trace does not change while it is shown; TensorBoard's reload refreshes everything.
       staleTime: 60_000,
-      // A machine without a network still reaches itself: never wait for the browser to be “online”.
+      // A host without a network still reaches itself: do not wait for the browser to be “online”.
       networkMode: 'always',
       retry: shouldRetry,
       retryDelay: 1500,

@@ -1,5 +1,8 @@
-/** TensorBoard imports this module and calls `render`: the page then has a document, and a content policy, of its own. */
+/**
+ * TensorBoard imports this module and calls `render`, which opens the page as a document with its
+ * own content policy.
+ */
 export function render(): void {
-  // `replace`, so that the browser's Back does not lead to a page that only leads here again.
+  // `replace`: Back does not return to a page that only redirects here.
   window.location.replace(new URL(/* @vite-ignore */ 'index.html', import.meta.url));
 }

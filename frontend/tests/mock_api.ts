@@ -1,4 +1,7 @@
-/** A stand-in for the API, for `npm run dev` without a backend and for screenshots: it serves the views' fixtures. */
+/**
+ * A stand-in for the API, for `npm run dev` without a server and for screenshots; it serves the
+ * fixtures of the views.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Connect, Plugin } from 'vite';
@@ -25,23 +28,23 @@ function bodyOf(path: string): string | null {
   }
   const run = /^runs\/([^/]+)\/advice$/.exec(path)?.[1];
   if (run !== undefined) return adviceOn(run);
-  const place = path.replace(/^(?:traces|runs)\/[^/]+\//, '');
-  return isView(place) ? read(`../src/views/${place}/fixture.json`) : recorded(place);
+  const resource = path.replace(/^(?:traces|runs)\/[^/]+\//, '');
+  return isView(resource) ? read(`../src/views/${resource}/fixture.json`) : recorded(resource);
 }
 
 const isView = (name: string): boolean => ['overview', 'operators', 'kernels'].includes(name);
 
-/** An answer that a view keeps as `fixtures/<path with - for />.json`. */
-function recorded(place: string): string | null {
-  const name = `${place.replaceAll('/', '-')}.json`;
+/** A response in `fixtures/<path with - for />.json` of a view. */
+function recorded(resource: string): string | null {
+  const name = `${resource.replaceAll('/', '-')}.json`;
   const folder = new URL('../src/views/', import.meta.url);
-  const view = readdirSync(folder).find((each) =>
-    existsSync(new URL(`${each}/fixtures/${name}`, folder)),
+  const view = readdirSync(folder).find((name) =>
+    existsSync(new URL(`${name}/fixtures/${name}`, folder)),
   );
   return view ? read(`../src/views/${view}/fixtures/${name}`) : null;
 }
 
-const answer: Connect.NextHandleFunction = (
+const respond: Connect.NextHandleFunction = (
   request: IncomingMessage,
   response: ServerResponse,
   next,
@@ -57,12 +60,12 @@ const answer: Connect.NextHandleFunction = (
 export function mockApi(): Plugin {
   return {
     name: 'stepscope-mock-api',
-    configureServer: (server) => void server.middlewares.use(answer),
-    configurePreviewServer: (server) => void server.middlewares.use(answer),
+    configureServer: (server) => void server.middlewares.use(respond),
+    configurePreviewServer: (server) => void server.middlewares.use(respond),
   };
 }
 
-/** The policy that the server sends, so that `vite preview` breaks what it would break. */
+/** The server's content policy, so that `vite preview` enforces the same. */
 export function contentPolicy(): Plugin {
   return {
     name: 'stepscope-content-policy',

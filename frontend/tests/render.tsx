@@ -8,7 +8,7 @@ export interface Rendered extends RenderResult {
   readonly store: HashStore;
 }
 
-/** Renders a part of the page as it stands in the page: with a location and with queries. */
+/** Renders a component with a location and queries. */
 export function renderInPage(part: ReactNode, start: Patch = {}): Rendered {
   const store = memoryStore(start);
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });

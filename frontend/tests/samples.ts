@@ -1,4 +1,4 @@
-/** Outcomes for tests, as the API sends them. */
+/** Outcomes as the API sends them. */
 import type {
   HealthItem,
   MergedOutcome,
@@ -44,7 +44,7 @@ export function outcome(patch: Partial<Outcome>): Outcome {
   };
 }
 
-/** Damage that was repaired, unless something else is said. */
+/** Repaired damage by default. */
 export function health(patch: Partial<HealthItem> = {}): HealthItem {
   return {
     kind: 'invalid-escape',
@@ -125,7 +125,7 @@ export function runReport(outcomes: Outcome[], patch: Partial<WorkerReport> = {}
   };
 }
 
-/** What one rule found in several recordings of a run. */
+/** A finding of several traces. */
 export function mergedOutcome(patch: Partial<MergedOutcome>): MergedOutcome {
   return {
     outcome: outcome({}),

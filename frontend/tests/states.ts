@@ -1,4 +1,4 @@
-/** Runs in the states that sample logs do not have: being read, cancelled, unreadable, empty. */
+/** Runs in states that the sample logs lack: being read, cancelled, unreadable, empty. */
 import type { Problem, RunState, Runs, Span } from '../src/api/types.gen';
 
 const EMPTY_FILE: Problem = {
@@ -7,7 +7,7 @@ const EMPTY_FILE: Problem = {
   remedy: 'Record it again; the disk may have been full.',
 };
 
-/** One file, ready unless something else is said. */
+/** A file, by default ready. */
 export function spanOf(patch: Partial<Span> = {}): Span {
   return {
     trace: 't1',
@@ -25,7 +25,7 @@ export function spanOf(patch: Partial<Span> = {}): Span {
   };
 }
 
-/** A file that is being read: 123 MB of 516 MB after 3 s, unless something else is said. */
+/** A file that is being read, by default 123 MB of 516 MB after 3 s. */
 export function readingSpan(patch: Partial<Span> = {}): Span {
   return spanOf({
     state: 'reading',
@@ -48,7 +48,7 @@ export const queuedSpan = (place: number, patch: Partial<Span> = {}): Span =>
 export const cancelledSpan = (patch: Partial<Span> = {}): Span =>
   spanOf({ state: 'cancelled', file_bytes: 516_000_000, ...patch });
 
-/** A run of one worker a file. */
+/** A run with one worker per file. */
 export function runOf(name: string, state: RunState['state'], spans: readonly Span[]): RunState {
   const workers = spans.map((span, rank) => ({
     name: `rank${rank}`,
@@ -64,7 +64,7 @@ const of = (rank: number): Partial<Span> => ({
   file: `rank${rank}.1700000000000.pt.trace.json.gz`,
 });
 
-/** Two files are read, two wait. */
+/** Two files are being read, two are queued. */
 export const readingRun: RunState = runOf('llama_fsdp', 'reading', [
   readingSpan(of(0)),
   readingSpan(of(1)),

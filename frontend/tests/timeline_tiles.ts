@@ -1,8 +1,8 @@
-/** Tiles as the server makes them, made slowly and plainly from a list of slices: the oracle of what draws them. */
+/** Tiles as the server sends them, made slowly from a list of slices: the reference for drawing. */
 import type { FetchTile } from '../src/views/timeline/tile_store';
 import { NO_EVENT, PX_PARTS, TILE_PARTS, tileNs } from '../src/views/timeline/tiles';
 
-/** One event, or an idle time without one. */
+/** An event, or an idle time without one. */
 export interface MadeSlice {
   readonly track: number;
   readonly row: number;
@@ -47,7 +47,7 @@ function merged(slices: readonly MadeSlice[], px: number, level: number): Column
   };
 }
 
-/** One row of a tile: slices of a pixel or more as they are, shorter ones merged by the pixel in which they begin. */
+/** A row of a tile: slices of a pixel or more unchanged, shorter ones merged per pixel. */
 function columnsOf(slices: readonly MadeSlice[], level: number, tile: number): Column[] {
   const startNs = tile * tileNs(level);
   const inside = slices.filter(
@@ -55,11 +55,11 @@ function columnsOf(slices: readonly MadeSlice[], level: number, tile: number): C
   );
   const long = inside.filter((slice) => lengthOf(slice) >= 2 ** level);
   const byPx = new Map<number, MadeSlice[]>();
-  for (const slice of inside.filter((each) => !long.includes(each))) {
+  for (const slice of inside.filter((candidate) => !long.includes(candidate))) {
     const px = Math.max(0, Math.floor((slice.startNs - startNs) / 2 ** level));
     byPx.set(px, [...(byPx.get(px) ?? []), slice]);
   }
-  const short = [...byPx].map(([px, own]) => merged(own, px, level));
+  const short = [...byPx].map(([px, group]) => merged(group, px, level));
   const columns = [...long.map((slice) => whole(slice, startNs, 2 ** level / PX_PARTS)), ...short];
   return columns.filter((column) => column.width > 0).sort((a, b) => a.x - b.x);
 }
@@ -73,10 +73,10 @@ export function encodeTile(
   const rows: { track: number; row: number; count: number }[] = [];
   const columns: Column[] = [];
   for (const track of tracks) {
-    const own = slices.filter((slice) => slice.track === track);
-    for (const row of [...new Set(own.map((slice) => slice.row))].sort((a, b) => a - b)) {
+    const group = slices.filter((slice) => slice.track === track);
+    for (const row of [...new Set(group.map((slice) => slice.row))].sort((a, b) => a - b)) {
       const made = columnsOf(
-        own.filter((slice) => slice.row === row),
+        group.filter((slice) => slice.row === row),
         level,
         tile,
       );

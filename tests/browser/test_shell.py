@@ -26,7 +26,7 @@ def found(seen: Visit, typed: str) -> Locator:
     """Type into the search over everything; return its list."""
     seen.page.keyboard.press("Control+k")
     seen.frame.get_by_role("combobox", name="Find anything").fill(typed)
-    return seen.frame.get_by_role("listbox", name="What was found")
+    return seen.frame.get_by_role("listbox", name="Results")
 
 
 def location(seen: Visit) -> str:
@@ -60,7 +60,7 @@ def test_the_search_and_the_help_are_accessible(seen: Visit) -> None:
 
 def test_a_step_is_chosen_by_key_and_holds_in_every_view(seen: Visit) -> None:
     seen.page.keyboard.press(".")
-    chip = seen.frame.get_by_role("group", name="The part that all views show")
+    chip = seen.frame.get_by_role("group", name="Filter of all views")
     expect(chip).to_contain_text("Step 12", timeout=PATIENCE_MS)
     seen.page.keyboard.press("g")
     seen.page.keyboard.press("p")
@@ -68,7 +68,7 @@ def test_a_step_is_chosen_by_key_and_holds_in_every_view(seen: Visit) -> None:
         timeout=PATIENCE_MS
     )
     until_at(seen, "step=12")
-    chip.get_by_role("button", name="Show the whole recording").click()
+    chip.get_by_role("button", name="Show the whole trace").click()
     seen.until(lambda: "step=" not in location(seen))
     seen.frame.get_by_role("button", name="Undo").click()
     until_at(seen, "step=12")
@@ -100,10 +100,10 @@ def test_the_copied_link_holds_step_event_and_options(seen: Visit, context: Brow
 def test_all_of_the_state_holds_over_reload_and_back_in_tensorboard(in_tensorboard: Visit) -> None:
     state = {"run": RUN, "step": "13", "event": "40", "o.unit": "share"}
     in_tensorboard.open(in_tensorboard.fragment("kernels", **state))
-    chip = in_tensorboard.frame.get_by_role("group", name="The part that all views show")
+    chip = in_tensorboard.frame.get_by_role("group", name="Filter of all views")
     expect(chip).to_contain_text("Step 13", timeout=PATIENCE_MS)
     in_tensorboard.page.reload()
-    chip = in_tensorboard.frame.get_by_role("group", name="The part that all views show")
+    chip = in_tensorboard.frame.get_by_role("group", name="Filter of all views")
     expect(chip).to_contain_text("Step 13", timeout=PATIENCE_MS)
     before = location(in_tensorboard)
     assert "p.stepscope.o.unit=share" in before, "the chip is shown, so it was read"

@@ -44,7 +44,7 @@ def test_dragging_over_the_memory_curve_narrows_every_view_to_that_time(alone: V
     narrowed = seen.state()
     start, end = map(int, narrowed["time"].split("-"))
     assert 0 < start < end
-    let_go = seen.frame.get_by_role("button", name="Show the whole recording")
+    let_go = seen.frame.get_by_role("button", name="Show the whole trace")
     seen.page.reload()
     expect(let_go).to_be_visible(timeout=PATIENCE_MS)
     assert seen.state() == narrowed

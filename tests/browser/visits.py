@@ -96,7 +96,7 @@ class Visit:
         return self.server.page.endswith("/")
 
     def open(self, fragment: str = "") -> None:
-        """Load the page anew."""
+        """Reload the page."""
         start = fragment or ("#stepscope" if self.in_tensorboard else "")
         self.page.goto("about:blank")
         self.page.goto(f"{self.server.page}{start}")

@@ -1,4 +1,4 @@
-/** Requests to the API, relative to the page, so that any path prefix works. */
+/** Requests to the API, relative to the page: any path prefix works. */
 import type { ApiError, Gets, Overview, RunReport, Runs } from './types.gen';
 
 /** A failed request, with a message and a hint for the user. */
@@ -65,14 +65,14 @@ export type ParametersOf<P extends GetPath> = QueryOf<P> & {
 /** The path with its variable parts filled in, and the other parameters as its query. */
 export function filled(path: string, parameters: object): string {
   const values = new Map(Object.entries(parameters));
-  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+  const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = segment(String(values.get(name)));
     values.delete(name);
     return value;
   });
   const given = [...values].filter(([, value]) => value !== null && value !== undefined);
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  return given.length === 0 ? place : `${place}?${query}`;
+  return given.length === 0 ? address : `${address}?${query}`;
 }
 
 /** The URL of a response, for a link or an embedded page. */

@@ -1,20 +1,19 @@
 /**
- * Fills for a canvas: one hue a category (`core/colour.ts`), shades by name. In the light theme they are
- * deep with white words, in the dark theme light with dark words: words on any fill have a contrast of at
- * least 4.5:1, and a fill stands out from the surface by at least 3:1.
+ * Fills for a canvas: one hue per category (`core/colour.ts`), shades by name. The light theme has
+ * deep fills with white text, the dark theme light fills with dark text: text contrast is at least
+ * 4.5:1, contrast with the surface at least 3:1.
  */
 import { colourOf } from '../core/colour';
 
 export type Theme = 'light' | 'dark';
 type Rgb = readonly [number, number, number];
 
-/** What stands on a fill. */
+/** The text colour on a fill. */
 export const INK: Readonly<Record<Theme, string>> = { light: '#ffffff', dark: '#0b0e13' };
 
 const LEAST_CONTRAST = 4.6;
 const LIGHTNESSES = 4;
 const HUES = [0, 9, -9] as const;
-/** How many shades a category has. */
 export const SHADES = LIGHTNESSES * HUES.length;
 const SHADE_STEP = 0.075;
 
@@ -46,7 +45,7 @@ export function contrast(a: string, b: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-/** Turns the hue by some degrees, brightness about kept (the matrix of the SVG filter). */
+/** Rotates the hue by some degrees at about the same brightness (the matrix of the SVG filter). */
 function turned([r, g, b]: Rgb, degrees: number): Rgb {
   const [cos, sin] = [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)];
   const [lr, lg, lb] = [0.2126, 0.7152, 0.0722];
@@ -72,7 +71,7 @@ function turned([r, g, b]: Rgb, degrees: number): Rgb {
 
 const FAR: Readonly<Record<Theme, Rgb>> = { light: [0, 0, 0], dark: [255, 255, 255] };
 
-/** The colour, mixed away from the surface just so far that words on it can be read. */
+/** The colour, mixed away from the surface until text on it is readable. */
 function readable(rgb: Rgb, theme: Theme): Rgb {
   for (let share = 0; share < 1; share += 0.02) {
     const candidate = mixed(rgb, FAR[theme], share);
@@ -81,7 +80,7 @@ function readable(rgb: Rgb, theme: Theme): Rgb {
   return FAR[theme];
 }
 
-/** One shade of a category's colour; any whole number chooses one. */
+/** A shade of a category's colour by number. */
 export function shade(category: string, which: number, theme: Theme): string {
   const at = which % SHADES;
   const hue = HUES[at % HUES.length] ?? 0;
@@ -89,7 +88,7 @@ export function shade(category: string, which: number, theme: Theme): string {
   return hexOf(mixed(base, FAR[theme], Math.floor(at / HUES.length) * SHADE_STEP));
 }
 
-/** The shade that a name has in every view. */
+/** The shade of a name, the same in every view. */
 export function shadeNumber(name: string): number {
   let value = 2166136261;
   for (let at = 0; at < name.length; at += 1)
@@ -100,16 +99,15 @@ export function shadeNumber(name: string): number {
 
 const cached = new Map<string, string>();
 
-/** The fill of something by its category and name. */
 export function fillOf(category: string, name: string, theme: Theme): string {
   const which = shadeNumber(name);
   const key = `${theme} ${which} ${category}`;
-  let found = cached.get(key);
-  if (found === undefined) {
-    found = shade(category, which, theme);
-    cached.set(key, found);
+  let fill = cached.get(key);
+  if (fill === undefined) {
+    fill = shade(category, which, theme);
+    cached.set(key, fill);
   }
-  return found;
+  return fill;
 }
 
 /** A colour as `ImageData` holds it in a little-endian `Uint32Array`: 0xAABBGGRR. */

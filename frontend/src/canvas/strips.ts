@@ -1,11 +1,11 @@
 /**
- * Thousands of narrow slices a row: one line of pixels a row, filled in memory, put on a scratch canvas
- * at once and stretched to each row's height. Drawing a slice costs a few writes, whatever its row's height.
+ * Thousands of narrow slices per row: a line of pixels per row, filled in memory and stretched to
+ * the height of the row.
  */
 
 const ALPHA_SHIFT = 24;
 
-/** Lines of pixels in memory. Colours are as `packed` makes them; pixels are the device's. */
+/** Lines of device pixels in memory; colours as from `packed`. */
 export class PixelRows {
   pixels = new Uint32Array(0);
   widthPx = 0;
@@ -19,13 +19,12 @@ export class PixelRows {
     this.rows = rows;
   }
 
-  /** Empties a part of a row. */
   clear(row: number, from: number, to: number): void {
     const at = row * this.widthPx;
     this.pixels.fill(0, at + Math.max(0, from), at + Math.min(this.widthPx, to));
   }
 
-  /** Fills from a pixel to another; of what is one pixel wide the stronger stays. */
+  /** Fills a range of pixels; at one pixel the more opaque colour stays. */
   run(row: number, from: number, to: number, colour: number): void {
     const start = from < 0 ? 0 : from;
     const end = to > this.widthPx ? this.widthPx : to;
@@ -37,14 +36,13 @@ export class PixelRows {
   }
 }
 
-interface Place {
+interface Box {
   readonly x: number;
   readonly y: number;
   readonly widthPx: number;
   readonly heightPx: number;
 }
 
-/** Puts lines of pixels on a canvas. */
 export class StripCanvas {
   private readonly scratch = document.createElement('canvas');
   private readonly context = this.scratch.getContext('2d');
@@ -58,7 +56,7 @@ export class StripCanvas {
       this.scratch.height = count;
       this.image = null;
     }
-    // The bytes are shared with the image, which is made anew only when its size changes.
+    // The image shares the bytes; it is created again only when its size changes.
     if (this.image?.height !== count || this.image.data.buffer !== rows.pixels.buffer) {
       const bytes = new Uint8ClampedArray(
         rows.pixels.buffer as ArrayBuffer,
@@ -70,7 +68,7 @@ export class StripCanvas {
     this.context.putImageData(this.image, 0, 0);
   }
 
-  draw(target: CanvasRenderingContext2D, row: number, { x, y, widthPx, heightPx }: Place): void {
+  draw(target: CanvasRenderingContext2D, row: number, { x, y, widthPx, heightPx }: Box): void {
     target.drawImage(this.scratch, 0, row, this.scratch.width, 1, x, y, widthPx, heightPx);
   }
 }

@@ -1,21 +1,24 @@
-/** A canvas that is drawn once a frame at most: sharp on any display, redrawn on resize and change of theme. */
+/**
+ * A canvas that is drawn at most once per frame, at the display's resolution, and again on resize
+ * and change of theme.
+ */
 import { useEffect, useRef } from 'react';
 import { themeStore } from '../host/theme';
 import type { Theme } from './colours';
 
-/** What one drawing is made of; lengths are CSS pixels, and the context is scaled to them. */
+/** The input of a drawing; lengths are CSS pixels, and the context is scaled to them. */
 export interface Frame {
   readonly context: CanvasRenderingContext2D;
   readonly widthPx: number;
   readonly heightPx: number;
-  /** Device pixels a CSS pixel. */
+  /** Device pixels per CSS pixel. */
   readonly ratio: number;
   readonly theme: Theme;
   readonly tokens: Tokens;
   readonly nowMs: number;
 }
 
-/** True asks for another frame: something is still moving. */
+/** Returns true to request another frame, as during an animation. */
 export type Paint = (frame: Frame) => boolean;
 
 export interface Tokens {
@@ -79,7 +82,7 @@ export class Surface {
     this.resize();
   }
 
-  /** Draws in the next frame; however often it is asked for, once. */
+  /** Draws in the next frame, once for any number of calls. */
   request = (): void => {
     if (this.frame === 0) this.frame = requestAnimationFrame(this.draw);
   };
@@ -96,7 +99,7 @@ export class Surface {
     this.request();
   }
 
-  /** The canvas' own pixels follow its size; setting them clears it, so it is done just before drawing. */
+  /** Setting the pixel size clears the canvas, so this runs just before drawing. */
   private fitPixels(): void {
     this.ratio = window.devicePixelRatio || 1;
     const [width, height] = [this.widthPx, this.heightPx].map((px) => Math.round(px * this.ratio));
@@ -118,11 +121,13 @@ export class Surface {
 
 export interface SurfaceHook {
   readonly canvas: React.RefObject<HTMLCanvasElement | null>;
-  /** Draws again in the next frame. */
   readonly redraw: () => void;
 }
 
-/** A canvas' surface for as long as the component lives. `paint` is read anew for every frame: it may close over props. */
+/**
+ * The surface of a canvas for the lifetime of the component. `paint` may close over props: each
+ * frame uses the latest.
+ */
 export function useSurface(paint: Paint): SurfaceHook {
   const canvas = useRef<HTMLCanvasElement>(null);
   const surface = useRef<Surface | null>(null);
@@ -137,7 +142,6 @@ export function useSurface(paint: Paint): SurfaceHook {
       surface.current = null;
     };
   }, []);
-  // What is rendered anew is drawn anew.
   useEffect(() => surface.current?.request());
   const redraw = useRef(() => surface.current?.request()).current;
   return { canvas, redraw };

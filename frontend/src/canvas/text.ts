@@ -1,11 +1,11 @@
-/** Words that fit: cut at the end, with `…`. Widths of letters are measured once a font. */
+/** Text that fits a width, cut with `…`; letter widths are measured once per font. */
 
 type Measure = (text: string) => number;
 
 const ASCII = 128;
 const ELLIPSIS = '…';
 
-/** Measures by the sum of letters' widths, which is quick and never too small by more than a kerning pair. */
+/** Measures by the sum of letter widths: fast, and at most a kerning pair too small. */
 export class TextFitter {
   private readonly ascii = new Float32Array(ASCII);
   private readonly others = new Map<string, number>();
@@ -36,20 +36,20 @@ export class TextFitter {
     return sum;
   }
 
-  /** All of the text, or its beginning and `…`; nothing where not even two letters fit. */
+  /** The text, its start with `…`, or an empty string if two letters do not fit. */
   fit(text: string, mostPx: number): string {
     let sum = 0;
-    let kept = 0;
+    let fitting = 0;
     for (let at = 0; at < text.length; at += 1) {
       sum += this.letterPx(text, at);
-      if (sum <= mostPx - this.ellipsisPx) kept = at + 1;
-      if (sum > mostPx) return kept < 2 ? '' : `${whole(text, kept)}${ELLIPSIS}`;
+      if (sum <= mostPx - this.ellipsisPx) fitting = at + 1;
+      if (sum > mostPx) return fitting < 2 ? '' : `${whole(text, fitting)}${ELLIPSIS}`;
     }
     return text;
   }
 }
 
-/** The first letters of a text; a letter of two units is not torn apart. */
+/** The first letters of a text, without splitting a surrogate pair. */
 function whole(text: string, length: number): string {
   const last = text.charCodeAt(length - 1);
   const isTorn = last >= 0xd800 && last <= 0xdbff;
@@ -58,18 +58,18 @@ function whole(text: string, length: number): string {
 
 const fitters = new Map<string, TextFitter>();
 
-/** The fitter for a font; it measures with the context that first asks. */
+/** The fitter of a font; it measures with the first context. */
 export function fitterOf(context: CanvasRenderingContext2D, font: string): TextFitter {
-  let found = fitters.get(font);
-  if (!found) {
-    found = new TextFitter((text) => {
+  let fitter = fitters.get(font);
+  if (!fitter) {
+    fitter = new TextFitter((text) => {
       const before = context.font;
       context.font = font;
       const { width } = context.measureText(text);
       context.font = before;
       return width;
     });
-    fitters.set(font, found);
+    fitters.set(font, fitter);
   }
-  return found;
+  return fitter;
 }

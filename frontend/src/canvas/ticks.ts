@@ -1,4 +1,4 @@
-/** Marks on an axis of time: round steps, labelled so that neighbours can be told apart. Pure. */
+/** Ticks of a time axis: round steps with labels that differ. Pure. */
 import { instant, tick } from '../core/format';
 import type { Range } from './viewport';
 import { lengthOf } from './viewport';
@@ -11,20 +11,20 @@ export interface Tick {
 export interface Ticks {
   readonly step: number;
   readonly marks: readonly Tick[];
-  /** Where labels are counted from when they are too fine to be written in full, e.g. `1,234.567 ms`. */
+  /** The origin of relative labels, such as `1,234.567 ms`; null for absolute labels. */
   readonly anchor: Tick | null;
 }
 
 const MICROSECOND = 1e3;
 
-/** The smallest of 1, 2, 5, 10, … that is at least so much. */
+/** The smallest of 1, 2, 5, 10, … that is not below `least`. */
 export function roundStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
-  const found = [1, 2, 5, 10].find((factor) => factor * power >= least * (1 - 1e-9)) ?? 10;
-  return found * power;
+  const factor = [1, 2, 5, 10].find((candidate) => candidate * power >= least * (1 - 1e-9)) ?? 10;
+  return factor * power;
 }
 
-/** Marks no nearer to one another than `leastPx`, from just before the view's start to just after its end. */
+/** Ticks at least `leastPx` apart, from before the start of the view to after its end. */
 export function ticksOf(view: Range, widthPx: number, leastPx = 110): Ticks {
   const step = roundStep((lengthOf(view) / Math.max(1, widthPx)) * leastPx);
   const first = Math.floor(view.start / step);

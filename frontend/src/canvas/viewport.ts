@@ -1,6 +1,6 @@
 /**
- * The part of an axis that is on the screen: time in a timeline, weight in a flame graph. Pure; a
- * `Range`'s unit is the caller's (ns, samples, bytes) and pixels are CSS pixels.
+ * The visible part of an axis: time in a timeline, weight in a flame graph. Pure; the unit of a
+ * `Range` is the caller's (ns, samples, bytes), pixels are CSS pixels.
  */
 
 export interface Range {
@@ -12,7 +12,7 @@ export const lengthOf = ({ start, end }: Range): number => end - start;
 
 export const isSameRange = (a: Range, b: Range): boolean => a.start === b.start && a.end === b.end;
 
-/** How much of the axis lies under one pixel. */
+/** Units per pixel. */
 export const perPx = (view: Range, widthPx: number): number =>
   lengthOf(view) / Math.max(1, widthPx);
 
@@ -22,20 +22,20 @@ export const pxOf = (view: Range, widthPx: number, value: number): number =>
 export const valueAt = (view: Range, widthPx: number, px: number): number =>
   view.start + (px / Math.max(1, widthPx)) * lengthOf(view);
 
-/** A view of the same length, moved into the bounds; one that is too long or too short is made to fit first. */
+/** A view of the same length inside the bounds, shortened or extended where necessary. */
 export function clamped(view: Range, bounds: Range, least = 0): Range {
   const whole = lengthOf(bounds);
   const length = Math.min(whole, Math.max(Math.min(least, whole), lengthOf(view)));
   const middle = (view.start + view.end) / 2;
-  const wanted = length === lengthOf(view) ? view.start : middle - length / 2;
-  const start = Math.min(bounds.end - length, Math.max(bounds.start, wanted));
+  const preferred = length === lengthOf(view) ? view.start : middle - length / 2;
+  const start = Math.min(bounds.end - length, Math.max(bounds.start, preferred));
   return { start, end: start + length };
 }
 
 interface Zoom {
-  /** Below 1 comes nearer, above 1 goes away. */
+  /** Below 1 zooms in, above 1 zooms out. */
   readonly factor: number;
-  /** What stays where it is on the screen. */
+  /** The value that keeps its position on the screen. */
   readonly at: number;
   readonly least?: number;
 }
@@ -51,7 +51,7 @@ export function zoomed(view: Range, bounds: Range, { factor, at, least = 0 }: Zo
 export const panned = (view: Range, bounds: Range, by: number): Range =>
   clamped({ start: view.start + by, end: view.end + by }, bounds);
 
-/** A view that shows all of something, with a margin as a share of its length on either side. */
+/** A view of a whole range, with a margin as a fraction of its length on both sides. */
 export function fitted(
   target: Range,
   bounds: Range,
@@ -62,7 +62,10 @@ export function fitted(
   return clamped({ start: middle - length / 2, end: middle + length / 2 }, bounds, least);
 }
 
-/** The view, moved no further than is needed to have the target in sight; zoomed out where it is too long. */
+/**
+ * The view, moved as little as possible to include the target, and zoomed out if the target is
+ * longer.
+ */
 export function revealed(view: Range, target: Range, bounds: Range): Range {
   if (target.start >= view.start && target.end <= view.end) return view;
   if (lengthOf(target) > lengthOf(view)) return fitted(target, bounds);
@@ -70,19 +73,22 @@ export function revealed(view: Range, target: Range, bounds: Range): Range {
   return clamped({ start: middle - lengthOf(view) / 2, end: middle + lengthOf(view) / 2 }, bounds);
 }
 
-/** Between two views: 0 is the first and 1 the second; lengths go by their ratio, so that a long zoom looks even. */
+/**
+ * A view between two views, 0 to 1; lengths change by a constant ratio, so that a long zoom looks
+ * even.
+ */
 export function between(from: Range, to: Range, share: number): Range {
   if (share >= 1) return to;
   if (share <= 0) return from;
   const [a, b] = [lengthOf(from), lengthOf(to)];
   if (a <= 0 || b <= 0) return to;
   const length = a * (b / a) ** share;
-  // What part of the change of length is done decides how far the start has come: zooms keep their point.
+  // The start moves with the change of length: zooms keep their fixed point.
   const done = a === b ? share : (length - a) / (b - a);
   const start = from.start + (to.start - from.start) * done;
   return { start, end: start + length };
 }
 
-/** Slow at both ends. */
+/** Easing: slow at both ends. */
 export const eased = (share: number): number =>
   share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2;

@@ -6,13 +6,13 @@ interface Props {
   readonly label: string;
   readonly help: string;
   readonly value: number | null;
-  /** In place of the share: `14.2 GB`. */
+  /** Instead of the percentage: `14.2 GB`. */
   readonly text?: string | undefined;
-  /** Why there is no value, and what would record it; or why the value is doubtful. */
+  /** The reason for a missing or doubtful value. */
   readonly note?: string | undefined;
 }
 
-/** One share on a scale from nothing to all; what was not recorded says so, and is never drawn as nothing. */
+/** A fraction as a bar from 0 to 100 %; a missing value is text, not an empty bar. */
 export function Bullet({ label, help, value, text, note }: Props): ReactNode {
   return (
     <div className="bullet">

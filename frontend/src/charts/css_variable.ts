@@ -1,4 +1,4 @@
-/** The value of one of the page's tokens, for what draws on a canvas. */
+/** The value of a CSS variable, for drawings on a canvas. */
 export function cssVariable(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -2,7 +2,7 @@ import { render, screen } from '@testing-library/react';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { StepUse, TimeDistribution } from '../api/types.gen';
-import { Histogram, placeOf } from './histogram';
+import { Histogram, positionOf } from './histogram';
 import { columnsOf } from './step_bars';
 
 const distribution = (
@@ -24,9 +24,11 @@ const distribution = (
 
 it('lays bins that grow by a factor equally wide, and others by their length', () => {
   const factor = distribution([10, 100, 1000], [1, 1], true);
-  expect(placeOf(factor, 100)).toBeCloseTo(0.5);
+  expect(positionOf(factor, 100)).toBeCloseTo(0.5);
   const length = distribution([0, 25, 100], [1, 1], false);
-  expect([placeOf(length, 0), placeOf(length, 25), placeOf(length, 100)]).toEqual([0, 0.25, 1]);
+  expect([positionOf(length, 0), positionOf(length, 25), positionOf(length, 100)]).toEqual([
+    0, 0.25, 1,
+  ]);
 });
 
 it('shows a bin of one call among thousands', () => {
@@ -66,5 +68,5 @@ it('puts steps together without losing time or calls', () => {
 it('draws no picture where all take as long', () => {
   render(<Histogram of={distribution([5000, 5001], [3], false)} what="call" label="time" />);
   expect(screen.queryByRole('img')).toBeNull();
-  expect(screen.getByText('All of them take 5.00 µs.')).toBeTruthy();
+  expect(screen.getByText('All take 5.00 µs.')).toBeTruthy();
 });

@@ -6,7 +6,7 @@ import './histogram.css';
 
 interface Props {
   readonly of: TimeDistribution;
-  /** What is counted: `call`, `run`. */
+  /** The unit of the counts: `call`, `run`. */
   readonly what: string;
   readonly label: string;
 }
@@ -17,8 +17,8 @@ const TOP = 12;
 const GAP = 1;
 const LEAST_PX = 2;
 
-/** Where a time lies on the axis, 0 to 1; bins that grow by a factor are equally wide. */
-export function placeOf(of: TimeDistribution, ns: number): number {
+/** The position of a time on the axis, 0 to 1; bins that grow by a factor have equal widths. */
+export function positionOf(of: TimeDistribution, ns: number): number {
   const least = of.edges_ns[0] ?? 0;
   const most = of.edges_ns.at(-1) ?? 1;
   if (!of.is_logarithmic) return most > least ? (ns - least) / (most - least) : 0;
@@ -49,7 +49,7 @@ function Mark({ at, name }: MarkProps): ReactNode {
   );
 }
 
-/** Two marks that would write over each other are one. */
+/** Marks that would overlap are drawn as one. */
 const areApart = (a: number, b: number): boolean => Math.abs(a - b) > 0.09;
 
 interface BinProps {
@@ -63,9 +63,9 @@ function Bin({ of, bin, largest, what }: BinProps): ReactNode {
   const number = of.counts[bin] ?? 0;
   const low = of.edges_ns[bin] ?? 0;
   const high = of.edges_ns[bin + 1] ?? low;
-  const x = placeOf(of, low) * WIDTH;
-  const width = Math.max(1, placeOf(of, high) * WIDTH - x - GAP);
-  // A bin with one call among thousands must still be seen.
+  const x = positionOf(of, low) * WIDTH;
+  const width = Math.max(1, positionOf(of, high) * WIDTH - x - GAP);
+  // A bin with one call among thousands stays visible.
   const height = number === 0 ? 0 : Math.max(LEAST_PX, (number / largest) * (HEIGHT - TOP - 4));
   return (
     <g className="histogram-bin">
@@ -77,11 +77,11 @@ function Bin({ of, bin, largest, what }: BinProps): ReactNode {
   );
 }
 
-/** How times spread, with the median and the 95th percentile marked; the figures stand below it. */
+/** The distribution of times, with median, 95th percentile and the figures below. */
 export function Histogram({ of, what, label }: Props): ReactNode {
   const largest = Math.max(1, ...of.counts);
-  const at50 = placeOf(of, of.p50_ns);
-  const at95 = placeOf(of, of.p95_ns);
+  const at50 = positionOf(of, of.p50_ns);
+  const at95 = positionOf(of, of.p95_ns);
   const words = `${label}: ${plural(of.count, what)} from ${duration(of.min_ns)} to ${duration(of.max_ns)}, half within ${duration(of.p50_ns)}, 95 % within ${duration(of.p95_ns)}`;
   const figures = [
     [`${what}s`, count(of.count)],
@@ -111,7 +111,7 @@ export function Histogram({ of, what, label }: Props): ReactNode {
           </div>
         </>
       ) : (
-        <p className="muted">All of them take {duration(of.min_ns)}.</p>
+        <p className="muted">All take {duration(of.min_ns)}.</p>
       )}
       <dl className="facts">
         {figures.map(([name, text]) => (

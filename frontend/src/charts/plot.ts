@@ -1,4 +1,4 @@
-/** What charts on uPlot share: its lifetime in a component, its colours, a tip at the pointer. */
+/** Shared parts of uPlot charts: lifetime, axes, tooltip. */
 import { type RefObject, useEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
@@ -16,7 +16,7 @@ export interface AxesOptions {
   readonly grid: Grid;
   readonly tickX: (value: number) => string;
   readonly tickY: (value: number) => string;
-  /** Where marks on the horizontal axis may stand; round values where it is not said. */
+  /** Positions of the ticks on the horizontal axis; round values by default. */
   readonly splitsX?: uPlot.Axis.Splits;
 }
 
@@ -25,7 +25,7 @@ const LEAST_Y_GAP_PX = 42;
 const LEAST_X_GAP_PX = 72;
 const TIP_GAP_PX = 14;
 
-/** Axes in the page's colours: ticks below, lines across. */
+/** Axes in the colours of the page. */
 export function axesOf({ grid, tickX, tickY, splitsX }: AxesOptions): uPlot.Axis[] {
   const muted = cssVariable('--muted');
   const line = { stroke: cssVariable('--line'), width: 1 };
@@ -55,7 +55,7 @@ export function axesOf({ grid, tickX, tickY, splitsX }: AxesOptions): uPlot.Axis
   ];
 }
 
-/** From 0, or what lies below it, to so many times the largest value. */
+/** From 0, or the lowest negative value, to a multiple of the largest value. */
 export const fromZeroTo =
   (times: number): uPlot.Scale.Range =>
   (_, least, most) => {
@@ -64,18 +64,18 @@ export const fromZeroTo =
     return [low * 1.06, high > low ? high * times : low + 1];
   };
 
-/** From 0, or what lies below it, to somewhat above the largest value. */
+/** From 0, or the lowest negative value, to slightly above the largest value. */
 export const fromZero = fromZeroTo(1.06);
 
 interface Options {
   readonly box: RefObject<HTMLElement | null>;
   readonly grid: Grid;
   readonly height: number;
-  /** The chart without its size, and its data. */
+  /** The options without the size, and the data. */
   readonly make: () => readonly [Omit<uPlot.Options, 'width' | 'height'>, uPlot.AlignedData];
-  /** What stands in the tip over the value of this place; null: no tip. */
+  /** The content of the tooltip at a data index; null: no tooltip. */
   readonly tip: (at: number) => HTMLElement | null;
-  /** The chart is made anew when one of these changes. */
+  /** A change of these creates the chart again. */
   readonly dependencies: readonly unknown[];
 }
 
@@ -84,7 +84,7 @@ export interface Plot {
   readonly widthPx: number;
 }
 
-/** Puts the tip beside the pointer, on the side where there is room. */
+/** Puts the tooltip on the side of the pointer that has room. */
 function placed(tip: HTMLElement, chart: uPlot, grid: Grid): void {
   const x = grid.left + (chart.cursor.left ?? 0);
   const isRight = x + TIP_GAP_PX + tip.offsetWidth > chart.width;
@@ -93,7 +93,7 @@ function placed(tip: HTMLElement, chart: uPlot, grid: Grid): void {
   tip.style.top = `${grid.top + 4}px`;
 }
 
-/** A uPlot chart in a box: as wide as it, with a tip; made anew when what it shows changes. */
+/** A uPlot chart as wide as its box, with a tooltip. */
 export function usePlot({ box, grid, height, make, tip, dependencies }: Options): Plot {
   const [chart, setChart] = useState<uPlot | null>(null);
   const [widthPx, setWidthPx] = useState(0);
@@ -101,20 +101,20 @@ export function usePlot({ box, grid, height, make, tip, dependencies }: Options)
   latest.current = { make, tip };
 
   useEffect(() => {
-    const place = box.current;
-    if (!place) return undefined;
-    const measure = (): void => setWidthPx(place.clientWidth);
+    const element = box.current;
+    if (!element) return undefined;
+    const measure = (): void => setWidthPx(element.clientWidth);
     measure();
     const observer = new ResizeObserver(measure);
-    observer.observe(place);
+    observer.observe(element);
     return () => observer.disconnect();
   }, [box]);
 
   const isWide = widthPx > 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what it shows is said by `dependencies`; the rest is read from `latest`
   useEffect(() => {
-    const place = box.current;
-    if (!place || !isWide) return undefined;
+    const element = box.current;
+    if (!element || !isWide) return undefined;
     const words = document.createElement('div');
     words.className = 'plot-tip tip popup';
     words.hidden = true;
@@ -122,7 +122,7 @@ export function usePlot({ box, grid, height, make, tip, dependencies }: Options)
     const made = new uPlot(
       {
         ...options,
-        width: place.clientWidth,
+        width: element.clientWidth,
         height,
         padding: [grid.top, grid.right, 0, 0],
         legend: { show: false },
@@ -142,9 +142,9 @@ export function usePlot({ box, grid, height, make, tip, dependencies }: Options)
         },
       },
       data,
-      place,
+      element,
     );
-    place.append(words);
+    element.append(words);
     setChart(made);
     return () => {
       words.remove();
@@ -160,7 +160,7 @@ export function usePlot({ box, grid, height, make, tip, dependencies }: Options)
   return { chart, widthPx };
 }
 
-/** Words on the canvas with a rim in the surface's colour, so that lines behind do not disturb them. */
+/** Text on the canvas with an outline in the surface's colour. */
 export function label(
   chart: uPlot,
   words: string,

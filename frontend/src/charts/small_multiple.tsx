@@ -1,7 +1,7 @@
 import { type PointerEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import './small_multiple.css';
 
-/** A line through known values; where one is not known it breaks. */
+/** A line with gaps at missing values. */
 export interface LineSeries {
   readonly kind: 'line';
   readonly id: string;
@@ -11,7 +11,7 @@ export interface LineSeries {
   readonly isDashed?: boolean;
 }
 
-/** From a low to a high value at each place. */
+/** A band from a low to a high value. */
 export interface BandSeries {
   readonly kind: 'band';
   readonly id: string;
@@ -21,7 +21,7 @@ export interface BandSeries {
   readonly high: readonly (number | null)[];
 }
 
-/** Columns that stand on each other. */
+/** Stacked columns. */
 export interface ColumnSeries {
   readonly kind: 'column';
   readonly id: string;
@@ -33,17 +33,16 @@ export interface ColumnSeries {
 export type Series = LineSeries | BandSeries | ColumnSeries;
 
 export interface SmallMultipleProps {
-  /** Where each point stands, from 0 to 1, ascending. */
+  /** Positions of the points, 0 to 1, ascending. */
   readonly xs: readonly number[];
   readonly labels: readonly string[];
   readonly series: readonly Series[];
   readonly tickY: (value: number) => string;
-  /** The axis ends there at least: 1 for shares of a whole. */
+  /** The axis reaches at least this value: 1 for fractions of a whole. */
   readonly mostY?: number;
-  /** The point under the pointer, in any of the charts beside this one. */
+  /** The point under the pointer, in any of the charts. */
   readonly hovered: number | null;
   readonly onHover: (at: number | null) => void;
-  /** The point that the page shows. */
   readonly chosen: number | null;
   readonly onChoose: (at: number) => void;
   readonly height?: number;
@@ -58,7 +57,7 @@ const MOST_COLUMN_PX = 46;
 const COLUMN_SHARE = 0.66;
 const TICKS = 3;
 
-/** The width of an element, as it changes. */
+/** The width of an element, updated on resize. */
 function useWidth(): readonly [React.RefObject<HTMLDivElement | null>, number] {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
@@ -74,25 +73,25 @@ function useWidth(): readonly [React.RefObject<HTMLDivElement | null>, number] {
   return [box, width];
 }
 
-/** A round step so that about `TICKS` of them reach `most`. */
+/** A round step of which about `TICKS` reach `most`. */
 export function roundStep(most: number): number {
   const rough = most / TICKS;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const factor = [1, 2, 2.5, 5, 10].find((each) => each * power >= rough) ?? 10;
+  const factor = [1, 2, 2.5, 5, 10].find((one) => one * power >= rough) ?? 10;
   return factor * power;
 }
 
-const known = (values: readonly (number | null)[]): number[] =>
+const present = (values: readonly (number | null)[]): number[] =>
   values.flatMap((value) => (value === null ? [] : [value]));
 
-/** The largest value drawn: of columns, the highest stack. */
+/** The largest value, or the highest stack of columns. */
 export function largestOf(series: readonly Series[], count: number): number {
   const stacks = Array.from({ length: count }, (_, at) =>
-    series.reduce((sum, each) => sum + (each.kind === 'column' ? (each.values[at] ?? 0) : 0), 0),
+    series.reduce((sum, one) => sum + (one.kind === 'column' ? (one.values[at] ?? 0) : 0), 0),
   );
-  const others = series.flatMap((each) => {
-    if (each.kind === 'line') return known(each.values);
-    return each.kind === 'band' ? known(each.high) : [];
+  const others = series.flatMap((one) => {
+    if (one.kind === 'line') return present(one.values);
+    return one.kind === 'band' ? present(one.high) : [];
   });
   return [...stacks, ...others].reduce((a, b) => Math.max(a, b), 0);
 }
@@ -110,7 +109,7 @@ function scaleOf(props: SmallMultipleProps, width: number, height: number): Scal
   const step = roundStep(largest);
   const count = Math.ceil(largest / step - 1e-9);
   const most = step * count;
-  // Half a column at either end, so that none is cut.
+  // Half a column at both ends, so that no column is cut.
   const inner = Math.max(1, width - LEFT - RIGHT);
   const gaps = xs.slice(1).map((x, at) => x - (xs[at] ?? 0));
   const least = Math.min(1 / Math.max(1, xs.length - 1), ...gaps);
@@ -127,15 +126,15 @@ function scaleOf(props: SmallMultipleProps, width: number, height: number): Scal
   };
 }
 
-/** Stretches of points that are known, as they follow each other. */
+/** Runs of consecutive points with values. */
 export function stretches(values: readonly (number | null)[]): number[][] {
-  const found: number[][] = [];
+  const runs: number[][] = [];
   values.forEach((value, at) => {
     if (value === null) return;
-    if (at > 0 && values[at - 1] !== null && found.length > 0) found.at(-1)?.push(at);
-    else found.push([at]);
+    if (at > 0 && values[at - 1] !== null && runs.length > 0) runs.at(-1)?.push(at);
+    else runs.push([at]);
   });
-  return found;
+  return runs;
 }
 
 interface DrawProps<T> {
@@ -192,13 +191,13 @@ function DrawnColumns({
 }): ReactNode {
   return Array.from({ length: count }, (_, at) => {
     let sum = 0;
-    return all.map((each) => {
-      const value = each.values[at] ?? 0;
+    return all.map((one) => {
+      const value = one.values[at] ?? 0;
       sum += value;
       if (value <= 0) return null;
       return (
         <rect
-          key={`${each.id} ${
+          key={`${one.id} ${
             // biome-ignore lint/suspicious/noArrayIndexKey: a point is its place
             at
           }`}
@@ -206,14 +205,14 @@ function DrawnColumns({
           y={scale.y(sum)}
           width={scale.columnPx}
           height={Math.max(0.5, scale.y(sum - value) - scale.y(sum))}
-          fill={each.colour}
+          fill={one.colour}
         />
       );
     });
   });
 }
 
-/** As many labels as there is room for, the last one always. */
+/** As many labels as fit, including the last one. */
 function Labels({
   labels,
   scale,
@@ -241,7 +240,7 @@ function Labels({
   });
 }
 
-/** One of several charts over the same points, with one cursor for all of them. */
+/** One of several charts with the same points and a shared cursor. */
 export function SmallMultiple(props: SmallMultipleProps): ReactNode {
   const { xs, labels, series, tickY, hovered, onHover, chosen, onChoose, height = 150 } = props;
   const [box, width] = useWidth();
@@ -255,9 +254,9 @@ export function SmallMultiple(props: SmallMultipleProps): ReactNode {
     });
     return best;
   };
-  const columns = series.filter((each) => each.kind === 'column');
+  const columns = series.filter((one) => one.kind === 'column');
   return (
-    // A table beside the charts does the same from the keyboard.
+    // The table offers the same by keyboard.
     <div
       className="multiple"
       ref={box}
@@ -294,12 +293,12 @@ export function SmallMultiple(props: SmallMultipleProps): ReactNode {
               height={height - TOP - BOTTOM}
             />
           )}
-          {series.map((each) =>
-            each.kind === 'band' ? <DrawnBand key={each.id} of={each} scale={scale} /> : null,
+          {series.map((one) =>
+            one.kind === 'band' ? <DrawnBand key={one.id} of={one} scale={scale} /> : null,
           )}
           <DrawnColumns all={columns} count={xs.length} scale={scale} />
-          {series.map((each) =>
-            each.kind === 'line' ? <DrawnLine key={each.id} of={each} scale={scale} /> : null,
+          {series.map((one) =>
+            one.kind === 'line' ? <DrawnLine key={one.id} of={one} scale={scale} /> : null,
           )}
           {hovered !== null && (
             <line

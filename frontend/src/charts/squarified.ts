@@ -1,4 +1,7 @@
-/** Rectangles whose areas are values, as near to squares as can be. (Bruls, Huizing, van Wijk, 2000.) Pure. */
+/**
+ * Squarified treemap: rectangles with areas proportional to values. (Bruls, Huizing, van Wijk,
+ * 2000.) Pure.
+ */
 
 export interface Rectangle {
   readonly left: number;
@@ -13,13 +16,13 @@ interface Strip {
   readonly most: number;
 }
 
-/** How far the worst of a strip is from a square, along a side of this length. */
+/** The worst aspect ratio of a strip along a side. */
 function worst({ sum, least, most }: Strip, side: number): number {
   const square = side * side;
   return Math.max((square * most) / (sum * sum), (sum * sum) / (square * least));
 }
 
-/** How many of the values, from `first` on, make the best strip along a side. */
+/** The end of the best strip that starts at `first`. */
 function stripEnd(areas: readonly number[], first: number, side: number): number {
   let strip: Strip = { sum: 0, least: Number.POSITIVE_INFINITY, most: 0 };
   for (let at = first; at < areas.length; at += 1) {
@@ -40,7 +43,7 @@ interface Laid {
   readonly rest: Rectangle;
 }
 
-/** A strip along the shorter side, and what it leaves of the box. */
+/** A strip along the shorter side, and the rest of the box. */
 function laid(areas: readonly number[], box: Rectangle): Laid {
   const { left, top, width, height } = box;
   const isWide = width >= height;
@@ -61,19 +64,19 @@ function laid(areas: readonly number[], box: Rectangle): Laid {
   return { rectangles, rest };
 }
 
-/** A rectangle for each value, in their order, which is largest first; all of them fill the box. */
+/** A rectangle for each value, largest first; together they fill the box. */
 export function squarified(values: readonly number[], box: Rectangle): Rectangle[] {
   const total = values.reduce((sum, value) => sum + value, 0);
   if (total <= 0 || box.width <= 0 || box.height <= 0) return [];
   const areas = values.map((value) => (value / total) * box.width * box.height);
-  const found: Rectangle[] = [];
+  const rectangles: Rectangle[] = [];
   let rest = box;
-  while (found.length < areas.length) {
+  while (rectangles.length < areas.length) {
     const side = Math.min(rest.width, rest.height);
-    const end = side > 0 ? stripEnd(areas, found.length, side) : areas.length;
-    const strip = laid(areas.slice(found.length, end), rest);
-    found.push(...strip.rectangles);
+    const end = side > 0 ? stripEnd(areas, rectangles.length, side) : areas.length;
+    const strip = laid(areas.slice(rectangles.length, end), rest);
+    rectangles.push(...strip.rectangles);
     rest = strip.rest;
   }
-  return found;
+  return rectangles;
 }

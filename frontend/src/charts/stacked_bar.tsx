@@ -13,14 +13,14 @@ export interface Part {
 interface Props {
   readonly parts: readonly Part[];
   readonly totalNs: number;
-  /** What the whole bar is: `mean step`. */
+  /** The whole: `mean step`. */
   readonly whole: string;
-  /** The part that is chosen, where parts can be; pressed again it is let go. */
+  /** The selected part; a second click clears the selection. */
   readonly chosen?: string | null;
   readonly onChoose?: (part: string | null) => void;
 }
 
-/** The largest first; what is nothing has neither a place in the bar nor in the legend. */
+/** Parts above zero, largest first. */
 export function shownParts(parts: readonly Part[]): Part[] {
   return parts.filter((part) => part.valueNs > 0).sort((a, b) => b.valueNs - a.valueNs);
 }
@@ -59,7 +59,7 @@ function LegendItem({ part, totalNs, isChosen, onChoose }: LegendProps): ReactNo
   );
 }
 
-/** One bar of a whole's parts, with a legend that says each in time and share. */
+/** A stacked bar, with a legend of times and percentages. */
 export function StackedBar({ parts, totalNs, whole, chosen = null, onChoose }: Props): ReactNode {
   const shown = shownParts(parts);
   if (shown.length === 0 || totalNs <= 0) return null;

@@ -5,7 +5,7 @@ import './histogram.css';
 
 interface Props {
   readonly steps: readonly StepUse[];
-  /** What is counted: `call`, `run`. */
+  /** The unit of the counts: `call`, `run`. */
   readonly what: string;
   readonly chosen: number | null;
   readonly choose: (step: number | null) => void;
@@ -16,24 +16,24 @@ const MOST_COLUMNS = 120;
 export interface StepsTogether {
   readonly first: number;
   readonly last: number;
-  /** Of the mean step of them. */
+  /** Mean per step. */
   readonly calls: number;
   readonly timeNs: number;
 }
 
-/** Steps beside each other, so many together that all have a place. */
+/** Groups of consecutive steps, at most `most` of them. */
 export function columnsOf(steps: readonly StepUse[], most = MOST_COLUMNS): StepsTogether[] {
   const together = Math.max(1, Math.ceil(steps.length / most));
   const columns: StepsTogether[] = [];
   for (let at = 0; at < steps.length; at += together) {
-    const own = steps.slice(at, at + together);
-    const [first, last] = [own[0], own.at(-1)];
+    const group = steps.slice(at, at + together);
+    const [first, last] = [group[0], group.at(-1)];
     if (!first || !last) continue;
     columns.push({
       first: first.number,
       last: last.number,
-      calls: own.reduce((sum, step) => sum + step.call_count, 0) / own.length,
-      timeNs: own.reduce((sum, step) => sum + step.time_ns, 0) / own.length,
+      calls: group.reduce((sum, step) => sum + step.call_count, 0) / group.length,
+      timeNs: group.reduce((sum, step) => sum + step.time_ns, 0) / group.length,
     });
   }
   return columns;
@@ -41,10 +41,13 @@ export function columnsOf(steps: readonly StepUse[], most = MOST_COLUMNS): Steps
 
 function wordsOf({ first, last, calls, timeNs }: StepsTogether, what: string): string {
   if (first === last) return `Step ${first}: ${duration(timeNs)} in ${plural(calls, what)}`;
-  return `Steps ${first} – ${last}: ${duration(timeNs)} a step`;
+  return `Steps ${first} – ${last}: ${duration(timeNs)} per step`;
 }
 
-/** Time a step, as a column each; a press narrows the page to that step, another lets it go. */
+/**
+ * Time per step as columns; a click filters all views to the step, a second click clears the
+ * filter.
+ */
 export function StepBars({ steps, what, chosen, choose }: Props): ReactNode {
   const columns = columnsOf(steps);
   const largest = Math.max(1, ...columns.map((column) => column.timeNs));

@@ -15,11 +15,11 @@ export interface StepColumnsProps {
   readonly categories: readonly { readonly id: string; readonly label: string }[];
   readonly selected: number | null;
   readonly onSelect: (step: number | null) => void;
-  /** The places of the first and the last column of the time that is shown; null: all of it. */
+  /** The first and last column of the filtered time; null: no filter. */
   readonly range?: readonly [number, number] | null;
-  /** Drawn over, columns are a time: the places of the first and the last. */
+  /** Receives the first and last column of a drag. */
   readonly onRange?: (first: number, last: number) => void;
-  /** Colours are read anew when this changes. */
+  /** A change of the theme reads the colours again. */
   readonly theme: string;
 }
 
@@ -28,10 +28,10 @@ const HEIGHT_PX = 250;
 const WIDEST_PX = 56;
 const FILLED_SHARE = 0.72;
 const DIMMED_SHARE = 35;
-/** Less than this is a click with an unsteady hand. */
+/** Shorter drags are clicks. */
 const LEAST_DRAG_PX = 6;
 
-/** The hovered step as text nodes: names come from the trace and are never set as HTML. */
+/** The tooltip of a step, built of text nodes: names from the trace are never HTML. */
 function tooltipOf(props: StepColumnsProps, at: number): HTMLElement | null {
   const step = props.steps[at];
   if (!step) return null;
@@ -57,7 +57,7 @@ function tooltipOf(props: StepColumnsProps, at: number): HTMLElement | null {
   return box;
 }
 
-/** For each category the height of its upper edge in each column. */
+/** The upper edge of each category in each column. */
 export function upperEdges(steps: readonly StepColumn[], count: number): number[][] {
   const below = steps.map(() => 0);
   return Array.from({ length: count }, (_, part) =>
@@ -74,7 +74,7 @@ function isDimmed({ selected, range }: StepColumnsProps, step: StepColumn, at: n
   return selected !== null && step.number !== selected;
 }
 
-/** Whole columns from the highest category down: each covers the part of those before that is not its own. */
+/** Columns from the highest category down: each covers the lower part of the previous one. */
 function made(
   props: StepColumnsProps,
 ): [Omit<uPlot.Options, 'width' | 'height'>, uPlot.AlignedData] {
@@ -84,9 +84,9 @@ function made(
   const dimmed = steps.map((step, at) => isDimmed(props, step, at));
   const series = order.map((part): uPlot.Series => {
     const colour = colourOf(categories[part]?.id ?? '');
-    // On the surface, not see-through: the columns behind would shine through.
+    // Opaque, because the columns behind would show through.
     const faint = `color-mix(in srgb, ${colour} ${DIMMED_SHARE}%, var(--surface))`;
-    const fills = dimmed.map((each) => (each ? resolved(faint) : colour));
+    const fills = dimmed.map((isFaint) => (isFaint ? resolved(faint) : colour));
     const paths = uPlot.paths.bars?.({
       size: [FILLED_SHARE, WIDEST_PX],
       disp: { fill: { unit: 3, values: () => fills } },
@@ -100,14 +100,14 @@ function made(
     };
   });
   const numbers = steps.map((step) => step.number);
-  const wholes = (places: readonly number[]): number[] =>
-    places.filter((place) => Number.isInteger(place) && numbers[place] !== undefined);
+  const wholes = (positions: readonly number[]): number[] =>
+    positions.filter((position) => Number.isInteger(position) && numbers[position] !== undefined);
   return [
     {
       scales: { x: { time: false, range: [-0.5, steps.length - 0.5] }, y: { range: fromZero } },
       axes: axesOf({
         grid: GRID,
-        tickX: (place) => String(numbers[place] ?? ''),
+        tickX: (position) => String(numbers[position] ?? ''),
         tickY: tick,
         splitsX: (_, __, least, most, step) => {
           const every = Math.max(1, Math.round(step));
@@ -123,7 +123,7 @@ function made(
   ];
 }
 
-/** A colour as a canvas takes it: without the page's variables. */
+/** A colour without CSS variables, for the canvas. */
 function resolved(colour: string): string {
   const surface = getComputedStyle(document.documentElement).getPropertyValue('--surface').trim();
   return colour.replace('var(--surface)', surface);
@@ -136,7 +136,10 @@ interface Drag {
 
 const isDrag = ({ fromPx, toPx }: Drag): boolean => Math.abs(toPx - fromPx) >= LEAST_DRAG_PX;
 
-/** Steps as stacked columns; a click chooses one, a second click lets it go, and a drag is a range of them. */
+/**
+ * Steps as stacked columns; a click selects one, a second click clears the selection, a drag
+ * selects a range.
+ */
 export default function StepColumns(props: StepColumnsProps): ReactNode {
   const { steps, categories, selected, range, onSelect, onRange, theme } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -152,7 +155,7 @@ export default function StepColumns(props: StepColumnsProps): ReactNode {
 
   const pxOf = (event: PointerEvent<HTMLElement>): number =>
     event.clientX - event.currentTarget.getBoundingClientRect().left;
-  /** The whole column is the target, not only its drawn part. */
+  /** The whole height of a column is a target. */
   const columnAt = (px: number): number => {
     const at = Math.round(chart?.posToVal(px - GRID.left, 'x') ?? 0);
     return Math.min(Math.max(at, 0), steps.length - 1);

@@ -16,24 +16,24 @@ export interface Line {
   readonly id: string;
   readonly label: string;
   readonly colour: string;
-  /** One for each of the chart's `xs`; null: not known. */
+  /** A value for each of `xs`; null: missing. */
   readonly values: readonly (number | null)[];
-  /** Lines of one stack stand on each other, filled. */
+  /** Lines with the same name are stacked and filled. */
   readonly stack?: string;
   readonly isFilled?: boolean;
   readonly isDashed?: boolean;
-  /** Whether a value holds until the next, else there is a slope between them. */
+  /** Whether a value holds until the next one; otherwise values are joined by slopes. */
   readonly holds?: boolean;
 }
 
-/** A moment with a name: a line from top to bottom. */
+/** A vertical line with a label. */
 export interface Mark {
   readonly x: number;
   readonly label: string;
   readonly colour: string;
 }
 
-/** A place on the chart with a name. */
+/** A labelled point. */
 export interface Spot {
   readonly x: number;
   readonly y: number;
@@ -55,9 +55,9 @@ export interface Range {
 export interface TimeSeriesProps {
   readonly xs: readonly number[];
   readonly lines: readonly Line[];
-  /** Where the axis begins and ends; the first and last of `xs` where it is not said. */
+  /** The range of the axis; by default from the first to the last of `xs`. */
   readonly bounds?: Range;
-  /** What a value of the axes is in words: short on the axis, whole in the tooltip. */
+  /** Formats of the values: short on the axes, exact in the tooltip. */
   readonly words: {
     readonly tickX: (value: number) => string;
     readonly x: (value: number) => string;
@@ -65,20 +65,20 @@ export interface TimeSeriesProps {
     readonly y: (value: number) => string;
   };
   readonly marks?: readonly Mark[];
-  /** Named spots that belong to the data, such as its peak. */
+  /** Labelled points of the data, such as its peak. */
   readonly peaks?: readonly Spot[];
-  /** Spots of what is looked at just now; drawn over the chart, so that they may change often. */
+  /** Points drawn above the chart, which may change often. */
   readonly spots?: readonly Spot[];
   readonly bands?: readonly Band[];
   readonly range?: Range | null;
-  /** Dragging chooses a range; without it there is no brush. */
+  /** Called with the range of a drag; without it the user cannot select a range. */
   readonly onRange?: (range: Range | null) => void;
-  /** A press without dragging. */
+  /** Called with the position of a click. */
   readonly onPick?: (x: number) => void;
-  /** What the chart shows, for those who cannot see it. */
+  /** The accessible name of the chart. */
   readonly label: string;
   readonly height?: number;
-  /** Colours are read anew when this changes. */
+  /** A change of the theme reads the colours again. */
   readonly theme: string;
 }
 
@@ -86,7 +86,7 @@ const GRID = { left: 64, right: 26, top: 22, bottom: 26 } as const;
 const LEAST_DRAG_PX = 4;
 const FEW_POINTS = 48;
 
-/** The hovered moment as text nodes: labels may come from a trace and are never set as HTML. */
+/** The tooltip of a moment, built of text nodes: labels from the trace are never HTML. */
 function tooltipOf(props: TimeSeriesProps, at: number): HTMLElement {
   const box = document.createElement('div');
   const x = props.xs[at];
@@ -114,15 +114,15 @@ function boundsOf({ bounds, xs }: TimeSeriesProps): Range {
   return bounds ?? { from: xs[0] ?? 0, to: xs.at(-1) ?? 1 };
 }
 
-/** Bands have their names at the top: lines, and the names of peaks, stay below them. */
+/** Room for the labels of bands at the top. */
 const belowNames = fromZeroTo(1.28);
 const MOST_NAMED_BANDS = 400;
-/** About as wide as a letter of a band's name. */
+/** Approximate width of a letter of a band's label. */
 const LETTER_PX = 6.6;
 const PEAK_RADIUS_PX = 4;
 const NEAR_EDGE_SHARE = 0.08;
 
-/** Steps behind the lines: every other one shaded, named where there is room for it. */
+/** Shades every other band, and labels bands where the label fits. */
 function drawBands(chart: uPlot, props: TimeSeriesProps): void {
   const { bands = [] } = props;
   const { ctx, bbox } = chart;
@@ -145,7 +145,7 @@ function drawBands(chart: uPlot, props: TimeSeriesProps): void {
   });
 }
 
-/** Moments with a name, from top to bottom. */
+/** Draws vertical lines with labels. */
 function drawMarks(chart: uPlot, { marks = [] }: TimeSeriesProps): void {
   const { ctx, bbox } = chart;
   for (const mark of marks) {
@@ -161,7 +161,7 @@ function drawMarks(chart: uPlot, { marks = [] }: TimeSeriesProps): void {
   }
 }
 
-/** Named spots of the data, their names on the side where there is room. */
+/** Draws labelled points, with the label on the side that has room. */
 function drawPeaks(chart: uPlot, props: TimeSeriesProps): void {
   const { ctx } = chart;
   const { from, to } = boundsOf(props);
@@ -188,7 +188,7 @@ function drawPeaks(chart: uPlot, props: TimeSeriesProps): void {
   }
 }
 
-/** The lines' values as they are drawn: those of a stack stand on the sum of those before. */
+/** The values as drawn: stacked lines are cumulative. */
 export function drawnValues(lines: readonly Line[]): (number | null)[][] {
   const below = new Map<string, number[]>();
   return lines.map(({ values, stack }) => {
@@ -216,7 +216,7 @@ function seriesOf({ xs, lines }: TimeSeriesProps): uPlot.Series[] {
   }));
 }
 
-/** What lies between a line of a stack and the one before, or the axis. */
+/** Fills between the lines of a stack. */
 function fillStacks(chart: uPlot, lines: readonly Line[]): void {
   const { ctx } = chart;
   const lowest = new Map<string, number>();
@@ -235,7 +235,7 @@ function fillStacks(chart: uPlot, lines: readonly Line[]): void {
   });
 }
 
-/** Follows values from the first to the last, or back. */
+/** Traces values forwards or backwards. */
 function outline(
   chart: uPlot,
   values: ArrayLike<number | null | undefined>,
@@ -250,7 +250,7 @@ function outline(
     const at = direction === 1 ? step : count - 1 - step;
     const x = chart.valToPos(xs[at] ?? 0, 'x', true);
     const y = chart.valToPos(values[at] ?? 0, 'y', true);
-    // A value holds until the next: forwards the corner has the old height, backwards the new one.
+    // Held values have corners: at the old height forwards, at the new height backwards.
     if (holds && before !== null) {
       if (direction === 1) ctx.lineTo(x, before);
       else ctx.lineTo(chart.valToPos(xs[at + 1] ?? 0, 'x', true), y);
@@ -290,7 +290,7 @@ function made(
   ];
 }
 
-/** Pixels to values and back, for what is drawn over the chart. */
+/** Converts between pixels and values for overlays. */
 class Scale {
   constructor(
     private readonly bounds: Range,
@@ -333,7 +333,7 @@ interface Brush {
   };
 }
 
-/** Dragging chooses a range; a press alone picks a moment. */
+/** A drag selects a range; a click picks a moment. */
 function useBrush({ scale, onRange, onPick }: BrushOptions): Brush {
   const [drag, setDrag] = useState<Drag | null>(null);
   const pxOf = (event: PointerEvent<HTMLElement>): number =>
@@ -369,7 +369,7 @@ function wordsAt(props: TimeSeriesProps, at: number): string {
   if (x === undefined) return '';
   const values = props.lines
     .map((line) => ({ line, value: line.values[at] }))
-    .filter((each): each is { line: Line; value: number } => typeof each.value === 'number')
+    .filter((entry): entry is { line: Line; value: number } => typeof entry.value === 'number')
     .map(({ line, value }) => `${line.label} ${props.words.y(value)}`);
   return `${props.words.x(x)}: ${values.join(', ')}`;
 }
@@ -382,7 +382,10 @@ interface Keys {
   readonly onKeyDown: (event: KeyboardEvent) => void;
 }
 
-/** Arrows move along the curve, with Shift they choose a range, Enter picks, Escape lets go. */
+/**
+ * Arrow keys move along the chart, Shift+arrow selects a range, Enter picks, Escape clears the
+ * range.
+ */
 function useKeys(props: TimeSeriesProps): Keys {
   const { xs, onRange, onPick } = props;
   const [at, setAt] = useState<number | null>(null);
@@ -418,7 +421,7 @@ interface OverProps {
   readonly chart: uPlot | null;
 }
 
-/** What is drawn over the canvas: the range, and the spots that are looked at. */
+/** Overlays: the selected range and the current points. */
 function Over({ props, scale, drag, chart }: OverProps): ReactNode {
   const { range, spots = [] } = props;
   const [low, high] = drag
@@ -454,7 +457,7 @@ function Over({ props, scale, drag, chart }: OverProps): ReactNode {
   );
 }
 
-/** Lines over time (or anything else that is measured along an axis), with a brush. */
+/** A line chart over time or another axis, with range selection. */
 export default function TimeSeries(props: TimeSeriesProps): ReactNode {
   const { xs, lines, marks, peaks, bands, theme, height = 240, onRange, onPick } = props;
   const box = useRef<HTMLDivElement>(null);

@@ -3,22 +3,19 @@ import { squarified } from './squarified';
 import './treemap.css';
 
 export interface Tile {
-  /** Unique in the chart. */
   readonly id: string;
   readonly label: string;
-  /** Beside the label where there is room: the value in words. */
+  /** The value, shown where there is room. */
   readonly note: string;
-  /** All of it, in the tooltip. */
+  /** The tooltip. */
   readonly title: string;
-  /** Above 0. */
   readonly value: number;
   readonly fill: string;
-  /** Hatched: not one thing, or not known. */
+  /** Hatched: a sum of several things, or unknown. */
   readonly isVague?: boolean;
 }
 
 interface Props {
-  /** Largest first. */
   readonly tiles: readonly Tile[];
   readonly label: string;
   readonly selected: string | null;
@@ -36,7 +33,7 @@ const MOVES: Readonly<Record<string, number>> = {
   End: Number.POSITIVE_INFINITY,
 };
 
-/** Parts of a whole by area; each is a button, in the order of size. */
+/** A treemap of buttons, in the order of size. */
 export function Treemap({ tiles, label, selected, onSelect }: Props): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
@@ -52,7 +49,7 @@ export function Treemap({ tiles, label, selected, onSelect }: Props): ReactNode 
     observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
-  const places = useMemo(
+  const rectangles = useMemo(
     () =>
       squarified(
         tiles.map((tile) => tile.value),
@@ -73,8 +70,8 @@ export function Treemap({ tiles, label, selected, onSelect }: Props): ReactNode 
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be no better word for a chart
     <div className="treemap" ref={box} role="group" aria-label={label} onKeyDown={onKeyDown}>
       {tiles.map((tile, at) => {
-        const place = places[at];
-        const { width = 0, height = 0 } = place ?? {};
+        const rectangle = rectangles[at];
+        const { width = 0, height = 0 } = rectangle ?? {};
         const hasWords = width >= WORDS_PX.width && height >= WORDS_PX.height;
         return (
           <button
@@ -84,7 +81,7 @@ export function Treemap({ tiles, label, selected, onSelect }: Props): ReactNode 
             aria-pressed={tile.id === selected}
             title={tile.title}
             tabIndex={at === current ? 0 : -1}
-            style={{ ...place, backgroundColor: tile.fill }}
+            style={{ ...rectangle, backgroundColor: tile.fill }}
             onFocus={() => setActive(at)}
             onClick={() => onSelect(tile.id)}
           >

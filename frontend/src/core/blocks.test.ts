@@ -69,8 +69,8 @@ it('code, strong words and addresses are set apart within a line', () => {
 });
 
 it('what leads nowhere from here is text, above all what would run', () => {
-  expect(piecesOf('[All figures](../accuracy.md)')).toEqual([
-    { kind: 'text', text: 'All figures (accuracy.md)' },
+  expect(piecesOf('[All values](../accuracy.md)')).toEqual([
+    { kind: 'text', text: 'All values (accuracy.md)' },
   ]);
   expect(piecesOf('[x](javascript:alert)')).toEqual([
     { kind: 'text', text: 'x (javascript:alert)' },

@@ -1,6 +1,6 @@
 /**
- * Text in the Markdown that stepscope's own pages are written in, as blocks to draw: headings, paragraphs, lists, tables
- * and fenced code. What it does not know it leaves as text.
+ * The Markdown of stepscope's own pages as blocks: headings, paragraphs, lists, tables and fenced
+ * code; the rest is text.
  */
 
 export type Block =
@@ -12,7 +12,7 @@ export type Block =
 
 export type Row = readonly string[];
 
-/** A piece of a line: as it is, as code, strong, or a link. */
+/** A piece of a line: text, code, strong text, or a link. */
 export type Piece =
   | { readonly kind: 'text' | 'code' | 'strong'; readonly text: string }
   | { readonly kind: 'link'; readonly text: string; readonly address: string };
@@ -22,13 +22,13 @@ const FENCE = /^```(\w*)$/;
 const ITEM = /^- +(.+)$/;
 const ROW = /^\|(.*)\|$/;
 const RULE = /^\|(?: *:?-+:? *\|)+$/;
-/** A stroke in a cell is written `\|`. */
+/** A vertical bar in a cell is written `\|`. */
 const CELL = /(?:\\.|[^|\\])+/g;
 
 const cells = (inner: string): Row =>
   (inner.match(CELL) ?? []).map((cell) => cell.replaceAll('\\|', '|').trim());
 
-/** How many lines from a place on are of one form. */
+/** The number of consecutive lines of a form. */
 function runOf(lines: readonly string[], from: number, isOne: (line: string) => boolean): number {
   let to = from;
   while (to < lines.length && isOne(lines[to] ?? '')) to += 1;
@@ -38,7 +38,7 @@ function runOf(lines: readonly string[], from: number, isOne: (line: string) => 
 const isPlain = (line: string): boolean =>
   line.trim() !== '' && ![HEADING, FENCE, ITEM, ROW].some((form) => form.test(line));
 
-/** The block that begins at a line that is not empty, and how many lines it takes. */
+/** The block at a line, and its number of lines. */
 function blockAt(lines: readonly string[], from: number): readonly [Block, number] {
   const line = lines[from] ?? '';
   const heading = HEADING.exec(line);
@@ -47,17 +47,17 @@ function blockAt(lines: readonly string[], from: number): readonly [Block, numbe
   }
   const fence = FENCE.exec(line);
   if (fence) {
-    const count = runOf(lines, from + 1, (each) => each !== '```');
+    const count = runOf(lines, from + 1, (text) => text !== '```');
     const code = lines.slice(from + 1, from + 1 + count).join('\n');
     return [{ kind: 'code', language: fence[1] ?? '', code }, count + 2];
   }
   const [form, count] = ITEM.test(line)
-    ? [ITEM, runOf(lines, from, (each) => ITEM.test(each))]
-    : [ROW, runOf(lines, from, (each) => ROW.test(each))];
-  const own = lines.slice(from, from + count);
-  const inner = own.map((each) => form.exec(each)?.[1] ?? '');
+    ? [ITEM, runOf(lines, from, (text) => ITEM.test(text))]
+    : [ROW, runOf(lines, from, (text) => ROW.test(text))];
+  const part = lines.slice(from, from + count);
+  const inner = part.map((text) => form.exec(text)?.[1] ?? '');
   if (form === ITEM) return [{ kind: 'list', items: inner }, count];
-  if (RULE.test(own[1] ?? '')) {
+  if (RULE.test(part[1] ?? '')) {
     const [head = [], , ...rows] = inner.map(cells);
     return [{ kind: 'table', head, rows }, count];
   }
@@ -82,7 +82,7 @@ export function blocksOf(text: string): readonly Block[] {
 
 const PIECES = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)|<(https?:\/\/[^>\s]+)>/g;
 
-/** Only what leads to the web is a link; another page of the documentation is named, since it is not here. */
+/** Links to the web are links; other pages of the documentation are only named. */
 function linked(text: string, address: string): Piece {
   if (/^https?:\/\//.test(address)) return { kind: 'link', text, address };
   return { kind: 'text', text: `${text} (${address.replace(/^(?:\.\.?\/)+/, '')})` };
@@ -91,14 +91,14 @@ function linked(text: string, address: string): Piece {
 export function piecesOf(line: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let done = 0;
-  for (const found of line.matchAll(PIECES)) {
-    if (found.index > done) pieces.push({ kind: 'text', text: line.slice(done, found.index) });
-    const [all, code, strong, words, address, bare] = found;
+  for (const match of line.matchAll(PIECES)) {
+    if (match.index > done) pieces.push({ kind: 'text', text: line.slice(done, match.index) });
+    const [all, code, strong, words, address, bare] = match;
     if (code !== undefined) pieces.push({ kind: 'code', text: code });
     else if (strong !== undefined) pieces.push({ kind: 'strong', text: strong });
     else if (bare !== undefined) pieces.push(linked(bare.replace(/^https?:\/\//, ''), bare));
     else pieces.push(linked(words ?? '', address ?? ''));
-    done = found.index + all.length;
+    done = match.index + all.length;
   }
   if (done < line.length) pieces.push({ kind: 'text', text: line.slice(done) });
   return pieces;

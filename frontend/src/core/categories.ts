@@ -1,4 +1,4 @@
-/** Words for the step's categories where an answer names them by id alone; the overview brings its own, the same. */
+/** Labels of the step categories that a response names by id only. */
 export interface Words {
   readonly label: string;
   readonly help: string;

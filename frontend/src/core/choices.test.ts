@@ -1,20 +1,20 @@
 import { expect, it } from 'vitest';
-import { foundIn, jumpsOf } from './choices';
+import { jumpsOf, matchesIn } from './choices';
 
 const ranks = (count: number) =>
   Array.from({ length: count }, (_, rank) => ({ label: `node-${1000 + rank}`, number: rank }));
 
 it('finds a rank by its number before names that hold the digits', () => {
-  const found = foundIn(ranks(1024), '10').map(({ number }) => number);
+  const found = matchesIn(ranks(1024), '10').map(({ number }) => number);
   expect(found.slice(0, 12)).toEqual([10, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 1000]);
-  expect(foundIn(ranks(1024), ' 512 ')[0]?.number).toBe(512);
+  expect(matchesIn(ranks(1024), ' 512 ')[0]?.number).toBe(512);
 });
 
 it('finds by any part of a name, in any case', () => {
   const choices = [{ label: 'GPT-large' }, { label: 'resnet' }];
-  expect(foundIn(choices, 'gpt')).toEqual([{ label: 'GPT-large' }]);
-  expect(foundIn(choices, '')).toBe(choices);
-  expect(foundIn(choices, '7')).toEqual([]);
+  expect(matchesIn(choices, 'gpt')).toEqual([{ label: 'GPT-large' }]);
+  expect(matchesIn(choices, '')).toBe(choices);
+  expect(matchesIn(choices, '7')).toEqual([]);
 });
 
 it('finds ranks by their machine', () => {
@@ -22,8 +22,8 @@ it('finds ranks by their machine', () => {
     { label: 'w0', number: 0, about: 'node-12' },
     { label: 'w1', number: 12, about: 'node-13' },
   ];
-  expect(foundIn(choices, 'node-12').map(({ number }) => number)).toEqual([0]);
-  expect(foundIn(choices, '12').map(({ number }) => number)).toEqual([12, 0]);
+  expect(matchesIn(choices, 'node-12').map(({ number }) => number)).toEqual([0]);
+  expect(matchesIn(choices, '12').map(({ number }) => number)).toEqual([12, 0]);
 });
 
 it('jumps between ranges of many ranks, and offers none for few', () => {

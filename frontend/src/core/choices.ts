@@ -1,16 +1,16 @@
-/** Finding one of many choices by typing, and jumping between ranges of them. Pure. */
+/** Search among choices, and jumps between ranges of ranks. Pure. */
 
 export interface Findable {
   readonly label: string;
-  /** A number it is known by: a rank. */
+  /** The rank. */
   readonly number?: number | null | undefined;
-  /** What else it is found by: its machine. */
+  /** Further searchable text: the host. */
   readonly about?: string | undefined;
 }
 
 const DIGITS = /^\d+$/;
 
-/** How well a choice answers to digits: its very number, one that begins so, anything else. */
+/** Rank of a match of digits: the same number, a number with this prefix, any other match. */
 function order(choice: Findable, typed: string): number {
   const number = choice.number ?? null;
   if (number === null) return 2;
@@ -18,28 +18,31 @@ function order(choice: Findable, typed: string): number {
   return String(number).startsWith(typed) ? 1 : 2;
 }
 
-/** The choices whose label holds what was typed; digits find the rank of that number first. */
-export function foundIn<T extends Findable>(choices: readonly T[], typed: string): readonly T[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === '') return choices;
+/** The choices that match the query; digits match ranks first. */
+export function matchesIn<T extends Findable>(choices: readonly T[], typed: string): readonly T[] {
+  const query = typed.trim().toLowerCase();
+  if (query === '') return choices;
   const holds = ({ label, about = '' }: T): boolean =>
-    label.toLowerCase().includes(wanted) || about.toLowerCase().includes(wanted);
-  if (!DIGITS.test(wanted)) return choices.filter(holds);
+    label.toLowerCase().includes(query) || about.toLowerCase().includes(query);
+  if (!DIGITS.test(query)) return choices.filter(holds);
   return choices
-    .filter((choice) => holds(choice) || order(choice, wanted) < 2)
-    .toSorted((a, b) => order(a, wanted) - order(b, wanted));
+    .filter((choice) => holds(choice) || order(choice, query) < 2)
+    .toSorted((a, b) => order(a, query) - order(b, query));
 }
 
 export interface Jump {
   readonly label: string;
-  /** The place of its first choice. */
+  /** The index of its first choice. */
   readonly at: number;
 }
 
 const MOST_JUMPS = 9;
 const JUMPS_FROM = 48;
 
-/** Ranges of ranks to jump to, a power of two each; none where there are few, or where not all have a number. */
+/**
+ * Ranges of ranks to jump to, a power of two each; none for short lists or choices without a
+ * number.
+ */
 export function jumpsOf(choices: readonly Findable[]): readonly Jump[] {
   if (choices.length < JUMPS_FROM) return [];
   const numbers = choices.map(({ number }) => number ?? null);

@@ -1,4 +1,6 @@
-/** One fixed colour per category, in every view and in both themes (at least 3:1 on either surface). */
+/**
+ * The colour of each category, the same in every view and theme (at least 3:1 on both surfaces).
+ */
 
 const FIXED: Readonly<Record<string, string>> = {
   kernel: '#3b7dd8',
@@ -33,12 +35,12 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-/** The colour of a category or an idle cause; an unknown one gets a colour that stays the same. */
+/** The colour of a category or an idle cause; unknown ids get a constant colour. */
 export function colourOf(id: string): string {
   return FIXED[id] ?? (FALLBACK[hash(id) % FALLBACK.length] as string);
 }
 
-/** Memory has categories of its own, which never stand beside those of time. */
+/** Memory categories never appear together with time categories. */
 export const MEMORY_COLOURS = {
   allocated: '#3b7dd8',
   reserved: '#9063cd',
@@ -57,5 +59,5 @@ export const MEMORY_COLOURS = {
   unknown: '#7d8796',
 } as const;
 
-/** What a slice's category is coloured as: an idle cause has the colour that it has in every view. */
+/** The id that determines the colour of a slice: idle slices have the colour of their cause. */
 export const colourId = (category: string): string => category.replace(/^idle-/, '');

@@ -1,4 +1,4 @@
-/** Columns that the page itself names, as the server does those of its tables. */
+/** Columns of tables that the page builds itself. */
 import type { Column } from '../api/types.gen';
 
 export const column = (key: string, label: string, unit: Column['unit'], help = ''): Column => ({

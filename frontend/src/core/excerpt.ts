@@ -1,9 +1,9 @@
-/** What stands in a damaged file, so that it can be looked at. Pure. */
+/** Excerpts of damaged files, made visible. Pure. */
 
 const code = (character: string): string =>
   `\\u{${character.codePointAt(0)?.toString(16).padStart(2, '0')}}`;
 
-/** In one line; characters that nobody sees, or that turn the text around, are written out. */
+/** The text in one line, with control and direction characters escaped. */
 export function visible(text: string): string {
   return text.replaceAll(/\s*[\r\n]\s*/g, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu, code);
 }

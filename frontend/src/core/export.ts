@@ -1,4 +1,4 @@
-/** Tables as files: CSV and JSON, of the rows and columns that are shown, in full precision. */
+/** Tables as CSV and JSON files in full precision. */
 import type { Column } from '../api/types.gen';
 import type { CellValue } from './format';
 import { unitSuffix } from './units';
@@ -8,7 +8,7 @@ export interface ExportTable {
   readonly rows: readonly (readonly CellValue[])[];
 }
 
-/** Spreadsheets run a cell that begins like a formula; numbers of ours never do. */
+/** Spreadsheets evaluate cells that look like formulas; numbers are safe. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 function csvCell(value: CellValue): string {
@@ -19,14 +19,14 @@ function csvCell(value: CellValue): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** RFC 4180; an empty cell is *not recorded*. */
+/** RFC 4180; an empty cell means *not recorded*. */
 export function toCsv(table: ExportTable): string {
   const header = table.columns.map((column) => csvCell(column.label + unitSuffix(column.unit)));
   const lines = table.rows.map((row) => row.map(csvCell).join(','));
   return `${[header.join(','), ...lines].join('\r\n')}\r\n`;
 }
 
-/** One object a row, by column key, with the columns' labels and units beside them. */
+/** One object per row, by column key, with the labels and units of the columns. */
 export function toJson(table: ExportTable, about: Readonly<Record<string, unknown>>): string {
   const columns = table.columns.map(({ key, label, unit, help }) => ({ key, label, unit, help }));
   const rows = table.rows.map((row) =>
@@ -35,7 +35,7 @@ export function toJson(table: ExportTable, about: Readonly<Record<string, unknow
   return `${JSON.stringify({ ...about, columns, rows }, null, 1)}\n`;
 }
 
-/** A file name from words that came from folder names. */
+/** A file name from parts. */
 export function fileName(parts: readonly string[], extension: string): string {
   const words = parts.map((part) =>
     part.replaceAll(/[^\w.-]+/g, '-').replaceAll(/^[-.]+|-+$/g, ''),

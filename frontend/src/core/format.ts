@@ -1,6 +1,6 @@
 /**
- * The only place where numbers become text: three significant digits to read, every digit to copy.
- * `plugin/stepscope/base/formatting.py` is its twin: sentences from there stand beside figures from here.
+ * Formats numbers: three significant digits in text, all digits in tooltips. Twin of
+ * `plugin/stepscope/base/formatting.py`.
  */
 import type { Unit } from './units';
 
@@ -34,7 +34,7 @@ const RATE: readonly Scale[] = [
   { factor: 1e12, name: 'TB/s' },
 ];
 
-/** A number with three significant digits, never with an exponent. */
+/** Three significant digits without an exponent. */
 export function significant(value: number): string {
   if (value === 0) return '0';
   const size = Math.abs(value);
@@ -43,12 +43,12 @@ export function significant(value: number): string {
   return value.toPrecision(3);
 }
 
-/** The largest scale in which the value, as it will be rounded, is at least one. */
+/** The largest scale in which the rounded value is at least one. */
 function scaleOf(value: number, scales: readonly Scale[]): Scale {
   const size = Math.abs(value);
-  let found = scales[0] as Scale;
-  for (const scale of scales) if (size >= scale.factor * 0.9995) found = scale;
-  return found;
+  let best = scales[0] as Scale;
+  for (const scale of scales) if (size >= scale.factor * 0.9995) best = scale;
+  return best;
 }
 
 function scaled(value: number, scales: readonly Scale[]): string {
@@ -58,10 +58,10 @@ function scaled(value: number, scales: readonly Scale[]): string {
   return `${text} ${scale.name}`;
 }
 
-/** A length of time: `178 ms`. */
+/** A duration: `178 ms`. */
 export const duration = (ns: number): string => scaled(ns, TIME);
 
-/** A low and a high time in one unit: `44.5–59.3 ms`. */
+/** Two durations in one unit: `44.5–59.3 ms`. */
 export function durationRange(lowNs: number, highNs: number): string {
   const scale = scaleOf(highNs, TIME);
   const low = significant(lowNs / scale.factor);
@@ -69,23 +69,23 @@ export function durationRange(lowNs: number, highNs: number): string {
   return low === high ? `${high} ${scale.name}` : `${low}–${high} ${scale.name}`;
 }
 
-/** A mark on an axis of time: as a duration, without zeros that say nothing. */
+/** A tick of a time axis: a duration without trailing zeros. */
 export function tick(ns: number): string {
   const scale = scaleOf(ns, TIME);
   return ns === 0 ? '0' : `${groupedFraction.format(ns / scale.factor)} ${scale.name}`;
 }
 
-/** A mark on an axis of bytes: as a size, without zeros that say nothing. */
+/** A tick of a memory axis: a size without trailing zeros. */
 export function tickBytes(value: number): string {
   const scale = scaleOf(value, BYTES);
   return value === 0 ? '0' : `${groupedFraction.format(value / scale.factor)} ${scale.name}`;
 }
 
-/** A point in time since the trace's first event, to the microsecond: `1,234.567 ms`. */
+/** A time since the first event of the trace: `1,234.567 ms`. */
 export const instant = (ns: number): string =>
   `${(ns / 1e6).toLocaleString('en-US', { minimumFractionDigits: 3, maximumFractionDigits: 3 })} ms`;
 
-/** A time that is only guessed, rounded up: `12 s`, `3 min`, `2 h 05 min`. */
+/** An estimated duration, rounded up: `12 s`, `3 min`, `2 h 05 min`. */
 export function roughly(ns: number): string {
   const seconds = Math.max(1, Math.ceil(ns / 1e9));
   const minutes = Math.ceil(seconds / 60);
@@ -100,7 +100,7 @@ export const rate = (value: number): string => scaled(value, RATE);
 export const count = (value: number): string =>
   Number.isInteger(value) ? grouped.format(value) : significant(value);
 
-/** A fraction from 0 to 1 as a percentage: `33.4 %`. */
+/** A fraction as a percentage: `33.4 %`. */
 export function share(value: number): string {
   const percent = value * 100;
   if (percent !== 0 && Math.abs(percent) < 0.01) return '< 0.01 %';
@@ -113,7 +113,7 @@ export function share(value: number): string {
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${grouped.format(value)} ${value === 1 ? one : many}`;
 
-/** What a cell may hold: null is *not recorded*. */
+/** The value of a cell: null means *not recorded*. */
 export type CellValue = number | string | boolean | null | undefined;
 
 const SHORT: Record<Unit, (value: number) => string> = {
@@ -122,7 +122,7 @@ const SHORT: Record<Unit, (value: number) => string> = {
   share,
   count,
   'bytes/s': rate,
-  text: String, // a number that is a name: of an event, a stream
+  text: String, // an identifier: of an event, a stream
   code: String,
 };
 
@@ -132,11 +132,11 @@ const EXACT: Record<Unit, (value: number) => string> = {
   share: (value) => `${groupedFraction.format(value * 100)} %`,
   count: (value) => groupedFraction.format(value),
   'bytes/s': (value) => `${groupedFraction.format(value)} bytes/s`,
-  text: String, // a number that is a name: of an event, a stream
+  text: String, // an identifier: of an event, a stream
   code: String,
 };
 
-/** A value in its unit, to read. */
+/** A value with its unit, rounded. */
 export function quantity(value: CellValue, unit: Unit): string {
   if (value === null || value === undefined) return NONE;
   if (typeof value === 'number') return Number.isFinite(value) ? SHORT[unit](value) : NONE;
@@ -144,7 +144,7 @@ export function quantity(value: CellValue, unit: Unit): string {
   return value;
 }
 
-/** A value in its unit with every digit, for tooltips. */
+/** A value with its unit and all digits. */
 export function quantityExact(value: CellValue, unit: Unit): string {
   if (value === null || value === undefined) return 'not recorded';
   if (typeof value === 'number') return EXACT[unit](value);
@@ -153,7 +153,7 @@ export function quantityExact(value: CellValue, unit: Unit): string {
 
 const LEAST_POINTS = 0.01;
 
-/** How many percentage points a share changed by, with its sign; less than any recording can tell is said so. */
+/** A signed change of a fraction in percentage points. */
 function points(delta: number): string {
   const size = Math.abs(delta) * 100;
   if (size < LEAST_POINTS) return `< ${LEAST_POINTS} points`;
@@ -162,20 +162,20 @@ function points(delta: number): string {
 
 const signOf = (value: number): string => (value > 0 ? '+' : '−');
 
-/** By how much a figure changed, with its sign: `−55.0 ms`, `+4.10 points`; a true minus, as wide as the plus. */
+/** A signed change: `−55.0 ms`, `+4.10 points`, with a true minus sign. */
 export function change(delta: number, unit: Unit): string {
   if (delta === 0) return '0';
   return unit === 'share' ? points(delta) : signOf(delta) + quantity(Math.abs(delta), unit);
 }
 
-/** By which share of what it was a figure changed: `−32.0 %`; nothing where it was nothing, or is the same. */
+/** A signed relative change: `−32.0 %`; empty if there is no base or no change. */
 export function relativeChange(before: number, after: number): string {
   if (before === 0 || before === after) return '';
   const size = Math.abs((after - before) / before);
   return size < 0.001 ? '< 0.1 %' : signOf(after - before) + share(size);
 }
 
-/** When a file was recorded, by the clock of whoever reads it: `2026-01-01 00:05:10`; empty where it is not known. */
+/** The time of a recording in the local time zone: `2026-01-01 00:05:10`; empty if unknown. */
 export function recordedTime(ns: string): string {
   const at = new Date(Number(ns.slice(0, -6)));
   if (ns === '' || Number.isNaN(at.getTime())) return '';
@@ -184,10 +184,10 @@ export function recordedTime(ns: string): string {
   return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`;
 }
 
-/** The chance of a change if nothing had changed: `p = 0.02`, `p < 0.001`. */
+/** A p-value: `p = 0.02`, `p < 0.001`. */
 export const chance = (p: number): string =>
   p < 0.001 ? 'p < 0.001' : `p = ${Number(p.toPrecision(2))}`;
 
-/** A text whose lines end nowhere between a number and its unit. */
+/** A text without line breaks between numbers and units. */
 export const unbroken = (text: string): string =>
   text.replace(/(\d) (?=(?:%|ns|µs|ms|s|[kMGT]?B)(?![A-Za-z]))/g, '$1\u00a0');

@@ -1,4 +1,4 @@
-/** A call of a Python stack as it was written: `train.py(12): step`, in snapshots `train.py:12:step`. Pure. */
+/** Frames of Python stacks: `train.py(12): step`, in memory snapshots `train.py:12:step`. Pure. */
 
 export interface StackFrame {
   readonly path: string;
@@ -9,7 +9,7 @@ export interface StackFrame {
 const FRAME = /^(.*?)\((\d+)\): (.*)$/s;
 const COLONS = /^(.+?):(\d+):(.+)$/s;
 
-/** A frame taken apart; null where it names no place in a file, as built-in functions do. */
+/** The parts of a frame; null for frames without a source location, such as built-in functions. */
 export function stackFrame(text: string): StackFrame | null {
   const [, path, line, of] = FRAME.exec(text) ?? COLONS.exec(text) ?? [];
   if (path === undefined || line === undefined) return null;

@@ -13,8 +13,8 @@ const found = (typed: string, ...texts: string[]): string[] =>
     .map(({ text }) => text);
 
 const marked = (typed: string, text: string): string =>
-  pieces(text, match(text, wordsOf(typed))?.places ?? [])
-    .map((piece) => (piece.isFound ? `[${piece.text}]` : piece.text))
+  pieces(text, match(text, wordsOf(typed))?.positions ?? [])
+    .map((piece) => (piece.isMatched ? `[${piece.text}]` : piece.text))
     .join('');
 
 describe('a match', () => {
@@ -46,7 +46,7 @@ describe('a match', () => {
   });
 
   it('may be with what the text is, which is not marked', () => {
-    expect(match('gemm', ['kernel', 'gemm'], 'kernel')?.places).toEqual([0, 1, 2, 3]);
+    expect(match('gemm', ['kernel', 'gemm'], 'kernel')?.positions).toEqual([0, 1, 2, 3]);
     expect(match('gemm', ['step', 'gemm'], 'kernel')).toBeNull();
   });
 });
@@ -57,9 +57,9 @@ it('never marks other letters than were typed, and puts the pieces together to t
   fc.assert(
     fc.property(text, typed, (whole, letters) => {
       const result = match(whole, wordsOf(letters));
-      const parts = pieces(whole, result?.places ?? []);
+      const parts = pieces(whole, result?.positions ?? []);
       expect(parts.map((part) => part.text).join('')).toBe(whole);
-      for (const part of parts.filter((each) => each.isFound))
+      for (const part of parts.filter((each) => each.isMatched))
         for (const letter of part.text.toLowerCase()) expect(letters).toContain(letter);
     }),
   );

@@ -16,23 +16,23 @@ describe('what a recording is worth', () => {
     [[], 'good', 'This file is healthy'],
     [[health({ nature: 'note' })], 'good', 'This file is healthy'],
     [[health({ nature: 'gap' })], 'good', 'This file is healthy; more could have been recorded'],
-    [[health()], 'info', 'This file is slightly damaged: no figure is made doubtful by it'],
+    [[health()], 'info', 'This file is slightly damaged: all figures are reliable'],
     [
       [health({ nature: 'note', severity: 'warning', effect: 'low' })],
       'info',
-      'This file is whole, but something in it is not to be relied on',
+      'This file is complete, but part of its data is unreliable',
     ],
     [
       [health(), health({ severity: 'warning', effect: 'low' })],
       'warning',
-      'This recording is damaged: part of what it says is doubtful',
+      'This trace is damaged: part of its data is unreliable',
     ],
     [
       [health({ severity: 'critical', effect: 'withheld' })],
       'critical',
-      'This recording is damaged: part of what it says is not used',
+      'This trace is damaged: part of its data is not used',
     ],
-    [[health(), cut], 'warning', 'This file was cut off: it ends in the middle'],
+    [[health(), cut], 'warning', 'This file is cut off'],
   ] as const)('is said in one line %#', (items, tone, title) => {
     expect(worthOf(items)).toEqual({ tone, title });
   });

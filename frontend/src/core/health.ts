@@ -1,4 +1,4 @@
-/** What is known of a recording as a file, sorted for the page. Pure. */
+/** The health of a trace file. Pure. */
 import type { HealthItem, Outcome, RunReport, WorkerReport } from '../api/types.gen';
 
 export function reportOf(report: RunReport, trace: string): WorkerReport | undefined {
@@ -10,20 +10,20 @@ type Items = readonly HealthItem[];
 export const ofNature = (items: Items, nature: HealthItem['nature']): Items =>
   items.filter((item) => item.nature === nature);
 
-/** Kinds that say that the file ends in the middle. */
+/** Kinds of health items for files that end early. */
 const CUT_OFF = new Set(['truncated-gzip', 'truncated-json']);
 
-/** Where the file ends though it should go on, in bytes of JSON; null where it is whole. */
+/** The offset of the cut in bytes of JSON; null for complete files. */
 export function cutOffAt(items: Items): number | null {
   const cuts = items.filter((item) => CUT_OFF.has(item.kind));
-  const places = cuts.flatMap((item) => item.examples.map((example) => example.offset_bytes));
-  return cuts.length === 0 ? null : Math.max(0, ...places);
+  const offsets = cuts.flatMap((item) => item.examples.map((example) => example.offset_bytes));
+  return cuts.length === 0 ? null : Math.max(0, ...offsets);
 }
 
 export const lostBytes = (items: Items): number =>
   items.reduce((sum, item) => sum + item.lost_bytes, 0);
 
-/** What makes something that is shown unreliable, what withholds it first. */
+/** Health items that affect a view, withheld data first. */
 export function against(items: Items, dependsOn: readonly string[]): Items {
   const concerns = items.filter((item) => dependsOn.some((name) => item.affects.includes(name)));
   return [
@@ -32,7 +32,7 @@ export function against(items: Items, dependsOn: readonly string[]): Items {
   ];
 }
 
-/** Where the page shows what `HealthItem.affects` names beside rules; views rest on these names. */
+/** The view of each figure that `HealthItem.affects` names. */
 export const SHOWN_IN: Readonly<Record<string, string>> = {
   verdict: 'advice',
   'step breakdown': 'overview',
@@ -45,13 +45,13 @@ export const SHOWN_IN: Readonly<Record<string, string>> = {
 };
 
 export interface Affected {
-  /** Rules that this recording was asked for. */
+  /** Rules that ran on this trace. */
   readonly checks: readonly Outcome[];
-  /** What else is shown, with the view that shows it; null where none does. */
+  /** Other figures, with their view; null if no view shows them. */
   readonly figures: readonly { readonly name: string; readonly view: string | null }[];
 }
 
-/** What rests on a damaged part: checks and figures. */
+/** The checks and figures that a health item affects. */
 export function affectedBy({ affects }: HealthItem, outcomes: readonly Outcome[]): Affected {
   const byRule = new Map(outcomes.map((outcome) => [outcome.rule, outcome]));
   return {
@@ -68,25 +68,25 @@ export interface Worth {
 }
 
 const DAMAGED: Readonly<Record<HealthItem['severity'], string>> = {
-  critical: 'This recording is damaged: part of what it says is not used',
-  warning: 'This recording is damaged: part of what it says is doubtful',
-  info: 'This file is slightly damaged: no figure is made doubtful by it',
+  critical: 'This trace is damaged: part of its data is not used',
+  warning: 'This trace is damaged: part of its data is unreliable',
+  info: 'This file is slightly damaged: all figures are reliable',
 };
 
-/** What a recording is worth, in a headline. */
+/** The condition of a trace file as a headline. */
 export function worthOf(items: Items): Worth {
   const damage = ofNature(items, 'damage');
   const tone = (['critical', 'warning', 'info'] as const).find((severity) =>
     damage.some((item) => item.severity === severity),
   );
   if (cutOffAt(items) !== null) {
-    return { tone: tone ?? 'warning', title: 'This file was cut off: it ends in the middle' };
+    return { tone: tone ?? 'warning', title: 'This file is cut off' };
   }
   if (tone) return { tone, title: DAMAGED[tone] };
   if (items.some((item) => item.effect !== 'none')) {
     return {
       tone: 'info',
-      title: 'This file is whole, but something in it is not to be relied on',
+      title: 'This file is complete, but part of its data is unreliable',
     };
   }
   const lacks = ofNature(items, 'gap').length > 0;

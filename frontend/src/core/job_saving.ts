@@ -1,30 +1,33 @@
-/** What a job of many devices could save in a day: the same reckoning as the server's, with what the user says of it. Pure. */
+/**
+ * The daily saving of a job with many devices, computed as on the server, with the user's number
+ * of devices and price. Pure.
+ */
 import type { JobReport, JobSaving } from '../api/types.gen';
 import { count, significant } from './format';
 
 const HOURS_A_DAY = 24;
 
-/** What the user knows of the job; null: not said. */
+/** The user's terms; null: not entered. */
 export interface JobTerms {
   readonly deviceCount: number | null;
-  /** Of one device for an hour, in whatever currency. */
+  /** Price of a device hour. */
   readonly price: number | null;
 }
 
-export const termsOf = (job: JobReport | null, said: JobTerms): JobTerms => ({
-  deviceCount: said.deviceCount ?? job?.gpu_count ?? null,
-  price: said.price ?? job?.gpu_hour_price ?? null,
+export const termsOf = (job: JobReport | null, entered: JobTerms): JobTerms => ({
+  deviceCount: entered.deviceCount ?? job?.gpu_count ?? null,
+  price: entered.price ?? job?.gpu_hour_price ?? null,
 });
 
 export interface DailySaving {
   readonly lowHours: number;
   readonly highHours: number;
-  /** Null where no price is known. */
+  /** Null without a price. */
   readonly lowMoney: number | null;
   readonly highMoney: number | null;
 }
 
-/** A share of all devices for a day, and what that costs. */
+/** Device hours and cost per day. */
 export function dailySaving(
   saving: JobSaving,
   { deviceCount, price }: JobTerms,
@@ -52,11 +55,11 @@ function range(low: number, high: number): string {
 export const hoursWords = ({ lowHours, highHours }: DailySaving): string =>
   `${range(lowHours, highHours)} GPU-hours`;
 
-/** Empty where no price is known; the currency is the user's own. */
+/** Empty without a price; the currency is the user's. */
 export const moneyWords = ({ lowMoney, highMoney }: DailySaving): string =>
   lowMoney === null || highMoney === null ? '' : range(lowMoney, highMoney);
 
-/** A number as a person writes it; null where it is none above nothing. */
+/** A positive number typed by the user; null for other text. */
 export function parsedNumber(text: string): number | null {
   const value = Number(
     text

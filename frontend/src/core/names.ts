@@ -1,8 +1,8 @@
-/** Short forms of C++ kernel names; the whole name stays in tooltips, copies and exports. */
+/** Short C++ kernel names; tooltips, copies and exports have the whole name. */
 
 const IS_TEMPLATE = /[A-Za-z_]\w*<|^void\s/;
 
-/** Replaces the arguments of templates within templates by `…`. */
+/** Replaces nested template arguments by `…`. */
 function cutNesting(name: string): string {
   let level = 0;
   return name.replaceAll(/[<>]|[^<>]+/g, (part) => {
@@ -18,7 +18,7 @@ function cutNesting(name: string): string {
   });
 }
 
-/** Drops the argument list that ends a C++ signature. */
+/** Removes the argument list at the end of a C++ signature. */
 function cutArguments(name: string): string {
   if (!name.endsWith(')')) return name;
   let level = 0;

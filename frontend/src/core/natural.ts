@@ -1,7 +1,7 @@
-/** The order in which people look for names: `run_2` before `run_10`. Pure. */
+/** Natural order: `run_2` before `run_10`. Pure. */
 import type { RunState, Runs, Worker } from '../api/types.gen';
 
-/** Made once: a collator of one's own for each comparison costs ten times as much. */
+/** Shared: a new collator per comparison is ten times slower. */
 export const natural = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
 type Value = string | number | boolean | null | undefined;
@@ -16,7 +16,7 @@ export function compareValues(a: Value, b: Value, descending: boolean): number {
   return descending ? -order : order;
 }
 
-/** By rank, as far as it is known; the others by name. */
+/** By rank where known, otherwise by name. */
 function compareWorkers(a: Worker, b: Worker): number {
   if (a.rank !== null && b.rank !== null && a.rank !== b.rank) return a.rank - b.rank;
   return natural.compare(a.name, b.name);
@@ -26,7 +26,7 @@ function runInOrder(run: RunState): RunState {
   return { ...run, workers: run.workers.toSorted(compareWorkers) };
 }
 
-/** The server lists what it finds as the file system has it. */
+/** The server lists runs in the order of the file system. */
 export function inOrder(runs: Runs): Runs {
   const ordered = runs.runs.toSorted((a, b) => natural.compare(a.name, b.name));
   return { ...runs, runs: ordered.map(runInOrder) };

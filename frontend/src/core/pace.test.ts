@@ -3,7 +3,7 @@ import { paceOf, type Sample, withSample } from './pace';
 import type { Progress } from './progress';
 
 const progress = (patch: Partial<Progress> = {}): Progress => ({
-  wantedCount: 1024,
+  totalCount: 1024,
   doneCount: 424,
   cancelledCount: 0,
   bytesDone: 4e9,

@@ -1,4 +1,4 @@
-/** How fast the files of a run come in, by what was seen of it lately. Pure. */
+/** The pace of reading, measured over the last seconds. Pure. */
 import type { Progress } from './progress';
 
 export interface Sample {
@@ -8,16 +8,16 @@ export interface Sample {
 }
 
 export interface Pace {
-  /** Null until enough was seen to tell. */
+  /** Null until it is measured. */
   readonly bytesPerSecond: number | null;
-  /** Until all are ready. */
+  /** Until all files are ready. */
   readonly leftNs: number | null;
 }
 
-/** What is older says little of what comes. */
+/** Older samples are dropped. */
 const SEEN_MS = 30_000;
 const LEAST_MS = 4000;
-/** With fewer files the estimate of those being read, which knows their phases, is the better one. */
+/** With fewer files, the estimate by phase is better. */
 const LEAST_FILES = 4;
 
 export const sampleOf = (progress: Progress, atMs: number): Sample => ({
@@ -26,7 +26,7 @@ export const sampleOf = (progress: Progress, atMs: number): Sample => ({
   bytesDone: progress.bytesDone,
 });
 
-/** What was seen lately, with one more; nothing of before where files are read anew. */
+/** Adds a sample; starts again if files are read again. */
 export function withSample(seen: readonly Sample[], sample: Sample): readonly Sample[] {
   const last = seen.at(-1);
   if (last && (sample.bytesDone < last.bytesDone || sample.doneCount < last.doneCount)) {
@@ -45,9 +45,9 @@ export function paceOf(seen: readonly Sample[], progress: Progress): Pace {
   const files = last.doneCount - first.doneCount;
   const bytesPerSecond = bytes > 0 ? bytes / seconds : null;
   if (files < LEAST_FILES) return { ...untold, bytesPerSecond };
-  const filesLeft = progress.wantedCount - progress.doneCount;
+  const filesLeft = progress.totalCount - progress.doneCount;
   const bytesLeft = progress.bytesTotal - progress.bytesDone;
-  // Small files take their time by number, large ones by size.
+  // Small files take time by number, large files by size.
   const leftSeconds = Math.max(
     (filesLeft * seconds) / files,
     bytes > 0 ? (bytesLeft * seconds) / bytes : 0,

@@ -44,7 +44,7 @@ describe('the progress of some files', () => {
     ];
     const progress = progressOf(spans);
     expect(progress).toEqual({
-      wantedCount: 4,
+      totalCount: 4,
       doneCount: 2,
       cancelledCount: 1,
       bytesDone: 70_000_000,

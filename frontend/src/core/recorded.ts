@@ -1,11 +1,11 @@
-/** When a file was recorded, as far as its name says. Pure. */
+/** The time of a recording from its file name. Pure. */
 
-/** `<worker>.<time>.pt.trace.json[.gz]`; a shorter number is a count, not a time. */
+/** `<worker>.<time>.pt.trace.json[.gz]`; shorter numbers are counters. */
 const TIME = /\.(\d{10,19})\.pt\.trace\.json(?:\.gz)?$/;
 const NANOSECOND_DIGITS = 19;
 
-/** Nanoseconds since 1970 in 19 digits, to compare as text; empty where the name has no time. */
+/** Nanoseconds since 1970 as 19 digits; empty if the name has no time. */
 export function recordedAt(file: string): string {
-  // The profiler has written milliseconds, microseconds and nanoseconds over the years.
+  // Versions of the profiler wrote milliseconds, microseconds or nanoseconds.
   return TIME.exec(file)?.[1]?.padEnd(NANOSECOND_DIGITS, '0') ?? '';
 }

@@ -1,7 +1,7 @@
-/** What a recording lacks, as its advice says: for views that live on one kind of data. Pure. */
+/** Parts that a trace lacks, for views that need them. Pure. */
 import type { WorkerReport } from '../api/types.gen';
 
-/** Parts of a recording, as `RecordNext.flag` names them. */
+/** Values of `RecordNext.flag`. */
 export type Part = 'operators' | 'device' | 'steps' | 'shapes' | 'stacks' | 'modules' | 'memory';
 
 const WORDS: Readonly<Record<Part, string>> = {
@@ -14,13 +14,13 @@ const WORDS: Readonly<Record<Part, string>> = {
   memory: 'Allocations were not recorded',
 };
 
-/** Why a view on this part has nothing to show; null where it has, or where that is not known yet. */
+/** The reason why a view that needs a part has no data; null if it has, or if unknown. */
 export function lacking(report: WorkerReport | undefined, part: Part): string | null {
   const next = report?.record_next.find(({ flag }) => flag === part);
   return next ? `${WORDS[part]}: ${next.code} records it` : null;
 }
 
-/** The same for what runs on a device; a program without one has nothing to record. */
+/** The same for work on devices; programs without a device lack nothing. */
 export function withoutDevice(report: WorkerReport | undefined): string | null {
   if (!report || report.devices.length > 0) return null;
   return lacking(report, 'device') ?? 'The program used no device';

@@ -1,10 +1,10 @@
-/** The recordings of a run by what names them. Pure. */
+/** The traces of a run with their names. Pure. */
 import type { RunState } from '../api/types.gen';
 
 export interface Recording {
   readonly trace: string;
   readonly rank: number | null;
-  /** The worker's. */
+  /** The name of the worker. */
   readonly name: string;
   readonly span: string;
 }
@@ -14,6 +14,6 @@ export const recordingsOf = (run: RunState): Recording[] =>
     spans.map(({ trace, label }) => ({ trace, rank, name, span: label })),
   );
 
-/** `rank 3`, or where nothing tells it the worker's name. */
+/** `rank 3`, or the worker's name. */
 export const recordingName = ({ rank, name }: Recording): string =>
   rank === null ? name : `rank ${rank}`;

@@ -1,4 +1,4 @@
-/** The search box: plain text (any case, anywhere), or a regular expression between slashes. */
+/** Search text: plain (any case, anywhere), or a regular expression between slashes. */
 
 export type Matcher =
   | { readonly kind: 'all' }
@@ -7,7 +7,7 @@ export type Matcher =
 
 const REGEX = /^\/(.+)\/([a-z]*)$/s;
 
-/** Long texts make a careless expression slow; names are far shorter. */
+/** Limits the time of slow expressions; names are far shorter. */
 const LONGEST_TESTED = 4000;
 
 function regexMatcher(source: string, flags: string): Matcher {
@@ -16,16 +16,16 @@ function regexMatcher(source: string, flags: string): Matcher {
     return { kind: 'test', test: (text) => expression.test(text.slice(0, LONGEST_TESTED)) };
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
-    // Browsers begin with “Invalid regular expression: /…/: ”, which the page says already.
+    // Removes the browser's prefix “Invalid regular expression: /…/: ”.
     return { kind: 'invalid', message: words.split(': ').at(-1) ?? words };
   }
 }
 
 export function matcherOf(query: string): Matcher {
-  const wanted = query.trim();
-  if (wanted === '') return { kind: 'all' };
-  const parts = REGEX.exec(wanted);
+  const text = query.trim();
+  if (text === '') return { kind: 'all' };
+  const parts = REGEX.exec(text);
   if (parts) return regexMatcher(parts[1] ?? '', parts[2] || 'i');
-  const lower = wanted.toLowerCase();
+  const lower = text.toLowerCase();
   return { kind: 'test', test: (text) => text.toLowerCase().includes(lower) };
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StepRow } from '../api/types.gen';
-import { stepBeside, stepsOfTime, timeOfSteps } from './step_choice';
+import { adjacentStep, stepsOfTime, timeOfSteps } from './step_choice';
 
 /** Steps 5, 6, 7, … of 100 ns each, with 10 ns in between. */
 const stepsOf = (count: number): StepRow[] =>
@@ -16,7 +16,7 @@ const stepsOf = (count: number): StepRow[] =>
   }));
 
 const beside = (step: number | null, by: -1 | 1): number | undefined =>
-  stepBeside(stepsOf(3), { step, time: null }, by)?.number;
+  adjacentStep(stepsOf(3), { step, time: null }, by)?.number;
 
 describe('the step beside', () => {
   it('is the neighbour, and the last stays', () => {
@@ -34,9 +34,9 @@ describe('the step beside', () => {
   it('of a time lies outside of it, where there is one', () => {
     const steps = stepsOf(3);
     const time = { startNs: 110, endNs: 215 };
-    expect(stepBeside(steps, { step: null, time }, 1)?.number).toBe(7);
-    expect(stepBeside(steps, { step: null, time }, -1)?.number).toBe(5);
-    expect(stepBeside([], { step: null, time }, 1)).toBeUndefined();
+    expect(adjacentStep(steps, { step: null, time }, 1)?.number).toBe(7);
+    expect(adjacentStep(steps, { step: null, time }, -1)?.number).toBe(5);
+    expect(adjacentStep([], { step: null, time }, 1)).toBeUndefined();
   });
 });
 

@@ -1,4 +1,4 @@
-/** Small choices of the user that are kept in the browser, where it lets us. */
+/** The user's settings in local storage, where the browser allows it. */
 const PREFIX = 'stepscope.';
 
 export function readChoice(name: string): string | null {
@@ -9,12 +9,12 @@ export function readChoice(name: string): string | null {
   }
 }
 
-/** Null forgets it. */
+/** Null removes the setting. */
 export function writeChoice(name: string, value: string | null): void {
   try {
     if (value === null) window.localStorage.removeItem(PREFIX + name);
     else window.localStorage.setItem(PREFIX + name, value);
   } catch {
-    // It then holds for as long as the page is open.
+    // The setting then lasts until the page is closed.
   }
 }

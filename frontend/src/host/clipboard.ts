@@ -1,4 +1,7 @@
-/** Copies text also where the page is not a secure context (http://host:6006), as there the clipboard API is absent. */
+/**
+ * Copies text, also without a secure context (http://host:6006), where the clipboard API is
+ * missing.
+ */
 
 function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
@@ -24,7 +27,7 @@ export async function copyText(text: string): Promise<boolean> {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // Refused, for instance in a frame without the permission: the old way may still work.
+      // Refused, for instance in a frame without permission: try the selection.
     }
   }
   return copyBySelection(text);

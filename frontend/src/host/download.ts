@@ -1,4 +1,4 @@
-/** Hands the user a file from an address; an empty name leaves it to the server. */
+/** Downloads a URL; with an empty name, the server names the file. */
 export function downloadFrom(address: string, name = ''): void {
   const link = document.createElement('a');
   link.href = address;
@@ -8,11 +8,11 @@ export function downloadFrom(address: string, name = ''): void {
   link.remove();
 }
 
-/** Hands the user a file that the page has written. */
+/** Downloads a file that the page created. */
 export function downloadBlob(name: string, blob: Blob): void {
   const url = URL.createObjectURL(blob);
   downloadFrom(url, name);
-  // The browser reads the file after this turn.
+  // The browser reads the file after this task.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 

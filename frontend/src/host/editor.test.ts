@@ -5,14 +5,14 @@ import { EDITORS, editorAddress, faultOf, localPath, NO_EDITOR, tellEmbedder } f
 afterEach(() => vi.unstubAllGlobals());
 
 const [vscode, , pycharm] = EDITORS.map(({ template }) => ({ ...NO_EDITOR, template }));
-const place = { path: '/home/train/my model/net.py', line: 12 };
+const location = { path: '/home/train/my model/net.py', line: 12 };
 
 describe('the address of a line', () => {
   it('is what each editor understands', () => {
-    expect(editorAddress(place, vscode ?? NO_EDITOR)).toBe(
+    expect(editorAddress(location, vscode ?? NO_EDITOR)).toBe(
       'vscode://file/home/train/my%20model/net.py:12',
     );
-    expect(editorAddress(place, pycharm ?? NO_EDITOR)).toBe(
+    expect(editorAddress(location, pycharm ?? NO_EDITOR)).toBe(
       'pycharm://open?file=/home/train/my%20model/net.py&line=12',
     );
     expect(editorAddress({ path: 'C:\\work\\net.py', line: null }, vscode ?? NO_EDITOR)).toBe(
@@ -21,7 +21,7 @@ describe('the address of a line', () => {
   });
 
   it('is none where no editor was chosen', () => {
-    expect(editorAddress(place, NO_EDITOR)).toBeNull();
+    expect(editorAddress(location, NO_EDITOR)).toBeNull();
   });
 
   it('never runs in the page, whatever the template is and whatever a trace calls a file', () => {
@@ -36,7 +36,7 @@ describe('the address of a line', () => {
     for (const template of ['javascript:alert(`{file}`)', ' JavaScript:{file}', 'https://x/{file}'])
       expect(faultOf(template)).toContain('scheme');
     expect(faultOf('vscode://file/')).toContain('{file}');
-    expect(faultOf('not an address {file}')).toContain('begin with');
+    expect(faultOf('not an address {file}')).toContain('start with');
     expect(EDITORS.map(({ template }) => faultOf(template))).toEqual(EDITORS.map(() => null));
   });
 
@@ -60,16 +60,16 @@ describe('VS Code’s extension', () => {
   it('is told the file and the line, in the words that torch-tb-profiler used', () => {
     const postMessage = vi.fn();
     vi.stubGlobal('parent', { parent: { postMessage } });
-    expect(tellEmbedder(place)).toBe(true);
-    expect(postMessage).toHaveBeenCalledWith({ filename: place.path, line: 12 }, '*');
+    expect(tellEmbedder(location)).toBe(true);
+    expect(postMessage).toHaveBeenCalledWith({ filename: location.path, line: 12 }, '*');
   });
 
   it('is not there stand-alone, nor in TensorBoard’s own page', () => {
-    expect(tellEmbedder(place)).toBe(false);
+    expect(tellEmbedder(location)).toBe(false);
     const tensorboard = { postMessage: vi.fn(), parent: {} };
     tensorboard.parent = tensorboard;
     vi.stubGlobal('parent', tensorboard);
-    expect(tellEmbedder(place)).toBe(false);
+    expect(tellEmbedder(location)).toBe(false);
     expect(tensorboard.postMessage).not.toHaveBeenCalled();
   });
 });

@@ -1,17 +1,17 @@
-/** A line of the user's program, opened where the user edits it. The page itself reads no source file. */
+/** Opens source lines in the user's editor. The page reads no source files. */
 
 export interface EditorSettings {
-  /** An address with `{file}` and `{line}` in it, or empty: none. */
+  /** A URL with `{file}` and `{line}`; empty: none. */
   readonly template: string;
-  /** How paths begin in the trace; empty: those that begin nowhere, as profilers shorten them. */
+  /** Prefix of paths in the trace; empty: relative paths, as profilers shorten them. */
   readonly from: string;
-  /** How the same files' paths begin on this machine. */
+  /** Prefix of the same paths on this machine. */
   readonly to: string;
 }
 
-export interface Place {
+export interface SourceLocation {
   readonly path: string;
-  /** From 1; null: not known. */
+  /** From 1; null: unknown. */
   readonly line: number | null;
 }
 
@@ -26,18 +26,17 @@ export const EDITORS: readonly { readonly name: string; readonly template: strin
 
 const KEY = 'stepscope.editor';
 
-/** Addresses that would run in the page, or show a file in it, are no editor's. */
+/** Schemes that would run in the page or show a file in it. */
 const UNSAFE = /^(?:javascript|data|vbscript|blob|file|about|https?):/i;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:/i;
 
-/** Why a template cannot be used; null: it can. An empty one says that there is none. */
+/** The error of a template; null if it is valid or empty. */
 export function faultOf(template: string): string | null {
-  const wanted = template.trim();
-  if (wanted === '') return null;
-  if (!ADDRESS.test(wanted))
-    return 'It has to begin with the editor’s own scheme, as vscode: does.';
-  if (UNSAFE.test(wanted)) return 'Its scheme is a web page’s, not an editor’s.';
-  return wanted.includes('{file}') ? null : 'It has to hold {file} where the path belongs.';
+  const text = template.trim();
+  if (text === '') return null;
+  if (!ADDRESS.test(text)) return 'It must start with the scheme of an editor, such as vscode:.';
+  if (UNSAFE.test(text)) return 'This is the scheme of a web page.';
+  return text.includes('{file}') ? null : 'It must contain {file}.';
 }
 
 const encodePath = (path: string): string =>
@@ -45,24 +44,24 @@ const encodePath = (path: string): string =>
 
 const ABSOLUTE = /^(?:[/\\]|[a-z]:)/i;
 
-/** The path as this machine has it. */
+/** The path on this machine. */
 export function localPath(path: string, { from, to }: EditorSettings): string {
   if (to === '') return path;
   if (from !== '') return path.startsWith(from) ? to + path.slice(from.length) : path;
   return ABSOLUTE.test(path) ? path : `${to.replace(/\/$/, '')}/${path}`;
 }
 
-/** The address that opens a line in the user's editor; null where none was chosen. */
-export function editorAddress(place: Place, settings: EditorSettings): string | null {
+/** The URL that opens a line in the user's editor; null without an editor. */
+export function editorAddress(location: SourceLocation, settings: EditorSettings): string | null {
   const { template } = settings;
   if (template.trim() === '' || faultOf(template) !== null) return null;
-  const path = localPath(place.path, settings).replaceAll('\\', '/');
-  // `vscode://file/{file}` with `/home/…` would have two slashes, and with `C:/…` needs the one.
+  const path = localPath(location.path, settings).replaceAll('\\', '/');
+  // `vscode://file/{file}` with `/home/…` would have two slashes; with `C:/…` it needs one.
   const file = encodePath(template.includes('/{file}') ? path.replace(/^\//, '') : path);
   return template
     .trim()
     .replaceAll('{file}', () => file)
-    .replaceAll('{line}', String(place.line ?? 1));
+    .replaceAll('{line}', String(location.line ?? 1));
 }
 
 function parse(text: string | null): EditorSettings {
@@ -70,8 +69,8 @@ function parse(text: string | null): EditorSettings {
     const value: unknown = JSON.parse(text ?? 'null');
     if (typeof value !== 'object' || value === null) return NO_EDITOR;
     const of = (name: string): string => {
-      const found: unknown = Reflect.get(value, name);
-      return typeof found === 'string' ? found : '';
+      const field: unknown = Reflect.get(value, name);
+      return typeof field === 'string' ? field : '';
     };
     return { template: of('template'), from: of('from'), to: of('to') };
   } catch {
@@ -83,7 +82,7 @@ function read(): EditorSettings {
   try {
     return parse(window.localStorage.getItem(KEY));
   } catch {
-    return NO_EDITOR; // storage may be forbidden
+    return NO_EDITOR;
   }
 }
 
@@ -101,23 +100,26 @@ export const editorStore = {
     try {
       window.localStorage.setItem(KEY, JSON.stringify(next));
     } catch {
-      // It then holds for as long as the page is open.
+      // The setting then lasts until the page is closed.
     }
     for (const listener of listeners) listener();
   },
 };
 
-/** Two frames deep, something around TensorBoard's page may be listening: VS Code's extension is. */
+/** The window around TensorBoard's page, such as VS Code's extension. */
 const embedder = (): Window | null => {
   const around = window.parent.parent;
   return window.parent !== window && around !== window.parent ? around : null;
 };
 
-/** Tells VS Code's TensorBoard extension, as torch-tb-profiler did; false where nobody is around to hear it. */
-export function tellEmbedder({ path, line }: Place): boolean {
+/**
+ * Sends a line to VS Code's TensorBoard extension, as torch-tb-profiler did; false without such a
+ * window.
+ */
+export function tellEmbedder({ path, line }: SourceLocation): boolean {
   const around = embedder();
   if (!around) return false;
-  // Its origin is made anew for each webview, so it cannot be named; only the line that was pressed is told.
+  // The origin of a webview is random; the message holds only the clicked line.
   around.postMessage({ filename: localPath(path, settings), line: line ?? 1 }, '*');
   return true;
 }

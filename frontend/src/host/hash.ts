@@ -1,4 +1,4 @@
-/** The page's location in the URL that the user sees: TensorBoard's own when we run inside it. */
+/** The location of the page in the visible URL, which is TensorBoard's inside TensorBoard. */
 import {
   formatHash,
   formatHostHash,
@@ -13,7 +13,7 @@ export interface HashStore {
   readonly current: () => PageLocation;
   readonly write: (location: PageLocation, mode: 'push' | 'replace') => void;
   readonly subscribe: (changed: () => void) => () => void;
-  /** The address of a location, for links and for Copy. */
+  /** The URL of a location. */
   readonly href: (location: PageLocation) => string;
 }
 
@@ -24,14 +24,14 @@ interface Target {
   readonly isShown: () => boolean;
 }
 
-const own: Target = {
+const standalone: Target = {
   window,
   read: () => parseHash(window.location.hash),
   format: formatHash,
   isShown: () => true,
 };
 
-function within(tensorboard: Host): Target {
+function inside(tensorboard: Host): Target {
   const { plugin } = tensorboard;
   const hash = (): string => tensorboard.window.location.hash;
   return {
@@ -42,27 +42,27 @@ function within(tensorboard: Host): Target {
   };
 }
 
-/** Keeps the location, writes it into the URL, and hears when Back or the user changes it. */
+/** Stores the location in the URL, and follows Back and edits of the URL. */
 export function createHashStore(target: Target): HashStore {
-  const found = target.read();
-  let location = found ?? parseHash('');
+  const initial = target.read();
+  let location = initial ?? parseHash('');
   const listeners = new Set<() => void>();
 
   const put = (mode: 'push' | 'replace'): void => {
-    if (!target.isShown()) return; // another tab of TensorBoard is shown: its URL is not ours
+    if (!target.isShown()) return; // another tab of TensorBoard is shown
     const { history } = target.window;
     if (mode === 'push') history.pushState(history.state, '', target.format(location));
     else history.replaceState(history.state, '', target.format(location));
   };
 
-  // A bare `#stepscope` says what is shown from the start, so that Back can lead here again.
-  if (found === null) put('replace');
+  // A bare `#stepscope` gets the location at once, so that Back can return to it.
+  if (initial === null) put('replace');
 
   const changedOutside = (): void => {
     if (!target.isShown()) return;
     const next = target.read();
     if (next === null) {
-      put('replace'); // back on our tab with a bare `#stepscope`: say again what is shown
+      put('replace'); // back on this tab with a bare `#stepscope`
       return;
     }
     location = next;
@@ -97,12 +97,12 @@ export function createHashStore(target: Target): HashStore {
 function openStore(): HashStore {
   if (host) {
     try {
-      return createHashStore(within(host));
+      return createHashStore(inside(host));
     } catch {
-      // A browser may refuse the parent's history: our own URL then carries the state.
+      // Without access to the parent's history, the page's own URL holds the state.
     }
   }
-  return createHashStore(own);
+  return createHashStore(standalone);
 }
 
 export const hashStore: HashStore = openStore();

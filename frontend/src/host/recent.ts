@@ -1,17 +1,17 @@
-/** What was looked at lately, the latest first; kept in this browser. */
+/** Recently used items, latest first, in local storage. */
 import { readChoice, writeChoice } from './choice';
 
 const MOST = 20;
 
-/** The list with one put first. Pure. */
+/** The list with an item moved to the front. Pure. */
 export function withLatest(list: readonly string[], latest: string): readonly string[] {
-  return [latest, ...list.filter((each) => each !== latest)].slice(0, MOST);
+  return [latest, ...list.filter((item) => item !== latest)].slice(0, MOST);
 }
 
 export function readRecent(name: string): readonly string[] {
   try {
     const value: unknown = JSON.parse(readChoice(name) ?? '[]');
-    return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+    return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
   } catch {
     return [];
   }

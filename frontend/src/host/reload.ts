@@ -1,4 +1,4 @@
-/** TensorBoard's reload button: it tells plugins that shook hands with it. */
+/** TensorBoard's reload button: plugins that register receive its messages. */
 import { host } from './frame';
 
 interface Message {
@@ -15,7 +15,7 @@ function parse(data: unknown): Message | null {
   }
 }
 
-/** Calls `reloaded` whenever TensorBoard has read its data again. */
+/** Calls `reloaded` whenever TensorBoard has reloaded its data. */
 export function onReload(reloaded: () => void): () => void {
   if (!host) return () => undefined;
   const channel = new MessageChannel();

@@ -1,4 +1,4 @@
-/** Light or dark: TensorBoard's choice inside of it, live; else the user's own, else the system's. */
+/** The theme: TensorBoard's inside TensorBoard, otherwise the user's, otherwise the system's. */
 import { host } from './frame';
 
 export type Theme = 'light' | 'dark';
@@ -12,7 +12,7 @@ function stored(): Theme | null {
     const value = window.localStorage.getItem(KEY);
     return value === 'light' || value === 'dark' ? value : null;
   } catch {
-    return null; // storage may be forbidden
+    return null;
   }
 }
 
@@ -36,7 +36,7 @@ if (host) {
   const observer = new MutationObserver(update);
   observer.observe(host.window.document.body, { attributes: true, attributeFilter: ['class'] });
 } else system.addEventListener('change', update);
-// Paper is white: charts are drawn for it while they are printed.
+// Charts are drawn in the light theme for print.
 for (const [event, isPrinting] of [
   ['beforeprint', true],
   ['afterprint', false],
@@ -54,7 +54,7 @@ export const themeStore = {
     listeners.add(changed);
     return () => listeners.delete(changed);
   },
-  /** Inside TensorBoard its own switch decides. */
+  /** Inside TensorBoard, TensorBoard's switch applies. */
   canToggle: host === null,
   toggle: (): void => {
     try {

@@ -1,17 +1,17 @@
-/** What a key that is heard everywhere must know of where the user is. */
+/** Conditions for global keyboard shortcuts. */
 
-/** True while the user writes into a field: letters are then no commands. */
+/** Whether the user types into a field. */
 export const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName));
 
-/** Keys with a modifier are the browser's or the system's. */
+/** Keys with a modifier belong to the browser or the system. */
 export const hasModifier = (event: KeyboardEvent): boolean =>
   event.ctrlKey || event.metaKey || event.altKey;
 
-/** An open dialog has all keys for itself. */
+/** An open dialog receives all keys. */
 export const hasDialog = (): boolean => document.querySelector('dialog[open]') !== null;
 
-/** A key that parts of the page may act on wherever the focus is. */
+/** Whether a key may trigger a global shortcut. */
 export const isFreeKey = (event: KeyboardEvent): boolean =>
   !(event.defaultPrevented || isTyping(event.target) || hasModifier(event) || hasDialog());

@@ -1,4 +1,4 @@
-/** Whether anyone can see the page: a hidden tab of TensorBoard keeps its frame alive, at no size. */
+/** Whether the page is visible: a hidden tab of TensorBoard keeps its frame at size zero. */
 
 const listeners = new Set<() => void>();
 

@@ -13,7 +13,7 @@ interface Props {
   readonly dependsOn: readonly string[];
 }
 
-/** Above figures that rest on damaged parts of the recording: what is wrong with them. */
+/** Warns about figures that depend on damaged parts of the trace. */
 export function Caution({ selection, dependsOn }: Props): ReactNode {
   const { data } = useAdvice(selection.run, selection.span.trace);
   const health = (data && reportOf(data, selection.span.trace)?.health) ?? [];
@@ -26,7 +26,7 @@ export function Caution({ selection, dependsOn }: Props): ReactNode {
     <aside className={`notice framed flex notice-${tone}`} aria-label="Caution">
       <Icon name={isWithheld ? 'critical' : 'warning'} tone={tone} />
       <p>
-        <strong>{isWithheld ? 'Not to be used.' : 'Doubtful.'}</strong>{' '}
+        <strong>{isWithheld ? 'Unusable.' : 'Unreliable.'}</strong>{' '}
         <Prose text={concerns.map((item) => sentence(item.message)).join(' ')} />{' '}
         <Goto to={{ view: 'health' }}>Health of this file</Goto>
       </p>

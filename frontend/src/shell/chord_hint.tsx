@@ -3,10 +3,10 @@ import { views } from '../views';
 
 const LETTERS: readonly { readonly key: string; readonly title: string }[] = [
   ...views,
-  { key: '0', title: 'Whole recording' },
+  { key: '0', title: 'Whole trace' },
 ];
 
-/** The letters that may follow a `g`, for those who hesitate. */
+/** The keys that may follow `g`. */
 export function ChordHint(): ReactNode {
   return (
     <div className="chord-hint popup" role="status">

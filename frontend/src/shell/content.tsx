@@ -25,27 +25,27 @@ interface Props {
 
 const identity = (problem: Problem): string => `${problem.path}\n${problem.message}`;
 
-/** What could not be read, in the folder and in each run, every one of them once. */
+/** The problems of the folder and of all runs, without duplicates. */
 export function problemsOf(runs: Runs): Problem[] {
   const spans = runs.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
   const all = [...runs.problems, ...spans.flatMap((span) => span.problem ?? [])];
   return [...new Map(all.map((problem) => [identity(problem), problem])).values()];
 }
 
-/** How far the look through the log directory has come, and how to end it, or to begin it again. */
+/** The progress of the scan, with buttons to stop or continue it. */
 function LookedAt({ runs }: { readonly runs: Runs }): ReactNode {
   const { scanning, is_cancelled, looked_at_count } = runs;
   return (
     <div className="looked-at">
-      {looked_at_count > 0 && <p className="number">{plural(looked_at_count, 'file')} looked at</p>}
+      {looked_at_count > 0 && <p className="number">{plural(looked_at_count, 'file')} scanned</p>}
       {scanning && (
-        <ChangeButton change={{ what: 'cancel', of: 'listing' }} about="looking for traces">
+        <ChangeButton change={{ what: 'cancel', of: 'listing' }} about="scanning for traces">
           Stop
         </ChangeButton>
       )}
       {is_cancelled && !scanning && (
-        <ChangeButton change={{ what: 'read', of: 'listing' }} about="for traces">
-          Look on
+        <ChangeButton change={{ what: 'read', of: 'listing' }} about="the scan">
+          Continue
         </ChangeButton>
       )}
     </div>
@@ -55,7 +55,7 @@ function LookedAt({ runs }: { readonly runs: Runs }): ReactNode {
 function NoTrace({ runs }: { readonly runs: Runs }): ReactNode {
   if (runs.scanning) {
     return (
-      <Empty icon="search" title={`Looking for traces in ${runs.logdir}`}>
+      <Empty icon="search" title={`Scanning ${runs.logdir} for traces`}>
         <p>Large folders take a moment. This page shows each run as soon as it is found.</p>
         <LookedAt runs={runs} />
       </Empty>
@@ -63,15 +63,15 @@ function NoTrace({ runs }: { readonly runs: Runs }): ReactNode {
   }
   if (runs.is_cancelled) {
     return (
-      <Empty icon="search" title="Looking for traces was stopped">
-        <p>None was found in {runs.logdir} until then.</p>
+      <Empty icon="search" title="The scan for traces was stopped">
+        <p>It found no trace in {runs.logdir}.</p>
         <LookedAt runs={runs} />
       </Empty>
     );
   }
   return (
     <Empty icon="file" title={`No trace found in ${runs.logdir}`}>
-      <p>Looked for {runs.looked_for}. This page keeps looking. To record one:</p>
+      <p>Searched for {runs.looked_for}. The page keeps scanning. To record a trace:</p>
       <RecordHint />
     </Empty>
   );
@@ -111,7 +111,7 @@ function Unreadable({ span }: { readonly span: Span }): ReactNode {
   );
 }
 
-/** What stands in for the view while its file is not there. A view of a whole run needs any of its files. */
+/** Replaces the view if its file is not ready. A view of a run needs any of its files. */
 function obstacle({ run, span }: Selection, { scope }: View): ReactNode | null {
   if (span.state === 'ready' || scope === 'runs') return null;
   if (scope === 'run' && spansOf(run).some(({ state }) => state === 'ready')) return null;
@@ -119,30 +119,30 @@ function obstacle({ run, span }: Selection, { scope }: View): ReactNode | null {
   return <Reading run={run} trace={span.trace} />;
 }
 
-/** Above a view that cannot be narrowed while the others are: that it shows more than they do. */
+/** A note that the view ignores the filter. */
 function WholeNote({ view }: { readonly view: View }): ReactNode {
   const { location, go } = useNavigation();
   const isNarrowed = location.step !== null || location.time !== null;
   if (view.isFiltered || view.scope === 'runs' || !isNarrowed) return null;
-  const chosen = location.time ? 'the chosen time' : `step ${location.step}`;
+  const filter = location.time ? 'time range' : `step ${location.step}`;
   return (
-    <aside className="notice framed flex muted" aria-label="Not narrowed">
+    <aside className="notice framed flex muted" aria-label="Not filtered">
       <Icon name="filter" size={15} />
       <p className="grow">
-        {view.title} is of the whole recording; {chosen} narrows other views.
+        {view.title} shows the whole trace; the filter ({filter}) applies to other views.
       </p>
       <button
         type="button"
         className="button quiet small"
         onClick={() => go({ step: null, time: null })}
       >
-        Let it go
+        Clear filter
       </button>
     </aside>
   );
 }
 
-/** What is shown anew, with nothing of its state kept. */
+/** A change of this key resets the state of the view. */
 function identityOf(view: View, { run, span }: Selection): string {
   if (view.scope === 'runs') return view.id;
   return `${view.id} ${view.scope === 'run' ? run.id : span.trace}`;
@@ -191,7 +191,6 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
   );
 }
 
-/** The chosen view of the chosen recording, or why there is none. */
 export function Content({ runs, selected }: Props): ReactNode {
   if (selected.kind === 'selected') return <ViewPage selection={selected.selection} />;
   return (

@@ -15,7 +15,7 @@ interface WordsProps extends Props {
   readonly event: number;
 }
 
-/** The event by its name and duration, once they are known; by its place in the file until then. */
+/** The name and duration of the event, or its number until they are loaded. */
 function Words({ span, event }: WordsProps): ReactNode {
   const { data } = useTraceQuery(span.trace, 'timeline/slices/{event}', { event });
   const isIt = data?.event === event;
@@ -28,7 +28,7 @@ function Words({ span, event }: WordsProps): ReactNode {
   );
 }
 
-/** The event that is selected in all views: it leads to the timeline, and can be let go. */
+/** The selected event: a link to the timeline, and a button to clear the selection. */
 export function EventChip({ span }: Props): ReactNode {
   const { location, go } = useNavigation();
   const { event, view } = location;
@@ -52,8 +52,8 @@ export function EventChip({ span }: Props): ReactNode {
       <button
         type="button"
         className="button quiet small square"
-        aria-label="Let the selected event go"
-        title="Let the selected event go (Esc)"
+        aria-label="Clear selection"
+        title="Clear selection (Esc)"
         onClick={() => go({ event: null }, 'replace')}
       >
         <Icon name="close" size={14} />

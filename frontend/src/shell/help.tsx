@@ -7,15 +7,17 @@ import { paletteKey, SHELL_KEYS } from './keys';
 
 const Help = lazy(() => import('../widgets/help'));
 
-/** Keys of the views that have some, of the one on show first. */
+/** Sections of shortcuts, those of the current view first. */
 function sectionsOf(all: readonly View[], shown: string): HelpSection[] {
-  const own = all.flatMap(({ id, title, keys }) =>
+  const sections = all.flatMap(({ id, title, keys }) =>
     keys && keys.length > 0 ? [{ id, title: `In ${title}`, keys }] : [],
   );
-  return [...own.filter(({ id }) => id === shown), ...own.filter(({ id }) => id !== shown)];
+  return [
+    ...sections.filter(({ id }) => id === shown),
+    ...sections.filter(({ id }) => id !== shown),
+  ];
 }
 
-/** The help, with the keys that the views themselves name. */
 export function ShellHelp({ close }: { readonly close: () => void }): ReactNode {
   const { location } = useNavigation();
   const everywhere: HelpSection = {

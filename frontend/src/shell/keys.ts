@@ -1,17 +1,19 @@
-/** Keys for the whole page. None is the only way to do a thing, and none works while the user types or a dialog is open. */
+/**
+ * Global keyboard shortcuts. Each has an alternative by mouse, and none works while the user types
+ * or a dialog is open.
+ */
 import { useEffect, useRef, useState } from 'react';
 import { isFreeKey } from '../host/typing';
 import { useNavigation } from '../state/navigation';
 import { views } from '../views';
 
-/** `g` then a letter; the letter counts for a moment only. */
+/** `g`, then a letter within this time. */
 const CHORD_MS = 2500;
-/** Who hesitates is told the letters. */
+/** Delay of the hint with the letters. */
 const HINT_MS = 500;
 
 const isMac = (): boolean => /mac/i.test(navigator.userAgent ?? '');
 
-/** `⌘ K`, or `Ctrl K`. */
 export const paletteKey = (): string => (isMac() ? '⌘ K' : 'Ctrl K');
 
 const isPaletteKey = (event: KeyboardEvent): boolean =>
@@ -30,22 +32,22 @@ function focusSearch(): boolean {
 export interface Acts {
   readonly showHelp: () => void;
   readonly showPalette: () => void;
-  /** Narrows to the step before (-1) or behind (1); 0 shows the whole recording again. */
+  /** Filters all views to the previous (-1) or next (1) step; 0 clears the filter. */
   readonly step: (by: -1 | 0 | 1) => void;
-  /** Lets the selected event go; false where there is none. */
+  /** Clears the selected event; false if there is none. */
   readonly letGo: () => boolean;
 }
 
-/** Keys of the shell with what they do, for the help. */
+/** Shortcuts for the help. */
 export const SHELL_KEYS: readonly (readonly [string, string])[] = [
   ['/', 'Search in this view'],
-  ['Esc', 'Close what is open, clear the search, let the selected event go'],
-  ['. ,', 'Narrow all views to the next step, the previous step'],
-  ['g 0', 'Show the whole recording again'],
+  ['Esc', 'Close menus, clear the search, clear the selected event'],
+  ['. ,', 'Filter all views to the next step, the previous step'],
+  ['g 0', 'Show the whole trace'],
   ['?', 'This help'],
 ];
 
-/** Answers true while the letter behind a `g` is waited for. */
+/** Returns true while the letter after `g` is pending. */
 export function useKeys(acts: Acts): boolean {
   const { go, backTo } = useNavigation();
   const [isWaiting, setWaiting] = useState(false);
@@ -66,7 +68,7 @@ export function useKeys(acts: Acts): boolean {
       timers = [setTimeout(() => setWaiting(true), HINT_MS), setTimeout(endChord, CHORD_MS)];
     };
     const actOnChord = (key: string): boolean => {
-      const view = views.find((each) => each.key === key);
+      const view = views.find((candidate) => candidate.key === key);
       if (view) latest.current.go(latest.current.backTo(view.id));
       else if (key === '0') latest.current.step(0);
       else return key === 'Escape';
@@ -89,8 +91,8 @@ export function useKeys(acts: Acts): boolean {
         beginChord(event.timeStamp);
         return false;
       }
-      const found = single[event.key];
-      return found !== undefined && found() !== false;
+      const action = single[event.key];
+      return action !== undefined && action() !== false;
     };
     const pressed = (event: KeyboardEvent): void => {
       if (isPaletteKey(event)) {
@@ -98,7 +100,7 @@ export function useKeys(acts: Acts): boolean {
         latest.current.showPalette();
       } else if (isFreeKey(event) && act(event)) event.preventDefault();
     };
-    // On the window, so that whatever is open in the document hears Escape first.
+    // On the window, so that open menus receive Escape first.
     window.addEventListener('keydown', pressed);
     return () => {
       endChord();

@@ -22,22 +22,22 @@ afterEach(() => vi.unstubAllGlobals());
 
 it('a long look through a folder says how far it is, and can be stopped', async () => {
   renderInPage(<Content runs={looking} selected={{ kind: 'empty' }} />);
-  expect(screen.getByText('34,000 files looked at')).toBeTruthy();
-  await userEvent.click(screen.getByRole('button', { name: 'Stop looking for traces' }));
+  expect(screen.getByText('34,000 files scanned')).toBeTruthy();
+  await userEvent.click(screen.getByRole('button', { name: 'Stop scanning for traces' }));
   expect(posted).toEqual(['POST listing/cancel']);
 });
 
 it('a look that was stopped can go on', async () => {
   const stopped = { ...looking, scanning: false, is_cancelled: true };
   renderInPage(<Content runs={stopped} selected={{ kind: 'empty' }} />);
-  await userEvent.click(screen.getByRole('button', { name: 'Look on for traces' }));
+  await userEvent.click(screen.getByRole('button', { name: 'Continue the scan' }));
   expect(posted).toEqual(['POST listing/read']);
 });
 
 it('is told above the runs that are found already, and not when it is over', () => {
   renderInPage(<LookingNote runs={withRun} />);
-  expect(screen.getByText('34,000 looked at')).toBeTruthy();
-  expect(screen.getByText(/34,000 files looked at in log, 1 run found/)).toBeTruthy();
+  expect(screen.getByText('34,000 scanned')).toBeTruthy();
+  expect(screen.getByText(/34,000 files scanned in log, 1 run found/)).toBeTruthy();
   const over = renderInPage(<LookingNote runs={{ ...withRun, scanning: false }} />);
   expect(over.container.innerHTML).toBe('');
 });

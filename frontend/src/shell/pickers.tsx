@@ -11,7 +11,6 @@ import { type Choice, Picker } from '../widgets/picker';
 
 const SEVERITIES = ['critical', 'warning', 'info'] as const;
 
-/** The worst damage that was found in any of some files. */
 const worstDamage = (spans: readonly Span[]): Span['damage'] =>
   SEVERITIES.find((severity) => spans.some((span) => span.damage === severity)) ?? null;
 
@@ -45,7 +44,7 @@ interface Props {
   readonly selection: Selection;
 }
 
-/** Run, worker and span: what is shown, and what else could be. */
+/** Selects the run, the worker and the span. */
 export function Pickers({ runs, selection }: Props): ReactNode {
   const { location, go } = useNavigation();
   const { run, worker, span } = selection;
@@ -73,7 +72,7 @@ export function Pickers({ runs, selection }: Props): ReactNode {
         value={worker.name}
         onChoose={(key) => {
           const to = { run: run.id, worker: key, span: null };
-          // What a view showed of the whole run, it shows of this worker now.
+          // A view of the whole run switches to this worker.
           go({ ...to, options: withOption(carried(location, to), 'about', null) });
         }}
       />

@@ -12,7 +12,7 @@ import { Icon } from '../widgets/icon';
 import './rail.css';
 
 const GROUPS = [
-  { scope: 'trace', label: 'This recording' },
+  { scope: 'trace', label: 'This trace' },
   { scope: 'run', label: 'All ranks of the run' },
   { scope: 'runs', label: 'All runs' },
 ] as const;
@@ -40,10 +40,10 @@ function Item({ view, selection, report }: ItemProps): ReactNode {
         <span className="rail-title">{view.title}</span>
         {severity && (
           <span className={`rail-mark severity-${severity}`}>
-            <span className="visually-hidden">something was found</span>
+            <span className="visually-hidden">has findings</span>
           </span>
         )}
-        {missing !== null && <span className="visually-hidden">nothing to show: {missing}</span>}
+        {missing !== null && <span className="visually-hidden">no data: {missing}</span>}
       </Goto>
     </li>
   );
@@ -68,7 +68,7 @@ function ReportedItems({ selection }: { readonly selection: Selection }): ReactN
   return <Items selection={selection} report={data && reportOf(data, selection.span.trace)} />;
 }
 
-/** The views, one click each; those that this recording has nothing for say why. */
+/** The list of views; views without data for this trace have the reason as a tooltip. */
 export function Rail({ selection }: { readonly selection: Selection | null }): ReactNode {
   const [isSmall, setSmall] = useState(() => readChoice('rail') === 'small');
   const toggle = (): void => {

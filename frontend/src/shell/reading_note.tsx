@@ -34,20 +34,20 @@ function RunReading({ run }: { readonly run: RunState }): ReactNode {
   );
 }
 
-/** Runs whose files are being read come before those whose files all wait. */
+/** Runs that are being read come before queued runs. */
 const byActivity = (a: RunState, b: RunState): number =>
   Number(a.state === 'queued') - Number(b.state === 'queued');
 
-/** How far reading has come in all, with each run on demand. */
+/** The progress of reading, with a menu of the runs. */
 export function ReadingNote({ runs }: { readonly runs: Runs }): ReactNode {
   const pending = runs.runs.filter((run) => spansOf(run).some(isPending)).toSorted(byActivity);
   const progress = progressOf(runs.runs.flatMap(spansOf));
   const pace = usePace('all runs', progress);
   if (pending.length === 0) return null;
-  const toGo = progress.wantedCount - progress.doneCount;
+  const toGo = progress.totalCount - progress.doneCount;
   return (
     <Menu
-      title="What is being read, and how to cancel it"
+      title="Files being read"
       label={
         <span className="flex">
           <span className="dot dot-reading" />

@@ -93,11 +93,11 @@ async function show(
 }
 
 describe('narrowing', () => {
-  const chip = () => screen.findByRole('group', { name: 'The part that all views show' });
+  const chip = () => screen.findByRole('group', { name: 'Filter of all views' });
 
   it('says the step with its duration, and what views show otherwise', async () => {
     await show();
-    expect((await chip()).textContent).toContain('Whole recording');
+    expect((await chip()).textContent).toContain('Whole trace');
   });
 
   it('goes from step to step by key and by button, and is let go with a way back', async () => {
@@ -106,7 +106,7 @@ describe('narrowing', () => {
     await waitFor(() => expect(store.current().step).toBe(3));
     await userEvent.keyboard('.');
     await waitFor(() => expect(store.current().step).toBe(4));
-    await userEvent.click(screen.getByRole('button', { name: 'The previous step' }));
+    await userEvent.click(screen.getByRole('button', { name: 'Previous step' }));
     await waitFor(() => expect(store.current().step).toBe(3));
     expect((await chip()).textContent).toContain('Step 320.0 ms');
     await userEvent.keyboard('g0');
@@ -117,7 +117,7 @@ describe('narrowing', () => {
 
   it('is chosen from the list of steps, one or a range', async () => {
     const { store } = await show();
-    await userEvent.click(await screen.findByTitle(/^Narrow all views/));
+    await userEvent.click(await screen.findByTitle(/^Filter all views/));
     const list = await screen.findByRole('listbox', { name: 'Steps' });
     expect(
       within(list)
@@ -126,7 +126,7 @@ describe('narrowing', () => {
     ).toEqual(['320.0 ms', '420.0 ms', '520.0 ms', '625.0 ms+25.0 %']);
     await userEvent.click(within(list).getAllByRole('option')[1] as HTMLElement);
     expect(store.current()).toMatchObject({ step: 4, time: null });
-    await userEvent.click(await screen.findByTitle(/^Views that can/));
+    await userEvent.click(await screen.findByTitle(/^All views that support it/));
     const to = await screen.findByLabelText('to');
     await userEvent.clear(screen.getByLabelText('From step'));
     await userEvent.type(screen.getByLabelText('From step'), '4');
@@ -143,20 +143,22 @@ describe('narrowing', () => {
     answers['traces/t0/overview'] = overview([]);
     const { store } = await show([run('a')], { step: 9 });
     await waitFor(async () =>
-      expect((await chip()).textContent).toContain('Step 9not in this recording'),
+      expect((await chip()).textContent).toContain('Step 9not in this trace'),
     );
     await userEvent.keyboard('g0.');
-    expect(await screen.findByText(/^No step was marked/)).toBeTruthy();
+    expect(await screen.findByText(/^This trace has no steps/)).toBeTruthy();
     expect(store.current().step).toBeNull();
   });
 
   it('is told above a view that shows the whole recording all the same', async () => {
     const { store } = await show([run('a')], { step: 4, view: 'health' });
-    const note = await screen.findByRole('complementary', { name: 'Not narrowed' });
-    expect(note.textContent).toContain('Health is of the whole recording; step 4 narrows other');
-    await userEvent.click(within(note).getByRole('button', { name: 'Let it go' }));
+    const note = await screen.findByRole('complementary', { name: 'Not filtered' });
+    expect(note.textContent).toContain(
+      'Health shows the whole trace; the filter (step 4) applies to other',
+    );
+    await userEvent.click(within(note).getByRole('button', { name: 'Clear filter' }));
     expect(store.current().step).toBeNull();
-    expect(screen.queryByRole('complementary', { name: 'Not narrowed' })).toBeNull();
+    expect(screen.queryByRole('complementary', { name: 'Not filtered' })).toBeNull();
   });
 });
 
@@ -189,7 +191,7 @@ describe('search over everything', () => {
     await userEvent.keyboard('{Control>}k{/Control}');
     const box = await screen.findByRole('combobox', { name: 'Find anything' });
     if (typed !== '') fireEvent.change(box, { target: { value: typed } });
-    return screen.findByRole('listbox', { name: 'What was found' });
+    return screen.findByRole('listbox', { name: 'Results' });
   };
   const labels = (list: HTMLElement): (string | null)[] =>
     within(list)
@@ -254,7 +256,7 @@ describe('search over everything', () => {
     expect(found).toContain('Heal');
     const box = screen.getByRole('combobox', { name: 'Find anything' });
     fireEvent.change(box, { target: { value: 'healzzz' } });
-    expect(await screen.findByText('Nothing is called “healzzz”.')).toBeTruthy();
+    expect(await screen.findByText('No results for “healzzz”.')).toBeTruthy();
   });
 
   it('is driven by keys, and offers what was used lately first', async () => {
@@ -285,13 +287,13 @@ describe('search over everything', () => {
     } satisfies Names;
     await show([run('a', 1024)]);
     const list = await open('op');
-    expect(await within(list).findByText(/and 3,993 more: type on/)).toBeTruthy();
+    expect(await within(list).findByText(/and 3,993 more: refine/)).toBeTruthy();
     expect(labels(list).length).toBeLessThan(60);
   });
 });
 
 describe('the rail', () => {
-  it('says why a view has nothing to show, and opens it all the same', async () => {
+  it('says why a view has no data, and opens it all the same', async () => {
     answers['runs/a/advice'] = runReport([], {
       trace: 't0',
       record_next: [{ flag: 'memory', why: '', code: 'profile_memory=True' }],
@@ -362,7 +364,7 @@ describe('the help', () => {
     await show();
     await userEvent.keyboard('?');
     await userEvent.selectOptions(await screen.findByLabelText('open in'), 'own');
-    await userEvent.type(screen.getByLabelText('address'), 'javascript:alert(1)');
-    expect(screen.getByRole('alert').textContent).toContain('not an editor’s');
+    await userEvent.type(screen.getByLabelText('URL'), 'javascript:alert(1)');
+    expect(screen.getByRole('alert').textContent).toContain('the scheme of a web page');
   });
 });

@@ -43,7 +43,7 @@ function ThemeToggle(): ReactNode {
 
 const canCompare = views.some(({ id }) => id === 'compare');
 
-/** Leads to the comparison with what was compared last, else with what it was made before or beside. */
+/** A link to the comparison view. */
 function CompareLink({ run }: { readonly run: RunState }): ReactNode {
   const { location, backTo } = useNavigation();
   if (!canCompare || location.view === 'compare') return null;
@@ -51,7 +51,7 @@ function CompareLink({ run }: { readonly run: RunState }): ReactNode {
     <Goto
       to={backTo('compare')}
       className="button quiet square"
-      title={`Compare ${run.name} with another recording`}
+      title={`Compare ${run.name} with another trace`}
     >
       <Icon name="compare" />
       <span className="visually-hidden">Compare</span>
@@ -68,7 +68,7 @@ const namesOf = ({ run, worker, span }: Selection): Patch => ({
 function useShellCommands(link: (() => string) | null, showHelp: () => void): void {
   const copy = async (): Promise<void> => {
     const isCopied = link !== null && (await copyText(link()));
-    toast(isCopied ? 'The link is copied' : 'Copying was refused', {
+    toast(isCopied ? 'Link copied' : 'The browser refused to copy', {
       tone: isCopied ? 'plain' : 'bad',
     });
   };
@@ -87,7 +87,6 @@ interface Props {
   readonly selection: Selection | null;
 }
 
-/** What is shown, and what can be done with all of it. */
 export function TopBar({ runs, selection }: Props): ReactNode {
   const { addressOf, location, go } = useNavigation();
   const [open, setOpen] = useState<'help' | 'palette' | null>(null);

@@ -1,17 +1,17 @@
-/** What the page shows ⇄ the URL's hash. Pure; the round trip is property-tested. */
+/** The location of the page as the URL's hash. Pure; the round trip is property-tested. */
 
 export interface Sort {
   readonly key: string;
   readonly descending: boolean;
 }
 
-/** A part of the recording, in ns from the trace's first event; the end is not in it. */
+/** A time range in ns from the first event of the trace, without its end. */
 export interface TimeRange {
   readonly startNs: number;
   readonly endNs: number;
 }
 
-/** Everything that a link to this page says. Null or empty is the view's own default. */
+/** The state of the page in a link. Null or empty is the default of the view. */
 export interface PageLocation {
   readonly view: string;
   readonly run: string | null;
@@ -20,18 +20,18 @@ export interface PageLocation {
   readonly group: string | null;
   readonly search: string;
   readonly sort: Sort | null;
-  /** The part of the recording that all views narrow to: a step, or a time, which goes before it. */
+  /** The filter of all views: a step or a time; the time takes precedence. */
   readonly step: number | null;
   readonly time: TimeRange | null;
-  /** The selected event, by its place in the file. */
+  /** The number of the selected event in the file. */
   readonly event: number | null;
-  /** What the shown recording is compared with. */
+  /** The baseline of a comparison. */
   readonly baseRun: string | null;
   readonly baseWorker: string | null;
   readonly baseSpan: string | null;
-  /** Which finding is open: a rule's name, or `none`. */
+  /** The rule of the open finding, or `none`. */
   readonly open: string | null;
-  /** What else a view keeps in the URL, by names of its own: lower-case letters and dashes. */
+  /** Further options of a view, by names of lower-case letters and dashes. */
   readonly options: Readonly<Record<string, string>>;
 }
 
@@ -128,7 +128,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a hand-written `%`
+    return text; // an unescaped `%`
   }
 }
 
@@ -145,7 +145,7 @@ function pairsOf(hash: string, prefix: string): Pairs {
     });
 }
 
-/** The hash of a page of our own: `#view=advice&run=…`. */
+/** The hash of the stand-alone page: `#view=advice&run=…`. */
 export function formatHash(location: PageLocation): string {
   return `#${toPairs(location)
     .map(([key, value]) => `${key}=${encode(value)}`)
@@ -156,7 +156,10 @@ export function parseHash(hash: string): PageLocation {
   return fromPairs(pairsOf(hash, ''));
 }
 
-/** TensorBoard's hash with our part in it: `#stepscope&p.stepscope.view=advice`; what others wrote stays. */
+/**
+ * TensorBoard's hash with the page's part: `#stepscope&p.stepscope.view=advice`; other parts are
+ * kept.
+ */
 export function formatHostHash(plugin: string, location: PageLocation, present: string): string {
   const prefix = `p.${plugin}.`;
   const others = parts(present).filter((part, at) => at > 0 && !part.startsWith(prefix));
@@ -164,14 +167,14 @@ export function formatHostHash(plugin: string, location: PageLocation, present: 
   return `#${[plugin, ...others, ...ours].join('&')}`;
 }
 
-/** Our part of TensorBoard's hash; null where it names another plugin, or nothing of ours. */
+/** The page's part of TensorBoard's hash; null if another plugin is shown, or if there is none. */
 export function parseHostHash(plugin: string, hash: string): PageLocation | null {
   if (!isHostHashOf(plugin, hash)) return null;
   const pairs = pairsOf(hash, `p.${plugin}.`);
   return pairs.length === 0 ? null : fromPairs(pairs);
 }
 
-/** True where TensorBoard shows this plugin, or has not yet written which it shows. */
+/** Whether TensorBoard shows this plugin, or has not written its hash yet. */
 export function isHostHashOf(plugin: string, hash: string): boolean {
   const shown = parts(hash)[0];
   return shown === undefined || shown === plugin;

@@ -1,4 +1,4 @@
-/** The page's location for the components: read it, move it, link to it. */
+/** The location of the page for components. */
 import { createContext, type ReactNode, use, useMemo, useState, useSyncExternalStore } from 'react';
 import type { HashStore } from '../host/hash';
 import { carried, isSameRecording } from './bound_options';
@@ -11,15 +11,15 @@ export interface Navigation {
   readonly location: PageLocation;
   readonly go: (patch: Patch, mode?: 'push' | 'replace') => void;
   readonly href: (patch: Patch) => string;
-  /** The address of what is shown, with names in place of what it was shown for by default. */
+  /** The URL of the current location, with explicit names instead of defaults. */
   readonly addressOf: (names: Patch) => string;
-  /** Where a view leads back to: as the user left it in this session, or in its usual state. */
+  /** The last state of a view in this session, or its default. */
   readonly backTo: (view: string) => Patch;
 }
 
 const Context = createContext<Navigation | null>(null);
 
-/** What a view's own state is; another view, run, worker or span starts with its own default. */
+/** The state of a view; it is reset for another view, run, worker or span. */
 export const VIEW_STATE = {
   group: null,
   search: '',
@@ -29,13 +29,13 @@ export const VIEW_STATE = {
 } satisfies Patch;
 const RECORDING_STATE: Patch = { step: null, time: null, event: null };
 
-/** Of a step and a time the one that is chosen last holds. */
-function chosenPart(patch: Patch): Patch {
+/** A step replaces a time, and a time replaces a step. */
+function filterPart(patch: Patch): Patch {
   if (patch.time) return { step: null };
   return patch.step !== undefined && patch.step !== null ? { time: null } : {};
 }
 
-/** Where a patch leads to: what belongs to the place that is left does not come along. */
+/** The location after a change, without state that refers to the previous one. */
 export function moved(from: PageLocation, patch: Patch): PageLocation {
   const leavesView = patch.view !== undefined && patch.view !== from.view;
   const leavesRun = patch.run !== undefined && patch.run !== from.run;
@@ -44,7 +44,7 @@ export function moved(from: PageLocation, patch: Patch): PageLocation {
     ...to,
     ...(leavesView ? VIEW_STATE : { options: carried(from, to) }),
     ...(isSameRecording(from, to) ? {} : RECORDING_STATE),
-    ...chosenPart(patch),
+    ...filterPart(patch),
     ...patch,
   };
 }
@@ -78,21 +78,21 @@ export function useNavigation(): Navigation {
   return navigation;
 }
 
-interface WithinProps {
+interface ScopeProps {
   readonly place: Pick<Patch, 'worker' | 'span'>;
   readonly children: ReactNode;
 }
 
-/** Links below it lead into another recording than the one that is chosen, where they name none. */
-export function Within({ place, children }: WithinProps): ReactNode {
+/** Links inside lead to this worker and span unless they name others. */
+export function NavigationScope({ place, children }: ScopeProps): ReactNode {
   const outer = useNavigation();
   const { worker, span } = place;
   const inner = useMemo<Navigation>(() => {
-    const within = (patch: Patch): Patch => ({ worker, span, ...patch });
+    const scoped = (patch: Patch): Patch => ({ worker, span, ...patch });
     return {
       ...outer,
-      go: (patch, mode) => outer.go(within(patch), mode),
-      href: (patch) => outer.href(within(patch)),
+      go: (patch, mode) => outer.go(scoped(patch), mode),
+      href: (patch) => outer.href(scoped(patch)),
     };
   }, [outer, worker, span]);
   return <Context value={inner}>{children}</Context>;

@@ -1,9 +1,9 @@
-/** One of a view's own choices, kept in the URL under `options`; the usual one is not written. */
+/** A setting of a view in the URL; defaults are not written. */
 import { useNavigation } from './navigation';
 
 type Choose<T> = (value: T, mode?: 'push' | 'replace') => void;
 
-/** Options with one of them changed; null and the usual value leave no trace in the URL. */
+/** The options with one changed; null and empty values are removed. */
 export function withOption(
   options: Readonly<Record<string, string>>,
   name: string,
@@ -13,15 +13,15 @@ export function withOption(
   return value === null || value === '' ? others : { ...others, [name]: value };
 }
 
-/** A choice of a few: what the URL says, or the usual one where it says nothing or nothing that is known. */
+/** A setting with a fixed set of values; unknown values give the default. */
 export function useOption<T extends string>(
   name: string,
   usual: T,
-  known: readonly T[],
+  values: readonly T[],
 ): readonly [T, Choose<T>] {
   const { location, go } = useNavigation();
-  const found = known.find((each) => each === location.options[name]);
+  const match = values.find((candidate) => candidate === location.options[name]);
   const choose: Choose<T> = (value, mode = 'replace') =>
     go({ options: withOption(location.options, name, value === usual ? null : value) }, mode);
-  return [found ?? usual, choose];
+  return [match ?? usual, choose];
 }

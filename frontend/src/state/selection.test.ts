@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { spanOf } from '../../tests/states';
 import type { RunState, Runs, Span } from '../api/types.gen';
 import { HOME } from './location';
-import { heldOf, NOTHING_HELD, select } from './selection';
+import { lastShown, NOTHING_SHOWN, select } from './selection';
 
 type State = Span['state'];
 
@@ -72,10 +72,10 @@ describe('while the files of a run come in', () => {
       ),
     );
   const shown = (patch: Partial<typeof HOME>, ...looks: Runs[]): string[] => {
-    let held = NOTHING_HELD;
+    let last = NOTHING_SHOWN;
     return looks.map((found) => {
-      const selected = select(found, { ...HOME, ...patch }, held);
-      held = heldOf({ ...HOME, ...patch }, selected, held);
+      const selected = select(found, { ...HOME, ...patch }, last);
+      last = lastShown({ ...HOME, ...patch }, selected, last);
       return selected.kind === 'selected' ? selected.selection.worker.name : selected.kind;
     });
   };
@@ -99,7 +99,7 @@ describe('while the files of a run come in', () => {
   });
 });
 
-it('has nothing to show in an empty folder', () => {
+it('has no data in an empty folder', () => {
   expect(select(runs(), { ...HOME, run: 'x' }).kind).toBe('empty');
 });
 
@@ -112,8 +112,8 @@ describe('the latest run', () => {
     timed('broken', 'unreadable', '1700000009000000000'),
     run('untimed', 'ready', { w: [span('1', 'ready')] }),
   ];
-  const shown = (held: string | null, ...all: RunState[]): string | null => {
-    const selected = select(runs(...all), HOME, { ...NOTHING_HELD, run: held });
+  const shown = (last: string | null, ...all: RunState[]): string | null => {
+    const selected = select(runs(...all), HOME, { ...NOTHING_SHOWN, run: last });
     return selected.kind === 'selected' ? selected.selection.run.name : null;
   };
 

@@ -1,4 +1,4 @@
-/** Which run, worker and span the page shows: what the URL names, else the latest that can be shown. */
+/** The run, worker and span to show: those in the URL, else the latest available ones. */
 import type { RunState, Runs, Span, Worker } from '../api/types.gen';
 import { recordedAt } from '../core/recorded';
 import type { PageLocation } from './location';
@@ -14,23 +14,22 @@ export type Selected =
   | { readonly kind: 'unknown-run'; readonly name: string }
   | { readonly kind: 'empty' };
 
-/** What a location that names none has shown so far, by id: what comes in meanwhile takes nobody's page away. */
-export interface Held {
+/** The run and trace shown so far at a location without names: new files do not replace them. */
+export interface LastShown {
   readonly run: string | null;
   readonly trace: string | null;
 }
 
-export const NOTHING_HELD: Held = { run: null, trace: null };
+export const NOTHING_SHOWN: LastShown = { run: null, trace: null };
 
 const isNamed = ({ worker, span }: PageLocation): boolean => worker !== null && span !== null;
 
-/** What is to be held from here on. */
-export function heldOf(location: PageLocation, selected: Selected, held: Held): Held {
-  if (selected.kind !== 'selected') return held;
+export function lastShown(location: PageLocation, selected: Selected, last: LastShown): LastShown {
+  if (selected.kind !== 'selected') return last;
   const { run, span } = selected.selection;
   return {
-    run: location.run === null ? run.id : held.run,
-    trace: isNamed(location) || span.state !== 'ready' ? held.trace : span.trace,
+    run: location.run === null ? run.id : last.run,
+    trace: isNamed(location) || span.state !== 'ready' ? last.trace : span.trace,
   };
 }
 
@@ -48,7 +47,7 @@ const latestOf = (run: RunState): string =>
     .flatMap((worker) => worker.spans)
     .reduce((latest, { file }) => (recordedAt(file) > latest ? recordedAt(file) : latest), '');
 
-/** The run that was just made: the latest by its files' names; of equals the first that is ready. */
+/** The latest run by file names; of equals, the first that is ready. */
 function latestRun(runs: readonly RunState[]): RunState | undefined {
   const readable = runs.filter(({ state }) => state !== 'unreadable' && state !== 'cancelled');
   const times = new Map(readable.map((run) => [run, latestOf(run)]));
@@ -59,42 +58,46 @@ function latestRun(runs: readonly RunState[]): RunState | undefined {
 function runOf(
   runs: readonly RunState[],
   named: string | null,
-  held: string | null,
+  last: string | null,
 ): RunState | undefined {
   if (named === null) {
-    const kept = runs.find((run) => run.id === held && run.state !== 'unreadable');
-    return kept ?? latestRun(runs);
+    const previous = runs.find((run) => run.id === last && run.state !== 'unreadable');
+    return previous ?? latestRun(runs);
   }
   return runs.find((run) => run.id === named) ?? runs.find((run) => run.name === named);
 }
 
-function workerOf(run: RunState, named: string | null, held: string | null): Worker | undefined {
-  const isHeld = ({ trace, state }: Span): boolean => trace === held && state === 'ready';
-  const found =
+function workerOf(run: RunState, named: string | null, last: string | null): Worker | undefined {
+  const isLast = ({ trace, state }: Span): boolean => trace === last && state === 'ready';
+  const match =
     run.workers.find((worker) => worker.name === named) ??
-    run.workers.find(({ spans }) => spans.some(isHeld));
-  if (found) return found;
+    run.workers.find(({ spans }) => spans.some(isLast));
+  if (match) return match;
   const span = mostReady(run.workers.flatMap((worker) => worker.spans));
   return run.workers.find((worker) => span && worker.spans.includes(span)) ?? run.workers[0];
 }
 
-function spanOf(worker: Worker, named: string | null, held: string | null): Span | undefined {
+function spanOf(worker: Worker, named: string | null, last: string | null): Span | undefined {
   return (
     worker.spans.find((span) => span.label === named) ??
-    worker.spans.find(({ trace, state }) => trace === held && state === 'ready') ??
+    worker.spans.find(({ trace, state }) => trace === last && state === 'ready') ??
     mostReady(worker.spans)
   );
 }
 
-/** Chooses what a location names, and where it names nothing what it has shown so far. */
-export function select(runs: Runs, location: PageLocation, held: Held = NOTHING_HELD): Selected {
-  const run = runOf(runs.runs, location.run, held.run);
+/** Resolves a location to a run, a worker and a span. */
+export function select(
+  runs: Runs,
+  location: PageLocation,
+  last: LastShown = NOTHING_SHOWN,
+): Selected {
+  const run = runOf(runs.runs, location.run, last.run);
   if (!run)
     return location.run && runs.runs.length > 0
       ? { kind: 'unknown-run', name: location.run }
       : { kind: 'empty' };
-  const worker = workerOf(run, location.worker, location.worker === null ? held.trace : null);
-  const span = worker && spanOf(worker, location.span, held.trace);
+  const worker = workerOf(run, location.worker, location.worker === null ? last.trace : null);
+  const span = worker && spanOf(worker, location.span, last.trace);
   if (!worker || !span) return { kind: 'empty' };
   return { kind: 'selected', selection: { run, worker, span } };
 }

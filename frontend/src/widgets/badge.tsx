@@ -7,7 +7,7 @@ export type Severity = HealthItem['severity'];
 
 const WORDS: Record<Severity, string> = { critical: 'Critical', warning: 'Warning', info: 'Info' };
 
-/** How bad: icon, word and colour, never colour alone. */
+/** A severity as icon, text and colour. */
 export function SeverityBadge({ severity }: { readonly severity: Severity }): ReactNode {
   return (
     <span className={`severity inline severity-${severity}`}>
@@ -17,12 +17,11 @@ export function SeverityBadge({ severity }: { readonly severity: Severity }): Re
   );
 }
 
-/** Says that a trace was written, not recorded. */
 export function SyntheticBadge(): ReactNode {
   return (
     <span
       className="tag tag-synthetic"
-      title="This trace was written by stepscope’s synthesiser from a schedule of steps, copies, syncs and kernels; no machine recorded it."
+      title="stepscope’s synthesiser wrote this trace from a schedule of steps, copies, syncs and kernels; it is not a recording."
     >
       synthetic
       <span className="visually-hidden"> (written by stepscope’s synthesiser, not recorded)</span>

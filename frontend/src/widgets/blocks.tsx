@@ -98,7 +98,7 @@ function drawn(block: Block): ReactNode {
   }
 }
 
-/** Blocks of text, as they follow each other. Nothing of theirs is ever taken for HTML. */
+/** Blocks of text; no part of them is interpreted as HTML. */
 export function Blocks({ blocks }: { readonly blocks: readonly Block[] }): ReactNode {
   return blocks.map((block, at) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the blocks of a fixed text never move

@@ -16,7 +16,7 @@ function tokenClass(token: string): string {
   return /^\d/.test(token) ? 'code-number' : 'code-keyword';
 }
 
-/** Python with a little colour: comments, texts, numbers, keywords. */
+/** Python with simple syntax colours. */
 function coloured(code: string): ReactNode[] {
   return code.split(KEYWORDS).map((token, at) =>
     at % 2 === 1 ? (
@@ -47,7 +47,7 @@ function Lines({ code, language }: Props): ReactNode {
   return language === 'python' ? coloured(code) : code;
 }
 
-/** Code to take along, with its Copy. */
+/** A code block with a Copy button. */
 export function Code({ code, language = 'python' }: Props): ReactNode {
   return (
     <div className="code">

@@ -1,8 +1,7 @@
-/** What can be done right now, offered by whatever is on the page: the palette lists it. */
+/** Commands of the mounted components, listed in the palette. */
 import { useEffect, useRef } from 'react';
 
 export interface Command {
-  /** Unique on the page. */
   readonly id: string;
   readonly label: string;
   readonly note?: string | undefined;
@@ -13,20 +12,20 @@ let offered: readonly Command[] = [];
 
 export const offeredCommands = (): readonly Command[] => offered;
 
-/** Offers commands for as long as the component is on the page. */
+/** Registers commands while the component is mounted. */
 export function useCommands(commands: readonly Command[]): void {
   const latest = useRef(commands);
   latest.current = commands;
   const ids = commands.map(({ id, label }) => `${id} ${label}`).join('\n');
   // biome-ignore lint/correctness/useExhaustiveDependencies: offered anew where other commands are; what they do is read when they are run
   useEffect(() => {
-    const own = latest.current.map((command) => ({
+    const added = latest.current.map((command) => ({
       ...command,
       run: () => latest.current.find(({ id }) => id === command.id)?.run(),
     }));
-    offered = [...offered, ...own];
+    offered = [...offered, ...added];
     return () => {
-      offered = offered.filter((each) => !own.includes(each));
+      offered = offered.filter((command) => !added.includes(command));
     };
   }, [ids]);
 }

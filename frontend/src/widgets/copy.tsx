@@ -6,14 +6,14 @@ type State = 'idle' | 'copied' | 'failed';
 const WORDS_MS = 1800;
 
 interface Props {
-  /** What is copied; a function where it is costly to write. */
+  /** The text, or a function that creates it on demand. */
   readonly text: string | (() => string);
   readonly label?: string;
   readonly icon?: IconName;
   readonly quiet?: boolean;
 }
 
-/** A button that copies, and says whether it did. */
+/** A button that copies a text and reports the result. */
 export function Copy({ text, label = 'Copy', icon = 'copy', quiet = false }: Props): ReactNode {
   const [state, setState] = useState<State>('idle');
   useEffect(() => {
@@ -25,7 +25,7 @@ export function Copy({ text, label = 'Copy', icon = 'copy', quiet = false }: Pro
     const done = await copyText(typeof text === 'function' ? text() : text);
     setState(done ? 'copied' : 'failed');
   };
-  const words = { idle: label, copied: 'Copied', failed: 'Copying was refused' }[state];
+  const words = { idle: label, copied: 'Copied', failed: 'The browser refused to copy' }[state];
   return (
     <button type="button" className={quiet ? 'button quiet' : 'button'} onClick={() => void copy()}>
       <Icon name={state === 'copied' ? 'passed' : icon} size={14} />

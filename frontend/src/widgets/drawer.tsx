@@ -6,11 +6,11 @@ interface Props {
   readonly title: string;
   readonly close: () => void;
   readonly children: ReactNode;
-  /** What can be done with what it shows, beside the title. */
+  /** Buttons next to the title. */
   readonly actions?: ReactNode;
 }
 
-/** Details at the right, beside what they are of; Escape closes it, and leaves the keyboard where it was. */
+/** Details on the right of a view; Escape closes them. */
 export function Drawer({ title, close, children, actions }: Props): ReactNode {
   const latest = useRef(close);
   latest.current = close;

@@ -9,7 +9,7 @@ interface Props {
   readonly tone?: 'plain' | 'good' | 'bad';
 }
 
-/** In place of what is not there: what, why, and what to do. */
+/** A placeholder: what is missing, the reason, and what to do. */
 export function Empty({ icon, title, children, tone = 'plain' }: Props): ReactNode {
   return (
     <section className={`empty framed empty-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>

@@ -8,24 +8,23 @@ import { toast } from './toast';
 
 export type ExportFormat = 'csv' | 'json';
 
-/** A chart that can be taken along as a picture. */
+/** A chart to export as a picture. */
 export interface PictureSource {
   readonly element: RefObject<HTMLElement | null>;
   readonly title: string;
   readonly subtitle?: string | undefined;
   readonly legend?: readonly LegendEntry[] | undefined;
-  /** The file's name, with its ending: `fileName([...], 'png')`. */
+  /** The file name with its extension: `fileName([...], 'png')`. */
   readonly file: string;
 }
 
 interface Props {
-  /** What the files will hold. */
+  /** The contents of the files. */
   readonly note: string;
-  /** Left out where there is only a picture. */
+  /** Omitted if there is only a picture. */
   readonly onExport?: ((format: ExportFormat) => void) | undefined;
-  /** Of one chart, or of several. */
   readonly picture?: PictureSource | readonly PictureSource[] | undefined;
-  /** The same as a table in Markdown, for an issue or a chat. */
+  /** Creates the table as Markdown. */
   readonly markdown?: (() => string) | undefined;
 }
 
@@ -38,11 +37,11 @@ async function save({ element, file, ...about }: PictureSource): Promise<void> {
     await savePng({ ...about, element: element.current }, file);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    toast(`No picture could be made: ${why}`, { tone: 'bad' });
+    toast(`The picture could not be created: ${why}`, { tone: 'bad' });
   }
 }
 
-/** The same for the search over everything. */
+/** The same as commands of the palette. */
 function commandsOf(id: string, { note, onExport, picture }: Props): Command[] {
   const files: Command[] = onExport
     ? (['csv', 'json'] as const).map((format) => ({
@@ -52,16 +51,16 @@ function commandsOf(id: string, { note, onExport, picture }: Props): Command[] {
         run: () => onExport(format),
       }))
     : [];
-  const pictures = listed(picture).map((each) => ({
-    id: `${id} ${each.file}`,
+  const pictures = listed(picture).map((source) => ({
+    id: `${id} ${source.file}`,
     label: 'Export as PNG',
-    note: each.title,
-    run: () => void save(each),
+    note: source.title,
+    run: () => void save(source),
   }));
   return [...files, ...pictures];
 }
 
-/** Takes what is shown along as a file. */
+/** The menu of export formats. */
 export function ExportMenu(props: Props): ReactNode {
   const { note, onExport, markdown } = props;
   const pictures = listed(props.picture);
@@ -84,9 +83,14 @@ export function ExportMenu(props: Props): ReactNode {
           </button>
         </>
       )}
-      {pictures.map((each) => (
-        <button key={each.file} type="button" className="option" onClick={() => void save(each)}>
-          {pictures.length > 1 ? `PNG: ${each.title}` : 'PNG of the chart'}
+      {pictures.map((source) => (
+        <button
+          key={source.file}
+          type="button"
+          className="option"
+          onClick={() => void save(source)}
+        >
+          {pictures.length > 1 ? `PNG: ${source.title}` : 'PNG of the chart'}
         </button>
       ))}
       {markdown && <Copy text={markdown} label="Copy as Markdown" quiet />}

@@ -10,7 +10,7 @@ const refused = (code: string, hint: string): RequestError =>
 it('shows what records the missing thing as code, and no fault', () => {
   const error = refused('not-recorded', 'profile(profile_memory=True)');
   const { container } = renderInPage(<Failure error={error} what="Memory" />);
-  expect(screen.getByText('Memory: nothing to show')).toBeTruthy();
+  expect(screen.getByText('Memory: no data')).toBeTruthy();
   expect(screen.getByText('No memory was recorded.')).toBeTruthy();
   expect(container.querySelector('pre')?.textContent).toContain('profile(profile_memory=True)');
   expect(container.querySelector('.empty-bad')).toBeNull();
@@ -54,6 +54,6 @@ it.each([
 ])('does not call a part that the server no longer has a fault: %s', (message) => {
   broken(message);
   expect(screen.getByText('Memory could not be loaded')).toBeTruthy();
-  expect(screen.getByRole('button', { name: 'Load the page anew' })).toBeTruthy();
+  expect(screen.getByRole('button', { name: 'Reload the page' })).toBeTruthy();
   expect(screen.queryByText(/please report/)).toBeNull();
 });

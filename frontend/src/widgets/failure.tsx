@@ -13,22 +13,22 @@ interface FailureProps {
 
 const NOT_RECORDED = 'not-recorded';
 
-/** Remedies are a line of code, or else a sentence. */
+/** A remedy is code or a sentence. */
 const looksLikeCode = (text: string): boolean => /\w\(|=/.test(text);
 
-/** What the recording does not hold, and the line of code that records it: nobody's fault. */
+/** Data that was not recorded, with the code that records it. */
 function NotRecorded({ error, what }: FailureProps & { readonly error: RequestError }): ReactNode {
   const { hint } = error;
   return (
-    <Empty icon="info" title={`${what}: nothing to show`}>
+    <Empty icon="info" title={`${what}: no data`}>
       <p>{sentence(error.message)}</p>
-      {looksLikeCode(hint) && <p>What records it:</p>}
+      {looksLikeCode(hint) && <p>To record it:</p>}
       {looksLikeCode(hint) ? <Code code={hint} /> : hint !== '' && <p>{sentence(hint)}</p>}
     </Empty>
   );
 }
 
-/** A request that has no answer: what, why, what to do. */
+/** A failed request: message, hint, retry. */
 export function Failure({ error, what, retry }: FailureProps): ReactNode {
   if (error instanceof RequestError && error.code === NOT_RECORDED) {
     return <NotRecorded error={error} what={what} />;
@@ -47,22 +47,22 @@ export function Failure({ error, what, retry }: FailureProps): ReactNode {
   );
 }
 
-/** As Chromium, Firefox and Safari say that a script could not be fetched. */
+/** Messages of Chromium, Firefox and Safari for a script that cannot be loaded. */
 const MISSING_PART =
   /dynamically imported module|Importing a module script failed|Unable to preload CSS/i;
 
 const isMissingPart = ({ message }: Error): boolean => MISSING_PART.test(message);
 
-/** Parts of the page are loaded when they are first shown: by then the server may be gone, or a newer one. */
+/** A part of the page could not be loaded: the server is gone, or has another version. */
 function MissingPart({ what }: { readonly what: string }): ReactNode {
   return (
     <Empty icon="warning" title={`${what} could not be loaded`} tone="bad">
       <p>
-        The server was stopped, or another version of stepscope runs now. When it is there again,
-        load the page anew: its address holds all that is shown.
+        The server was stopped, or runs another version of stepscope. Reload the page when it is
+        available; the URL keeps the state.
       </p>
       <button type="button" className="button" onClick={() => window.location.reload()}>
-        Load the page anew
+        Reload the page
       </button>
     </Empty>
   );
@@ -77,7 +77,7 @@ interface BoundaryState {
   readonly error: Error | null;
 }
 
-/** Keeps a fault in one view away from the rest of the page. */
+/** Limits an error to one view. */
 export class ErrorBoundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { error: null };
   private stack = '';
@@ -100,8 +100,7 @@ export class ErrorBoundary extends Component<BoundaryProps, BoundaryState> {
       <Empty icon="critical" title={`${this.props.what}: this view failed`} tone="bad">
         <p>{sentence(error.message)}</p>
         <p>
-          The other views still work. This is a fault of stepscope: please report it with the
-          details.
+          The other views still work. This is a bug in stepscope: please report it with the details.
         </p>
         <div className="row">
           <button type="button" className="button" onClick={() => this.setState({ error: null })}>

@@ -11,7 +11,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** A list that lies folded, with how long it is; nothing where it is empty. */
+/** A collapsible list with its length; nothing if it is empty. */
 export function Fold({ title, note, size, isOpen = false, children }: Props): ReactNode {
   if (size === 0) return null;
   return (

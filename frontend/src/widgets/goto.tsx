@@ -1,13 +1,13 @@
 import type { MouseEvent, ReactNode } from 'react';
 import type { Link } from '../api/types.gen';
 import { type Patch, useNavigation } from '../state/navigation';
-import { timelinePlace } from '../state/timeline_place';
+import { timelineLocation } from '../state/timeline_location';
 
-/** Where a piece of evidence is shown. */
-export function placeOf(link: Link): Patch {
+/** The location of a piece of evidence. */
+export function locationOf(link: Link): Patch {
   const { start_ns: startNs, end_ns: endNs } = link;
   if (link.view === 'timeline' && typeof startNs === 'number' && typeof endNs === 'number') {
-    return timelinePlace(startNs, endNs);
+    return timelineLocation(startNs, endNs);
   }
   return {
     view: link.view,
@@ -28,7 +28,7 @@ interface Props {
 const isPlainClick = (event: MouseEvent): boolean =>
   event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
 
-/** A real link to a place in the page: it opens here, or in another tab as any link does. */
+/** A link inside the page; modified clicks open it in another tab. */
 export function Goto({ to, children, className, title, current = false }: Props): ReactNode {
   const { go, href } = useNavigation();
   return (

@@ -11,7 +11,7 @@ import './health.css';
 
 const MOST_ITEMS = 4;
 
-/** What is only named here: the view of health has the rest. */
+/** A summary of the items that are not listed. */
 function rest(items: readonly HealthItem[]): string {
   const parts = [
     [ofNature(items, 'damage').length, 'kind of damage', 'kinds of damage'],
@@ -24,10 +24,10 @@ function rest(items: readonly HealthItem[]): string {
     .join(', ');
 }
 
-/** What a recording is worth as a file, in a few lines, with the way to the whole. */
+/** The health of a trace file in a few lines, with a link to the view. */
 export function HealthSummary({ items }: { readonly items: readonly HealthItem[] }): ReactNode {
-  const told = items.filter((item) => item.severity !== 'info').slice(0, MOST_ITEMS);
-  const others = rest(items.filter((item) => !told.includes(item)));
+  const serious = items.filter((item) => item.severity !== 'info').slice(0, MOST_ITEMS);
+  const others = rest(items.filter((item) => !serious.includes(item)));
   return (
     <section className="card health" aria-labelledby="health">
       <div className="card-head">
@@ -36,9 +36,9 @@ export function HealthSummary({ items }: { readonly items: readonly HealthItem[]
           Health <Icon name="arrow" size={13} />
         </Goto>
       </div>
-      {told.length > 0 && (
+      {serious.length > 0 && (
         <ul>
-          {told.map((item) => (
+          {serious.map((item) => (
             <li key={item.kind + item.message}>
               <SeverityBadge severity={item.severity} />
               <p>
@@ -53,7 +53,7 @@ export function HealthSummary({ items }: { readonly items: readonly HealthItem[]
       )}
       {others !== '' && (
         <p className="muted">
-          {told.length > 0 ? 'And ' : ''}
+          {serious.length > 0 ? 'And ' : ''}
           {others}.
         </p>
       )}

@@ -17,16 +17,16 @@ export interface HelpSection {
 
 interface Props {
   readonly close: () => void;
-  /** Keys of the shell, then those of each view, the one on show first. */
+  /** Shortcuts of the page, then of each view. */
   readonly sections: readonly HelpSection[];
-  /** Letters behind `g`, with where they lead. */
+  /** Letters after `g`, with their views. */
   readonly chords: Keys;
 }
 
-/** Keys have names that begin with a capital, or are one sign; other words are what the hand does: `drag`. */
+/** Keys start with a capital or are one character; other words are actions: `drag`. */
 const isKey = (word: string): boolean => word.length === 1 || /^[A-Z]/.test(word);
 
-/** `Ctrl + wheel, pinch`: ways to do the same, each of keys and words. */
+/** Alternatives, such as `Ctrl + wheel, pinch`. */
 function Ways({ keys }: { readonly keys: string }): ReactNode {
   return keys.split(', ').map((way) => (
     <span key={way} className="help-way">
@@ -79,57 +79,56 @@ function Field({ label, name, placeholder }: FieldProps): ReactNode {
   );
 }
 
-/** Which editor opens the lines of code that the page names. */
+/** The editor that opens source lines. */
 function Editor(): ReactNode {
   const settings = useSyncExternalStore(editorStore.subscribe, editorStore.current);
   const id = useId();
   const isListed =
     settings.template === '' || EDITORS.some((e) => e.template === settings.template);
-  const [isOwn, setOwn] = useState(!isListed);
+  const [isCustom, setCustom] = useState(!isListed);
   const fault = faultOf(settings.template);
   return (
     <section className="help-editor">
-      <h3>Lines of code</h3>
+      <h3>Source lines</h3>
       <label className="help-field" htmlFor={id}>
         <span>open in</span>
         <select
           id={id}
-          value={isOwn ? 'own' : settings.template}
+          value={isCustom ? 'own' : settings.template}
           onChange={({ target }) => {
-            setOwn(target.value === 'own');
+            setCustom(target.value === 'own');
             if (target.value !== 'own') editorStore.choose({ ...settings, template: target.value });
           }}
         >
-          <option value="">nothing: a press copies file and line</option>
+          <option value="">no editor: a click copies file and line</option>
           {EDITORS.map(({ name, template }) => (
             <option key={name} value={template}>
               {name}
             </option>
           ))}
-          <option value="own">another editor, by its address</option>
+          <option value="own">another editor, by its URL</option>
         </select>
       </label>
-      {isOwn && <Field label="address" name="template" placeholder="editor://open?{file}:{line}" />}
-      {isOwn && fault !== null && (
+      {isCustom && <Field label="URL" name="template" placeholder="editor://open?{file}:{line}" />}
+      {isCustom && fault !== null && (
         <p className="bad" role="alert">
           {fault}
         </p>
       )}
-      {(isOwn || settings.template !== '') && (
+      {(isCustom || settings.template !== '') && (
         <>
-          <Field label="paths that begin with" name="from" placeholder="/workspace/train" />
-          <Field label="begin here with" name="to" placeholder="/home/me/src/train" />
+          <Field label="path prefix in the trace" name="from" placeholder="/workspace/train" />
+          <Field label="prefix on this machine" name="to" placeholder="/home/me/src/train" />
         </>
       )}
       <p className="muted">
-        In VS Code’s TensorBoard tab, lines open in VS Code itself. The choice stays in this
+        In VS Code’s TensorBoard tab, lines open in VS Code itself. The setting is stored in this
         browser.
       </p>
     </section>
   );
 }
 
-/** How to read and drive the page. */
 export default function Help({ close, sections, chords }: Props): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
@@ -154,17 +153,17 @@ export default function Help({ close, sections, chords }: Props): ReactNode {
         </button>
       </div>
       <p>
-        <strong>Savings</strong> are reckoned from time in which nothing useful ran, and each
-        nanosecond is given to one finding only: the low end is what such fixes have been measured
-        to bring, the high end is all of that time.
+        <strong>Savings</strong> are estimated from time without useful work; each nanosecond counts
+        for one finding only. The low end is based on measured fixes, the high end is all of that
+        time.
       </p>
       <p>
-        <strong>Every link is the whole state.</strong> Copy the address, or use Copy link, and
-        whoever opens it on the same log directory sees the same thing.
+        <strong>The URL is the whole state.</strong> Copy it, or use Copy link: with the same log
+        directory it shows the same.
       </p>
       <p>
-        <strong>A dash is not a zero.</strong> It stands for a figure that the trace does not hold.
-        Numbers are rounded to three digits; rest the pointer on one for all of them.
+        <strong>A dash is not a zero:</strong> the trace does not have the value. Numbers are
+        rounded to three digits; hover over one for all digits.
       </p>
       <div className="help-columns">
         <section>

@@ -51,7 +51,7 @@ interface Props {
   readonly tone?: 'good' | 'bad' | 'warn' | 'muted' | undefined;
 }
 
-/** An icon beside words that say the same; screen readers pass over it. */
+/** An icon next to text; hidden from screen readers. */
 export function Icon({ name, size = 16, tone }: Props): ReactNode {
   return (
     <svg

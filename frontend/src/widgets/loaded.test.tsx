@@ -15,5 +15,5 @@ it('shows nothing at first, then shapes, and says why where it takes long', () =
   expect(after(100).children).toHaveLength(0);
   expect(after(100).children).toHaveLength(2);
   expect(after(2000).textContent).toBe('');
-  expect(after(500).textContent).toMatch('The first look at a large recording takes some seconds');
+  expect(after(500).textContent).toMatch('The first request for a large trace takes some seconds');
 });

@@ -6,10 +6,7 @@ import './loaded.css';
 const QUIET_MS = 150;
 const LONG_MS = 2500;
 
-/**
- * Grey shapes in the place of what is coming; nothing for the first moment, so that quick answers do
- * not flicker. Where it takes long, words say why.
- */
+/** A placeholder while data is loading; it appears after a moment, and explains long waits. */
 export function Skeleton({ rows = 5 }: { readonly rows?: number }): ReactNode {
   const shown = useWaited(QUIET_MS);
   const isLong = useWaited(LONG_MS);
@@ -17,8 +14,8 @@ export function Skeleton({ rows = 5 }: { readonly rows?: number }): ReactNode {
     <div className="skeleton" role="status" aria-label="Loading">
       {isLong && (
         <p className="muted">
-          Still working it out. The first look at a large recording takes some seconds, the next
-          ones do not.
+          Still computing. The first request for a large trace takes some seconds, later ones are
+          fast.
         </p>
       )}
       {shown &&
@@ -43,7 +40,7 @@ interface Props<T> {
   readonly children: (value: T) => ReactNode;
 }
 
-/** One of three: waiting, failed, there. */
+/** A query: its data, its error, or a placeholder. */
 export function Loaded<T>({ query, what, children }: Props<T>): ReactNode {
   if (query.data !== undefined) return children(query.data);
   if (query.error) {

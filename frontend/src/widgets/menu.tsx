@@ -2,13 +2,12 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import './menu.css';
 
 interface Props {
-  /** What stands on the button. */
   readonly label: ReactNode;
   readonly title?: string;
   readonly children: ReactNode;
 }
 
-/** A button with a panel below it, closed by Escape or a press elsewhere. */
+/** A button with a panel; Escape and clicks outside close it. */
 export function Menu({ label, title, children }: Props): ReactNode {
   const box = useRef<HTMLDetailsElement>(null);
   useEffect(() => {

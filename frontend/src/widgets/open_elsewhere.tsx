@@ -8,7 +8,7 @@ import type { Selection } from '../state/selection';
 import { Icon } from './icon';
 import { Menu } from './menu';
 
-/** Browsers hold no more in one piece, and Perfetto unpacks about ten times as much. */
+/** The size limit of browsers, since Perfetto unpacks about ten times as much. */
 const LARGE_BYTES = 400_000_000;
 
 interface Props {
@@ -20,14 +20,14 @@ type FileRange = QueryOf<'traces/{trace}/file'>;
 interface Elsewhere {
   readonly narrowing: Narrowing | null | undefined;
   readonly tools: Tools | undefined;
-  /** The address of the file, or of a part of it. */
+  /** The URL of the file, or of a part of it. */
   readonly addressOf: (part: FileRange) => string;
   readonly part: FileRange;
-  /** Hands it to a page of Perfetto's; rejects with why that did not work. */
+  /** Sends it to Perfetto; rejects with the reason. */
   readonly open: (page: string) => Promise<void>;
 }
 
-/** How the recording, or the part that the page narrows to, is taken to other viewers. */
+/** Ways to open the trace, or the filtered part of it, in other viewers. */
 export function useElsewhere({ run, worker, span }: Selection): Elsewhere {
   const narrowing = useNarrowing(span.trace);
   const tools = useStaticQuery('tools', {});
@@ -35,7 +35,7 @@ export function useElsewhere({ run, worker, span }: Selection): Elsewhere {
     ? { start_ns: narrowing.start_ns, end_ns: narrowing.end_ns }
     : {};
   const open = (page: string): Promise<void> => {
-    // Other readers give up a file for one bad event: what is damaged goes out repaired.
+    // Other readers reject damaged files: repair them.
     const repaired = span.damage === null ? part : { ...part, is_repaired: true };
     return handToPerfetto({
       page,
@@ -58,7 +58,7 @@ export function useElsewhere({ run, worker, span }: Selection): Elsewhere {
   };
 }
 
-/** Takes the recording, or the part that the page narrows to, to other viewers. */
+/** Opens the trace, or the filtered part of it, in other viewers. */
 export function OpenElsewhere({ selection }: Props): ReactNode {
   const { span } = selection;
   const elsewhere = useElsewhere(selection);
@@ -81,9 +81,9 @@ export function OpenElsewhere({ selection }: Props): ReactNode {
           <Icon name="external" size={15} /> Open elsewhere
         </>
       }
-      title="Download the recording, or open it in Perfetto"
+      title="Download the trace, or open it in Perfetto"
     >
-      <p className="menu-note note">Of {what}:</p>
+      <p className="menu-note note">For {what}:</p>
       <a className="option" href={elsewhere.addressOf(part)} download>
         Download as a trace
       </a>
@@ -105,11 +105,11 @@ export function OpenElsewhere({ selection }: Props): ReactNode {
         Open in ui.perfetto.dev
       </button>
       <p className="menu-note note">
-        ui.perfetto.dev is loaded from the internet; the recording itself stays in this browser.
+        ui.perfetto.dev is loaded from the internet; the trace stays in this browser.
       </p>
       {!narrowing && span.file_bytes > LARGE_BYTES && (
         <p className="menu-note note">
-          The file is large for a browser: choose a step or a time range first.
+          The file is large for a browser: select a step or a time range first.
         </p>
       )}
       {failure && (

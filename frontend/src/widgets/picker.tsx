@@ -8,7 +8,7 @@ import {
   useState,
 } from 'react';
 import type { Span } from '../api/types.gen';
-import { foundIn, jumpsOf } from '../core/choices';
+import { jumpsOf, matchesIn } from '../core/choices';
 import { count } from '../core/format';
 import { Icon } from './icon';
 import { STATE_WORDS } from './reading/words';
@@ -19,22 +19,22 @@ export interface Choice {
   readonly key: string;
   readonly label: string;
   readonly note?: string | undefined;
-  /** A number that it is found by: a rank. */
+  /** The rank. */
   readonly number?: number | null | undefined;
-  /** What else it is found by: its machine. */
+  /** Further searchable text: the host. */
   readonly about?: string | undefined;
   readonly state?: Span['state'] | undefined;
-  /** The worst that was found damaged in it. */
+  /** The worst damage. */
   readonly damage?: Span['damage'] | undefined;
 }
 
 interface Props {
-  /** What is chosen: `Run`. */
+  /** The subject: `Run`. */
   readonly label: string;
   readonly choices: readonly Choice[];
   readonly value: string;
   readonly onChoose: (key: string) => void;
-  /** Keys of those that were looked at lately: they come first in a long list. */
+  /** Keys of recently used choices, listed first in a long list. */
   readonly recent?: readonly string[] | undefined;
 }
 
@@ -53,7 +53,7 @@ function StateDot({ state }: { readonly state: Choice['state'] }): ReactNode {
   );
 }
 
-/** Closes what is open when the user presses elsewhere. */
+/** Calls `close` on a click outside, or when the window loses focus. */
 function usePressOutside(inside: React.RefObject<HTMLElement | null>, close: () => void): void {
   useEffect(() => {
     const pressed = (event: PointerEvent): void => {
@@ -69,7 +69,7 @@ function usePressOutside(inside: React.RefObject<HTMLElement | null>, close: () 
   }, [inside, close]);
 }
 
-/** In a long list those that were looked at lately stand first, the shown one among them. */
+/** The choices with the recently used ones first, in a long list. */
 function withRecentFirst(choices: readonly Choice[], recent: readonly string[]): readonly Choice[] {
   if (choices.length < RECENT_FROM) return choices;
   const first = recent
@@ -80,7 +80,7 @@ function withRecentFirst(choices: readonly Choice[], recent: readonly string[]):
   return [...first, ...choices.filter(({ key }) => !keys.has(key))];
 }
 
-/** Letters that the longest choice takes, with its notes: rows out of sight are not there to be measured. */
+/** Width of the longest choice in letters, since only visible rows are in the document. */
 const widestOf = (choices: readonly Choice[]): number =>
   choices.reduce((most, { label, note = '' }) => Math.max(most, label.length + note.length), 0) +
   16;
@@ -110,7 +110,6 @@ interface ListProps extends Props {
   readonly close: () => void;
 }
 
-/** Where a key leads among `length` options; null: it is no key of the list's. */
 function target(key: string, at: number, length: number): number | null {
   const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[key];
   return step === undefined ? null : Math.max(0, Math.min(length - 1, at + step));
@@ -121,7 +120,7 @@ function PickerList({ label, choices, value, onChoose, recent = [], close }: Lis
   const box = useRef<HTMLDivElement>(null);
   const [typed, setTyped] = useState('');
   const ordered = useMemo(() => withRecentFirst(choices, recent), [choices, recent]);
-  const shown = useMemo(() => foundIn(ordered, typed), [ordered, typed]);
+  const shown = useMemo(() => matchesIn(ordered, typed), [ordered, typed]);
   const jumps = useMemo(() => (typed === '' ? jumpsOf(shown) : []), [shown, typed]);
   const widest = useMemo(() => widestOf(choices), [choices]);
   const [active, setActive] = useState(() =>
@@ -217,17 +216,17 @@ function PickerList({ label, choices, value, onChoose, recent = [], close }: Lis
           }}
         />
       </div>
-      {shown.length === 0 && <p className="muted option">Nothing is called that.</p>}
+      {shown.length === 0 && <p className="muted option">No results.</p>}
     </div>
   );
 }
 
-/** A choice of one, found by typing; with nothing to choose from it is plain text. */
+/** A searchable select; plain text if there is one choice only. */
 export function Picker(props: Props): ReactNode {
   const { label, choices, value } = props;
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
-  const chosen = choices.find((choice) => choice.key === value);
+  const selected = choices.find((choice) => choice.key === value);
   const close = useRef(() => {
     setOpen(false);
     button.current?.focus({ preventScroll: true });
@@ -249,9 +248,9 @@ export function Picker(props: Props): ReactNode {
         }}
       >
         <span className="picker-label note">{label}</span>
-        <StateDot state={chosen?.state} />
-        <span className="picker-value ellipsis strong" title={chosen?.label}>
-          {chosen?.label ?? '–'}
+        <StateDot state={selected?.state} />
+        <span className="picker-value ellipsis strong" title={selected?.label}>
+          {selected?.label ?? '–'}
         </span>
         {choices.length > 1 && <Icon name="down" size={14} />}
       </button>

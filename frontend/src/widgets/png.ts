@@ -1,29 +1,28 @@
 /**
- * A chart as a picture: canvases, SVGs and the plain boxes and words around them are drawn where they stand, below the
- * title and above the legend. Loaded when it is first asked for.
+ * A chart as a picture: canvases, SVGs, boxes and text, below a title and above a legend. Loaded
+ * on demand.
  */
 import { downloadBlob } from '../host/download';
 
 export interface LegendEntry {
   readonly label: string;
-  /** As CSS writes it. */
+  /** As in CSS. */
   readonly colour: string;
 }
 
 export interface Picture {
-  /** What is drawn, with all that it holds. */
   readonly element: HTMLElement;
   readonly title: string;
-  /** Of what recording, in what part of it. */
+  /** The trace and the filter. */
   readonly subtitle?: string | undefined;
   readonly legend?: readonly LegendEntry[] | undefined;
 }
 
-/** Two pixels a CSS pixel: sharp on paper and on a dense screen. */
+/** Pixels per CSS pixel. */
 const SCALE = 2;
 const MARGIN = 20;
 const LEGEND_LINE = 22;
-/** Browsers refuse larger canvases. */
+/** The size limit of browsers. */
 const LONGEST = 16_000;
 
 type Ink = CanvasRenderingContext2D;
@@ -42,33 +41,33 @@ function isShown(style: CSSStyleDeclaration, box: DOMRect): boolean {
 
 export interface Stop {
   readonly colour: string;
-  /** From 0 to 1. */
+  /** 0 to 1. */
   readonly at: number;
 }
 
 const GRADIENT = /^linear-gradient\((?:(90deg|to right), )?(.*)\)$/;
 const STOP = /((?:rgba?|color|oklab|oklch|hsla?)\([^)]*\)|#[0-9a-f]+|[a-z]+)(?: ([\d.]+)%)?/gi;
 
-/** The stops of a plain gradient, as browsers write it out; null where it is another kind of image. */
+/** The stops of a linear gradient in computed style; null for other images. */
 export function gradientOf(image: string): { isAcross: boolean; stops: Stop[] } | null {
-  const found = GRADIENT.exec(image);
-  if (!found) return null;
-  const parts = [...(found[2] ?? '').matchAll(STOP)];
+  const match = GRADIENT.exec(image);
+  if (!match) return null;
+  const parts = [...(match[2] ?? '').matchAll(STOP)];
   const last = Math.max(1, parts.length - 1);
   const stops = parts.map(([, colour = '', percent], index) => ({
     colour,
     at: percent === undefined ? index / last : Math.min(1, Number(percent) / 100),
   }));
-  return stops.length < 2 ? null : { isAcross: found[1] !== undefined, stops };
+  return stops.length < 2 ? null : { isAcross: match[1] !== undefined, stops };
 }
 
-/** What a box is filled with: a plain gradient, else its colour, else nothing. */
+/** The fill of a box: a gradient, a colour, or none. */
 function fillOf(ink: Ink, style: CSSStyleDeclaration, at: DOMRect): CanvasGradient | string | null {
-  const found = gradientOf(style.backgroundImage);
-  if (!found) return isClear(style.backgroundColor) ? null : style.backgroundColor;
-  const [right, bottom] = found.isAcross ? [at.right, at.y] : [at.x, at.bottom];
+  const match = gradientOf(style.backgroundImage);
+  if (!match) return isClear(style.backgroundColor) ? null : style.backgroundColor;
+  const [right, bottom] = match.isAcross ? [at.right, at.y] : [at.x, at.bottom];
   const gradient = ink.createLinearGradient(at.x, at.y, right, bottom);
-  for (const stop of found.stops) gradient.addColorStop(stop.at, stop.colour);
+  for (const stop of match.stops) gradient.addColorStop(stop.at, stop.colour);
   return gradient;
 }
 
@@ -109,7 +108,7 @@ const INLINED = [
   'color',
 ] as const;
 
-/** An SVG with its styles written into it: alone it would know none of the page's. */
+/** An SVG with its computed styles inlined. */
 export function standalone(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const originals = [svg, ...svg.querySelectorAll<SVGElement>('*')];
@@ -136,7 +135,7 @@ async function drawSvg(ink: Ink, svg: SVGSVGElement, at: DOMRect): Promise<void>
   ink.drawImage(image, at.x, at.y, at.width, at.height);
 }
 
-/** Words as they are broken into lines: each rectangle of the range is a line of its own. */
+/** Draws the text; each line is a rectangle of the range. */
 function drawText(ink: Ink, node: Text, origin: Origin): void {
   const parent = node.parentElement;
   const words = node.data.replaceAll(/\s+/g, ' ').trim();
@@ -152,7 +151,7 @@ function drawText(ink: Ink, node: Text, origin: Origin): void {
   ink.fillText(words, box.x - origin.x, box.y - origin.y + box.height / 2, box.width + 1);
 }
 
-/** What unfolds or can be pressed says nothing in a picture. */
+/** Controls are not drawn. */
 const LEFT_OUT = 'details, .button, input, select, .visually-hidden';
 
 async function drawElement(ink: Ink, element: Element, origin: Origin): Promise<void> {
@@ -190,7 +189,7 @@ export interface PlacedEntry extends LegendEntry {
   readonly line: number;
 }
 
-/** The legend's entries in lines that are not wider than the picture. */
+/** The legend in lines that fit the width. */
 export function laidOut(
   legend: readonly LegendEntry[],
   width: number,
@@ -246,11 +245,10 @@ function drawLegend(
 
 function inkOf(canvas: HTMLCanvasElement): Ink {
   const ink = canvas.getContext('2d');
-  if (!ink) throw new Error('This browser gave no canvas to draw on.');
+  if (!ink) throw new Error('The browser has no canvas.');
   return ink;
 }
 
-/** The picture on a canvas of its own. */
 export async function paint(picture: Picture): Promise<HTMLCanvasElement> {
   const { element, title, subtitle = '', legend = [] } = picture;
   const box = element.getBoundingClientRect();
@@ -285,10 +283,10 @@ export async function paint(picture: Picture): Promise<HTMLCanvasElement> {
   return canvas;
 }
 
-/** Hands the user the picture as a file. */
+/** Downloads the picture. */
 export async function savePng(picture: Picture, name: string): Promise<void> {
   const canvas = await paint(picture);
   const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'));
-  if (!blob) throw new Error('This browser made no picture of it.');
+  if (!blob) throw new Error('The browser could not create the picture.');
   downloadBlob(name, blob);
 }

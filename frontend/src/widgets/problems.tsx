@@ -5,7 +5,7 @@ import { sentence } from '../core/sentence';
 import { Icon } from './icon';
 import './problems.css';
 
-/** A folder that a thousand machines cannot reach is one problem, not a thousand. */
+/** Hosts that cannot reach a folder report one problem, not a thousand. */
 const MOST_NAMED = 8;
 
 function headline(problems: readonly Problem[]): string {
@@ -20,16 +20,16 @@ interface Alike {
   readonly paths: readonly string[];
 }
 
-/** Problems of one message and remedy together, what most of them have first. */
+/** Problems with the same message and remedy, the most frequent first. */
 export function alikeOf(problems: readonly Problem[]): Alike[] {
-  const found = new Map<string, Alike & { paths: string[] }>();
+  const groups = new Map<string, Alike & { paths: string[] }>();
   for (const { path, message, remedy } of problems) {
     const key = `${message}\n${remedy}`;
-    const alike = found.get(key);
+    const alike = groups.get(key);
     if (alike) alike.paths.push(path);
-    else found.set(key, { message, remedy, paths: [path] });
+    else groups.set(key, { message, remedy, paths: [path] });
   }
-  return [...found.values()].sort((a, b) => b.paths.length - a.paths.length);
+  return [...groups.values()].sort((a, b) => b.paths.length - a.paths.length);
 }
 
 function Paths({ paths }: Pick<Alike, 'paths'>): ReactNode {
@@ -46,7 +46,7 @@ function Paths({ paths }: Pick<Alike, 'paths'>): ReactNode {
   );
 }
 
-/** Files that could not be read: each with why and what to do. The others are not affected. */
+/** Files that could not be read, with reasons and remedies. */
 export function Problems({ problems }: { readonly problems: readonly Problem[] }): ReactNode {
   if (problems.length === 0) return null;
   return (

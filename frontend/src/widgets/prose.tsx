@@ -4,7 +4,7 @@ interface Props {
   readonly text: string;
 }
 
-/** Plain text in which `backticks` set code; nothing else in it means anything. */
+/** Plain text in which `backticks` mark code. */
 export function Prose({ text }: Props): ReactNode {
   return text.split(/`([^`\n]+)`/).map((part, at) =>
     at % 2 === 1 ? (

@@ -14,7 +14,7 @@ with profile(
         profiler.step()
 `;
 
-/** The lines that record a trace. */
+/** The code that records a trace. */
 export function RecordHint(): ReactNode {
   return <Code code={RECORD} />;
 }

@@ -1,14 +1,14 @@
-/** A table as a file of either form. */
+/** Saves a table as CSV or JSON. */
 import { type ExportTable, fileName, toCsv, toJson } from '../core/export';
 import { download } from '../host/download';
 import type { ExportFormat } from './export_menu';
 
 interface Options {
-  /** The words of the file's name. */
+  /** Parts of the file name. */
   readonly name: readonly string[];
   readonly format: ExportFormat;
   readonly table: ExportTable;
-  /** What the JSON says beside the table; a function, where the JSON is something else. */
+  /** Further fields of the JSON, or a function that creates the whole JSON. */
   readonly about: Readonly<Record<string, unknown>> | (() => string);
 }
 

@@ -9,16 +9,16 @@ export interface Segment<T extends string> {
 }
 
 interface Props<T extends string> {
-  /** What is chosen: `Unit`. */
+  /** The subject: `Unit`. */
   readonly label: string;
   readonly segments: readonly Segment<T>[];
   readonly value: T;
   readonly onChoose: (value: T) => void;
-  /** Whether the label stands before the choices for all to read. */
+  /** Whether the label is visible. */
   readonly isLabelled?: boolean;
 }
 
-/** One of a few, all in sight: radio buttons that look like one. */
+/** A choice of a few visible values: radio buttons. */
 export function Segmented<T extends string>(props: Props<T>): ReactNode {
   const { label, segments, value, onChoose, isLabelled = false } = props;
   const name = useId();

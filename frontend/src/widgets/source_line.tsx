@@ -1,17 +1,23 @@
 import { type MouseEvent, type ReactNode, useSyncExternalStore } from 'react';
 import { copyText } from '../host/clipboard';
-import { editorAddress, editorStore, localPath, type Place, tellEmbedder } from '../host/editor';
+import {
+  editorAddress,
+  editorStore,
+  localPath,
+  type SourceLocation,
+  tellEmbedder,
+} from '../host/editor';
 import { Icon } from './icon';
 import './source_line.css';
 import { toast } from './toast';
 
 interface Props {
   readonly path: string;
-  /** From 1; null where it was not recorded. */
+  /** From 1; null: not recorded. */
   readonly line: number | null;
-  /** The function that it is in. */
+  /** The function. */
   readonly of?: string | undefined;
-  /** How many of the path's last parts are read at once; the whole path is in the tooltip. */
+  /** Number of path parts to show; the tooltip has the whole path. */
   readonly parts?: number;
 }
 
@@ -21,24 +27,26 @@ export function pathEnd(path: string, parts: number): string {
   return words.length <= parts + 1 ? path : `…/${words.slice(-parts).join('/')}`;
 }
 
-async function copyPlace(place: Place): Promise<void> {
-  const path = localPath(place.path, editorStore.current());
-  const text = place.line === null ? path : `${path}:${place.line}`;
+async function copyLocation(location: SourceLocation): Promise<void> {
+  const path = localPath(location.path, editorStore.current());
+  const text = location.line === null ? path : `${path}:${location.line}`;
   const isCopied = await copyText(text);
-  toast(isCopied ? `Copied ${text}` : 'Copying was refused', { tone: isCopied ? 'plain' : 'bad' });
+  toast(isCopied ? `Copied ${text}` : 'The browser refused to copy', {
+    tone: isCopied ? 'plain' : 'bad',
+  });
 }
 
-/** Without an editor of its own: VS Code around the page is told, and the place is copied in any case. */
-function open(place: Place): void {
-  tellEmbedder(place);
-  void copyPlace(place);
+/** Without an editor: notifies VS Code around the page, and copies the location. */
+function open(location: SourceLocation): void {
+  tellEmbedder(location);
+  void copyLocation(location);
 }
 
-/** `file:line` of the user's program: opens in the editor that was chosen, else is copied. */
+/** `file:line` of the user's program: opens in the selected editor, or is copied. */
 export function SourceLine({ path, line, of, parts = 2 }: Props): ReactNode {
   const settings = useSyncExternalStore(editorStore.subscribe, editorStore.current);
-  const place: Place = { path, line };
-  const address = editorAddress(place, settings);
+  const location: SourceLocation = { path, line };
+  const address = editorAddress(location, settings);
   const whole = line === null ? path : `${path}:${line}`;
   const words = (
     <>
@@ -59,7 +67,7 @@ export function SourceLine({ path, line, of, parts = 2 }: Props): ReactNode {
         title={`Open ${whole} in your editor`}
         onClick={(event) => {
           stop(event);
-          tellEmbedder(place);
+          tellEmbedder(location);
         }}
       >
         {words}
@@ -70,10 +78,10 @@ export function SourceLine({ path, line, of, parts = 2 }: Props): ReactNode {
     <button
       type="button"
       className="source-line inline"
-      title={`${whole}\nPress to copy; an editor is chosen under Help`}
+      title={`${whole}\nClick to copy; select an editor under Help`}
       onClick={(event) => {
         stop(event);
-        open(place);
+        open(location);
       }}
     >
       {words}

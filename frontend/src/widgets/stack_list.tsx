@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { framesOf, stackFrame } from '../core/frames';
 import { SourceLine } from './source_line';
 
-/** The functions of a stack, innermost first, each with its place in the program. */
+/** The functions of a stack, innermost first, with source locations. */
 export function StackList({ stack }: { readonly stack: string }): ReactNode {
   const frames = framesOf(stack).toReversed();
   return (

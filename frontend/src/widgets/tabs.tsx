@@ -4,27 +4,25 @@ import { useOption } from '../state/option';
 import './tabs.css';
 
 export interface Tab<T extends string> {
-  /** The word in the URL. */
+  /** The value in the URL. */
   readonly id: T;
   readonly label: string;
-  /** How many are behind it. */
   readonly count?: number | undefined;
   readonly title?: string | undefined;
 }
 
 interface Props<T extends string> {
-  /** What the tabs are of, for screen readers. */
+  /** The accessible name. */
   readonly label: string;
-  /** The first is the usual one. */
+  /** The first is the default. */
   readonly tabs: readonly [Tab<T>, ...Tab<T>[]];
-  /** The name in the URL's options. */
+  /** The name of the URL option. */
   readonly option?: string;
-  /** What stands at the end of the row. */
+  /** Shown at the end of the row. */
   readonly actions?: ReactNode;
   readonly children: (tab: T) => ReactNode;
 }
 
-/** Where a key leads from one of `length` tabs; null: it is no key of theirs. */
 function target(key: string, at: number, length: number): number | null {
   if (key === 'Home') return 0;
   if (key === 'End') return length - 1;
@@ -32,15 +30,15 @@ function target(key: string, at: number, length: number): number | null {
   return step === undefined ? null : (at + step + length) % length;
 }
 
-/** Parts of a view, one at a time; which one stands in the URL. */
+/** Tabs; the URL holds the selected one. */
 export function Tabs<T extends string>(props: Props<T>): ReactNode {
   const { label, tabs, option = 'tab', actions, children } = props;
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
-  const known = tabs.map((tab) => tab.id);
-  const [chosen, choose] = useOption(option, tabs[0].id, known);
+  const ids = tabs.map((tab) => tab.id);
+  const [selected, choose] = useOption(option, tabs[0].id, ids);
   const onKeyDown = (event: KeyboardEvent): void => {
-    const next = target(event.key, known.indexOf(chosen), tabs.length);
+    const next = target(event.key, ids.indexOf(selected), tabs.length);
     const tab = next === null ? undefined : tabs[next];
     if (!tab) return;
     event.preventDefault();
@@ -64,9 +62,9 @@ export function Tabs<T extends string>(props: Props<T>): ReactNode {
               type="button"
               role="tab"
               id={`${id}-${tab.id}`}
-              aria-selected={tab.id === chosen}
+              aria-selected={tab.id === selected}
               aria-controls={`${id}-panel`}
-              tabIndex={tab.id === chosen ? 0 : -1}
+              tabIndex={tab.id === selected ? 0 : -1}
               className="tab inline muted"
               title={tab.title}
               onClick={() => choose(tab.id)}
@@ -82,9 +80,9 @@ export function Tabs<T extends string>(props: Props<T>): ReactNode {
         className="tabs-panel grow"
         role="tabpanel"
         id={`${id}-panel`}
-        aria-labelledby={`${id}-${chosen}`}
+        aria-labelledby={`${id}-${selected}`}
       >
-        {children(chosen)}
+        {children(selected)}
       </div>
     </div>
   );

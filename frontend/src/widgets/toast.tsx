@@ -3,7 +3,7 @@ import { Icon } from './icon';
 import './toast.css';
 
 interface Options {
-  /** Takes back what was done. */
+  /** Reverts the action. */
   readonly undo?: (() => void) | undefined;
   readonly tone?: 'plain' | 'bad' | undefined;
 }
@@ -25,15 +25,14 @@ function put(next: readonly Shown[]): void {
   for (const listener of listeners) listener();
 }
 
-const remove = (id: number): void => put(shown.filter((each) => each.id !== id));
+const remove = (id: number): void => put(shown.filter((entry) => entry.id !== id));
 
-/** Says for a moment what was done, and offers to take it back. */
+/** Shows a message for a moment, optionally with an Undo button. */
 export function toast(words: string, options: Options = {}): void {
   lastId += 1;
   put([...shown, { ...options, words, id: lastId }].slice(-MOST_SHOWN));
 }
 
-/** Lets all of them go. */
 export const clearToasts = (): void => put([]);
 
 function subscribe(changed: () => void): () => void {
@@ -42,20 +41,20 @@ function subscribe(changed: () => void): () => void {
 }
 
 function Toast({ id, words, undo, tone }: Shown): ReactNode {
-  const [isHeld, hold] = useState(false);
+  const [isPaused, setPaused] = useState(false);
   useEffect(() => {
-    if (isHeld) return undefined;
+    if (isPaused) return undefined;
     const timer = setTimeout(() => remove(id), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [id, isHeld]);
+  }, [id, isPaused]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it only stays for as long as it is being read
     <div
       className={tone === 'bad' ? 'toast flex popup toast-bad' : 'toast flex popup'}
-      onPointerEnter={() => hold(true)}
-      onPointerLeave={() => hold(false)}
-      onFocus={() => hold(true)}
-      onBlur={() => hold(false)}
+      onPointerEnter={() => setPaused(true)}
+      onPointerLeave={() => setPaused(false)}
+      onFocus={() => setPaused(true)}
+      onBlur={() => setPaused(false)}
     >
       <span>{words}</span>
       {undo && (
@@ -82,13 +81,13 @@ function Toast({ id, words, undo, tone }: Shown): ReactNode {
   );
 }
 
-/** Where they show: once, in the page's frame. */
+/** The visible messages. */
 export function Toasts(): ReactNode {
   const present = useSyncExternalStore(subscribe, () => shown);
   return (
     <div className="toasts" role="status" aria-live="polite">
-      {present.map((each) => (
-        <Toast key={each.id} {...each} />
+      {present.map((entry) => (
+        <Toast key={entry.id} {...entry} />
       ))}
     </div>
   );

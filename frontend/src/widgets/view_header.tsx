@@ -3,13 +3,13 @@ import './view_header.css';
 
 interface Props {
   readonly title: string;
-  /** What is shown and how much of it: one short line. */
+  /** A short summary of the contents. */
   readonly note?: ReactNode;
-  /** What can be done with all of it, right-aligned: search, segments, columns, export. */
+  /** Controls on the right: search, segments, columns, export. */
   readonly children?: ReactNode;
 }
 
-/** The head of every view: its title, how much there is, and what can be done with it. */
+/** The header of a view. */
 export function ViewHeader({ title, note, children }: Props): ReactNode {
   return (
     <header className="view-header wrap">

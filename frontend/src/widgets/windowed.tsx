@@ -3,16 +3,15 @@ import './windowed.css';
 
 interface Props {
   readonly count: number;
-  /** Every row is this high. */
   readonly rowPx: number;
-  /** The row that is kept in sight; -1: none. */
+  /** The row to keep visible; -1: none. */
   readonly active: number;
   readonly render: (at: number) => ReactNode;
 }
 
 const BEYOND = 6;
 
-/** Which rows are drawn of those that there are. Pure. */
+/** The range of drawn rows. Pure. */
 export function windowOf(
   topPx: number,
   heightPx: number,
@@ -22,7 +21,7 @@ export function windowOf(
   return [Math.min(first, count), Math.min(count, Math.ceil((topPx + heightPx) / rowPx) + BEYOND)];
 }
 
-/** Rows of one height, of which only those in sight are in the document: a thousand cost as little as ten. */
+/** Rows of equal height, of which only the visible ones are in the document. */
 export function Windowed({ count, rowPx, active, render }: Props): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const [topPx, setTop] = useState(0);

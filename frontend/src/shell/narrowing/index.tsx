@@ -16,18 +16,18 @@ interface Words {
   readonly note: string;
 }
 
-/** What all views are narrowed to, in a few words. */
+/** The filter in a few words. */
 function wordsOf({ step, time }: PageLocation, steps: readonly StepRow[] | undefined): Words {
   if (time) {
     const note = duration(time.endNs - time.startNs);
-    const found = steps && stepsOfTime(steps, time);
-    if (found) return { main: `Steps ${found[0]}–${found[1]}`, note };
+    const match = steps && stepsOfTime(steps, time);
+    if (match) return { main: `Steps ${match[0]}–${match[1]}`, note };
     return { main: `${duration(time.startNs)} – ${duration(time.endNs)}`, note };
   }
-  if (step === null) return { main: 'Whole recording', note: '' };
-  const found = steps?.find((each) => each.number === step);
-  if (found) return { main: `Step ${step}`, note: duration(found.duration_ns) };
-  return { main: `Step ${step}`, note: steps ? 'not in this recording' : '' };
+  if (step === null) return { main: 'Whole trace', note: '' };
+  const match = steps?.find((candidate) => candidate.number === step);
+  if (match) return { main: `Step ${step}`, note: duration(match.duration_ns) };
+  return { main: `Step ${step}`, note: steps ? 'not in this trace' : '' };
 }
 
 function useDismissal(isOpen: boolean, close: () => void): RefObject<HTMLDivElement | null> {
@@ -69,7 +69,7 @@ interface Props {
   readonly step: (by: -1 | 0 | 1) => void;
 }
 
-/** The step or the time that all views are narrowed to, how to choose it, and how to let it go. */
+/** The step or time that all views are filtered to, with its controls. */
 export function NarrowChip({ span, step }: Props): ReactNode {
   const { location } = useNavigation();
   const [isOpen, setOpen] = useState(false);
@@ -88,7 +88,7 @@ export function NarrowChip({ span, step }: Props): ReactNode {
       className={isNarrowed ? 'narrow framed chip-on' : 'narrow framed'}
       ref={box}
       role="group"
-      aria-label="The part that all views show"
+      aria-label="Filter of all views"
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || !isOpen) return;
         event.preventDefault();
@@ -97,7 +97,7 @@ export function NarrowChip({ span, step }: Props): ReactNode {
       }}
     >
       {isNarrowed && (
-        <Side label="The previous step" keys="," icon="chevron" onClick={() => step(-1)} />
+        <Side label="Previous step" keys="," icon="chevron" onClick={() => step(-1)} />
       )}
       <button
         type="button"
@@ -107,8 +107,8 @@ export function NarrowChip({ span, step }: Props): ReactNode {
         aria-expanded={isOpen}
         title={
           isNarrowed
-            ? `Views that can are narrowed to ${narrowing?.label ?? main}`
-            : 'Narrow all views to a step or to a range of steps'
+            ? `All views that support it are filtered to ${narrowing?.label ?? main}`
+            : 'Filter all views to a step or a range of steps'
         }
         onClick={() => setOpen(!isOpen)}
       >
@@ -119,15 +119,15 @@ export function NarrowChip({ span, step }: Props): ReactNode {
       </button>
       {isNarrowed && (
         <>
-          <Side label="The next step" keys="." icon="chevron" onClick={() => step(1)} />
-          <Side label="Show the whole recording" keys="g 0" icon="close" onClick={() => step(0)} />
+          <Side label="Next step" keys="." icon="chevron" onClick={() => step(1)} />
+          <Side label="Show the whole trace" keys="g 0" icon="close" onClick={() => step(0)} />
         </>
       )}
       <span className="visually-hidden" role="status">
-        {isNarrowed ? `Narrowed to ${main}` : ''}
+        {isNarrowed ? `Filtered to ${main}` : ''}
       </span>
       {isOpen && (
-        <div className="narrow-popup popup" role="dialog" aria-label="Narrow all views">
+        <div className="narrow-popup popup" role="dialog" aria-label="Filter all views">
           <Suspense fallback={<Skeleton rows={3} />}>
             <StepList query={overview} close={close} />
           </Suspense>

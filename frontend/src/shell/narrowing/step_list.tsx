@@ -27,7 +27,7 @@ interface ListProps {
   readonly close: () => void;
 }
 
-/** How far a step's duration lies from the mean: `+12 %`; nothing within 1 %. */
+/** The deviation from the mean duration: `+12 %`; empty below 1 %. */
 function deviation(step: StepRow, meanNs: number): string {
   const off = step.duration_ns / meanNs - 1;
   if (!Number.isFinite(off) || Math.abs(off) < 0.01) return '';
@@ -57,17 +57,17 @@ function StepField({ label, value, steps, onChange }: FieldProps): ReactNode {
 }
 
 interface RangeProps extends ListProps {
-  readonly chosen: readonly [number, number] | null;
+  readonly selected: readonly [number, number] | null;
 }
 
-/** Two steps, and all that lies between them. */
-function Range({ overview, close, chosen }: RangeProps): ReactNode {
+/** A filter from one step to another. */
+function Range({ overview, close, selected }: RangeProps): ReactNode {
   const { steps } = overview;
   const { go } = useNavigation();
-  const [from, setFrom] = useState(String(chosen?.[0] ?? steps[0]?.number ?? 0));
-  const [to, setTo] = useState(String(chosen?.[1] ?? steps.at(-1)?.number ?? 0));
+  const [from, setFrom] = useState(String(selected?.[0] ?? steps[0]?.number ?? 0));
+  const [to, setTo] = useState(String(selected?.[1] ?? steps.at(-1)?.number ?? 0));
   const stepOf = (text: string): StepRow | undefined =>
-    steps.find((each) => each.number === Number(text));
+    steps.find((row) => row.number === Number(text));
   const [one, other] = [stepOf(from), stepOf(to)];
   return (
     <form
@@ -82,13 +82,12 @@ function Range({ overview, close, chosen }: RangeProps): ReactNode {
       <StepField label="From step" value={from} steps={steps} onChange={setFrom} />
       <StepField label="to" value={to} steps={steps} onChange={setTo} />
       <button type="submit" className="button" disabled={!one || !other}>
-        Narrow
+        Filter
       </button>
     </form>
   );
 }
 
-/** Where a key leads among the steps; null: it is no key of theirs. */
 function target(key: string, at: number, length: number): number | null {
   const moves: Readonly<Record<string, number>> = {
     ArrowDown: at + 1,
@@ -108,14 +107,14 @@ function Steps({ overview, close }: ListProps): ReactNode {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => list.current?.focus(), []);
-  const longestNs = steps.reduce((most, each) => Math.max(most, each.duration_ns), 1);
+  const longestNs = steps.reduce((most, row) => Math.max(most, row.duration_ns), 1);
   const range = location.time && stepsOfTime(steps, location.time);
-  const chosenAt = steps.findIndex((each) => each.number === location.step);
-  const [active, setActive] = useState(Math.max(0, chosenAt));
+  const selectedAt = steps.findIndex((row) => row.number === location.step);
+  const [active, setActive] = useState(Math.max(0, selectedAt));
   const choose = (at: number, isRange: boolean): void => {
     const step = steps[at];
     if (!step) return;
-    const anchor = isRange ? steps[chosenAt] : undefined;
+    const anchor = isRange ? steps[selectedAt] : undefined;
     if (anchor) go({ time: timeOfSteps(anchor, step), step: null });
     else go({ step: step.number, time: null });
     close();
@@ -170,12 +169,12 @@ function Steps({ overview, close }: ListProps): ReactNode {
           }}
         />
       </div>
-      <Range overview={overview} close={close} chosen={range} />
+      <Range overview={overview} close={close} selected={range} />
     </>
   );
 }
 
-/** The steps of the recording, one of which or a range of which all views narrow to. */
+/** The list of steps, to filter all views to a step or a range. */
 export default function StepList({ query, close }: Props): ReactNode {
   const { location, go } = useNavigation();
   const isWhole = location.step === null && location.time === null;
@@ -191,12 +190,12 @@ export default function StepList({ query, close }: Props): ReactNode {
             close();
           }}
         >
-          Whole recording
+          Whole trace
         </button>
         <p className="note">
           {query.data && query.data.steps.length > 0
-            ? `${plural(query.data.steps.length, 'step')}, ${duration(query.data.step.mean_ns)} in the mean. Shift and a press makes a range.`
-            : 'A step or a time that all views narrow to.'}
+            ? `${plural(query.data.steps.length, 'step')}, mean ${duration(query.data.step.mean_ns)}. Shift+click selects a range.`
+            : 'Filter all views to a step or a time range.'}
         </p>
       </div>
       <Loaded query={query} what="The list of steps">
@@ -205,8 +204,8 @@ export default function StepList({ query, close }: Props): ReactNode {
             <Steps overview={overview} close={close} />
           ) : (
             <p className="muted">
-              No step was marked in this recording. <code>prof.step()</code> at the end of each
-              iteration marks them. A time is chosen by dragging in the ruler of the timeline.
+              This trace has no steps. Call <code>prof.step()</code> at the end of each iteration.
+              To select a time, drag in the ruler of the timeline.
             </p>
           )
         }

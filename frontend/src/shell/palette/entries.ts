@@ -1,4 +1,4 @@
-/** What can be found: each with words, and where it leads or what it does. Pure. */
+/** Entries of the command palette. Pure. */
 import type {
   Names,
   NamesOfKind,
@@ -18,14 +18,14 @@ import type { Command } from '../../widgets/commands';
 import type { IconName } from '../../widgets/icon';
 
 export interface Entry {
-  /** The same in every session, so that what was used lately can be found again. */
+  /** Constant across sessions, for recently used entries. */
   readonly key: string;
-  /** What it is: the heading that it stands below. */
+  /** The heading of the group. */
   readonly kind: string;
   readonly icon: IconName;
   readonly label: string;
   readonly note: string;
-  /** What is matched as well, in lower case, and not seen. */
+  /** Further text that matches, in lower case. */
   readonly about: string;
   readonly to: Patch | null;
   readonly run: (() => void) | null;
@@ -93,7 +93,7 @@ function entriesOfWorker(run: RunState, { name, rank, spans }: Worker): Entry[] 
     to,
   });
   if (spans.length < 2) return [worker];
-  const own = spans.map((span) =>
+  const spanEntries = spans.map((span) =>
     entry({
       key: `span ${span.trace}`,
       kind: 'Spans',
@@ -103,10 +103,10 @@ function entriesOfWorker(run: RunState, { name, rank, spans }: Worker): Entry[] 
       to: { ...to, span: span.label },
     }),
   );
-  return [worker, ...own];
+  return [worker, ...spanEntries];
 }
 
-/** A worker by its rank, if that is known; with more than one span, each of them too. */
+/** Workers by rank, with their spans if there are several. */
 export function workerEntries(run: RunState): Entry[] {
   const isAlone = run.workers.length < 2 && (run.workers[0]?.spans.length ?? 0) < 2;
   return isAlone ? [] : run.workers.flatMap((worker) => entriesOfWorker(run, worker));
@@ -120,16 +120,16 @@ export function stepEntries({ steps }: Overview): Entry[] {
       icon: 'filter',
       label: `Step ${number}`,
       note: duration(duration_ns),
-      about: 'steps narrow',
+      about: 'steps filter',
       to: { step: number, time: null },
     }),
   );
 }
 
-/** What each rule found, once: in the shown recording, if there too. */
+/** Findings by rule, those of the shown trace first. */
 export function findingEntries({ outcomes, merged }: RunReport, { span }: Selection): Entry[] {
   const byRule = new Map<string, Outcome>();
-  for (const outcome of [...outcomes, ...merged.map((each) => each.outcome)]) {
+  for (const outcome of [...outcomes, ...merged.map((finding) => finding.outcome)]) {
     if (outcome.status !== 'found') continue;
     if (!byRule.has(outcome.rule) || outcome.trace === span.trace)
       byRule.set(outcome.rule, outcome);
@@ -148,7 +148,6 @@ export function findingEntries({ outcomes, merged }: RunReport, { span }: Select
   });
 }
 
-/** Every public table, in the view that looks through them. */
 export function tableEntries({ tables }: Tables, views: readonly View[]): Entry[] {
   if (!views.some(({ id }) => id === 'tables')) return [];
   return tables.map(({ name, title, meaning, is_of_run }) =>
@@ -178,10 +177,10 @@ const SHOWN: Readonly<Record<NamesOfKind['kind'], Shown>> = {
   'source-line': { kind: 'Source lines', icon: 'file', view: 'flame' },
 };
 
-/** The function of `file:line function`: what a frame of the flame graph is called by. */
+/** The function in `file:line function`, as the flame graph names it. */
 const functionOf = (name: string): string => name.slice(name.indexOf(' ') + 1);
 
-/** Of a path the file and its folder: what is before them hides what differs. */
+/** The file and its folder. */
 const shortPath = (name: string): string => name.replace(/^.*[/\\](?=[^/\\]+[/\\][^/\\]+$)/, '');
 
 const SHORTENED: Partial<Record<NamesOfKind['kind'], (name: string) => string>> = {
@@ -197,14 +196,14 @@ function nameEntry(kind: NamesOfKind['kind'], name: string, timeNs: number): Ent
     kind: shown.kind,
     icon: shown.icon,
     label: shorten ? shorten(name) : name,
-    // Stacks of operators name lines whose own time nobody recorded.
+    // Lines from operator stacks have no time of their own.
     note: timeNs === 0 && kind === 'source-line' ? '' : duration(timeNs),
     about: shorten ? `${shown.kind} ${name}`.toLowerCase() : shown.kind.toLowerCase(),
     to: { view: shown.view, search: kind === 'source-line' ? functionOf(name) : name },
   });
 }
 
-/** Names of the recording, each leading to the view that shows it, searched for. */
+/** Names in the trace, each with a search in its view. */
 export function nameEntries({ kinds }: Names, views: readonly View[]): Entry[] {
   return kinds
     .filter(({ kind }) => views.some(({ id }) => id === SHOWN[kind].view))

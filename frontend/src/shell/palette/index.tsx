@@ -59,12 +59,12 @@ function useRecordingEntries(selection: Selection): readonly Entry[] {
   );
 }
 
-/** What takes the recording, or the part that is narrowed to, to other viewers. */
+/** Actions that open the trace, or the filtered part of it, in other viewers. */
 function useElsewhereEntries(selection: Selection): readonly Entry[] {
   const elsewhere = useElsewhere(selection);
   if (selection.span.state !== 'ready') return NOTHING;
   const { narrowing, tools, part } = elsewhere;
-  const note = narrowing?.label ?? 'the whole recording';
+  const note = narrowing?.label ?? 'the whole trace';
   const open = (page: string) => (): void => {
     elsewhere.open(page).catch((error: Error) => toast(error.message, { tone: 'bad' }));
   };
@@ -97,8 +97,8 @@ interface Props {
 }
 
 function Label({ hit }: { readonly hit: Hit }): ReactNode {
-  return pieces(hit.entry.label, hit.places).map((piece, at) =>
-    piece.isFound ? (
+  return pieces(hit.entry.label, hit.positions).map((piece, at) =>
+    piece.isMatched ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a fixed text never move
       <mark key={at}>{piece.text}</mark>
     ) : (
@@ -110,7 +110,7 @@ function Label({ hit }: { readonly hit: Hit }): ReactNode {
 interface GroupProps {
   readonly group: HitGroup;
   readonly id: string;
-  /** The place of its first hit among all. */
+  /** Index of its first result. */
   readonly from: number;
   readonly active: number;
   readonly choose: (entry: Entry, isElsewhere: boolean) => void;
@@ -124,7 +124,7 @@ function Group({ group, id, from, active, choose }: GroupProps): ReactNode {
     <div role="group" aria-labelledby={heading}>
       <div className="palette-kind note" id={heading} role="presentation">
         {kind}
-        {moreCount > 0 && <span> and {count(moreCount)} more: type on to find them</span>}
+        {moreCount > 0 && <span> and {count(moreCount)} more: refine the search</span>}
       </div>
       {hits.map((hit, offset) => {
         const at = from + offset;
@@ -159,7 +159,7 @@ interface Numbered {
   readonly from: number;
 }
 
-/** Groups with the place of each one's first hit among all hits. */
+/** Groups with the index of their first result. */
 function numbered(groups: readonly HitGroup[]): readonly Numbered[] {
   let from = 0;
   return groups.map((group) => {
@@ -169,7 +169,6 @@ function numbered(groups: readonly HitGroup[]): readonly Numbered[] {
   });
 }
 
-/** Where a key leads among `length` hits: round by one, to the end by many; null: it is no key of theirs. */
 function target(key: string, at: number, length: number): number | null {
   const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[key];
   if (step === undefined || length === 0) return null;
@@ -214,13 +213,13 @@ function Keys(): ReactNode {
   return (
     <div className="palette-keys wrap note" aria-hidden="true">
       <span>
-        <kbd>↑</kbd> <kbd>↓</kbd> choose
+        <kbd>↑</kbd> <kbd>↓</kbd> select
       </span>
       <span>
-        <kbd>Enter</kbd> go
+        <kbd>Enter</kbd> open
       </span>
       <span>
-        <kbd>Ctrl Enter</kbd> in another tab
+        <kbd>Ctrl Enter</kbd> open in another tab
       </span>
       <span>
         <kbd>Esc</kbd> close
@@ -230,11 +229,11 @@ function Keys(): ReactNode {
 }
 
 interface DialogProps extends Omit<Props, 'selection'> {
-  readonly own: readonly Entry[];
+  readonly entries: readonly Entry[];
   readonly placeholder: string;
 }
 
-function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
+function Dialog({ runs, entries, close, placeholder }: DialogProps): ReactNode {
   const { go, href, backTo } = useNavigation();
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
@@ -244,15 +243,20 @@ function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
   const [recent] = useState(() => readRecent(RECENT));
   useEffect(() => dialog.current?.showModal(), []);
   const all = useMemo(
-    () => [...viewEntries(views, backTo), ...commandEntries(commands), ...runEntries(runs), ...own],
-    [backTo, commands, runs, own],
+    () => [
+      ...viewEntries(views, backTo),
+      ...commandEntries(commands),
+      ...runEntries(runs),
+      ...entries,
+    ],
+    [backTo, commands, runs, entries],
   );
-  const wanted = useDeferredValue(typed);
+  const query = useDeferredValue(typed);
   const groupsFor = useCallback(
     (text: string) => (text.trim() === '' ? firstGroups(all, recent) : hitsFor(all, text)),
     [all, recent],
   );
-  const groups = useMemo(() => groupsFor(wanted), [groupsFor, wanted]);
+  const groups = useMemo(() => groupsFor(query), [groupsFor, query]);
   const hits = groups.flatMap((group) => group.hits);
   const at = Math.min(active, hits.length - 1);
   useEffect(() => {
@@ -266,13 +270,13 @@ function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
     }
     dialog.current?.close();
     if (entry.to) go(entry.to);
-    // What opens another dialog does so when this one is gone.
+    // Another dialog opens after this one is closed.
     else if (entry.run) setTimeout(entry.run);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const next = target(event.key, at, hits.length);
-    // What was typed just now may not be in sight yet.
-    const hit = wanted === typed ? hits[at] : groupsFor(typed).flatMap((group) => group.hits)[0];
+    // The results may be older than the typed text.
+    const hit = query === typed ? hits[at] : groupsFor(typed).flatMap((group) => group.hits)[0];
     if (next !== null) setActive(next);
     else if (event.key === 'Enter' && hit) choose(hit.entry, event.ctrlKey || event.metaKey);
     else return;
@@ -299,14 +303,14 @@ function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
           }}
           onKeyDown={onKeyDown}
         />
-        <div className="palette-list" role="listbox" id={`${id}-list`} aria-label="What was found">
+        <div className="palette-list" role="listbox" id={`${id}-list`} aria-label="Results">
           {numbered(groups).map(({ group, from }) => (
             <Group key={group.kind} group={group} id={id} from={from} active={at} choose={choose} />
           ))}
         </div>
-        {hits.length === 0 && <p className="palette-none muted">Nothing is called “{wanted}”.</p>}
+        {hits.length === 0 && <p className="palette-none muted">No results for “{query}”.</p>}
         <p className="visually-hidden" role="status">
-          {typed === '' ? '' : plural(hits.length, 'hit')}
+          {typed === '' ? '' : plural(hits.length, 'result')}
         </p>
         <Keys />
       </div>
@@ -316,19 +320,21 @@ function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
 
 function RecordingDialog(props: Props & { readonly selection: Selection }): ReactNode {
   const elsewhere = useElsewhereEntries(props.selection);
-  const found = useRecordingEntries(props.selection);
-  const own = useMemo(() => [...elsewhere, ...found], [elsewhere, found]);
+  const traceEntries = useRecordingEntries(props.selection);
+  const entries = useMemo(() => [...elsewhere, ...traceEntries], [elsewhere, traceEntries]);
   return (
     <Dialog
       {...props}
-      own={own}
+      entries={entries}
       placeholder="A view, run, rank, step, finding, operator, kernel, module, action…"
     />
   );
 }
 
-/** Search over all there is: where each thing leads, and what can be done. */
+/** The command palette: a search over views, runs, ranks, steps, findings, names and actions. */
 export default function Palette({ runs, selection, close }: Props): ReactNode {
   if (selection) return <RecordingDialog runs={runs} selection={selection} close={close} />;
-  return <Dialog runs={runs} own={NOTHING} close={close} placeholder="A view, a run, an action…" />;
+  return (
+    <Dialog runs={runs} entries={NOTHING} close={close} placeholder="A view, a run, an action…" />
+  );
 }

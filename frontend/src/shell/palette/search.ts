@@ -1,17 +1,16 @@
-/** Which entries answer to what was typed, by kind, the best kind first. Pure. */
+/** Search results by kind, the best kind first. Pure. */
 import { match, wordsOf } from '../../core/fuzzy';
 import type { Entry } from './entries';
 
 export interface Hit {
   readonly entry: Entry;
-  /** Places of the letters that were found in its label. */
-  readonly places: readonly number[];
+  /** Positions of the matched letters in the label. */
+  readonly positions: readonly number[];
 }
 
 export interface HitGroup {
   readonly kind: string;
   readonly hits: readonly Hit[];
-  /** How many more there are. */
   readonly moreCount: number;
 }
 
@@ -21,7 +20,7 @@ interface Scored extends Hit {
 
 const MOST_OF_A_KIND = 7;
 const MOST_OF_ONE_KIND = 40;
-/** What is done or gone to often comes before one of thousands of names that match alike. */
+/** Frequent targets come before thousands of names that match equally well. */
 const WEIGHT: Readonly<Record<string, number>> = {
   Views: 14,
   Actions: 10,
@@ -37,29 +36,29 @@ const WEIGHT: Readonly<Record<string, number>> = {
 function scored(entries: readonly Entry[], words: readonly string[]): Scored[] {
   const hits: Scored[] = [];
   for (const entry of entries) {
-    const found = match(entry.label, words, entry.about);
-    if (found)
+    const result = match(entry.label, words, entry.about);
+    if (result)
       hits.push({
         entry,
-        places: found.places,
-        score: found.score + (WEIGHT[entry.kind] ?? 0),
+        positions: result.positions,
+        score: result.score + (WEIGHT[entry.kind] ?? 0),
       });
   }
   return hits;
 }
 
-/** Things by their kind, in the order in which kinds first come. */
+/** Items grouped by kind, in the order of first appearance. */
 function byKind<T>(things: readonly T[], kindOf: (thing: T) => string): readonly [string, T[]][] {
   const kinds = new Map<string, T[]>();
   for (const thing of things) {
-    const own = kinds.get(kindOf(thing));
-    if (own) own.push(thing);
+    const group = kinds.get(kindOf(thing));
+    if (group) group.push(thing);
     else kinds.set(kindOf(thing), [thing]);
   }
   return [...kinds];
 }
 
-/** Of equals the first: entries come in an order that says what matters, as time does for names. */
+/** A stable order: the entries are ordered by importance. */
 const byScore = (a: Scored, b: Scored): number => b.score - a.score;
 
 export function hitsFor(entries: readonly Entry[], typed: string): readonly HitGroup[] {
@@ -80,10 +79,10 @@ const MOST_RECENT = 5;
 
 function plainGroup(kind: string, entries: readonly Entry[]): HitGroup[] {
   if (entries.length === 0) return [];
-  return [{ kind, hits: entries.map((entry) => ({ entry, places: [] })), moreCount: 0 }];
+  return [{ kind, hits: entries.map((entry) => ({ entry, positions: [] })), moreCount: 0 }];
 }
 
-/** Before anything is typed: what was used lately, then what there is for all. */
+/** Results for an empty query: recent entries, then the general ones. */
 export function firstGroups(
   entries: readonly Entry[],
   recent: readonly string[],
@@ -94,6 +93,6 @@ export function firstGroups(
   const others = entries.filter(({ kind, key }) => AT_FIRST.has(kind) && !used.has(key));
   return [
     ...plainGroup('Recent', lately),
-    ...byKind(others, ({ kind }) => kind).flatMap(([kind, own]) => plainGroup(kind, own)),
+    ...byKind(others, ({ kind }) => kind).flatMap(([kind, group]) => plainGroup(kind, group)),
   ];
 }

@@ -4,7 +4,7 @@ import { count, duration, durationRange, instant, quantityExact, share } from '.
 import { shortName } from '../../core/names';
 import type { Recording } from '../../core/recordings';
 import { useNavigation } from '../../state/navigation';
-import { timelinePlace } from '../../state/timeline_place';
+import { timelineLocation } from '../../state/timeline_location';
 import { Button } from '../../widgets/button';
 import { Code } from '../../widgets/code';
 import { Copy } from '../../widgets/copy';
@@ -49,7 +49,7 @@ function EventTable({ events }: { readonly events: readonly EventReference[] }):
               title: ({ start_ns }) => quantityExact(start_ns, 'ns'),
               cell: ({ start_ns, duration_ns, event }) => (
                 <Goto
-                  to={timelinePlace(start_ns, start_ns + duration_ns, event)}
+                  to={timelineLocation(start_ns, start_ns + duration_ns, event)}
                   title="Show in the timeline"
                 >
                   {instant(start_ns)}

@@ -3,8 +3,8 @@ import { createContext, use } from 'react';
 import type { Link, Outcome, RunReport } from '../../api/types.gen';
 import type { Recording } from '../../core/recordings';
 import type { Patch } from '../../state/navigation';
-import { timelinePlace } from '../../state/timeline_place';
-import { placeOf } from '../../widgets/goto';
+import { timelineLocation } from '../../state/timeline_location';
+import { locationOf } from '../../widgets/goto';
 
 function recordingOf(link: Link, recordings: readonly Recording[]): Recording | undefined {
   const { trace, rank } = link;
@@ -16,12 +16,12 @@ function recordingOf(link: Link, recordings: readonly Recording[]): Recording | 
 function targetInTrace(link: Link): Patch {
   const { start_ns: start, end_ns: end, source, search } = link;
   if (start !== null && start !== undefined) {
-    return timelinePlace(start, Math.max(start + 1, end ?? start));
+    return timelineLocation(start, Math.max(start + 1, end ?? start));
   }
   if (source && !search && link.view === 'operators') {
     return { view: 'operators', group: 'stack', search: `stack:"${source.replaceAll('"', '')}"` };
   }
-  return placeOf(link);
+  return locationOf(link);
 }
 
 export function targetOf(link: Link, recordings: readonly Recording[]): Patch {

@@ -15,7 +15,7 @@ import { fitterOf } from '../../canvas/text';
 import { colourId } from '../../core/colour';
 import { duration, instant, plural } from '../../core/format';
 import { shortName } from '../../core/names';
-import { timelinePlace } from '../../state/timeline_place';
+import { timelineLocation } from '../../state/timeline_location';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 
@@ -167,7 +167,7 @@ function Picture(picture: Picture): ReactNode {
   return (
     <>
       <Goto
-        to={timelinePlace(event.start_ns, event.start_ns + event.duration_ns, event.event)}
+        to={timelineLocation(event.start_ns, event.start_ns + event.duration_ns, event.event)}
         title="Show in the timeline"
         className="mini-timeline"
       >

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { HealthExample } from '../../api/types.gen';
 import { visible } from '../../core/excerpt';
 import { count, instant, quantityExact } from '../../core/format';
-import { timelinePlace } from '../../state/timeline_place';
+import { timelineLocation } from '../../state/timeline_location';
 import { Copy } from '../../widgets/copy';
 import { Goto } from '../../widgets/goto';
 import { type PlainColumn, PlainTable } from '../../widgets/plain_table';
@@ -15,7 +15,7 @@ const TIME: PlainColumn<HealthExample> = {
     start_ns === null ? (
       '–'
     ) : (
-      <Goto to={timelinePlace(start_ns, start_ns + 1)}>{instant(start_ns)}</Goto>
+      <Goto to={timelineLocation(start_ns, start_ns + 1)}>{instant(start_ns)}</Goto>
     ),
 };
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import type { KernelDetails } from '../../api/types.gen';
 import { count, duration, instant } from '../../core/format';
-import { placeOfOperator } from '../../widgets/details/places';
+import { operatorLocation } from '../../widgets/details/locations';
 import { KernelReport } from './details';
 import fixture from './fixtures/kernels-details.json';
 
@@ -31,7 +31,7 @@ describe('the details of a kernel', () => {
     const [longest] = details.instances;
     if (!operator || !longest) throw new Error('the fixture has an operator and runs');
     await userEvent.click(within(sectionOf('Launched by')).getByText(operator.name));
-    expect(store.current()).toMatchObject(placeOfOperator(operator.name, operator.kind));
+    expect(store.current()).toMatchObject(operatorLocation(operator.name, operator.kind));
     const runs = sectionOf('Longest runs');
     await userEvent.click(within(runs).getAllByText(instant(longest.start_ns))[0] as HTMLElement);
     expect(store.current()).toMatchObject({ view: 'timeline', event: longest.event });

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Table } from '../../api/types.gen';
-import { KERNEL_IDENTITY, STREAM_IDENTITY } from '../../widgets/details/places';
+import { KERNEL_IDENTITY, STREAM_IDENTITY } from '../../widgets/details/locations';
 import type { ShownTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
 import { UseBar } from '../../widgets/table/shares';

@@ -5,7 +5,7 @@ import type { Spot } from '../../charts/time_series';
 import { bytes, count, duration, plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
-import { timelinePlace } from '../../state/timeline_place';
+import { timelineLocation } from '../../state/timeline_location';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
@@ -88,7 +88,7 @@ function Details({ table, at }: LinksProps): ReactNode {
     <>
       <p className="memory-links">
         {from !== null && (
-          <Goto to={timelinePlace(from, to ?? from, owner >= 0 ? owner : event)}>
+          <Goto to={timelineLocation(from, to ?? from, owner >= 0 ? owner : event)}>
             In the timeline <Icon name="arrow" size={13} />
           </Goto>
         )}

@@ -5,7 +5,7 @@ import { count, duration, plural, share } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
-import { timelinePlace } from '../../state/timeline_place';
+import { timelineLocation } from '../../state/timeline_location';
 import { Button } from '../../widgets/button';
 import { type ExportFormat, ExportMenu } from '../../widgets/export_menu';
 import { Goto } from '../../widgets/goto';
@@ -52,7 +52,7 @@ function Links({ table, at }: LinksProps): ReactNode {
     <p className="module-links">
       {event >= 0 && (
         <Goto
-          to={timelinePlace(table.start_ns[at] ?? 0, table.end_ns[at] ?? 0, event)}
+          to={timelineLocation(table.start_ns[at] ?? 0, table.end_ns[at] ?? 0, event)}
           title={`Its first call, ${duration(table.start_ns[at] ?? 0)} after the first event`}
         >
           In the timeline <Icon name="arrow" size={13} />

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import type { OperatorDetails } from '../../api/types.gen';
 import { count, duration, instant } from '../../core/format';
-import { placeOfKernel, placeOfOperator } from '../../widgets/details/places';
+import { kernelLocation, operatorLocation } from '../../widgets/details/locations';
 import { OperatorReport } from './details';
 import fixture from './fixtures/operators-details.json';
 
@@ -37,7 +37,7 @@ describe('the details of an operator', () => {
 
   it('select a clicked step, and clear it on the second click', async () => {
     const { store } = renderInPage(<OperatorReport details={details} device="GPU" />);
-    const bars = within(sectionOf('Over the steps')).getAllByRole('button');
+    const bars = within(sectionOf('By step')).getAllByRole('button');
     expect(bars).toHaveLength(details.steps.length);
     await userEvent.click(bars[1] as HTMLElement);
     expect(store.current().step).toBe(details.steps[1]?.number);
@@ -65,9 +65,9 @@ describe('the details of an operator', () => {
     const changed = { ...details, callers: [related], kernels: [kernel], kernel_count: 1 };
     const { store } = renderInPage(<OperatorReport details={changed} device="GPU" />);
     await userEvent.click(within(sectionOf('Called by')).getByText('aten::linear'));
-    expect(store.current()).toMatchObject(placeOfOperator('aten::linear', 'operator'));
+    expect(store.current()).toMatchObject(operatorLocation('aten::linear', 'operator'));
     await userEvent.click(within(sectionOf('Device work')).getByText('gemm'));
-    expect(store.current()).toMatchObject(placeOfKernel('void gemm<float>()'));
+    expect(store.current()).toMatchObject(kernelLocation('void gemm<float>()'));
   });
 
   it('show stacks as source lines, or the code that records them', async () => {

@@ -3,8 +3,8 @@ import { useNarrowing, useTraceQuery } from '../../api/queries';
 import type { OperatorDetails, ShapeUse } from '../../api/types.gen';
 import { Histogram } from '../../charts/histogram';
 import { count, duration, quantityExact, share } from '../../core/format';
+import { callersInFlame, kernelLocation } from '../../widgets/details/locations';
 import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
-import { callersInFlame, placeOfKernel } from '../../widgets/details/places';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
 import { cellOf } from '../../widgets/table/rows';
@@ -57,7 +57,7 @@ function Kernels({ details }: { readonly details: OperatorDetails }): ReactNode 
             title={`${kernel.full_name}\n${duration(kernel.total_ns)}, of which ${duration(kernel.own_ns)} launched by the operator itself`}
             name={
               kernel.kind === 'kernel' ? (
-                <Goto to={placeOfKernel(kernel.full_name)}>{kernel.name}</Goto>
+                <Goto to={kernelLocation(kernel.full_name)}>{kernel.name}</Goto>
               ) : (
                 kernel.name
               )

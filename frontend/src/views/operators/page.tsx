@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Table } from '../../api/types.gen';
-import { OPERATOR_IDENTITY } from '../../widgets/details/places';
+import { OPERATOR_IDENTITY } from '../../widgets/details/locations';
 import type { ShownTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
 import { UseBar } from '../../widgets/table/shares';

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { IdleCause, Overview } from '../../api/types.gen';
 import { colourOf } from '../../core/colour';
 import { duration, plural, quantityExact, share } from '../../core/format';
-import { timelinePlace } from '../../state/timeline_place';
+import { timelineLocation } from '../../state/timeline_location';
 import { Card } from '../../widgets/card';
 import { Goto } from '../../widgets/goto';
 
@@ -31,7 +31,7 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
           <li key={cause.id} title={titleOf(cause)}>
             <span className="muted">
               {typeof cause.start_ns === 'number' && typeof cause.end_ns === 'number' ? (
-                <Goto to={timelinePlace(cause.start_ns, cause.end_ns, cause.event)}>
+                <Goto to={timelineLocation(cause.start_ns, cause.end_ns, cause.event)}>
                   {cause.label}
                 </Goto>
               ) : (

@@ -6,7 +6,7 @@ import type { DeviceReport, Overview } from '../../api/types.gen';
 import { categoryWords } from '../../core/categories';
 import { duration, share } from '../../core/format';
 import * as files from '../../host/download';
-import { placeOfKernel } from '../../widgets/details/places';
+import { kernelLocation } from '../../widgets/details/locations';
 import * as png from '../../widgets/png';
 import fixture from './fixture.json';
 import { OverviewReport } from './overview';
@@ -72,7 +72,7 @@ describe('the overview of a trace', () => {
     const first = (title: string): HTMLElement =>
       within(within(lists(title)).getByRole('list')).getAllByRole('link')[0] as HTMLElement;
     await userEvent.click(first('Top kernels'));
-    expect(store.current()).toMatchObject(placeOfKernel(kernel.full_name));
+    expect(store.current()).toMatchObject(kernelLocation(kernel.full_name));
     await userEvent.click(first('Longest gaps'));
     expect(store.current()).toMatchObject({ view: 'timeline', event: gap.event });
   });

@@ -3,9 +3,9 @@ import type { TopRow } from '../../api/types.gen';
 import { quantity, quantityExact, share } from '../../core/format';
 import { shortName } from '../../core/names';
 import type { Patch } from '../../state/navigation';
-import { timelinePlace } from '../../state/timeline_place';
+import { timelineLocation } from '../../state/timeline_location';
 import { Card } from '../../widgets/card';
-import { placeOfKernel, placeOfOperator } from '../../widgets/details/places';
+import { kernelLocation, operatorLocation } from '../../widgets/details/locations';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 
@@ -19,10 +19,10 @@ interface Props {
 /** The link of a row: its details in another view, or its time. */
 function targetOf(row: TopRow): Patch {
   if (typeof row.start_ns === 'number' && typeof row.end_ns === 'number') {
-    return timelinePlace(row.start_ns, row.end_ns, row.event);
+    return timelineLocation(row.start_ns, row.end_ns, row.event);
   }
-  if (row.view === 'operators' && row.kind) return placeOfOperator(row.name, row.kind);
-  if (row.view === 'kernels' && row.full_name) return placeOfKernel(row.full_name);
+  if (row.view === 'operators' && row.kind) return operatorLocation(row.name, row.kind);
+  if (row.view === 'kernels' && row.full_name) return kernelLocation(row.full_name);
   return { view: row.view, search: row.search };
 }
 

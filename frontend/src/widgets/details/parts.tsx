@@ -1,4 +1,4 @@
-/** What the details of operators and of kernels are made of. */
+/** Parts of the details of operators and kernels. */
 import type { ReactNode } from 'react';
 import type { CallInstance, RelatedOperator, StackUse, StepUse } from '../../api/types.gen';
 import { StepBars } from '../../charts/step_bars';
@@ -8,7 +8,7 @@ import { Code } from '../code';
 import { Goto } from '../goto';
 import { Icon } from '../icon';
 import { SourceLine } from '../source_line';
-import { placeOfOperator } from './places';
+import { operatorLocation } from './locations';
 import './details.css';
 
 interface SectionProps {
@@ -29,7 +29,7 @@ export function Section({ title, note, children }: SectionProps): ReactNode {
   );
 }
 
-/** How many of a list are shown, where that is not all of them. */
+/** A note on the number of rows shown, if rows are left out. */
 export const cutNote = (shown: number, all: number): string | undefined =>
   all > shown ? `the costliest ${shown} of ${count(all)}` : undefined;
 
@@ -41,7 +41,7 @@ interface ShareRowProps {
   readonly calls: number;
 }
 
-/** A part of a whole: its name, how much, and a bar. */
+/** A part of a whole: name, amount and bar. */
 export function ShareRow({ name, title, share: part, ns, calls }: ShareRowProps): ReactNode {
   return (
     <li className="share-row" title={title}>
@@ -57,11 +57,11 @@ export function ShareRow({ name, title, share: part, ns, calls }: ShareRowProps)
 interface RelatedProps {
   readonly title: string;
   readonly rows: readonly RelatedOperator[];
-  /** Where no operator is around. */
+  /** The name of calls outside operators. */
   readonly none: string;
 }
 
-/** Operators that call this one, that it calls, or that launch it; each leads to its own row. */
+/** Callers, callees or launchers, each with a link. */
 export function Related({ title, rows, none }: RelatedProps): ReactNode {
   if (rows.length === 0) return null;
   return (
@@ -75,7 +75,7 @@ export function Related({ title, rows, none }: RelatedProps): ReactNode {
               row.name === '' ? (
                 <span className="muted">{none}</span>
               ) : (
-                <Goto to={placeOfOperator(row.name, row.kind)}>{row.name}</Goto>
+                <Goto to={operatorLocation(row.name, row.kind)}>{row.name}</Goto>
               )
             }
             share={row.share}
@@ -93,7 +93,7 @@ interface StepsProps {
   readonly what: string;
 }
 
-/** Over the steps: is it every step, or a few? */
+/** The calls per step. */
 export function Steps({ steps, what }: StepsProps): ReactNode {
   const { location, go } = useNavigation();
   if (steps.length < 2) return null;
@@ -101,10 +101,10 @@ export function Steps({ steps, what }: StepsProps): ReactNode {
   const calls = used.reduce((sum, step) => sum + step.call_count, 0);
   const note =
     used.length === steps.length
-      ? `${count(calls / steps.length)} ${what}s a step`
+      ? `${count(calls / steps.length)} ${what}s per step`
       : `in ${used.length} of ${plural(steps.length, 'step')}`;
   return (
-    <Section title="Over the steps" note={note}>
+    <Section title="By step" note={note}>
       <StepBars steps={steps} what={what} chosen={location.step} choose={(step) => go({ step })} />
       <p className="between note" aria-hidden="true">
         <span>step {steps[0]?.number}</span>
@@ -143,14 +143,14 @@ function Frames({ stack }: { readonly stack: StackUse }): ReactNode {
 interface StacksProps {
   readonly stacks: readonly StackUse[];
   readonly all: number;
-  /** The line of code that records them, where they were not. */
+  /** The code that records stacks, if they were not recorded. */
   readonly missing: string;
   readonly totalNs: number;
-  /** All of them in one picture. */
+  /** The location in the flame graph. */
   readonly inFlame: Patch;
 }
 
-/** The Python functions it is called from, as lines that open in the editor. */
+/** Call stacks with links to the source lines. */
 export function Stacks({ stacks, all, missing, totalNs, inFlame }: StacksProps): ReactNode {
   if (missing !== '') {
     return (
@@ -187,28 +187,28 @@ export function Stacks({ stacks, all, missing, totalNs, inFlame }: StacksProps):
 interface InstancesProps {
   readonly title: string;
   readonly rows: readonly CallInstance[];
-  /** Whether device time is something else than the duration. */
+  /** Whether the device time differs from the duration. */
   readonly hasDevice: boolean;
   readonly device: string;
 }
 
-/** The longest ones, each with its place in the timeline. */
+/** The longest calls with links to the timeline. */
 export function Instances({ title, rows, hasDevice, device }: InstancesProps): ReactNode {
   return (
     <Section title={title}>
       <table className="plain instances">
         <thead>
           <tr>
-            <th scope="col">At</th>
+            <th scope="col">Start</th>
             <th scope="col" className="number">
-              Took
+              Duration
             </th>
             {hasDevice && (
               <th scope="col" className="number">
                 {device}
               </th>
             )}
-            <th scope="col">Where</th>
+            <th scope="col">Track</th>
           </tr>
         </thead>
         <tbody>

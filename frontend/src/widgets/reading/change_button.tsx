@@ -5,13 +5,13 @@ import { useChange } from '../../api/queries';
 interface Props {
   readonly change: Change;
   readonly children: ReactNode;
-  /** What it is done to, for those who hear the button alone. */
+  /** The subject, for screen readers. */
   readonly about: string;
 }
 
-const WORDS = { cancel: 'could not be cancelled', read: 'could not be asked for' } as const;
+const WORDS = { cancel: 'could not be cancelled', read: 'could not be requested' } as const;
 
-/** A button that changes what is read, and says so where it could not. */
+/** A button that cancels or requests reading, and reports a failure. */
 export function ChangeButton({ change, children, about }: Props): ReactNode {
   const { mutate, isPending, error, variables } = useChange();
   const hint = error instanceof RequestError ? error.hint : '';
@@ -28,8 +28,8 @@ export function ChangeButton({ change, children, about }: Props): ReactNode {
       </button>
       {error && variables?.what === change.what && (
         <span className="change-failed" role="alert">
-          {change.of === 'listing' ? 'Looking for traces' : 'Reading'} {WORDS[change.what]}:{' '}
-          {error.message} {hint}
+          {change.of === 'listing' ? 'The scan' : 'Reading'} {WORDS[change.what]}: {error.message}{' '}
+          {hint}
         </span>
       )}
     </span>

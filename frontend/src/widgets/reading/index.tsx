@@ -10,7 +10,7 @@ import { usePace } from './use_pace';
 import { fileWords, isCounted, wholeWords } from './words';
 import './reading.css';
 
-/** More rows than anybody reads; the whole is told above them. */
+/** Limit of listed files; the total is above them. */
 const MOST_ROWS = 24;
 
 interface Recording {
@@ -21,24 +21,26 @@ interface Recording {
 const recordingsOf = (run: RunState): Recording[] =>
   run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
 
-/** Before others: the file that is wanted, then those that are being read. */
+/** Order: the requested file, then files that are being read. */
 function urgency({ span }: Recording, trace: string): number {
   if (span.trace === trace) return 0;
   return span.state === 'reading' ? 1 : 2;
 }
 
-/** All of a few, in their order; of many those that something happens to. The one that is wanted comes first. */
+/** The files of a short list; of a long list the active ones. The requested file comes first. */
 function shownOf(recordings: readonly Recording[], trace: string): Recording[] {
   const urgent = recordings.toSorted((a, b) => urgency(a, trace) - urgency(b, trace));
-  const active = urgent.filter((each) => urgency(each, trace) < 2);
+  const active = urgent.filter((recording) => urgency(recording, trace) < 2);
   const isMany = recordings.length > MOST_ROWS && active.length > 0;
-  const chosen = new Set((isMany ? active : urgent).slice(0, MOST_ROWS));
+  const shown = new Set((isMany ? active : urgent).slice(0, MOST_ROWS));
   const first = (recording: Recording): number => Number(recording.span.trace === trace);
-  return recordings.filter((each) => chosen.has(each)).toSorted((a, b) => first(b) - first(a));
+  return recordings
+    .filter((recording) => shown.has(recording))
+    .toSorted((a, b) => first(b) - first(a));
 }
 
-/** Has the file that somebody looks at read before others. */
-function useAskedFor(span: Span | undefined): void {
+/** Requests the shown file to be read first. */
+function useReadFirst(span: Span | undefined): void {
   const { mutate } = useChange();
   const id = span?.state === 'queued' ? span.trace : null;
   useEffect(() => {
@@ -67,7 +69,6 @@ function Bar({ span }: { readonly span: Span }): ReactNode {
   );
 }
 
-/** How far all of it is. */
 export function WholeBar(props: {
   readonly progress: Progress;
   readonly label: string;
@@ -76,17 +77,17 @@ export function WholeBar(props: {
 }
 
 interface RowProps extends Recording {
-  /** True for the file that the page is to show. */
-  readonly isWanted: boolean;
+  /** True for the file that the page shows. */
+  readonly isRequested: boolean;
 }
 
-function Row({ worker, span, isWanted }: RowProps): ReactNode {
+function Row({ worker, span, isRequested }: RowProps): ReactNode {
   const { trace, file, problem } = span;
   return (
-    <li className="file" aria-current={isWanted ? 'true' : undefined}>
+    <li className="file" aria-current={isRequested ? 'true' : undefined}>
       <div className="file-name">
         <strong>{worker.spans.length > 1 ? `${worker.name} · ${span.label}` : worker.name}</strong>
-        {isWanted && ' · selected'}
+        {isRequested && ' · selected'}
         <span className="note">{file}</span>
       </div>
       <div className="file-progress">
@@ -107,7 +108,7 @@ function Row({ worker, span, isWanted }: RowProps): ReactNode {
   );
 }
 
-/** What can be done with all of them at once, where they are several. */
+/** Buttons for all files of the run. */
 function ForAll({ run }: { readonly run: RunState }): ReactNode {
   const spans = spansOf(run);
   const pending = spans.filter(isPending).length;
@@ -144,24 +145,24 @@ function Ready({ recordings }: { readonly recordings: readonly Recording[] }): R
 
 interface Props {
   readonly run: RunState;
-  /** The file that the page is to show. */
+  /** The file that the page shows. */
   readonly trace: string;
 }
 
-/** How far the reading of a run's files has come; or that it was cancelled, and how to go on. */
+/** The progress of reading a run, or a note that it was cancelled. */
 export function Reading({ run, trace }: Props): ReactNode {
   const recordings = recordingsOf(run);
   const others = recordings.filter(({ span }) => span.state !== 'ready');
   const progress = progressOf(spansOf(run));
   const pace = usePace(run.id, progress);
-  useAskedFor(recordings.find(({ span }) => span.trace === trace)?.span);
+  useReadFirst(recordings.find(({ span }) => span.trace === trace)?.span);
   const shown = shownOf(others, trace);
   const isGoingOn = recordings.some(({ span }) => isPending(span));
   return (
     <section className="card reading" aria-labelledby="reading">
       <div className="card-head">
         <h2 id="reading">
-          {isGoingOn ? `Reading ${run.name}` : `The reading of ${run.name} was cancelled`}
+          {isGoingOn ? `Reading ${run.name}` : `Reading ${run.name} was cancelled`}
         </h2>
         <ForAll run={run} />
       </div>
@@ -173,10 +174,7 @@ export function Reading({ run, trace }: Props): ReactNode {
           </div>
         )
       ) : (
-        <p className="muted">
-          Nothing of it is shown until it is read. No file was changed: have it read again whenever
-          you like.
-        </p>
+        <p className="muted">Its data appears after it is read. No file was changed.</p>
       )}
       <Ready recordings={recordings.filter(({ span }) => span.state === 'ready')} />
       <ul>
@@ -185,7 +183,7 @@ export function Reading({ run, trace }: Props): ReactNode {
             key={span.trace}
             worker={worker}
             span={span}
-            isWanted={span.trace === trace && recordings.length > 1}
+            isRequested={span.trace === trace && recordings.length > 1}
           />
         ))}
       </ul>

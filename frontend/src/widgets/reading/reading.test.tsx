@@ -25,22 +25,22 @@ describe('how things stand with a file', () => {
   it.each<[Span, string]>([
     [readingSpan(), 'reading, 123 MB of 516 MB, 2,345,678 events, about 10 s left'],
     [inPhase({ left_ns: null, events: 0 }), 'reading, 123 MB of 516 MB'],
-    [inPhase({ phase: 'waiting' }), 'waits until other files leave it memory, about 10 s left'],
-    [inPhase({ phase: 'analysing', left_ns: null }), 'working out what happened, 2,345,678 events'],
-    [readingSpan({ progress: null }), 'begins, 516 MB'],
-    [queuedSpan(1), 'is read next, 516 MB'],
+    [inPhase({ phase: 'waiting' }), 'waiting for memory, about 10 s left'],
+    [inPhase({ phase: 'analysing', left_ns: null }), 'analysing, 2,345,678 events'],
+    [readingSpan({ progress: null }), 'starting, 516 MB'],
+    [queuedSpan(1), 'next, 516 MB'],
     [queuedSpan(12), 'number 12 in the queue, 516 MB'],
     [cancelledSpan(), 'cancelled, 516 MB'],
     [
       queuedSpan(1, { is_growing: true }),
-      'still being written: it is read when it has settled, 516 MB',
+      'still being written: it is read when it stops growing, 516 MB',
     ],
   ])('is told in words %#', (span, words) => {
     expect(fileWords(span).join(', ')).toBe(words);
   });
 
   it('is told with its pace, where that is known', () => {
-    const some = { wantedCount: 8, doneCount: 2, cancelledCount: 0, leftNs: 61e9 };
+    const some = { totalCount: 8, doneCount: 2, cancelledCount: 0, leftNs: 61e9 };
     const progress = { ...some, bytesDone: 1e6, bytesTotal: 4e6 };
     expect(wholeWords(progress, { bytesPerSecond: 2e5, leftNs: 15e9 })).toEqual([
       '2 of 8 files done',
@@ -51,9 +51,9 @@ describe('how things stand with a file', () => {
   });
 
   it('is told of all together, without what is not known', () => {
-    const none = { wantedCount: 1, doneCount: 0, cancelledCount: 0 };
+    const none = { totalCount: 1, doneCount: 0, cancelledCount: 0 };
     expect(wholeWords({ ...none, bytesDone: 0, bytesTotal: 0, leftNs: null })).toEqual([]);
-    const some = { wantedCount: 8, doneCount: 2, cancelledCount: 1 };
+    const some = { totalCount: 8, doneCount: 2, cancelledCount: 1 };
     expect(wholeWords({ ...some, bytesDone: 1e6, bytesTotal: 4e6, leftNs: 61e9 })).toEqual([
       '2 of 8 files done',
       '1.00 MB of 4.00 MB',
@@ -92,7 +92,7 @@ describe('the files of a run', () => {
   it('are cancelled one by one, or all', async () => {
     renderInPage(<Reading run={readingRun} trace="reading-0" />);
     const row = rowOf('rank2');
-    expect(within(row).getByText('is read next')).toBeTruthy();
+    expect(within(row).getByText('next')).toBeTruthy();
     await userEvent.click(within(row).getByRole('button', { name: /^Cancel rank2\.17/ }));
     await userEvent.click(screen.getByRole('button', { name: 'Cancel all 4 of llama_fsdp' }));
     expect(posted).toEqual(['POST traces/reading-2/cancel', 'POST runs/llama_fsdp/cancel']);
@@ -100,9 +100,7 @@ describe('the files of a run', () => {
 
   it('are asked for again, one by one, or all that were cancelled', async () => {
     renderInPage(<Reading run={cancelledRun} trace="stopped-0" />);
-    expect(
-      screen.getByRole('heading', { name: 'The reading of stopped was cancelled' }),
-    ).toBeTruthy();
+    expect(screen.getByRole('heading', { name: 'Reading stopped was cancelled' })).toBeTruthy();
     expect(screen.queryByRole('progressbar')).toBeNull();
     await userEvent.click(screen.getAllByRole('button', { name: /^Read again/ })[1] as HTMLElement);
     await userEvent.click(screen.getByRole('button', { name: /^Read all 2 again/ }));

@@ -8,21 +8,21 @@ import { usePace } from './use_pace';
 import { wholeWords } from './words';
 import './reading.css';
 
-/** Above what is said of a whole run while its files come in: of how many it is, and how to end that. */
+/** The progress of reading, above a view of the whole run. */
 export function RunProgress({ run }: { readonly run: RunState }): ReactNode {
   const spans = spansOf(run);
   const progress = progressOf(spans);
   const pace = usePace(run.id, progress);
   if (spans.length < 2 || !spans.some(isPending)) return null;
-  const { doneCount, wantedCount } = progress;
+  const { doneCount, totalCount } = progress;
   return (
     <aside className="run-progress notice framed no-print" aria-label={`Reading ${run.name}`}>
       <div className="wrap">
         <strong className="number">
-          {count(doneCount)} of {count(wantedCount)} read
+          {count(doneCount)} of {count(totalCount)} read
         </strong>
         <span className="muted">
-          What stands here is of those, and becomes more exact by itself.
+          The data below covers these files and is updated automatically.
         </span>
         <Words words={wholeWords(progress, pace).slice(1)} />
       </div>

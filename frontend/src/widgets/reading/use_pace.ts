@@ -1,4 +1,4 @@
-/** How fast a run's files come in: what every part of the page sees of it is kept in one place. */
+/** The pace of reading per run, shared by all components. */
 import { useEffect } from 'react';
 import { type Pace, paceOf, type Sample, sampleOf, withSample } from '../../core/pace';
 import type { Progress } from '../../core/progress';

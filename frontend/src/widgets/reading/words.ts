@@ -1,4 +1,4 @@
-/** The states of files, and how far their reading has come, in words. Pure. */
+/** Texts for the state and progress of files. Pure. */
 import type { Progress as FileProgress, Span } from '../../api/types.gen';
 import { bytes, count, plural, rate, roughly } from '../../core/format';
 import type { Pace } from '../../core/pace';
@@ -13,10 +13,10 @@ export const STATE_WORDS: Readonly<Record<Span['state'], string>> = {
 };
 
 const PHASE_WORDS: Readonly<Record<FileProgress['phase'], string>> = {
-  waiting: 'waits until other files leave it memory',
+  waiting: 'waiting for memory',
   reading: 'reading',
-  analysing: 'working out what happened',
-  advising: 'looking for advice',
+  analysing: 'analysing',
+  advising: 'running checks',
 };
 
 const left = (ns: number | null): string => (ns === null ? '' : `about ${roughly(ns)} left`);
@@ -27,26 +27,24 @@ function amount({ phase, bytes_done, bytes_total, events }: FileProgress): reado
   return [size, events > 0 ? plural(events, 'event') : ''];
 }
 
-/** How things stand with one file. */
 export function fileWords(span: Span): readonly string[] {
-  const { state, progress, place, file_bytes, is_growing } = span;
+  const { state, progress, place: position, file_bytes, is_growing } = span;
   if (state === 'reading' && progress) {
     const words = [PHASE_WORDS[progress.phase], ...amount(progress), left(progress.left_ns)];
     return words.filter((word) => word !== '');
   }
   const size = bytes(file_bytes);
-  if (is_growing) return ['still being written: it is read when it has settled', size];
+  if (is_growing) return ['still being written: it is read when it stops growing', size];
   if (state === 'queued') {
-    return [place === null || place === 1 ? 'is read next' : `number ${place} in the queue`, size];
+    return [position === null || position === 1 ? 'next' : `number ${position} in the queue`, size];
   }
-  return state === 'reading' ? ['begins', size] : [STATE_WORDS[state], size];
+  return state === 'reading' ? ['starting', size] : [STATE_WORDS[state], size];
 }
 
-/** How things stand with all files together. */
 export function wholeWords(progress: Progress, pace?: Pace): readonly string[] {
-  const { doneCount, wantedCount, bytesDone, bytesTotal } = progress;
+  const { doneCount, totalCount, bytesDone, bytesTotal } = progress;
   const words = [
-    wantedCount > 1 ? `${count(doneCount)} of ${plural(wantedCount, 'file')} done` : '',
+    totalCount > 1 ? `${count(doneCount)} of ${plural(totalCount, 'file')} done` : '',
     bytesTotal > 0 ? `${bytes(bytesDone)} of ${bytes(bytesTotal)}` : '',
     pace?.bytesPerSecond ? rate(pace.bytesPerSecond) : '',
     left(pace ? pace.leftNs : progress.leftNs),
@@ -54,6 +52,6 @@ export function wholeWords(progress: Progress, pace?: Pace): readonly string[] {
   return words.filter((word) => word !== '');
 }
 
-/** True while a file's bytes are counted; else nothing tells how far it is. */
+/** Whether the bytes of a file are counted. */
 export const isCounted = (span: Span): boolean =>
   isPending(span) && span.progress?.phase === 'reading' && span.progress.bytes_total > 0;

@@ -1,6 +1,6 @@
 import type { Sort } from '../../state/location';
 
-/** What a column's header says of the order, for screen readers; null: the rows stand in no column's order. */
+/** The `aria-sort` of a column; null: the rows are not sorted by a column. */
 export function ariaSort(sort: Sort | null, key: string): 'ascending' | 'descending' | 'none' {
   if (sort === null || sort.key !== key) return 'none';
   return sort.descending ? 'descending' : 'ascending';

@@ -6,13 +6,13 @@ import { isNumeric } from '../../core/units';
 
 interface Props {
   readonly column: Column;
-  /** Its place among the columns that are shown. */
-  readonly place: number;
+  /** Index among the visible columns. */
+  readonly index: number;
   readonly value: CellValue;
-  /** The column's largest value: what a full bar stands for. */
+  /** The value of a full bar. */
   readonly scale: number;
   readonly isActive: boolean;
-  /** In place of the value in the tooltip. */
+  /** Replaces the value in the tooltip. */
   readonly title?: string | undefined;
 }
 
@@ -21,7 +21,7 @@ function kindOf(column: Column, isActive: boolean): string {
   return isActive ? `${kind} cell-active` : kind;
 }
 
-/** `/home/me/train.py(12): step;…` → `train.py(12): step ‹ …`: where it is called from, without the way there. */
+/** `/home/me/train.py(12): step;…` → `train.py(12): step ‹ …`: file names without folders. */
 const shortStack = (value: string): string =>
   value
     .split(';')
@@ -35,9 +35,9 @@ function textOf(column: Column, value: CellValue): string {
     : shortName(value);
 }
 
-/** One value as a table shows it, with all of it in the tooltip. */
+/** A cell with the exact value as a tooltip. */
 export const Cell = memo(function Cell(props: Props): ReactNode {
-  const { column, place, value, scale, isActive, title } = props;
+  const { column, index, value, scale, isActive, title } = props;
   const isShare = column.unit === 'share' && typeof value === 'number';
   const text = textOf(column, value);
   return (
@@ -45,8 +45,8 @@ export const Cell = memo(function Cell(props: Props): ReactNode {
       // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a cell of a grid is reached by keys
       role="gridcell"
       tabIndex={-1}
-      data-place={place}
-      aria-colindex={place + 1}
+      data-column={index}
+      aria-colindex={index + 1}
       className={kindOf(column, isActive)}
       title={title ?? quantityExact(value, column.unit)}
     >

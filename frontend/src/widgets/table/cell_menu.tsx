@@ -21,11 +21,11 @@ interface Props {
 
 const MARGIN_PX = 8;
 
-/** What can be done with a cell, where it was pressed; arrows choose, Escape closes. */
+/** The menu of a cell; arrow keys move, Escape closes. */
 export function CellMenu({ at, entries, close }: Props): ReactNode {
   const box = useRef<HTMLDivElement>(null);
-  const [place, setPlace] = useState({ left: at.x, top: at.y });
-  // The keyboard goes on where it was, unless it has gone elsewhere by itself.
+  const [position, setPosition] = useState({ left: at.x, top: at.y });
+  // Returns the focus to its previous element.
   useLayoutEffect(() => {
     const before = document.activeElement;
     return () => {
@@ -35,7 +35,7 @@ export function CellMenu({ at, entries, close }: Props): ReactNode {
   }, []);
   useLayoutEffect(() => {
     const { width = 0, height = 0 } = box.current?.getBoundingClientRect() ?? {};
-    setPlace({
+    setPosition({
       left: Math.max(MARGIN_PX, Math.min(at.x, window.innerWidth - width - MARGIN_PX)),
       top: Math.max(MARGIN_PX, Math.min(at.y, window.innerHeight - height - MARGIN_PX)),
     });
@@ -65,14 +65,14 @@ export function CellMenu({ at, entries, close }: Props): ReactNode {
       buttons[(current + step + buttons.length) % buttons.length]?.focus();
     }
   };
-  // In the body: a table that scrolls would cut it.
+  // In the body, since the scrolling table would clip it.
   return createPortal(
     <div
       className="cell-menu popup"
       role="menu"
       aria-label="This cell"
       tabIndex={-1}
-      style={place}
+      style={position}
       ref={box}
       onKeyDown={onKeyDown}
     >

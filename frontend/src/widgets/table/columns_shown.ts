@@ -1,4 +1,4 @@
-/** Which columns a table shows: its own choice, changed by the user's, which the browser keeps. */
+/** The visible columns of a table: defaults, changed by the user's settings in local storage. */
 import { useCallback, useState } from 'react';
 import type { Column } from '../../api/types.gen';
 
@@ -23,9 +23,9 @@ function stored(name: string): Shown {
   }
 }
 
-export function shownColumns(columns: readonly Column[], chosen: Shown): Record<string, boolean> {
+export function shownColumns(columns: readonly Column[], settings: Shown): Record<string, boolean> {
   return Object.fromEntries(
-    columns.map((column, at) => [column.key, at === 0 || (chosen[column.key] ?? !column.hidden)]),
+    columns.map((column, at) => [column.key, at === 0 || (settings[column.key] ?? !column.hidden)]),
   );
 }
 
@@ -36,21 +36,21 @@ export interface ColumnsShown {
 }
 
 export function useColumnsShown(name: string, columns: readonly Column[]): ColumnsShown {
-  const [chosen, setChosen] = useState(() => stored(name));
+  const [settings, setSettings] = useState(() => stored(name));
   const keep = useCallback(
     (next: Shown) => {
-      setChosen(next);
+      setSettings(next);
       try {
         window.localStorage.setItem(keyOf(name), JSON.stringify(next));
       } catch {
-        // Storage may be full or forbidden: the choice then lasts as long as the page.
+        // Storage may be full or forbidden: the setting then lasts until the page is closed.
       }
     },
     [name],
   );
   return {
-    shown: shownColumns(columns, chosen),
-    show: (key, isOn) => keep({ ...chosen, [key]: isOn }),
+    shown: shownColumns(columns, settings),
+    show: (key, isOn) => keep({ ...settings, [key]: isOn }),
     reset: () => keep({}),
   };
 }

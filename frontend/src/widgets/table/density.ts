@@ -1,4 +1,4 @@
-/** How high rows are: the user's choice for all tables, which the browser keeps. */
+/** The height of rows, a setting for all tables in local storage. */
 import { useCallback, useState } from 'react';
 import { readChoice, writeChoice } from '../../host/choice';
 

@@ -31,11 +31,10 @@ interface Props {
   readonly table: Table;
   readonly at: number;
   readonly close: () => void;
-  /** What else is known of it. */
   readonly children?: ReactNode;
 }
 
-/** Everything that a row holds, hidden columns too, with every digit. */
+/** All values of a row, including hidden columns, with all digits. */
 export function RowDrawer({ table, at, close, children }: Props): ReactNode {
   const [first, ...others] = table.columns.filter((column) => column.key !== WHOLE_NAME);
   if (!first) return null;
@@ -53,7 +52,7 @@ export function RowDrawer({ table, at, close, children }: Props): ReactNode {
         )}
       </div>
       {children}
-      {children !== undefined && <h3 className="detail">All figures</h3>}
+      {children !== undefined && <h3 className="detail">All values</h3>}
       <dl className="fields">
         {others.map((column) => (
           <Field key={column.key} column={column} value={cellOf(table, column.key, at)} />

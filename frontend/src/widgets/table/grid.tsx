@@ -25,7 +25,6 @@ import { type ColumnWidths, usualWidth } from './widths';
 
 interface Props {
   readonly table: Table;
-  /** The columns that are shown. */
   readonly columns: readonly Column[];
   readonly rows: Rows;
   readonly sort: Sort;
@@ -47,10 +46,10 @@ const STEPS: Readonly<Record<string, number>> = {
   Home: Number.NEGATIVE_INFINITY,
   End: Number.POSITIVE_INFINITY,
 };
-/** From the row itself, -1, over its cells. */
+/** -1 is the row itself, followed by its cells. */
 const SIDEWAYS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 const ROW = -1;
-/** A quick wheel passes over so many rows before the next are there. */
+/** Rows drawn beyond the visible ones, for fast scrolling. */
 const OVERSCAN = 20;
 
 interface FootProps {
@@ -59,7 +58,7 @@ interface FootProps {
   readonly rows: Rows;
 }
 
-/** Sums of what can be added up, over the rows that are shown. */
+/** Sums over the visible rows, for columns that can be added up. */
 function Foot({ table, columns, rows }: FootProps): ReactNode {
   const sums = useMemo(
     () => new Map((table.sums ?? []).map((key) => [key, sumOf(table, key, rows)])),
@@ -90,29 +89,29 @@ function Foot({ table, columns, rows }: FootProps): ReactNode {
 
 async function copy(text: string, what: string): Promise<void> {
   const isCopied = await copyText(text);
-  toast(isCopied ? `Copied the ${what}` : 'Copying was refused', {
+  toast(isCopied ? `Copied the ${what}` : 'The browser refused to copy', {
     tone: isCopied ? 'plain' : 'bad',
   });
 }
 
-interface Place {
-  /** Among the rows shown. */
+interface CellPosition {
+  /** Among the visible rows. */
   readonly index: number;
-  /** Among the columns shown; -1: the row itself. */
+  /** Among the visible columns; -1: the row itself. */
   readonly column: number;
 }
 
-interface Opened extends Place {
+interface Opened extends CellPosition {
   readonly at: { readonly x: number; readonly y: number };
 }
 
-/** What can be done with a cell. */
-function entriesOf(props: Props, { index, column: place }: Place): Entry[] {
+/** The entries of the menu of a cell. */
+function entriesOf(props: Props, { index, column: columnAt }: CellPosition): Entry[] {
   const { table, columns, rows, onNarrow } = props;
   const at = rows[index];
-  const column = columns[Math.max(0, place)];
+  const column = columns[Math.max(0, columnAt)];
   if (at === undefined || !column) return [];
-  const value = place <= 0 ? wholeName(table, at) : cellOf(table, column.key, at);
+  const value = columnAt <= 0 ? wholeName(table, at) : cellOf(table, column.key, at);
   const condition = conditionText(column, cellOf(table, column.key, at));
   return [
     { label: 'Copy cell', run: () => void copy(cellText(value), 'cell') },
@@ -123,29 +122,29 @@ function entriesOf(props: Props, { index, column: place }: Place): Entry[] {
     },
     ...(condition === null
       ? []
-      : [{ label: 'Only rows with this value', run: () => onNarrow(condition) }]),
+      : [{ label: 'Filter to this value', run: () => onNarrow(condition) }]),
   ];
 }
 
 const hasSelectedText = (): boolean => (window.getSelection()?.toString() ?? '') !== '';
 
-/** The place that an event happened at. */
-function placeOfEvent(event: { readonly target: EventTarget }): Place | null {
+/** The position of an event. */
+function positionOfEvent(event: { readonly target: EventTarget }): CellPosition | null {
   const target = event.target as Element;
   const row = target.closest('tr[data-at]');
   if (!row) return null;
-  const cell = target.closest('td[data-place]');
+  const cell = target.closest('td[data-column]');
   return {
     index: Number(row.getAttribute('data-at')),
-    column: cell ? Number(cell.getAttribute('data-place')) : ROW,
+    column: cell ? Number(cell.getAttribute('data-column')) : ROW,
   };
 }
 
-/** The rows that are in sight, as a real table; the others are known by `aria-rowcount`. */
+/** The visible rows as a table; `aria-rowcount` has the number of all rows. */
 export function Grid(props: Props): ReactNode {
   const { table, columns, rows, selected, onSelect, rowPx, widths } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [active, setActive] = useState<Place>({ index: 0, column: ROW });
+  const [active, setActive] = useState<CellPosition>({ index: 0, column: ROW });
   const [opened, setOpened] = useState<Opened | null>(null);
   const moved = useRef(false);
   const virtual = useVirtualizer({
@@ -160,8 +159,8 @@ export function Grid(props: Props): ReactNode {
   }, [rowPx, virtual]);
   const items = virtual.getVirtualItems();
   const current = Math.min(active.index, Math.max(0, rows.length - 1));
-  const place = Math.min(active.column, columns.length - 1);
-  // Scrolled out of sight, the current row is not there to take the focus: the first in sight is.
+  const columnAt = Math.min(active.column, columns.length - 1);
+  // If the active row is out of view, the first visible row can receive the focus.
   const isInSight = items.some((item) => item.index === current);
   const reachable = isInSight ? current : items[0]?.index;
 
@@ -169,15 +168,15 @@ export function Grid(props: Props): ReactNode {
     if (!moved.current) return;
     moved.current = false;
     virtual.scrollToIndex(current);
-    // The row exists once the virtual rows have followed the scroll.
+    // The row exists after the virtual rows have followed the scroll.
     requestAnimationFrame(() => {
       const row = scroller.current?.querySelector<HTMLElement>(`tr[data-at="${current}"]`);
-      const cell = row?.querySelector<HTMLElement>(`td[data-place="${place}"]`);
+      const cell = row?.querySelector<HTMLElement>(`td[data-column="${columnAt}"]`);
       (cell ?? row)?.focus({ preventScroll: cell === undefined });
     });
-  }, [current, place, virtual]);
+  }, [current, columnAt, virtual]);
 
-  // A row that the URL names is what should be seen first; later the eye is where it is.
+  // Scrolls once to the row that the URL names.
   const named = useRef(selected);
   useEffect(() => {
     if (named.current === null) return;
@@ -190,7 +189,7 @@ export function Grid(props: Props): ReactNode {
 
   const close = useCallback(() => setOpened(null), []);
 
-  const go = (to: Place): void => {
+  const go = (to: CellPosition): void => {
     moved.current = true;
     setActive(to);
     const next = rows[to.index];
@@ -199,7 +198,7 @@ export function Grid(props: Props): ReactNode {
 
   const copyHere = (): void => {
     const at = rows[current];
-    const entry = entriesOf(props, { index: current, column: place })[place === ROW ? 1 : 0];
+    const entry = entriesOf(props, { index: current, column: columnAt })[columnAt === ROW ? 1 : 0];
     if (at !== undefined) entry?.run();
   };
 
@@ -209,9 +208,12 @@ export function Grid(props: Props): ReactNode {
     const at = rows[current];
     const isCommand = event.metaKey || event.ctrlKey;
     if (step !== undefined) {
-      go({ index: Math.max(0, Math.min(rows.length - 1, current + step)), column: place });
+      go({ index: Math.max(0, Math.min(rows.length - 1, current + step)), column: columnAt });
     } else if (sideways !== undefined && !event.altKey) {
-      go({ index: current, column: Math.max(ROW, Math.min(columns.length - 1, place + sideways)) });
+      go({
+        index: current,
+        column: Math.max(ROW, Math.min(columns.length - 1, columnAt + sideways)),
+      });
     } else if ((event.key === 'Enter' || event.key === ' ') && at !== undefined) onSelect(at);
     else if (isCommand && event.key.toLowerCase() === 'c' && !hasSelectedText()) copyHere();
     else return;
@@ -219,14 +221,14 @@ export function Grid(props: Props): ReactNode {
   };
 
   const onContextMenu = (event: MouseEvent): void => {
-    const found = placeOfEvent(event);
-    if (!found || event.shiftKey) return; // Shift: the browser's own
+    const position = positionOfEvent(event);
+    if (!position || event.shiftKey) return; // Shift: the browser's menu
     event.preventDefault();
     const box = (event.target as Element).getBoundingClientRect();
     const isKey = event.clientX === 0 && event.clientY === 0;
-    setActive(found);
+    setActive(position);
     setOpened({
-      ...found,
+      ...position,
       at: isKey ? { x: box.left + 12, y: box.bottom } : { x: event.clientX, y: event.clientY },
     });
   };
@@ -276,7 +278,7 @@ export function Grid(props: Props): ReactNode {
                 }}
                 style={{ height: rowPx }}
                 onClick={() => {
-                  if (hasSelectedText()) return; // a text was marked, no row chosen
+                  if (hasSelectedText()) return; // text was selected
                   setActive({ index: item.index, column: ROW });
                   onSelect(at === selected ? null : at);
                 }}
@@ -285,10 +287,10 @@ export function Grid(props: Props): ReactNode {
                   <Cell
                     key={column.key}
                     column={column}
-                    place={column_at}
+                    index={column_at}
                     value={cellOf(table, column.key, at)}
                     scale={column.unit === 'share' ? shareScale(table, column.key) : 0}
-                    isActive={item.index === current && column_at === place}
+                    isActive={item.index === current && column_at === columnAt}
                     title={column_at === 0 ? wholeName(table, at) : undefined}
                   />
                 ))}

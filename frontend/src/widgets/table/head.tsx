@@ -7,7 +7,7 @@ import { ariaSort } from './aria_sort';
 
 const KEY_STEP_PX = 24;
 
-/** A first click puts the largest number first, or the first name. */
+/** The first click sorts numbers descending, names ascending. */
 function nextSort(sort: Sort, column: Column): Sort {
   if (sort.key !== column.key) return { key: column.key, descending: isNumeric(column.unit) };
   return { key: column.key, descending: !sort.descending };
@@ -21,7 +21,7 @@ interface HandleProps {
 const widthAround = (handle: Element): number =>
   handle.closest('th')?.getBoundingClientRect().width ?? 0;
 
-/** Drawn, it makes the column wider or narrower; pressed twice, as wide as it usually is. */
+/** Drag to resize a column; double-click resets the width. */
 function Handle({ column, resize }: HandleProps): ReactNode {
   const grip = useRef<{ readonly fromPx: number; readonly widthPx: number } | null>(null);
   const move = (event: PointerEvent): void => {
@@ -32,7 +32,7 @@ function Handle({ column, resize }: HandleProps): ReactNode {
     <span
       className="resize"
       aria-hidden="true"
-      title="Drag to resize; double-click for the usual width"
+      title="Drag to resize; double-click for the default width"
       onPointerDown={(event) => {
         if (event.button !== 0) return;
         event.preventDefault();
@@ -62,7 +62,7 @@ export function Head({ columns, sort, onSort, resize }: Props): ReactNode {
   const onKeyDown = (event: KeyboardEvent, column: Column): void => {
     const step = { ArrowLeft: -KEY_STEP_PX, ArrowRight: KEY_STEP_PX }[event.key];
     if (!event.altKey || step === undefined) return;
-    event.preventDefault(); // it is the browser's Back
+    event.preventDefault(); // the browser's Back
     event.stopPropagation();
     resize(column.key, widthAround(event.currentTarget) + step);
   };

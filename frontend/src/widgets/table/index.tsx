@@ -26,7 +26,7 @@ import { ColumnChooser, GroupBy, RowCount, SearchBox } from './toolbar';
 import { useColumnWidths } from './widths';
 import './table.css';
 
-/** What a part of the page beside the rows may want to know of them. */
+/** The state of a table for components above it. */
 export interface ShownTable {
   readonly table: Table;
   readonly rows: Rows;
@@ -37,20 +37,20 @@ export interface ShownTable {
 
 interface Props {
   readonly table: Table;
-  /** The view's id: its column choice is kept under it, its exports are named after it. */
+  /** The view's id, for the column settings and file names. */
   readonly name: string;
   readonly label: string;
-  /** Run, worker and span, for the names of exports. */
+  /** Run, worker and span, for file names. */
   readonly recording: readonly string[];
-  /** True while another grouping is on its way. */
+  /** True while another grouping is loading. */
   readonly isStale: boolean;
-  /** Columns that together name a row; without them its event, or all its texts. */
+  /** Columns that identify a row; by default its event, else all its texts. */
   readonly identity?: readonly string[] | undefined;
-  /** What the drawer shows of a row beside its cells. */
+  /** Details of a row in the drawer. */
   readonly details?: ((at: number) => ReactNode) | undefined;
-  /** What stands between the toolbar and the rows. */
+  /** Shown between the toolbar and the rows. */
   readonly above?: ((shown: ShownTable) => ReactNode) | undefined;
-  /** In the toolbar, before the rest. */
+  /** Shown first in the toolbar. */
   readonly tools?: ReactNode;
 }
 
@@ -58,10 +58,10 @@ function usualSort(table: Table): Sort {
   return { key: table.sort, descending: true };
 }
 
-/** The URL's order, where the table has such a column. */
-function sortOf(table: Table, wanted: Sort | null): Sort {
-  return wanted && table.columns.some((column) => column.key === wanted.key)
-    ? wanted
+/** The order in the URL, if the table has that column. */
+function sortOf(table: Table, requested: Sort | null): Sort {
+  return requested && table.columns.some((column) => column.key === requested.key)
+    ? requested
     : usualSort(table);
 }
 
@@ -94,11 +94,11 @@ interface Choice {
   readonly select: (at: number | null) => void;
 }
 
-/** The chosen row, which the URL names by what is in it: another order or answer has it elsewhere. */
-function useChosenRow(table: Table, wanted: readonly string[] | undefined): Choice {
+/** The selected row, which the URL names by its contents. */
+function useSelectedRow(table: Table, requested: readonly string[] | undefined): Choice {
   const { location, go } = useNavigation();
   const named = location.options.row;
-  const identity = useMemo(() => identityOf(table, wanted), [table, wanted]);
+  const identity = useMemo(() => identityOf(table, requested), [table, requested]);
   const selected = useMemo(
     () => (named === undefined ? null : rowNamed(table, identity, named)),
     [table, identity, named],
@@ -115,7 +115,7 @@ function useChosenRow(table: Table, wanted: readonly string[] | undefined): Choi
   return { selected, select };
 }
 
-/** Works out in quiet moments what a first click on a column would have to wait for. */
+/** Sorts columns in idle time, so that the first click is fast. */
 function useWarmOrders(table: Table, columns: readonly Column[]): void {
   useEffect(() => {
     if (table.row_count < 20_000 || !('requestIdleCallback' in window)) return undefined;
@@ -216,7 +216,7 @@ function FilledTable(props: Props): ReactNode {
   );
   const widths = useColumnWidths(name);
   const density = useDensity();
-  const { selected, select } = useChosenRow(table, props.identity);
+  const { selected, select } = useSelectedRow(table, props.identity);
   useWarmOrders(table, table.columns);
   const onSearch = useCallback((text: string) => go({ search: text }, 'replace'), [go]);
   const onUsual = (): void => {
@@ -267,7 +267,7 @@ function FilledTable(props: Props): ReactNode {
   );
 }
 
-/** A table of the API: searched, sorted, grouped, its columns chosen, exported. */
+/** A table of the API with search, sorting, grouping, column selection and export. */
 export function DataTable(props: Props): ReactNode {
   const { table, label } = props;
   if (table.row_count > 0) return <FilledTable {...props} key={table.group} />;

@@ -1,6 +1,6 @@
 /**
- * What is typed into a table's search box: words for any text column, `/regex/`, and conditions on one column:
- * `shape:4096`, `stream:7`, `name:/gemm|conv/`, `calls:>100`, `mean:>=1ms`. All of them must hold. Pure.
+ * The search of a table: words in any text column, `/regex/`, and conditions on a column:
+ * `shape:4096`, `stream:7`, `name:/gemm|conv/`, `calls:>100`, `mean:>=1ms`. All must match. Pure.
  */
 import type { Column, Table } from '../../api/types.gen';
 import { type Matcher, matcherOf } from '../../core/search';
@@ -10,7 +10,7 @@ type Compare = '<' | '>' | '<=' | '>=' | '=';
 
 interface InWords {
   readonly kind: 'words';
-  /** The columns that are looked into; any of them may match. */
+  /** The searched columns; any of them may match. */
   readonly keys: readonly string[];
   readonly test: (text: string) => boolean;
 }
@@ -27,7 +27,7 @@ export type Query =
   | { readonly kind: 'rows'; readonly conditions: readonly Condition[] }
   | { readonly kind: 'invalid'; readonly message: string };
 
-/** Short words for columns that tables call differently: the first that a table has is meant. */
+/** Short column names; the first column that the table has applies. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   shape: ['input_dims', 'shapes'],
   shapes: ['input_dims', 'shapes'],
@@ -47,19 +47,19 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
 
 const plain = (text: string): string => text.toLowerCase().replaceAll(/[\s_]+/g, '-');
 
-/** The column that a prefix names: by a short word, by its key, or by its label with dashes. */
+/** The column of a prefix: a short name, a key, or a label with dashes. */
 export function columnNamed(table: Table, prefix: string): Column | undefined {
-  const wanted = plain(prefix);
-  for (const key of ALIASES[wanted] ?? []) {
-    const found = table.columns.find((column) => column.key === key);
-    if (found) return found;
+  const requested = plain(prefix);
+  for (const key of ALIASES[requested] ?? []) {
+    const result = table.columns.find((column) => column.key === key);
+    if (result) return result;
   }
   return table.columns.find(
-    (column) => plain(column.key) === wanted || plain(column.label) === wanted,
+    (column) => plain(column.key) === requested || plain(column.label) === requested,
   );
 }
 
-/** Parts of a query: a regular expression and a quoted text may hold spaces. */
+/** Parts of a query; regular expressions and quoted text may contain spaces. */
 const PART = /(?:[\w-]+:(?!:))?(?:\/(?:\\.|[^/\\])+\/[a-z]*(?=\s|$)|"[^"]*")|\S+/g;
 const PREFIXED = /^([\w-]+):(?!:)(.+)$/s;
 const NUMBER = /^(<=|>=|<|>|=)?\s*(-?[\d.]+(?:e[+-]?\d+)?)\s*([a-zµ%]*)$/i;
@@ -91,28 +91,28 @@ const unquoted = (text: string): string =>
 
 function numbersCondition(column: Column, text: string): Condition | string {
   const parts = NUMBER.exec(text);
-  const wanted = Number(parts?.[2]);
-  if (!parts || Number.isNaN(wanted)) {
+  const requested = Number(parts?.[2]);
+  if (!parts || Number.isNaN(requested)) {
     return `${column.label} is a number: ${column.label.toLowerCase()}:>10`;
   }
   const unit = (parts[3] ?? '').toLowerCase();
-  const known = unit === '' ? undefined : UNITS[unit];
-  if (unit !== '' && !known?.[0].includes(column.unit)) {
+  const scale = unit === '' ? undefined : UNITS[unit];
+  if (unit !== '' && !scale?.[0].includes(column.unit)) {
     return `${column.label} is not measured in ${parts[3]}`;
   }
   const compare = COMPARE[(parts[1] ?? '=') as Compare];
-  const limit = wanted * (known?.[1] ?? 1);
+  const limit = requested * (scale?.[1] ?? 1);
   return { kind: 'numbers', key: column.key, test: (value) => compare(value, limit) };
 }
 
-/** Lists such as `7, 20` hold their items, not `2`. */
+/** Lists such as `7, 20` match by item, not by substring. */
 const isList = (column: Column): boolean => column.key === 'streams' || column.key === 'devices';
 
 function wordsCondition(column: Column, text: string): Condition | string {
   if (isList(column) && !text.startsWith('/')) {
-    const wanted = text.trim();
+    const requested = text.trim();
     const test = (value: string): boolean =>
-      value.split(',').some((item) => item.trim() === wanted);
+      value.split(',').some((item) => item.trim() === requested);
     return { kind: 'words', keys: [column.key], test };
   }
   return fromMatcher(matcherOf(text), [column.key]);
@@ -127,14 +127,14 @@ function fromMatcher(matcher: Matcher, keys: readonly string[]): Condition | str
   };
 }
 
-/** Whether a column holds numbers, be they amounts or the numbers of events and streams. */
+/** Whether a column holds numbers, including identifiers. */
 function holdsNumbers(table: Table, { key, unit }: Column): boolean {
   if (isNumeric(unit)) return true;
   const first = table.values[key]?.find((value) => value !== null && value !== undefined);
   return typeof first === 'number';
 }
 
-/** Columns of names: what words without a prefix are looked for in. */
+/** Columns that words without a prefix search. */
 const searched = (table: Table): string[] =>
   table.columns.filter((column) => !holdsNumbers(table, column)).map((column) => column.key);
 
@@ -143,28 +143,27 @@ function conditionOf(table: Table, part: string): Condition | string | null {
   if (prefix === undefined || value === undefined) return null;
   const column = columnNamed(table, prefix);
   if (!column) return prefix.toLowerCase() in ALIASES ? `No column ${prefix} in this table` : null;
-  const wanted = unquoted(value);
+  const requested = unquoted(value);
   return holdsNumbers(table, column)
-    ? numbersCondition(column, wanted)
-    : wordsCondition(column, wanted);
+    ? numbersCondition(column, requested)
+    : wordsCondition(column, requested);
 }
 
-/** What a search means for a table. */
 export function queryOf(table: Table, search: string): Query {
   const conditions: Condition[] = [];
   const words: string[] = [];
   for (const part of search.match(PART) ?? []) {
-    const found = conditionOf(table, part);
-    if (typeof found === 'string') return { kind: 'invalid', message: found };
-    if (found) conditions.push(found);
+    const result = conditionOf(table, part);
+    if (typeof result === 'string') return { kind: 'invalid', message: result };
+    if (result) conditions.push(result);
     else words.push(part);
   }
-  // Words keep their spaces: `void at` is looked for as it is typed.
+  // Spaces between words are significant, as in `void at`.
   const text = conditions.length === 0 ? search.trim() : words.map(unquoted).join(' ');
   if (text !== '') {
-    const found = fromMatcher(matcherOf(text), searched(table));
-    if (typeof found === 'string') return { kind: 'invalid', message: found };
-    conditions.push(found);
+    const result = fromMatcher(matcherOf(text), searched(table));
+    if (typeof result === 'string') return { kind: 'invalid', message: result };
+    conditions.push(result);
   }
   return { kind: 'rows', conditions };
 }
@@ -176,7 +175,7 @@ const EXAMPLES: Readonly<Partial<Record<Unit, string>>> = {
   share: '>5%',
 };
 
-/** A condition on a column that this table has: on its calls, else on its first numbers. */
+/** An example condition on a column of the table: calls, else the first numbers. */
 export function exampleOf(table: Table): string | undefined {
   const column =
     columnNamed(table, 'calls') ?? table.columns.find(({ unit }) => unit in EXAMPLES) ?? null;

@@ -9,7 +9,7 @@ interface Props {
   readonly retry: () => void;
 }
 
-/** In place of a table that cannot be had: why, and back to the grouping that can. */
+/** A table that failed to load, with a way back to the default grouping. */
 export function Refused({ title, error, retry }: Props): ReactNode {
   const { location, go } = useNavigation();
   return (

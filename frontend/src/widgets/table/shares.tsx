@@ -6,7 +6,7 @@ import type { ShownTable } from '.';
 import { cellOf, type Rows, sumOf, wholeName } from './rows';
 
 const MOST_PARTS = 9;
-/** Below this share a part is a line that nobody can press; it is one of the others then. */
+/** Smaller parts are merged: they would be too narrow to click. */
 const LEAST_SHARE = 0.03;
 
 export interface SharePart {
@@ -14,7 +14,7 @@ export interface SharePart {
   readonly value: number;
 }
 
-/** The largest values of a column among some rows, the largest first. */
+/** The largest values of a column, descending. */
 export function largestOf(table: Table, key: string, rows: Rows, most: number): SharePart[] {
   const parts: SharePart[] = [];
   for (const at of rows) {
@@ -24,29 +24,29 @@ export function largestOf(table: Table, key: string, rows: Rows, most: number): 
       value <= (parts.length < most ? 0 : (parts.at(-1)?.value ?? 0))
     )
       continue;
-    const place = parts.findIndex((part) => part.value < value);
-    parts.splice(place < 0 ? parts.length : place, 0, { at, value });
+    const index = parts.findIndex((part) => part.value < value);
+    parts.splice(index < 0 ? parts.length : index, 0, { at, value });
     if (parts.length > most) parts.pop();
   }
   return parts;
 }
 
-/** The column that the bar divides: the one that rows are sorted by, where its values add up. */
+/** The divided column: the sort column, if its values can be added up. */
 function dividedColumn({ table, sort }: ShownTable): Column | undefined {
   const fits = (key: string): boolean => (table.sums ?? []).includes(key);
-  const wanted = [sort.key, table.sort].find(fits);
-  return table.columns.find((column) => column.key === wanted);
+  const divided = [sort.key, table.sort].find(fits);
+  return table.columns.find((column) => column.key === divided);
 }
 
-const tint = (place: number): string =>
-  `color-mix(in srgb, var(--accent) ${Math.max(14, 56 - place * 6)}%, var(--surface))`;
+const tint = (index: number): string =>
+  `color-mix(in srgb, var(--accent) ${Math.max(14, 56 - index * 6)}%, var(--surface))`;
 
 interface Props {
   readonly shown: ShownTable;
   readonly children?: ReactNode;
 }
 
-/** What share of the rows' sum the largest rows have: one bar, each part of which chooses its row. */
+/** A bar of the largest rows' fractions of the sum; a click selects the row. */
 export function Shares({ shown, children }: Props): ReactNode {
   const { table, rows, selected, select } = shown;
   const column = dividedColumn(shown);
@@ -68,13 +68,13 @@ export function Shares({ shown, children }: Props): ReactNode {
           in {plural(rows.length, 'row')}
         </p>
         <ul className="shares-bar" aria-label={`Shares of ${column.label}`}>
-          {parts.map((part, place) => {
+          {parts.map((part, index) => {
             const figures = `${quantity(part.value, column.unit)}, ${share(part.value / whole)}`;
             const seen = shortName(
               String(cellOf(table, table.columns[0]?.key ?? '', part.at) ?? ''),
             );
             return (
-              <li key={part.at} style={{ flexGrow: part.value, background: tint(place) }}>
+              <li key={part.at} style={{ flexGrow: part.value, background: tint(index) }}>
                 <button
                   type="button"
                   title={`${wholeName(table, part.at)}: ${figures}`}
@@ -103,33 +103,33 @@ export function Shares({ shown, children }: Props): ReactNode {
   );
 }
 
-/** Beyond it, a share of what can be told says nothing of the whole. */
+/** With more unknown time than this, no fraction is shown. */
 const MOSTLY = 0.9;
 
 interface UseProps {
   readonly label: string;
-  /** What the whole is: `of kernel time`. */
+  /** The whole: `of kernel time`. */
   readonly of: string;
   readonly usedNs: number;
   readonly untoldNs: number;
   readonly wholeNs: number;
 }
 
-/** How much of a time makes use of something: yes, no, and cannot be told. */
+/** A bar of the time that uses a feature, does not, or is unknown. */
 export function UseBar({ label, of, usedNs, untoldNs, wholeNs }: UseProps): ReactNode {
   if (wholeNs <= 0) return null;
   const [used, untold] = [usedNs / wholeNs, untoldNs / wholeNs];
   const words = [
     `${share(used)} ${of} uses ${label}`,
     `${share(Math.max(0, 1 - used - untold))} does not`,
-    ...(untold > 0 ? [`of ${share(untold)} it cannot be told`] : []),
+    ...(untold > 0 ? [`unknown for ${share(untold)}`] : []),
   ].join(', ');
   return (
     <div className="shares-use" title={words}>
       <p className="shares-title ellipsis note">
         {label}{' '}
         {untold > MOSTLY ? (
-          'cannot be told from the kernels’ names'
+          'unknown: the kernel names do not show it'
         ) : (
           <>
             <strong>{share(used)}</strong> {of}

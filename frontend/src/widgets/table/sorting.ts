@@ -1,10 +1,10 @@
 /**
- * Orders 200,000 rows within a frame or two: every column becomes ranks once, whole numbers that say which value is
- * above which, and by those rows are put in place without comparing them. Pure.
+ * Sorts 200,000 rows within a frame or two: each column is converted to ranks once, then rows are
+ * counted into place. Pure.
  */
 import type { CellValue } from '../../core/format';
 
-/** A column's values by rank: -1 where there is none, else 0 for the least. Equal values have one rank. */
+/** Ranks of a column's values: 0 for the least, -1 without a value; equal values share a rank. */
 export interface Ranks {
   readonly of: Int32Array;
   readonly count: number;
@@ -15,7 +15,7 @@ const DIGITS = 12;
 const ZEROS = '0'.repeat(DIGITS);
 const NUMBER = /\d+/g;
 
-/** Text by which names are set in order: any case, and numbers in them by their value. */
+/** A sort key that ignores case and compares numbers by value. */
 export function naturalKey(text: string): string {
   return text
     .toLowerCase()
@@ -24,8 +24,8 @@ export function naturalKey(text: string): string {
     );
 }
 
-/** The place of each value among the distinct ones, which are in order. */
-function placeOf(sorted: Float64Array, count: number, value: number): number {
+/** The index of a value among the sorted distinct values. */
+function indexOf(sorted: Float64Array, count: number, value: number): number {
   let low = 0;
   let high = count - 1;
   while (low < high) {
@@ -36,7 +36,7 @@ function placeOf(sorted: Float64Array, count: number, value: number): number {
   return low;
 }
 
-/** Moves the distinct values of a sorted array to its beginning, and says how many there are. */
+/** Moves the distinct values of a sorted array to its front, and returns their number. */
 function distinct(sorted: Float64Array): number {
   let count = 0;
   for (let at = 0; at < sorted.length; at += 1) {
@@ -51,43 +51,43 @@ function distinct(sorted: Float64Array): number {
 
 function ranksOfNumbers(values: readonly CellValue[]): Ranks {
   const numbers = new Float64Array(values.length);
-  let known = 0;
+  let filled = 0;
   for (const value of values) {
     if (typeof value !== 'number') continue;
-    numbers[known] = value;
-    known += 1;
+    numbers[filled] = value;
+    filled += 1;
   }
-  const sorted = numbers.slice(0, known).sort();
+  const sorted = numbers.slice(0, filled).sort();
   const count = distinct(sorted);
   const of = new Int32Array(values.length).fill(NONE);
   values.forEach((value, at) => {
-    if (typeof value === 'number') of[at] = placeOf(sorted, count, value);
+    if (typeof value === 'number') of[at] = indexOf(sorted, count, value);
   });
   return { of, count };
 }
 
 interface Words {
-  /** Each row's text among the distinct ones; -1 where there is none. */
+  /** The index of each row's text among the distinct ones; -1 without a value. */
   readonly codes: Int32Array;
   readonly texts: readonly string[];
 }
 
-/** Each distinct text once: names repeat, so that what is done to texts is done to few. */
+/** Distinct texts of a column, because names repeat. */
 export function wordsOf(values: readonly CellValue[]): Words {
   const codes = new Int32Array(values.length).fill(NONE);
-  const places = new Map<string, number>();
+  const indices = new Map<string, number>();
   const texts: string[] = [];
   for (let at = 0; at < values.length; at += 1) {
     const value = values[at];
     if (value === null || value === undefined) continue;
     const text = typeof value === 'string' ? value : String(value);
-    let place = places.get(text);
-    if (place === undefined) {
-      place = texts.length;
-      places.set(text, place);
+    let index = indices.get(text);
+    if (index === undefined) {
+      index = texts.length;
+      indices.set(text, index);
       texts.push(text);
     }
-    codes[at] = place;
+    codes[at] = index;
   }
   return { codes, texts };
 }
@@ -103,8 +103,8 @@ function ranksOfWords({ codes, texts }: Words): Ranks {
       inOrder(texts[a] as string, texts[b] as string),
   );
   const rank = new Int32Array(texts.length);
-  order.forEach((code, place) => {
-    rank[code] = place;
+  order.forEach((code, index) => {
+    rank[code] = index;
   });
   return {
     of: codes.map((code) => (code === NONE ? NONE : (rank[code] as number))),
@@ -112,25 +112,25 @@ function ranksOfWords({ codes, texts }: Words): Ranks {
   };
 }
 
-/** Numbers by value; all else by text, where a column holds any. */
+/** Numbers by value; columns with text by text. */
 export function ranksOf(values: readonly CellValue[], words: () => Words): Ranks {
   const hasText = values.some((value) => typeof value === 'string' || typeof value === 'boolean');
   return hasText ? ranksOfWords(words()) : ranksOfNumbers(values);
 }
 
-/** The rows in order of their ranks. Equal ones stay as they were, and what has none is last, whichever way. */
+/** The rows in order of their ranks: stable, rows without a value last. */
 export function orderOf({ of, count }: Ranks, descending: boolean): Int32Array {
-  // One place a rank, and a last one for rows that have none.
-  const place = (rank: number): number =>
+  // One counter per rank, and a last one for rows without a value.
+  const index = (rank: number): number =>
     rank === NONE ? count : descending ? count - 1 - rank : rank;
   const next = new Int32Array(count + 2);
-  for (const rank of of) next[place(rank) + 1] = (next[place(rank) + 1] as number) + 1;
+  for (const rank of of) next[index(rank) + 1] = (next[index(rank) + 1] as number) + 1;
   for (let at = 1; at < next.length; at += 1) {
     next[at] = (next[at] as number) + (next[at - 1] as number);
   }
   const order = new Int32Array(of.length);
   for (let row = 0; row < of.length; row += 1) {
-    const at = place(of[row] as number);
+    const at = index(of[row] as number);
     const to = next[at] as number;
     order[to] = row;
     next[at] = to + 1;

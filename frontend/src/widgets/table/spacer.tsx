@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Stands for the rows out of sight, so that the scroll bar tells the truth. */
+/** Takes the space of rows out of view. */
 export function Spacer({ height }: { readonly height: number }): ReactNode {
   if (height <= 0) return null;
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: without a tabIndex nothing in this empty row takes the focus

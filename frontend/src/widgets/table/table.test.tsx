@@ -240,7 +240,7 @@ describe('a row', () => {
       ['name', 'aten::conv2d', 'aten::add', 'aten::mul', '=cmd()'].join('\n'),
     );
     fireEvent.contextMenu(cell, { clientX: 10, clientY: 10 });
-    await userEvent.click(screen.getByRole('menuitem', { name: 'Only rows with this value' }));
+    await userEvent.click(screen.getByRole('menuitem', { name: 'Filter to this value' }));
     expect(store.current().search).toBe('name:"aten::add"');
     await waitFor(() => expect(names()).toEqual(['aten::add']));
   });
@@ -293,13 +293,13 @@ describe('columns', () => {
     unmount();
     show();
     expect(width()).toBe(wider);
-    await userEvent.click(screen.getByRole('button', { name: 'The usual columns and widths' }));
+    await userEvent.click(screen.getByRole('button', { name: 'Default columns and widths' }));
     expect(width()).toBe(usual);
   });
 
   it('stand in low rows where these were chosen', async () => {
     show();
-    await userEvent.click(screen.getByLabelText(/Low rows/));
+    await userEvent.click(screen.getByLabelText(/Compact rows/));
     expect(document.querySelector('.grid')?.classList.contains('compact')).toBe(true);
     expect(localStorage.getItem('stepscope.density')).toBe('compact');
   });

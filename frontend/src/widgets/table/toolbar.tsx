@@ -10,31 +10,30 @@ import type { Density } from './density';
 const TYPING_MS = 120;
 
 const SEARCH_HELP = [
-  'Words are looked for in all names, in any case.',
+  'Words match all names, in any case.',
   '/conv|gemm/ is a regular expression.',
-  'shape:4096, stream:7, module:"Linear_0" look into one column.',
+  'shape:4096, stream:7, module:"Linear_0" search one column.',
   'calls:>100, mean:>=1ms, share:>5% compare numbers.',
-  'All conditions must hold.',
+  'All conditions must match.',
 ].join('\n');
 
 interface SearchProps {
   readonly value: string;
   readonly onChange: (text: string) => void;
-  /** Goes to what was found, with Shift to what was found before; left out where nothing is gone to. */
+  /** Moves to the next result, with Shift to the previous one. */
   readonly onEnter?: (text: string, by: -1 | 1) => void;
-  /** What is wrong with a regular expression. */
+  /** The error of a regular expression. */
   readonly invalid: string | null;
-  /** What else is wrong with what was typed. */
+  /** Another error of the query. */
   readonly problem?: string | null;
-  /** What it looks through. */
   readonly label?: string;
-  /** Whether it knows conditions on columns. */
+  /** Whether the search supports conditions on columns. */
   readonly hasConditions?: boolean;
-  /** A condition that this table has a column for. */
+  /** An example condition. */
   readonly example?: string | undefined;
 }
 
-/** Search that follows the URL, and writes into it once typing rests. */
+/** A search box that follows the URL, and updates it after a pause in typing. */
 export function SearchBox(props: SearchProps): ReactNode {
   const { value, onChange, onEnter, invalid, problem = null, label = 'Search the table' } = props;
   const { hasConditions = true, example = 'calls:>10' } = props;
@@ -44,7 +43,7 @@ export function SearchBox(props: SearchProps): ReactNode {
   useEffect(() => {
     if (value === written.current) return;
     written.current = value;
-    setTyped(value); // the URL changed elsewhere: a link, or Back
+    setTyped(value); // the URL was changed by a link or Back
   }, [value]);
   useEffect(() => {
     if (typed === written.current) return undefined;
@@ -102,12 +101,12 @@ const GROUP_WORDS: Readonly<Record<string, string>> = {
   stream: 'Stream',
 };
 const GROUP_HELP: Readonly<Record<string, string>> = {
-  name: 'One row a name',
-  shape: 'One row a name and the shapes of its inputs',
-  stack: 'One row a name and the Python functions around it',
-  module: 'One row a name and the nn.Module that it ran in',
-  launch: 'One row a name, launching operator, grid and block',
-  stream: 'One row a name, device and stream',
+  name: 'One row per name',
+  shape: 'One row per name and the shapes of its inputs',
+  stack: 'One row per name and the Python functions around it',
+  module: 'One row per name and the nn.Module that it ran in',
+  launch: 'One row per name, launching operator, grid and block',
+  stream: 'One row per name, device and stream',
 };
 
 interface GroupProps {
@@ -134,7 +133,7 @@ interface ChooserProps {
   readonly choice: ColumnsShown;
   readonly density?: Density;
   readonly onDensity?: (density: Density) => void;
-  /** In place of showing the usual columns: their widths may be chosen, too. */
+  /** Called instead of resetting the columns, to reset the widths as well. */
   readonly onUsual?: () => void;
 }
 
@@ -159,7 +158,7 @@ export function ColumnChooser(props: ChooserProps): ReactNode {
         </label>
       ))}
       <button type="button" className="button quiet" onClick={onUsual ?? choice.reset}>
-        The usual columns{onUsual ? ' and widths' : ''}
+        Default columns{onUsual ? ' and widths' : ''}
       </button>
       {onDensity && (
         <label className="option">
@@ -168,7 +167,7 @@ export function ColumnChooser(props: ChooserProps): ReactNode {
             checked={density === 'compact'}
             onChange={(event) => onDensity(event.target.checked ? 'compact' : 'comfortable')}
           />
-          Low rows: more of them in sight
+          Compact rows
         </label>
       )}
     </Menu>
@@ -178,11 +177,10 @@ export function ColumnChooser(props: ChooserProps): ReactNode {
 interface CountProps {
   readonly shown: number;
   readonly all: number;
-  /** How many there are on the server, where it sent the first of them. */
+  /** The number of rows on the server, if it sent only the first ones. */
   readonly whole?: number | null;
 }
 
-/** How many rows are shown of how many. */
 export function RowCount({ shown, all, whole = null }: CountProps): ReactNode {
   const of = shown === all ? plural(all, 'row') : `${count(shown)} of ${plural(all, 'row')}`;
   return (

@@ -1,4 +1,4 @@
-/** How wide columns are: by what they hold, or as the user drew them, which the browser keeps. */
+/** Column widths: by content, or set by the user in local storage. */
 import { useCallback, useState } from 'react';
 import type { Column } from '../../api/types.gen';
 import { isNumeric } from '../../core/units';
@@ -7,11 +7,11 @@ import { readChoice, writeChoice } from '../../host/choice';
 const NAME_PX = 230;
 const TEXT_PX = 180;
 const NUMBER_PX = 84;
-/** Digits and the bar beside them. */
+/** Digits and the bar. */
 const SHARE_PX = 112;
-/** A longer label is cut; its tooltip is not. */
+/** Longer labels are cut; the tooltip has them. */
 const MOST_PX = 170;
-/** Of a label: how wide letters of a kind are, and what is beside them. */
+/** Letter widths of labels, and the space next to them. */
 const LETTERS: readonly (readonly [RegExp, number])[] = [
   [/[mwMW]/, 11.2],
   [/[fijlrtI/ ().]/, 4.6],
@@ -19,7 +19,7 @@ const LETTERS: readonly (readonly [RegExp, number])[] = [
 ];
 const LETTER_PX = 7.1;
 const BESIDE_PX = 31;
-/** Of texts that are a few letters. */
+/** Columns with short text. */
 const SHORT_PX = 104;
 const SHORT: ReadonlySet<string> = new Set([
   'grid',
@@ -41,7 +41,7 @@ const SHORT: ReadonlySet<string> = new Set([
   'step',
   'thread',
 ]);
-/** Of texts of several parts. */
+/** Columns with long text. */
 const LONG_PX = 320;
 const LONG: ReadonlySet<string> = new Set(['stack', 'call_stack']);
 const LEAST_PX = 56;
@@ -60,7 +60,7 @@ function leastWidth({ key, unit }: Column): number {
   return unit === 'share' ? SHARE_PX : NUMBER_PX;
 }
 
-/** Room by unit. A name has at least its own, and takes what is left. */
+/** The default width by unit; the first column takes the remaining width. */
 export function usualWidth(column: Column, at: number): number {
   if (at === 0) return NAME_PX;
   if (LONG.has(column.key)) return LONG_PX;
@@ -86,7 +86,7 @@ function stored(name: string): Widths {
 
 export interface ColumnWidths {
   readonly widths: Widths;
-  /** Null: as wide as it usually is. */
+  /** Null resets the width. */
   readonly resize: (key: string, px: number | null) => void;
 }
 

@@ -3,7 +3,7 @@ import type { MergedOutcome, RelatedFinding, StepReport } from '../../../api/typ
 import { count, duration, durationRange, share } from '../../../core/format';
 import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
 import { type Recording, recordingName } from '../../../core/recordings';
-import { useNavigation, Within } from '../../../state/navigation';
+import { NavigationScope, useNavigation } from '../../../state/navigation';
 import { SeverityBadge } from '../../../widgets/badge';
 import { Goto } from '../../../widgets/goto';
 import { Picker } from '../../../widgets/picker';
@@ -190,7 +190,11 @@ export function JobFinding({
       isOpen={isOpen}
       onToggle={onToggle}
     >
-      {worst ? <Within place={{ worker: worst.name, span: worst.span }}>{body}</Within> : body}
+      {worst ? (
+        <NavigationScope place={{ worker: worst.name, span: worst.span }}>{body}</NavigationScope>
+      ) : (
+        body
+      )}
     </FindingFrame>
   );
 }

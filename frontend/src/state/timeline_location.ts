@@ -1,12 +1,12 @@
-/** A time in the timeline, as a place in the page. Pure. */
+/** Locations in the timeline. Pure. */
 import type { Patch } from './navigation';
 
-/** Time shown on either side, as a share of it. */
+/** Time on both sides, as a fraction. */
 const AROUND = 0.25;
 const LEAST_AROUND_NS = 20_000;
 
-/** A time with some of what is before and after it, and the event that is selected in it. */
-export function timelinePlace(
+/** A location that shows a time with some context, and optionally selects an event. */
+export function timelineLocation(
   startNs: number,
   endNs: number,
   event: number | null | undefined = null,
