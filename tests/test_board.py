@@ -27,7 +27,7 @@ class Terminal(Progress):
         self.most_lines = max(self.most_lines, len(self.tasks))
 
     def lines(self) -> list[str]:
-        return [f"{each.description}: {each.fields['words']}" for each in self.tasks]
+        return [f"{each.description}: {each.fields['text']}" for each in self.tasks]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from logs import write_run
-from stepscope.cli import input_files, scan_progress
+from stepscope.cli import input_files
 
 WIPED = "\x1b[2K"
 
@@ -37,17 +37,17 @@ def said(log: Path, monkeypatch: pytest.MonkeyPatch, to: io.StringIO) -> str:
 def test_a_long_look_says_what_it_has_come_across_on_a_line_that_goes_again(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan_progress, "SOON_SECONDS", 0.0)
+    monkeypatch.setattr(input_files, "SOON_SECONDS", 0.0)
     told = said(log, monkeypatch, Terminal())
     assert "4 files looked at, 3 traces found" in told
     assert told.rstrip().endswith(WIPED)
 
 
 def test_a_short_look_says_nothing(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_progress, "SOON_SECONDS", 1e9)
+    monkeypatch.setattr(input_files, "SOON_SECONDS", 1e9)
     assert said(log, monkeypatch, Terminal()) == ""
 
 
 def test_a_file_is_told_nothing(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_progress, "SOON_SECONDS", 0.0)
+    monkeypatch.setattr(input_files, "SOON_SECONDS", 0.0)
     assert said(log, monkeypatch, io.StringIO()) == ""

@@ -288,6 +288,6 @@ def test_of_several_recordings_one_must_be_chosen(tmp_path: Path) -> None:
     arguments = ("cut", str(tmp_path), "--steps", "2", "-o", str(target))
     result = _run(*arguments)
     assert result.exit_code == 2
-    assert "this takes one recording, and there are 2" in result.stderr
+    assert "this command needs one trace, but there are 2" in result.stderr
     assert _run(*arguments, "--worker", "other").exit_code == 0
     assert target.exists()

@@ -22,7 +22,7 @@ from programs import running
 from stepscope.advice import worker_report
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.cli import cli
-from stepscope.cli.event_files import NAME, Scalars, encode, write
+from stepscope.cli.scalars import EVENT_FILE, StepScalars, encode_events, write_events
 from stepscope.comparison.trends import FIGURES, trend, trend_table
 from waiting import LONG_SECONDS
 
@@ -75,7 +75,7 @@ def test_writing_twice_changes_nothing_and_later_spans_are_added(log: Path) -> N
     later = next(log.rglob(f"*{RECORDED_S[1]}*"))
     hidden = later.rename(later.with_suffix(".hidden"))
     run(log, "--write")
-    path = log / "run" / "stepscope" / "w" / NAME
+    path = log / "run" / "stepscope" / "w" / EVENT_FILE
     first, inode = path.read_bytes(), path.stat().st_ino
     assert "nothing new" in run(log, "--write").stdout
     assert path.read_bytes() == first
@@ -84,7 +84,7 @@ def test_writing_twice_changes_nothing_and_later_spans_are_added(log: Path) -> N
     assert path.read_bytes().startswith(first)
     assert path.stat().st_ino == inode
     assert len(read_back(path.parent)["stepscope/step_ms"]) == 2
-    assert [each.name for each in path.parent.iterdir()] == [NAME]
+    assert [each.name for each in path.parent.iterdir()] == [EVENT_FILE]
 
 
 def test_others_files_are_left_alone(log: Path) -> None:
@@ -109,12 +109,12 @@ def test_each_worker_of_each_run_has_its_own(tmp_path: Path) -> None:
     write_run(tmp_path / "first", "a", "b")
     write_run(tmp_path / "second", "..")
     run(tmp_path, "--write")
-    found = {path.parent.relative_to(tmp_path).as_posix() for path in tmp_path.rglob(NAME)}
+    found = {path.parent.relative_to(tmp_path).as_posix() for path in tmp_path.rglob(EVENT_FILE)}
     assert found == {"first/stepscope/a", "first/stepscope/b", "second/stepscope/worker"}
 
 
 def test_what_cannot_be_written_is_said(log: Path) -> None:
-    assert "--write writes all spans" in run(log, "--write", "--span", "1").stderr
+    assert "--write needs all spans" in run(log, "--write", "--span", "1").stderr
     assert run(log / "nowhere").exit_code == 2
     (log / "run" / "bad.1.pt.trace.json").write_text("nonsense")
     result = run(log, "--write")
@@ -122,9 +122,9 @@ def test_what_cannot_be_written_is_said(log: Path) -> None:
 
 
 def test_a_file_that_is_no_beginning_of_the_new_one_is_replaced(tmp_path: Path) -> None:
-    first = encode([Scalars(step=1, wall_time=0, values={"a": 1.0})])
-    other = encode([Scalars(step=1, wall_time=0, values={"a": 2.0})])
-    assert [write(tmp_path, each) for each in (first, first, other)] == [True, False, True]
+    first = encode_events([StepScalars(step=1, wall_time=0, values={"a": 1.0})])
+    other = encode_events([StepScalars(step=1, wall_time=0, values={"a": 2.0})])
+    assert [write_events(tmp_path, each) for each in (first, first, other)] == [True, False, True]
     assert read_back(tmp_path) == {"a": [(1, 0.0, 2.0)]}
 
 

@@ -1,6 +1,9 @@
 """`stepscope advise`: print what to fix, as text or for chats, pull requests, CI and programs."""
 
-from collections.abc import Sequence
+import gc
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -10,7 +13,6 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.cli.advice_options import RuleOptions, with_rules
-from stepscope.cli.fast_start import import_advice
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.options import with_options
@@ -255,3 +257,38 @@ def _rendered(report: "Report", printing: Printing) -> str:
 
     report = msgspec.structs.replace(report, problems=())  # printed on standard error
     return text.render(report, width=width(), is_coloured=printing.is_coloured)
+
+
+if TYPE_CHECKING:
+    from stepscope.base.config import Settings
+
+
+def import_advice(settings: "Settings") -> None:
+    """Import pandas, the analyses and the rules, unless pandas is imported already."""
+    if "pandas" in sys.modules:
+        return
+    gc.disable()  # imported modules are never garbage
+    try:
+        with _without_pyarrow(is_needed=settings.cache.folder is not None):
+            import_module("pandas")
+        import_module("stepscope.advice")
+        import_module("stepscope.rules").all_rules()
+        gc.freeze()
+    finally:
+        gc.enable()
+
+
+@contextmanager
+def _without_pyarrow(*, is_needed: bool) -> Iterator[None]:
+    """Keep pandas from importing pyarrow, which takes half as long again and no rule uses.
+
+    Later imports of pyarrow work.
+    """
+    if is_needed or "pyarrow" in sys.modules:
+        yield
+        return
+    sys.modules["pyarrow"] = None  # type: ignore[assignment]  # marks a missing module
+    try:
+        yield
+    finally:
+        del sys.modules["pyarrow"]

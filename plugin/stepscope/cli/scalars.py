@@ -1,7 +1,8 @@
 """`stepscope scalars`: key figures over a run's spans as TensorBoard scalars."""
 
+import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.cli.advice_options import RuleOptions, with_configuration
-from stepscope.cli.event_files import Scalars, encode, write
 from stepscope.cli.file_reading import Effort, result_in, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.output import is_coloured, width
@@ -30,6 +30,20 @@ PREFIX = "stepscope"
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 NOTHING_READ = 2
+EVENT_FILE = "events.out.tfevents.0000000000.stepscope"
+"""TensorBoard looks for `tfevents`; without time and process number the name is always the same."""
+EVENT_VERSION = "brain.Event:2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepScalars:
+    """The values of one step."""
+
+    step: int
+    wall_time: float
+    """Unix time in seconds."""
+    values: dict[str, float]
+    """By tag."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +54,7 @@ class Series:
     worker: str
     folder: str
     """The folder to write them to."""
-    scalars: tuple[Scalars, ...]
+    scalars: tuple[StepScalars, ...]
     """One per span."""
 
 
@@ -134,8 +148,8 @@ def _trend_with_damage(summary: "Summary") -> "ResultWithDamage | None":
     return ResultWithDamage(result=summary.trend, damage=losses_among(summary.advice.worker.health))
 
 
-def _of_span(file: "TraceFile", trend: "Trend") -> Scalars:
-    return Scalars(
+def _of_span(file: "TraceFile", trend: "Trend") -> StepScalars:
+    return StepScalars(
         step=trend.span,
         wall_time=file.recorded_ns / NS_PER_S,
         values=dict(_values(trend)),
@@ -179,7 +193,7 @@ def _write(every_series: Sequence[Series]) -> None:
             msg = f"{urls.redacted(series.folder)}: scalars can only be written to local folders"
             raise UsageError(msg)
     for series in every_series:
-        is_new = write(Path(series.folder), encode(series.scalars))
+        is_new = write_events(Path(series.folder), encode_events(series.scalars))
         state = "written" if is_new else "nothing new"
         points = sum(len(step.values) for step in series.scalars)
         spans = count(len(series.scalars), "span")
@@ -196,3 +210,39 @@ def _print(every_series: Sequence[Series]) -> None:
     click.echo(
         scalars_text.render(tables, width=width(), is_coloured=is_coloured()), nl=False, color=True
     )
+
+
+def encode_events(scalars: Iterable[StepScalars]) -> bytes:
+    """Return an event file of these steps."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    written = io.BytesIO()
+    writer = RecordWriter(written)
+    writer.write(
+        Event(wall_time=0.0, file_version=EVENT_VERSION).SerializeToString(deterministic=True)
+    )
+    for step in scalars:
+        values = [Summary.Value(tag=tag, simple_value=v) for tag, v in step.values.items()]
+        event = Event(wall_time=step.wall_time, step=step.step, summary=Summary(value=values))
+        writer.write(event.SerializeToString(deterministic=True))
+    return written.getvalue()
+
+
+def write_events(folder: Path, content: bytes) -> bool:
+    """Update a folder's event file to this content; return whether anything was written."""
+    from stepscope.storage.output_files import atomic_output
+
+    path = folder / EVENT_FILE
+    existing = path.read_bytes() if path.exists() else b""
+    if existing == content:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    if existing and content.startswith(existing):
+        with path.open("ab") as stream:
+            stream.write(content[len(existing) :])
+        return True
+    with atomic_output(str(path)) as sink:
+        sink.write(content)
+    return True

@@ -14,10 +14,10 @@ from stepscope.comparison.advice_changes import advice_changes, followed_savings
 from stepscope.comparison.caveats import warnings
 from stepscope.comparison.device_metrics import figures, idle
 from stepscope.comparison.messages import Change, Comparison, Part, Side
-from stepscope.comparison.metric_changes import changes
 from stepscope.comparison.operator_changes import device_rows, operator_rows
 from stepscope.comparison.samples import Sample
 from stepscope.comparison.side import SideSamples, between_spans, side_samples
+from stepscope.comparison.significance import changes
 
 TEST = (
     "Permutation test of Welch's t over steps, adjusted for all figures of a table (Westfall and"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from stepscope.base.findings import Unit
 from stepscope.comparison.messages import Change, MatchedBy, ModuleRow, Row, Status
-from stepscope.comparison.metric_changes import changes
 from stepscope.comparison.samples import Costs, Sample
 from stepscope.comparison.side import (
     CostTable,
@@ -20,6 +19,7 @@ from stepscope.comparison.side import (
     sampled,
     totals,
 )
+from stepscope.comparison.significance import changes
 
 SMALL_SHARE = 0.001
 """Fraction of the mean step below which an operator has no row."""
