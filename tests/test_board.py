@@ -92,10 +92,10 @@ def test_of_thousands_under_way_those_begun_first_have_a_line_and_the_others_are
 ) -> None:
     first, second, last = shown(orders(2048), terminals, "a worker")
     assert first == [
-        "all 2,048 files: 2,036 more under way",
+        "all 2,048 files: 2,036 more being read",
         *(f"r{rank}: waiting for a worker" for rank in range(12)),
     ]
-    assert second[0].startswith("all 2,048 files: 1 done · 2,035 more under way · ")
+    assert second[0].startswith("all 2,048 files: 1 done · 2,035 more being read · ")
     assert second[1:] == [f"r{rank}: waiting for a worker" for rank in (0, *range(2, 13))]
     assert last[0].startswith("all 2,048 files: 2,047 done")
     assert last[1:] == ["r2047: analysing · 5,000 events"]

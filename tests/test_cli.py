@@ -108,7 +108,7 @@ def test_a_recording_that_cannot_be_analysed_costs_only_itself(
         msg = "a bug"
         raise ZeroDivisionError(msg)
 
-    monkeypatch.setattr("stepscope.advice.worker_report.step_summary", fail)
+    monkeypatch.setattr("stepscope.advice.trace_report.step_summary", fail)
     result = run("advise", log, "--format", "json")
     assert result.exit_code == 0
     report = report_of(result)

@@ -39,7 +39,7 @@ def test_a_long_look_says_what_it_has_come_across_on_a_line_that_goes_again(
 ) -> None:
     monkeypatch.setattr(input_files, "SOON_SECONDS", 0.0)
     told = said(log, monkeypatch, Terminal())
-    assert "4 files looked at, 3 traces found" in told
+    assert "4 files checked, 3 traces found" in told
     assert told.rstrip().endswith(WIPED)
 
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_compared_is_said(log: Path) -> None:
         ([log / "before"], "give two paths"),
         ([log / "before", log / "before"], "both paths are the same"),
         ([log / "before", "--by", "span"], "there is only span 1"),
-        ([log, log / "before"], "holds 2 runs (after, before)"),
+        ([log, log / "before"], "has 2 runs (after, before)"),
         ([log / "before", log / "after", "--worker", "x"], "there is no worker 'x'"),
         ([log / "before", log / "after", "--rows", "-1"], "-1 is not in the range x>=0"),
     ):

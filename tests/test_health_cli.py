@@ -59,7 +59,7 @@ def test_it_says_what_was_read(log: Path) -> None:
     assert file.reader in {"compiled scanner", "Python reader"}
     said = " ".join(run("health", path).stdout.split())
     assert "16 events · cuda · written by torch.profiler · read by the" in said
-    assert "Its figures can be relied upon." in said
+    assert "Its figures are reliable." in said
 
 
 def test_an_example_is_found_at_its_byte(log: Path) -> None:
@@ -184,6 +184,12 @@ def test_it_can_be_written_to_a_file(log: Path, tmp_path: Path) -> None:
 
 def test_the_help_teaches() -> None:
     said = run("health", "--help").stdout
-    for part in ("--fail-on", "withheld", "low confidence", "stepscope health log/", "exit status"):
+    for part in (
+        "--fail-on",
+        "inconclusive",
+        "low confidence",
+        "stepscope health log/",
+        "exit status",
+    ):
         assert part in said
     assert "stepscope health log/" in run("--help").stdout

@@ -118,7 +118,7 @@ def test_csv_is_one_table_with_all_its_columns(snapshot: Path) -> None:
 def test_a_table_is_named_for_csv_only(snapshot: Path) -> None:
     result = _run(snapshot, "--table", "holders")
     assert result.exit_code == 2
-    assert "--table goes with --format csv" in result.stderr
+    assert "--table needs --format csv" in result.stderr
 
 
 def test_it_shows_as_many_rows_as_are_asked_for(snapshot: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_old_traces_are_explained_and_not_empty(tmp_path: Path) -> None:
         (b"", "empty"),
         (b'[["a", 1]]', "Not one of its events"),
         (b"[[1, 2], [3]]", "This is no memory timeline"),
-        (WITHOUT_MEMORY, "no memory was recorded. Record it: torch.profiler.profile("),
+        (WITHOUT_MEMORY, "no memory was recorded. To record it: torch.profiler.profile("),
     ],
 )
 def test_anything_else_is_refused_in_one_line(
@@ -171,7 +171,7 @@ def test_a_folder_of_several_traces_is_refused(tmp_path: Path) -> None:
         _trace(tmp_path / name, with_totals(["+8@1"]))
     result = _run(tmp_path)
     assert result.exit_code == 2
-    assert "holds 2 traces: give one" in result.stderr
+    assert "has 2 traces: give one" in result.stderr
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:

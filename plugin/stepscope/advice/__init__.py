@@ -13,13 +13,13 @@ from stepscope.advice.settings import (
     validated,
 )
 from stepscope.advice.trace_advice import TraceAdvice, advise_trace, advise_trace_by
-from stepscope.advice.trace_rules import rule_outcomes
-from stepscope.advice.worker_report import (
+from stepscope.advice.trace_report import (
     file_health,
     idle_per_step,
     trace_health,
     worker_report,
 )
+from stepscope.advice.trace_rules import rule_outcomes
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError, as_unreadable
 from stepscope.base.report import RunReport

@@ -31,7 +31,7 @@ from statistics import fmean
 import msgspec
 
 from stepscope.advice.merging import JUDGED
-from stepscope.advice.worker_report import undamaged
+from stepscope.advice.trace_report import undamaged
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count
 from stepscope.base.report import JobReport, JobSaving, RunReport, WorkerReport

@@ -14,7 +14,7 @@ from stepscope.advice.run_rules import ALL_READ, Unread, apply_run_rules, reduce
 from stepscope.advice.settings import SEVERITIES, Changes
 from stepscope.advice.suppression import apply_changes
 from stepscope.advice.trace_advice import NO_CHANGES, TraceAdvice
-from stepscope.advice.worker_report import undamaged
+from stepscope.advice.trace_report import undamaged
 from stepscope.base.findings import Outcome, Status
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import MergedOutcome, RunReport

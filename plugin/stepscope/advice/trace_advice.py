@@ -16,9 +16,9 @@ from stepscope.advice.settings import (
     selected_rules,
 )
 from stepscope.advice.suppression import apply_changes, program_suppressions
+from stepscope.advice.trace_report import worker_report
 from stepscope.advice.trace_rules import apply_rules
 from stepscope.advice.verdict import advised_verdict
-from stepscope.advice.worker_report import worker_report
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window

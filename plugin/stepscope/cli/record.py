@@ -2,13 +2,13 @@
 
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from stepscope.cli.options import with_options
-from stepscope.recording.record_request import Order
+if TYPE_CHECKING:
+    from stepscope.recording.record_request import Order
 
 
 @click.command(
@@ -16,94 +16,96 @@ from stepscope.recording.record_request import Order
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True)
-@with_options(
-    "order",
-    Order,
-    click.option(
-        "--log-dir",
-        metavar="DIR",
-        help="Folder for the traces.  [default: log/record-<date>_<time>]",
-    ),
-    click.option(
-        "--skip",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Steps before the first trace.  [default: 50, at most 1/20 of an epoch and 10 s]",
-    ),
-    click.option(
-        "--wait",
-        type=click.IntRange(min=0),
-        default=200,
-        show_default=True,
-        metavar="N",
-        help="Steps between two traces.",
-    ),
-    click.option(
-        "--warmup",
-        type=click.IntRange(min=0),
-        default=2,
-        show_default=True,
-        metavar="N",
-        help="Warm-up steps of the profiler before each trace.",
-    ),
-    click.option(
-        "--active",
-        type=click.IntRange(min=1),
-        default=8,
-        show_default=True,
-        metavar="N",
-        help="Steps of a trace.",
-    ),
-    click.option(
-        "--repeat",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Number of traces.",
-    ),
-    click.option(
-        "--steps-from",
-        type=click.Choice(["auto", "optimizer", "dataloader", "none"]),
-        default="auto",
-        show_default=True,
-        help="Event that ends a step.",
-    ),
-    click.option(
-        "--seconds",
-        type=click.FloatRange(min=0.1),
-        default=5.0,
-        show_default=True,
-        metavar="S",
-        help="Recording time of a script without steps.",
-    ),
-    click.option(
-        "--shapes/--no-shapes",
-        default=True,
-        show_default=True,
-        help="Record the shapes of operators' inputs.",
-    ),
-    click.option(
-        "--with-stack/--no-stack",
-        "stacks",
-        default=False,
-        show_default=True,
-        help="Record Python calls, for source lines; slows the recorded steps down.",
-    ),
-    click.option(
-        "--memory/--no-memory",
-        default=False,
-        show_default=True,
-        help="Record each allocation of memory.",
-    ),
-    click.option("--stop", "is_stopping", is_flag=True, help="End the script after recording."),
+@click.option(
+    "--log-dir",
+    metavar="DIR",
+    help="Folder for the traces.  [default: log/record-<date>_<time>]",
 )
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Steps before the first trace.  [default: 50, at most 1/20 of an epoch and 10 s]",
+)
+@click.option(
+    "--wait",
+    type=click.IntRange(min=0),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Steps between two traces.",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Warm-up steps of the profiler before each trace.",
+)
+@click.option(
+    "--active",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Steps of a trace.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of traces.",
+)
+@click.option(
+    "--steps-from",
+    type=click.Choice(["auto", "optimizer", "dataloader", "none"]),
+    default="auto",
+    show_default=True,
+    help="Event that ends a step.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    metavar="S",
+    help="Recording time of a script without steps.",
+)
+@click.option(
+    "--shapes/--no-shapes",
+    default=True,
+    show_default=True,
+    help="Record the shapes of operators' inputs.",
+)
+@click.option(
+    "--with-stack/--no-stack",
+    "stacks",
+    default=False,
+    show_default=True,
+    help="Record Python calls, for source lines; slows the recorded steps down.",
+)
+@click.option(
+    "--memory/--no-memory",
+    default=False,
+    show_default=True,
+    help="Record each allocation of memory.",
+)
+@click.option("--stop", "is_stopping", is_flag=True, help="End the script after recording.")
 @click.option(
     "--advise", "is_advised", is_flag=True, help="Print the advice after the script has ended."
 )
 @click.pass_context
 def record(
-    context: click.Context, *, command: tuple[str, ...], order: Order, is_advised: bool
+    context: click.Context,
+    /,
+    *,
+    command: tuple[str, ...],
+    log_dir: str | None,
+    is_advised: bool,
+    **options: Any,  # noqa: ANN401 (fields of `Order`)
 ) -> None:
     """Run a command, and record some steps of each Python process that trains or infers.
 
@@ -125,12 +127,12 @@ def record(
     from stepscope.base import urls
     from stepscope.recording.launch import NOT_EXECUTABLE, NOT_FOUND, run
     from stepscope.recording.record_report import summary
-    from stepscope.recording.record_request import accounts_in
+    from stepscope.recording.record_request import Order, accounts_in
 
-    if order.log_dir and urls.is_remote(order.log_dir):
+    if log_dir and urls.is_remote(log_dir):
         msg = "torch writes traces to this machine's disk: give a folder, and copy it afterwards"
         raise click.BadParameter(msg, param_hint="--log-dir")
-    order = replace(order, log_dir=str(Path(order.log_dir or _new_folder()).resolve()))
+    order = Order(log_dir=str(Path(log_dir or _new_folder()).resolve()), **options)
     with tempfile.TemporaryDirectory(
         prefix="stepscope-record-", ignore_cleanup_errors=True
     ) as folder:
@@ -154,7 +156,7 @@ def _new_folder() -> str:
     return f"log/record-{time.strftime('%Y-%m-%d_%H-%M-%S')}"
 
 
-def _advise(context: click.Context, order: Order) -> None:
+def _advise(context: click.Context, order: "Order") -> None:
     """Print the advice on the traces; an error does not change the script's exit status."""
     from stepscope.cli.advise import advise
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stepscope.advice.finding_extent import EVERY_STEP, ranks_of, steps_of
-from stepscope.advice.worker_report import undamaged
+from stepscope.advice.trace_report import undamaged
 from stepscope.base.findings import Outcome, Severity, Status
 from stepscope.base.formatting import count
 from stepscope.base.report import (
