@@ -274,7 +274,7 @@ def test_an_environment_without_our_recorder_is_given_it(tmp_path: Path, own: st
         [sys.executable, "-S", "show.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     version = own or stepscope.__version__
-    order = STARTUP.parent / "order.py"
+    order = STARTUP.parent / "record_request.py"
     assert done.stdout == f"['stepscope.recording.script_hooks'] {version} {order}\n", done.stderr
 
 
