@@ -38,7 +38,7 @@ TERMS = MappingProxyType(
         "Operators": {
             "Calls, self and total": "stepscope.analyses.operators.costs",
             "What launched what": "stepscope.analyses.core.links",
-            "Autograd's wrappers": "stepscope.analyses.operators.autograd_wrappers",
+            "Autograd's wrappers": "stepscope.analyses.operators.grouping",
             "Forward and backward": "stepscope.analyses.core.forward_backward",
             "Modules": "stepscope.analyses.host.module_tree",
             "Operations (FLOPs)": "stepscope.analyses.operators.flops",

@@ -9,7 +9,7 @@ import pytest
 from loading import trace_of
 from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
 from stepscope.base.calibration import Factor, speedup
 from stepscope.base.findings import ClaimReport
@@ -98,8 +98,8 @@ def test_work_beside_other_work_is_not_alone() -> None:
         ]
     )
     rows = np.flatnonzero((trace.device_events["name"] == "chosen").to_numpy())
-    assert alone(trace, rows).tolist() == us((0, 60), (200, 250)).tolist()
-    assert alone(trace, rows[:0]).tolist() == intervals.EMPTY.tolist()
+    assert exclusive_device_time(trace, rows).tolist() == us((0, 60), (200, 250)).tolist()
+    assert exclusive_device_time(trace, rows[:0]).tolist() == intervals.EMPTY.tolist()
 
 
 @pytest.mark.parametrize(("low", "high", "shares"), [(2, 4, (0.5, 0.75)), (1, 2, (0.0, 0.5))])

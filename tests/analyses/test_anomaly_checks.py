@@ -23,5 +23,5 @@ def test_only_what_stands_right_in_the_engines_range_is_the_engines() -> None:
     )
     found = anomaly_checks(trace)
     start = trace.host_calls["start_ns"].to_numpy() / 1000
-    assert start[found.questions].tolist() == [40]
-    assert start[found.chain].tolist() == [40, 50, 60]
+    assert start[found.nan_checks].tolist() == [40]
+    assert start[found.calls].tolist() == [40, 50, 60]

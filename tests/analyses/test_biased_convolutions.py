@@ -3,7 +3,7 @@
 from typing import Any
 
 from loading import trace_of
-from stepscope.analyses.operators.biased_convolutions import bias_work, biased_convolutions
+from stepscope.analyses.operators.biased_convolutions import bias_kernels, biased_convolutions
 
 BIASED = {"Input type": ["float", "float", "float"], "Input Dims": [[1], [1], [1]]}
 UNBIASED = {"Input type": ["float", "float", ""], "Input Dims": [[1], [1], []]}
@@ -67,5 +67,5 @@ def test_the_work_of_a_bias_is_what_adds_it_and_what_sums_its_gradient() -> None
             ["kernel", "sum", 50, 5, {"correlation": 3}],
         ]
     )
-    rows = bias_work(trace, biased_convolutions(trace).biased)
+    rows = bias_kernels(trace, biased_convolutions(trace).biased)
     assert trace.device_events["name"].astype(str).to_numpy()[rows].tolist() == ["add", "sum"]

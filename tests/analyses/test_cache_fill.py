@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.memory.cache_fill import cache_fill
+from stepscope.analyses.memory.fragmentation import cache_fill
 from stepscope.base.errors import MissingDataError
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.analyses.operators.call_spread import QUANTILES, ascending, spread
+from stepscope.analyses.operators.call_metrics import QUANTILES, quantiles, sorted_times
 
 TIMES = st.one_of(st.just(0), st.integers(0, 50), st.integers(2**60, 2**61))
 
@@ -17,7 +17,7 @@ def test_quantiles_are_numpys_of_each_group(calls: list[tuple[int, int, bool]]) 
     is_left_out = np.array([left_out for _, _, left_out in calls])
     is_left_out[np.unique(group, return_index=True)[1]] = False  # one of each group stays
     size = np.bincount(group[~is_left_out])
-    found = spread(ascending(values).without(is_left_out), group, size)
+    found = quantiles(sorted_times(values).without(is_left_out), group, size)
     for name, share in {**QUANTILES, "max": 1.0}.items():
         wanted = [
             np.quantile(values[(group == which) & ~is_left_out], share)
@@ -29,5 +29,5 @@ def test_quantiles_are_numpys_of_each_group(calls: list[tuple[int, int, bool]]) 
 def test_more_groups_than_16_bits_number() -> None:
     count = 2**16 + 5
     values = np.arange(count, dtype=np.int64)
-    found = spread(ascending(values), values, np.ones(count, dtype=np.int64))
+    found = quantiles(sorted_times(values), values, np.ones(count, dtype=np.int64))
     assert found["max"].tolist() == values.tolist()

@@ -3,11 +3,13 @@
 import numpy as np
 
 from loading import trace_of
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 
 
 def times(rows: list[list[object]], chosen: list[int]) -> list[list[int]]:
-    found: list[list[int]] = alone(trace_of(rows), np.array(chosen, dtype=np.int64)).tolist()
+    found: list[list[int]] = exclusive_device_time(
+        trace_of(rows), np.array(chosen, dtype=np.int64)
+    ).tolist()
     return found
 
 

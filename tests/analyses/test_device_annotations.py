@@ -10,7 +10,7 @@ from loading import rows_of, trace_of
 from stepscope.analyses.devices.annotations import (
     annotated_kernels,
     annotation_table,
-    leaf_annotation,
+    innermost_annotation,
 )
 
 US = 1000
@@ -30,7 +30,7 @@ ROWS: list[list[Any]] = [
 def test_work_belongs_to_the_innermost_annotation_of_its_own_stream() -> None:
     trace = trace_of(ROWS)
     names = [*trace.device_annotations["name"].astype(object), None]
-    found = [names[row] for row in leaf_annotation(trace)]
+    found = [names[row] for row in innermost_annotation(trace)]
     begun = trace.device_events["start_ns"] // US
     assert dict(zip(begun.tolist(), found, strict=True)) == {
         5: "step",

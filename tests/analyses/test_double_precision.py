@@ -27,8 +27,8 @@ def test_a_call_costs_what_its_twins_cost_on_average() -> None:
     trace = recorded(mm(90, "double"), mm(20, "float"), mm(40, "float"), mm(50, "double", 16))
     found = on_host(trace)
     assert found.cost_ns.tolist() == [90_000, 50_000]
-    assert found.twin_ns[0] == 30_000
-    assert math.isnan(found.twin_ns[1])
+    assert found.float32_ns[0] == 30_000
+    assert math.isnan(found.float32_ns[1])
     assert found.is_product.tolist() == [True, True]
     assert (found.total_ns, found.whole_ns) == (140_000, 200_000)
     assert found.floating_share == 0.7

@@ -26,7 +26,7 @@ def test_a_run_within_a_call_of_collect_is_one_and_names_its_line() -> None:
     )
     found = collections(trace)
     assert found.times.tolist() == [[10_000, 140_000]]
-    assert found.asked_for.tolist() == [[10_000, 110_000]]
+    assert found.explicit.tolist() == [[10_000, 110_000]]
     assert found.lines == ("train.py(3): train", "")
 
 

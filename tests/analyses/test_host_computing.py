@@ -7,7 +7,7 @@ import pytest
 from loading import trace_of
 from stepscope.advice import advise
 from stepscope.advice.step_summary import is_processor_bound
-from stepscope.analyses.host.cpu_compute_time import host_computing
+from stepscope.analyses.host.cpu_compute_time import cpu_compute_time
 from stepscope.model.trace import Run
 
 Row = list[Any]
@@ -21,7 +21,7 @@ def said(*rows: Row) -> str:
 
 
 def test_own_time_of_long_calls_counts_and_that_of_short_ones_does_not() -> None:
-    found = host_computing(
+    found = cpu_compute_time(
         trace_of(
             [
                 STEP,
@@ -38,7 +38,7 @@ def test_own_time_of_long_calls_counts_and_that_of_short_ones_does_not() -> None
 
 
 def test_of_several_threads_the_busiest_counts() -> None:
-    found = host_computing(
+    found = cpu_compute_time(
         trace_of(
             [
                 STEP,
@@ -52,7 +52,7 @@ def test_of_several_threads_the_busiest_counts() -> None:
 
 
 def test_without_operators_nothing_computes() -> None:
-    found = host_computing(trace_of([STEP]))
+    found = cpu_compute_time(trace_of([STEP]))
     assert (found.share, dict(found.shares)) == (0.0, {})
 
 

@@ -4,8 +4,12 @@ from typing import Any
 
 import loading
 import tracebuild
-from stepscope.analyses.host.label_times import is_users_label, label_times
-from stepscope.analyses.host.library_locations import costliest_functions, function_name, places
+from stepscope.analyses.host.label_times import is_user_label, label_times
+from stepscope.analyses.host.library_locations import (
+    costliest_functions,
+    function_name,
+    program_locations,
+)
 from stepscope.analyses.host.library_times import library_times, without_operators
 from stepscope.model.trace import Trace
 
@@ -31,11 +35,13 @@ def test_a_stretch_without_operators_counts_whole_where_numpy_fills_most_of_it()
     times = library_times(trace)
     assert len(times.calls) == 1  # what argwhere calls is its own
     assert times.inside.tolist() == [[300_000, 700_000]]
-    assert times.around.tolist() == [[200_000, 800_000]]
+    assert times.with_gaps.tolist() == [[200_000, 800_000]]
     assert without_operators(trace).tolist() == [[200_000, 800_000]]
-    assert costliest_functions(trace, times.around) == (("numpy", "argwhere", 400_000),)
+    assert costliest_functions(trace, times.with_gaps) == (("numpy", "argwhere", 400_000),)
     # 10 us before and 10 us behind the function are the label's alone
-    assert [(each.label, each.frame, each.time_ns) for each in places(trace, times.around)] == [
+    assert [
+        (each.label, each.frame, each.time_ns) for each in program_locations(trace, times.with_gaps)
+    ] == [
         ("masking", "train.py(7): mask", 580_000),
         ("masking", None, 20_000),
     ]
@@ -43,7 +49,7 @@ def test_a_stretch_without_operators_counts_whole_where_numpy_fills_most_of_it()
 
 def test_a_stretch_that_numpy_fills_less_than_half_counts_for_what_numpy_has() -> None:
     trace = trace_of(STEP, ["python_function", "pandas/core/frame.py(1): merge", 100, 300])
-    assert library_times(trace).around.tolist() == [[100_000, 400_000]]
+    assert library_times(trace).with_gaps.tolist() == [[100_000, 400_000]]
 
 
 def test_what_lies_between_the_hand_overs_of_one_call_is_numpys() -> None:
@@ -57,7 +63,7 @@ def test_what_lies_between_the_hand_overs_of_one_call_is_numpys() -> None:
     )
     times = library_times(trace)
     assert times.inside.tolist() == [[110_000, 120_000]]
-    assert times.around.tolist() == [[110_000, 350_000]]
+    assert times.with_gaps.tolist() == [[110_000, 350_000]]
 
 
 def test_operators_that_numpy_calls_and_loading_are_left_out() -> None:
@@ -97,8 +103,8 @@ def test_labels_of_torch_are_not_the_users() -> None:
         "TorchDynamo Cache Lookup",
         "DistributedDataParallel.forward",
     )
-    assert not any(is_users_label(name) for name in torchs)
-    assert is_users_label("LABEL2: masking")
+    assert not any(is_user_label(name) for name in torchs)
+    assert is_user_label("LABEL2: masking")
 
 
 def test_functions_are_known_by_their_own_names() -> None:
@@ -109,5 +115,5 @@ def test_functions_are_known_by_their_own_names() -> None:
 
 def test_a_trace_without_python_functions_has_no_such_times() -> None:
     trace = trace_of(STEP, ["cpu_op", "aten::mm", 0, 200])
-    assert len(library_times(trace).around) == 0
+    assert len(library_times(trace).with_gaps) == 0
     assert label_times(trace) == ()

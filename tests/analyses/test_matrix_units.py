@@ -13,7 +13,7 @@ from loading import SHARED_TRACES, document_at, shared_trace_names, trace_at, tr
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.kernel_types import operand_type
 from stepscope.analyses.devices.device_metrics import device_metrics
-from stepscope.analyses.operators.matrix_units import are_told, are_used, is_eligible
+from stepscope.analyses.operators.matrix_units import are_classified, are_used, is_eligible
 from stepscope.analyses.operators.work_formulas import FORMULAS
 from stepscope.dialects import all_dialects
 
@@ -54,7 +54,7 @@ def test_copies_are_no_kernels_whatever_they_are_called() -> None:
     rows = [*_kernels(("nvjet_tst_64x8", 5), ("triton_0", 5)), ["gpu_memcpy", "nvjet", 50, 5]]
     trace = trace_of(rows)
     assert are_used(trace).tolist() == [True, False, False]
-    assert are_told(trace).tolist() == [True, False, False]
+    assert are_classified(trace).tolist() == [True, False, False]
 
 
 def test_what_is_not_told_makes_the_devices_share_a_lower_bound_and_says_so() -> None:

@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from loading import trace_of
 from memorybuild import in_turn, memory, with_totals
-from stepscope.analyses.memory.allocation_events import allocation_events
-from stepscope.analyses.memory.allocations import memory_allocations
-from stepscope.analyses.memory.at_peak import held_at, latest_at, memory_at_peak, most_within
-from stepscope.analyses.memory.curve_decimation import kept_places
+from stepscope.analyses.memory.allocations import allocation_events, lifetimes, memory_allocations
+from stepscope.analyses.memory.at_peak import latest_at, live_at, memory_at_peak, peak_between
+from stepscope.analyses.memory.curve_decimation import decimated_indices
 from stepscope.analyses.memory.holders import NAMES, holders_of
-from stepscope.analyses.memory.lifetimes import lifetimes
 
 US = 1000
 
@@ -39,7 +37,7 @@ def _extremes(values: Any) -> tuple[float, float] | None:
 @given(_curves())
 def test_every_pixel_keeps_its_first_least_most_and_last(curve: tuple[Any, ...]) -> None:
     time_ns, levels, start, end, pixels = curve
-    kept = kept_places(time_ns, levels, start, end, pixels)
+    kept = decimated_indices(time_ns, levels, start, end, pixels)
     inside = [place for place, time in enumerate(time_ns) if start <= time <= end]
     assert set(kept.tolist()) <= set(inside)
     assert kept.tolist() == sorted(set(kept.tolist()))
@@ -54,8 +52,8 @@ def test_every_pixel_keeps_its_first_least_most_and_last(curve: tuple[Any, ...])
 
 def test_a_curve_of_few_events_is_drawn_whole_and_one_of_many_is_not() -> None:
     time_ns, level = np.arange(10_000), np.sin(np.arange(10_000.0))
-    assert len(kept_places(time_ns, [level], 0, 9_999, 5000)) == 10_000
-    assert len(kept_places(time_ns, [level], 0, 9_999, 100)) <= 400
+    assert len(decimated_indices(time_ns, [level], 0, 9_999, 5000)) == 10_000
+    assert len(decimated_indices(time_ns, [level], 0, 9_999, 100)) <= 400
 
 
 def _grown() -> Any:
@@ -82,7 +80,7 @@ def test_who_held_it_at_a_moment_sums_to_what_was_held_then() -> None:
     }
     for moment_ns, (level, holders) in expected.items():
         at = latest_at(peak.curve, moment_ns)
-        found = holders_of(held_at(peak.curve, peak.pairs, at), NAMES["operator"](trace))
+        found = holders_of(live_at(peak.curve, peak.pairs, at), NAMES["operator"](trace))
         assert peak.curve.level_bytes[at] == level
         assert set(zip(found["holder"], found["held_bytes"], strict=True)) == holders
         assert found["held_bytes"].sum() == level
@@ -92,11 +90,11 @@ def test_the_most_within_a_time_counts_what_that_began_with() -> None:
     (peak,) = memory_at_peak(_grown())
     level = peak.curve.level_bytes
     # 1512 1768 1256 1320 1328 1320
-    assert level[most_within(peak.curve, 0, 6 * US)] == 1768
-    assert level[most_within(peak.curve, 2 * US, 6 * US)] == 1768  # held until then
-    assert level[most_within(peak.curve, 3 * US, 6 * US)] == 1328
-    assert level[most_within(peak.curve, 50 * US, 60 * US)] == 1320
-    assert level[most_within(peak.curve, -9, -5)] == 1512  # before all events: the first
+    assert level[peak_between(peak.curve, 0, 6 * US)] == 1768
+    assert level[peak_between(peak.curve, 2 * US, 6 * US)] == 1768  # held until then
+    assert level[peak_between(peak.curve, 3 * US, 6 * US)] == 1328
+    assert level[peak_between(peak.curve, 50 * US, 60 * US)] == 1320
+    assert level[peak_between(peak.curve, -9, -5)] == 1512  # before all events: the first
 
 
 def test_allocations_live_within_a_step_beyond_it_or_to_the_end() -> None:

@@ -17,13 +17,15 @@ from hypothesis import strategies as st
 from loading import rows_of
 from snapshotbuild import MIB, Allocator, frames
 from stepscope.analyses.memory.snapshot_history import SCHEMA as HISTORY_SCHEMA
-from stepscope.analyses.memory.snapshot_history import held_at_peak, histories, history_curve
-from stepscope.analyses.memory.snapshot_holders import SCHEMA as HOLDER_SCHEMA
-from stepscope.analyses.memory.snapshot_holders import snapshot_holders
-from stepscope.analyses.memory.snapshot_ooms import SCHEMA as OOM_SCHEMA
-from stepscope.analyses.memory.snapshot_ooms import snapshot_ooms
-from stepscope.analyses.memory.snapshot_pools import SCHEMA as POOL_SCHEMA
-from stepscope.analyses.memory.snapshot_pools import snapshot_pools
+from stepscope.analyses.memory.snapshot_history import histories, history_curve, live_at_peak
+from stepscope.analyses.memory.snapshot_tables import HOLDERS as HOLDER_SCHEMA
+from stepscope.analyses.memory.snapshot_tables import OOMS as OOM_SCHEMA
+from stepscope.analyses.memory.snapshot_tables import POOLS as POOL_SCHEMA
+from stepscope.analyses.memory.snapshot_tables import (
+    snapshot_holders,
+    snapshot_ooms,
+    snapshot_pools,
+)
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest import memory_files
 from stepscope.model.frames.memory_snapshot import (
@@ -236,7 +238,7 @@ def test_levels_are_those_of_the_allocator_and_holders_sum_to_them(
     for history in histories(snapshot):
         assert history.start_requested_bytes == before
         assert history.peak_bytes == max([before, *levels])
-        assert held_at_peak(snapshot, history).bytes.sum() == history.peak_bytes
+        assert live_at_peak(snapshot, history).bytes.sum() == history.peak_bytes
         ends = history.requested_bytes.tolist() or [before]
         assert snapshot_holders(snapshot)["held_bytes"].sum() == ends[-1]
 

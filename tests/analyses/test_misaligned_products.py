@@ -67,4 +67,4 @@ def test_a_name_that_tells_is_believed_before_the_shapes() -> None:
     by_name = answer("aten::mm", [[64, 64], [64, 64]], None, ALIGN1)
     assert (by_name.by_name.tolist(), by_name.by_shape.tolist()) == ([True], [False])
     aligned = answer("aten::mm", [[64, 63], [63, 64]], None, ALIGN1.replace("align1", "align8"))
-    assert aligned.chosen.tolist() == [False]
+    assert aligned.is_misaligned.tolist() == [False]

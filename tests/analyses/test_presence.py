@@ -4,7 +4,7 @@ from typing import Any
 
 import loading
 import tracebuild
-from stepscope.analyses.devices.device_presence import device_code, presence, record_device
+from stepscope.analyses.devices.device_presence import device_code, device_presence, record_device
 from stepscope.dialects import all_dialects
 from stepscope.model.trace import Trace
 
@@ -16,11 +16,13 @@ def trace_of(*rows: list[Any], devices: tuple[str, ...] = ()) -> Trace:
 
 
 def test_a_machine_without_a_device_has_none() -> None:
-    assert presence(trace_of(["cpu_op", "aten::mm", 0, 10])) is None
+    assert device_presence(trace_of(["cpu_op", "aten::mm", 0, 10])) is None
 
 
 def test_a_device_in_the_header_is_at_hand_though_nothing_was_recorded_of_it() -> None:
-    found = presence(trace_of(["cpu_op", "aten::mm", 0, 10], devices=("AMD Instinct MI250X",)))
+    found = device_presence(
+        trace_of(["cpu_op", "aten::mm", 0, 10], devices=("AMD Instinct MI250X",))
+    )
     assert found is not None
     assert not found.is_recorded
     assert found.device_names == ("AMD Instinct MI250X",)
@@ -29,7 +31,7 @@ def test_a_device_in_the_header_is_at_hand_though_nothing_was_recorded_of_it() -
 
 
 def test_operators_tell_where_they_ran() -> None:
-    found = presence(
+    found = device_presence(
         trace_of(
             ["cpu_op", "aten::mkldnn_convolution", 0, 10],
             ["cpu_op", "aten::cudnn_convolution", 20, 10],

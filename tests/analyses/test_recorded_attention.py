@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loading import trace_at
-from stepscope.analyses.operators.attention_chains import WrittenOut, written_out
+from stepscope.analyses.operators.attention_chains import UnfusedAttention, unfused_attention
 
 torch = pytest.importorskip("torch")
 profiler = pytest.importorskip("torch.profiler")
@@ -30,7 +30,7 @@ def _fallback(q: Any, k: Any, v: Any) -> Any:
         return _fused(q, k, v)
 
 
-def recorded(attend: Any, folder: Path) -> WrittenOut:
+def recorded(attend: Any, folder: Path) -> UnfusedAttention:
     inner = HEADS * SIZE
     layers = [torch.nn.Linear(inner, 3 * inner) for _ in range(LAYERS)]
     x = torch.randn(2, LENGTH, inner)
@@ -43,7 +43,7 @@ def recorded(attend: Any, folder: Path) -> WrittenOut:
         x.sum().backward()
     path = folder / "trace.json"
     profile.export_chrome_trace(str(path))
-    return written_out(trace_at(path))
+    return unfused_attention(trace_at(path))
 
 
 def test_attention_by_hand_is_found_forward_and_backward(tmp_path: Path) -> None:

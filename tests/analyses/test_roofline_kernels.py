@@ -3,7 +3,7 @@
 import pandas as pd
 
 from loading import trace_of
-from stepscope.analyses.devices.roofline_kernels import kernels_of
+from stepscope.analyses.devices.roofline import roofline_kernels
 
 SQUARE, WIDE = [[8, 8], [8, 8]], [[8, 8], [8, 99]]
 
@@ -22,5 +22,5 @@ def test_kernels_are_of_the_calls_with_the_same_name_and_shapes() -> None:
     trace = trace_of(rows)
     groups = pd.DataFrame({"name": ["aten::mm"], "input_dims": ["[[8,8],[8,8]]"]})
     names = trace.device_events["name"].astype(str)
-    assert names[kernels_of(trace, groups)].tolist() == ["kernel 0"]
-    assert not kernels_of(trace, groups.iloc[:0]).any()
+    assert names[roofline_kernels(trace, groups)].tolist() == ["kernel 0"]
+    assert not roofline_kernels(trace, groups.iloc[:0]).any()

@@ -4,12 +4,12 @@ from typing import Any
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.host.short_operator_runs import ShortTurns, short_turns
+from stepscope.analyses.host.short_operator_runs import ShortOperatorRuns, short_operator_runs
 
 
-def turns(*body: dict[str, Any]) -> ShortTurns:
+def turns(*body: dict[str, Any]) -> ShortOperatorRuns:
     schedule = {"machine": "cpu", "actions": [{"steps": 2, "body": list(body)}]}
-    return short_turns(trace_of(document=tracebuild.document(schedule=schedule)), 100_000)
+    return short_operator_runs(trace_of(document=tracebuild.document(schedule=schedule)), 100_000)
 
 
 def test_neither_long_operators_nor_long_waits_between_them_are_short_turns() -> None:

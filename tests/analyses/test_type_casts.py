@@ -45,9 +45,9 @@ def test_a_copy_is_between_its_two_types(types: object, pairs: list[str]) -> Non
 
 def test_who_asked_is_above_all_parts_of_a_conversion() -> None:
     found = casts(["float", "c10::Half"])
-    assert (found.askers.tolist(), found.owners.tolist()) == ([0], [3])
+    assert (found.callers.tolist(), found.owners.tolist()) == ([0], [3])
     assert (found.duration_ns.tolist(), found.kernel_ns) == ([30_000], 40_000)
 
 
 def test_below_a_conversion_of_the_program_there_is_no_asker() -> None:
-    assert casts(["float", "c10::Half"], around="aten::type_as").askers.tolist() == [-1]
+    assert casts(["float", "c10::Half"], around="aten::type_as").callers.tolist() == [-1]

@@ -22,7 +22,7 @@ from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_
 from peers import hta_peer
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
-from stepscope.analyses.devices.annotations import annotation_table, leaf_annotation
+from stepscope.analyses.devices.annotations import annotation_table, innermost_annotation
 from stepscope.analyses.devices.kernel_breakdown import type_overlaps, type_statistics
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.analyses.devices.memory_bandwidth import bandwidth_summary
@@ -331,7 +331,7 @@ def test_kernels_belong_to_the_same_annotations(compared: Compared) -> None:
     ours = [
         (name, annotation[row])
         for name, row in zip(
-            events["name"][linked], leaf_annotation(compared.ours)[linked], strict=True
+            events["name"][linked], innermost_annotation(compared.ours)[linked], strict=True
         )
     ]
     assert sorted(ours) == sorted((row["s_name"], row["s_user_annotation"]) for row in theirs)

@@ -5,9 +5,9 @@
 
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.device_presence import presence
+from stepscope.analyses.devices.device_presence import device_presence
 from stepscope.analyses.health import Part, doubts
-from stepscope.analyses.host.cpu_compute_time import host_computing
+from stepscope.analyses.host.cpu_compute_time import cpu_compute_time
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
@@ -91,10 +91,10 @@ def is_processor_bound(trace: Trace) -> bool:
     Where a device is present but was not recorded, operators may be waiting for it, unless the
     model is known to be on the CPU.
     """
-    device = presence(trace)
+    device = device_presence(trace)
     if main_device(trace) is not None or (device and not device.is_model_on_host):
         return False
-    return host_computing(trace).share >= MOSTLY_COMPUTING
+    return cpu_compute_time(trace).share >= MOSTLY_COMPUTING
 
 
 def _most_costly(trace: Trace) -> str:

@@ -12,7 +12,7 @@ from stepscope.advice.step_summary import (
 )
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.health._check import shorten
-from stepscope.analyses.host.cpu_compute_time import host_computing
+from stepscope.analyses.host.cpu_compute_time import cpu_compute_time
 from stepscope.base.formatting import duration, share
 from stepscope.model.trace import Trace
 
@@ -41,7 +41,7 @@ def advised_verdict(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
 
 def _operators(trace: Trace) -> str:
     """Return the operators that compute most, with their fraction of the time."""
-    (name, part), *more = list(host_computing(trace).shares.items())[:OPERATORS_NAMED]
+    (name, part), *more = list(cpu_compute_time(trace).shares.items())[:OPERATORS_NAMED]
     others = "".join(f", {shorten(other)} {share(fraction)}" for other, fraction in more)
     return f"{shorten(name)} takes {share(part)} of it{others}"
 

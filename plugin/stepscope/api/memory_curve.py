@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.curve import MemoryCurve
-from stepscope.analyses.memory.curve_decimation import kept_places
+from stepscope.analyses.memory.curve_decimation import decimated_indices
 from stepscope.analyses.memory.memory_report import CPU_ONLY, NO_TOTALS
 from stepscope.analyses.memory.ooms import memory_ooms
 from stepscope.api.memory_devices import DeviceQuery, MemoryDeviceFacts, device_facts, select_device
@@ -129,7 +129,7 @@ def levels(curve: MemoryCurve, start_ns: int, end_ns: int, pixels: int) -> Memor
     """Return the curve in a time; the level with which that begins is its first point."""
     has_reserved = not np.isnan(curve.reserved_bytes).all()
     drawn = [curve.level_bytes, *([curve.reserved_bytes] if has_reserved else [])]
-    places = kept_places(curve.time_ns, drawn, start_ns, end_ns, pixels)
+    places = decimated_indices(curve.time_ns, drawn, start_ns, end_ns, pixels)
     before = int(np.searchsorted(curve.time_ns, start_ns, side="left")) - 1
     count = int(np.searchsorted(curve.time_ns, end_ns, side="right")) - before - 1
     time_ns = curve.time_ns[places]

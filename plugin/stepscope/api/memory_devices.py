@@ -2,7 +2,7 @@
 
 import msgspec
 
-from stepscope.analyses.memory.at_peak import NOT_TOLD, Peak, memory_at_peak, memory_peak_table
+from stepscope.analyses.memory.at_peak import ABSURD_SIZES, Peak, memory_at_peak, memory_peak_table
 from stepscope.analyses.memory.curve import MemoryCurve
 from stepscope.analyses.memory.memory_devices import CPU
 from stepscope.api.endpoint import TimeRangeQuery
@@ -70,7 +70,7 @@ def select_device(trace: Trace, name: str) -> tuple[int, Peak]:
     peaks = memory_at_peak(trace)
     labels = [peak.curve.device.label for peak in peaks]
     if not labels:
-        raise MissingDataError(NOT_TOLD)
+        raise MissingDataError(ABSURD_SIZES)
     if not name:
         place = _order(trace)[0]
         return place, peaks[place]

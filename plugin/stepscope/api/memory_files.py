@@ -17,7 +17,7 @@ import pandas as pd
 
 from stepscope import storage
 from stepscope.analyses.memory.categories import CURVE_SCHEMA, category_curve
-from stepscope.analyses.memory.curve_decimation import kept_places
+from stepscope.analyses.memory.curve_decimation import decimated_indices
 from stepscope.analyses.memory.file_reports import report_of_snapshot, report_of_timeline
 from stepscope.analyses.memory.memory_report import MemoryReport, MemoryTable
 from stepscope.analyses.memory.snapshot_history import History, histories
@@ -247,7 +247,7 @@ def _of_timeline(timeline: MemoryTimeline) -> tuple[MemoryFileCurve, ...]:
     shown = {name: values for name, values in shown.items() if values.any()}
     levels = [curve["total_bytes"].to_numpy().astype(np.float64)]
     levels += [values.astype(np.float64) for values in shown.values()]
-    places = kept_places(time_ns, levels, int(time_ns[0]), int(time_ns[-1]), PIXELS)
+    places = decimated_indices(time_ns, levels, int(time_ns[0]), int(time_ns[-1]), PIXELS)
     meanings = {column.name: column.meaning for column in CURVE_SCHEMA}
     lines = tuple(
         MemoryLine(
@@ -280,7 +280,7 @@ def _of_history(snapshot: MemorySnapshot, history: History) -> MemoryFileCurve:
     at = at - at[0] if is_in_time else np.arange(len(at))
     levels = history.requested_bytes, history.reserved_bytes
     drawn = [level.astype(np.float64) for level in levels]
-    places = kept_places(at, drawn, int(at[0]), int(at[-1]), PIXELS)
+    places = decimated_indices(at, drawn, int(at[0]), int(at[-1]), PIXELS)
     words = (
         ("requested", "Held by tensors", "What tensors asked for, without rounding."),
         ("reserved", "Reserved", "What the allocator took from the device."),

@@ -10,7 +10,7 @@ from stepscope.analyses.core.trace_slice import slice_trace
 from stepscope.analyses.memory import by_step, fragmentation, growth, leaks, operator_memory
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.curve import MemoryCurve
-from stepscope.analyses.memory.curve_decimation import kept_places
+from stepscope.analyses.memory.curve_decimation import decimated_indices
 from stepscope.api.memory_curve import bounds
 from stepscope.api.memory_devices import DeviceQuery, select_device
 from stepscope.api.messages import Table
@@ -178,7 +178,7 @@ def memory_fragmentation(trace: Trace, query: DeviceQuery) -> MemoryFragmentatio
 
 def _unused(curve: MemoryCurve, start_ns: int, end_ns: int) -> tuple[list[int], list[int | None]]:
     unused = curve.reserved_bytes - curve.allocated_bytes
-    places = kept_places(curve.time_ns, [unused], start_ns, end_ns, CURVE_PIXELS)
+    places = decimated_indices(curve.time_ns, [unused], start_ns, end_ns, CURVE_PIXELS)
     values = [whole(value) for value in unused[places].tolist()]
     return curve.time_ns[places].tolist(), values
 

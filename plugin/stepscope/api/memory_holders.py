@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.memory import at_peak
+from stepscope.analyses.memory.allocations import lifetimes
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.holders import EARLIER, NAMES, UNTOLD, holders_of
-from stepscope.analyses.memory.lifetimes import lifetimes
-from stepscope.analyses.operators.operator_modules import PREFIX as MODULE_PREFIX
+from stepscope.analyses.operators.grouping import MODULE_PREFIX
 from stepscope.api.memory_devices import DeviceQuery, level_at, select_device
 from stepscope.api.messages import Column, Table
 from stepscope.api.metrics import whole
@@ -96,7 +96,7 @@ def holders(trace: Trace, query: HoldersQuery) -> MemoryHolders:
     """
     _, peak = select_device(trace, query.device)
     at = _place(peak, query)
-    moment = at_peak.held_at(peak.curve, peak.pairs, at)
+    moment = at_peak.live_at(peak.curve, peak.pairs, at)
     found = _found(trace, query.by, moment)
     curve = peak.curve
     told = whole(moment.untold_bytes)
@@ -130,7 +130,7 @@ def _place(peak: Peak, query: HoldersQuery) -> int:
     if query.moment_ns is not None:
         return at_peak.latest_at(peak.curve, query.moment_ns)
     if query.start_ns is not None and query.end_ns is not None:
-        return at_peak.most_within(peak.curve, query.start_ns, query.end_ns)
+        return at_peak.peak_between(peak.curve, query.start_ns, query.end_ns)
     return peak.at
 
 

@@ -16,8 +16,7 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.producer import producer
 from stepscope.analyses.operators.costs import operator_calls
-from stepscope.analyses.operators.grouping import Labels, names, shapes
-from stepscope.analyses.operators.operator_modules import modules
+from stepscope.analyses.operators.grouping import Labels, modules, names, shapes
 from stepscope.analyses.settings.setting_rows import GROUPS, NOT_SHOWN, SettingRow, setting_rows
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.memory_peak import memory_peak
-from stepscope.analyses.memory.cache_fill import CacheFill, cache_fill
-from stepscope.analyses.memory.fragmentation import memory_fragmentation
+from stepscope.analyses.memory.fragmentation import CacheFill, cache_fill, memory_fragmentation
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share, size

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
-from stepscope.analyses.operators.biased_convolutions import bias_work, biased_convolutions
+from stepscope.analyses.operators.biased_convolutions import bias_kernels, biased_convolutions
 from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Fix, Link
@@ -104,7 +104,7 @@ def _claims(trace: Trace, rows: NDArray[np.int64]) -> tuple[Claim, ...]:
     if main_device(trace) is None:
         return ()
     everything = np.ones(len(trace.device_events), dtype=bool)
-    work = kernel_time.work_of(trace, bias_work(trace, rows), everything)
+    work = kernel_time.work_of(trace, bias_kernels(trace, rows), everything)
     method = "The kernels that add the biases and sum their gradients: all of them are saved."
     return (kernel_time.claim(trace, work, ALL_OF_IT, method),)
 

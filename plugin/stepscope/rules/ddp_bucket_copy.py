@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL
 from stepscope.base.findings import Evidence, Fix, Link
@@ -40,7 +40,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if not len(calls):
         return
     rows = ddp.launched_under(trace, calls)
-    host, device = ddp.host_loss(trace, calls), alone(trace, rows)
+    host, device = ddp.host_loss(trace, calls), exclusive_device_time(trace, rows)
     lost_ns = intervals.duration_ns(intervals.merged(host, device))
     lost = phrases.fraction_of_window(trace, lost_ns)
     number = window(trace).per_step(len(calls))

@@ -13,7 +13,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.host.anomaly_checks import anomaly_checks
 from stepscope.analyses.host.launched_work import launched_work
 from stepscope.analyses.idle.ledger import idle_ledger
@@ -51,8 +51,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     applies_if(len(trace.host_calls), "no operator was recorded")
     checks = anomaly_checks(trace)
     tools = _tools(trace)
-    if len(checks.questions) >= options.least_checks:
-        yield _checks_finding(trace, checks.questions, checks.chain)
+    if len(checks.nan_checks) >= options.least_checks:
+        yield _checks_finding(trace, checks.nan_checks, checks.calls)
     elif tools:
         yield _tools_finding(trace, tools)
 
@@ -104,7 +104,7 @@ def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Interv
         intervals.intersection(behind, ledger.times["post-sync"]),
         intervals.intersection(ledger.gaps, host),
     )
-    work = alone(trace, launched_work(trace, chain).events)
+    work = exclusive_device_time(trace, launched_work(trace, chain).events)
     return idle, intervals.clip(work, window(trace).start_ns, window(trace).device_end_ns)
 
 

@@ -66,7 +66,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _by_pair(trace: Trace, casts: TypeCasts) -> pd.DataFrame:
     """Return one row per pair of types and calling operator, the costliest first."""
-    names = trace.host_calls["name"].astype(object).reindex(casts.askers)
+    names = trace.host_calls["name"].astype(object).reindex(casts.callers)
     callers = names.fillna(BY_THE_PROGRAM).to_numpy()
     frame = pd.DataFrame({"pair": casts.pairs, "caller": callers, "ns": casts.duration_ns})
     table = frame.groupby(["pair", "caller"], sort=False)["ns"].agg(["size", "sum"])

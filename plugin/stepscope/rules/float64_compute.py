@@ -13,7 +13,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.device_specs import peak_ratio
 from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.operators.double_precision import (
     DoublePrecision,
     by_operator,
@@ -128,7 +128,7 @@ def _evidence(trace: Trace, double: DoublePrecision) -> Iterator[Evidence]:
     link = Link(view="kernels" if is_device_work else "operators")
     yield facts.fraction(label, double.total_ns / double.whole_ns, link)
     yield facts.fraction("Of all floating-point work", double.floating_share, link)
-    has_twin = ~np.isnan(double.twin_ns)
+    has_twin = ~np.isnan(double.float32_ns)
     if has_twin.any():
         value = int(double.cost_ns[has_twin].sum()) / double.total_ns
         yield facts.fraction("With twins in float32", value, link)
@@ -166,9 +166,9 @@ def _operators(trace: Trace, by_name: pd.DataFrame) -> EvidenceTable:
 
 def _claims(trace: Trace, double: DoublePrecision) -> Iterator[Claim]:
     """Claim the measured difference to twins, and for other work the factors of its kind."""
-    has_twin = ~np.isnan(double.twin_ns)
+    has_twin = ~np.isnan(double.float32_ns)
     if has_twin.any():
-        cost, twins = double.cost_ns[has_twin].sum(), double.twin_ns[has_twin].sum()
+        cost, twins = double.cost_ns[has_twin].sum(), double.float32_ns[has_twin].sum()
         saved = max(0.0, 1 - float(twins) / max(1, int(cost)))
         yield _claim(
             trace,
@@ -207,7 +207,7 @@ def _claim(trace: Trace, double: DoublePrecision, mask: Mask, factor: Factor, me
     rows = double.device_rows
     if not len(rows):
         return Claim(times(trace.host_calls, double.calls[mask]), factor, method)
-    work = alone(trace, rows[np.isin(double.owners, double.calls[mask])])
+    work = exclusive_device_time(trace, rows[np.isin(double.owners, double.calls[mask])])
     return Claim(work, factor, method, is_device_work=True)
 
 

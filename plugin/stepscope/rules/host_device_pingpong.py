@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.devices.round_trips import (
     RoundTrips,
     operators_between,
@@ -64,7 +64,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     span = window(trace)
     times = intervals.clip(pairs.times, span.start_ns, span.device_end_ns)
     lost = intervals.difference(times, device.busy)
-    copying = alone(trace, np.concatenate((pairs.out_rows, pairs.back_rows)))
+    copying = exclusive_device_time(trace, np.concatenate((pairs.out_rows, pairs.back_rows)))
     cost_ns = intervals.duration_ns(lost) + intervals.duration_ns(copying)
     if severity_of(cost_ns / span.reference_ns) is None:
         yield RuledOut(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.idle.sync_cost import value_reads
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Fix, Link
@@ -81,13 +81,13 @@ def _work_for_reads(trace: Trace, waits: Waits) -> Claim:
     The copies certainly go. The work that computes the values may still be needed.
     """
     work = value_reads(trace, waits.cost)
-    both = alone(trace, np.concatenate((work.copies, work.makers)))
+    both = exclusive_device_time(trace, np.concatenate((work.copies, work.makers)))
     return Claim(
         _with_pauses(both),
         ALL_OF_IT,
         "In addition the copies of the values, and at most the comparisons and reductions right "
         "before the reads.",
-        low_intervals=alone(trace, work.copies),
+        low_intervals=exclusive_device_time(trace, work.copies),
     )
 
 

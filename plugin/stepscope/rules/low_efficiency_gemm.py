@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.devices.roofline import roofline
-from stepscope.analyses.devices.roofline_kernels import kernels_of
+from stepscope.analyses.devices.roofline import roofline, roofline_kernels
 from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
@@ -63,7 +62,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if not len(rated):
         raise MissingDataError(_reason(products), "")
     low = rated[(rated["roofline_share"] <= options.most_roofline_share).to_numpy()]
-    slow_work = kernel_time.work_of(trace, rows, kernels_of(trace, low))
+    slow_work = kernel_time.work_of(trace, rows, roofline_kernels(trace, low))
     if not len(low) or slow_work.share < options.least_share:
         return
     reached = float(np.average(low["roofline_share"], weights=low["kernel_ns"]))

@@ -10,9 +10,9 @@ from stepscope.analyses.core import frame_times, requirements
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.device_presence import (
-    Presence,
+    DevicePresence,
     device_code,
-    presence,
+    device_presence,
     record_device,
 )
 from stepscope.analyses.operators.model_calls import ModelCalls, model_calls
@@ -48,7 +48,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report a model whose heavy operators launch nothing on the device."""
-    device = presence(trace)
+    device = device_presence(trace)
     if device is None:
         msg = "the program ran on a machine without a device"
         raise NotApplicableError(msg)
@@ -80,7 +80,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     )
 
 
-def _claim(trace: Trace, device: Presence, rows: NDArray[np.int64], lost: Intervals) -> Claim:
+def _claim(trace: Trace, device: DevicePresence, rows: NDArray[np.int64], lost: Intervals) -> Claim:
     """Claim the operators' time: certainly a part of long calls, if the model is on the CPU."""
     if not device.is_model_on_host or device.event_count:
         return Claim(
@@ -106,7 +106,7 @@ def _lost(trace: Trace, calls: ModelCalls) -> Intervals:
     return intervals.difference(calls.host_times, busy)
 
 
-def _require_links(trace: Trace, device: Presence) -> None:
+def _require_links(trace: Trace, device: DevicePresence) -> None:
     """Require that the trace shows whether operators ran on the device."""
     requirements.reliable_timeline(trace)
     remedy = record_device(device.dialect)
@@ -125,7 +125,7 @@ def _require_links(trace: Trace, device: Presence) -> None:
     )
 
 
-def _message(trace: Trace, device: Presence, calls: ModelCalls, lost_ns: int) -> str:
+def _message(trace: Trace, device: DevicePresence, calls: ModelCalls, lost_ns: int) -> str:
     name = device.device_names[0] if device.device_names else "A device"
     number = count(calls.on_host_count, "call")
     if calls.on_device.any():
@@ -151,7 +151,7 @@ def _knows_devices(trace: Trace) -> bool:
     return build.version is None or bool(build.cuda or build.hip) or "+cpu" not in build.version
 
 
-def _other_build(device: Presence) -> Fix:
+def _other_build(device: DevicePresence) -> Fix:
     """Return the fix where torch itself was built without the device."""
     return Fix(
         "Install a build of torch for the device; then move the model to it.",
@@ -166,7 +166,7 @@ def _other_build(device: Presence) -> Fix:
     )
 
 
-def _fix(device: Presence) -> Fix:
+def _fix(device: DevicePresence) -> Fix:
     visible = device.dialect.environment.get("devices", "")
     hidden = (f"Is it hidden from the process? See the variable {visible}.",) if visible else ()
     return Fix(

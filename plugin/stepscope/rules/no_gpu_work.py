@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.devices.device_presence import (
-    Presence,
+    DevicePresence,
     device_code,
-    presence,
+    device_presence,
     record_device,
 )
 from stepscope.analyses.operators.model_calls import model_calls
@@ -27,7 +27,7 @@ class Options:
 
 def check(trace: Trace, _options: Options) -> Iterator[Finding]:
     """Report a recording without device events of a program that had a device."""
-    devices = presence(trace)
+    devices = device_presence(trace)
     if devices is None:
         msg = "the program ran on a machine without a device"
         raise NotApplicableError(msg)
@@ -48,13 +48,13 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
         yield _unknown(devices)
 
 
-def _computes_on_cpu(trace: Trace, devices: Presence) -> bool:
+def _computes_on_cpu(trace: Trace, devices: DevicePresence) -> bool:
     """Return whether the model certainly computed on the CPU, which `model-on-cpu` reports."""
     is_certain = devices.is_recorded or bool(devices.host_operators) or devices.is_model_on_host
     return is_certain and bool(len(model_calls(trace).rows))
 
 
-def _unreached(devices: Presence) -> Finding:
+def _unreached(devices: DevicePresence) -> Finding:
     return _finding(
         devices,
         f"The host launched {count(devices.launch_count, 'kernel')}, and no device event was "
@@ -72,7 +72,7 @@ def _unreached(devices: Presence) -> Finding:
     )
 
 
-def _unrecorded(devices: Presence) -> Finding:
+def _unrecorded(devices: DevicePresence) -> Finding:
     if devices.device_operators:
         what = f"{devices.device_operators[0]} ran, which only runs where a device is"
     elif devices.is_model_on_device:
@@ -92,7 +92,7 @@ def _unrecorded(devices: Presence) -> Finding:
     )
 
 
-def _unknown(devices: Presence) -> Finding:
+def _unknown(devices: DevicePresence) -> Finding:
     device = devices.device_names[0] if devices.device_names else "A device"
     if devices.is_recorded:
         text = f"{device} is available and was recorded, and nothing was launched on it."
@@ -117,7 +117,7 @@ def _unknown(devices: Presence) -> Finding:
 
 
 def _finding(
-    devices: Presence, message: str, fix: Fix, *, confidence: Confidence = "high"
+    devices: DevicePresence, message: str, fix: Fix, *, confidence: Confidence = "high"
 ) -> Finding:
     return Finding(
         severity="warning",

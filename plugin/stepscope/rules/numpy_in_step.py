@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.device_presence import presence
+from stepscope.analyses.devices.device_presence import device_presence
 from stepscope.analyses.host.label_times import LabelTime, label_times
-from stepscope.analyses.host.library_locations import TWINS, Place, costliest_functions, places
+from stepscope.analyses.host.library_locations import (
+    TORCH_EQUIVALENTS,
+    ProgramLocation,
+    costliest_functions,
+    program_locations,
+)
 from stepscope.analyses.host.library_times import library_times, without_operators
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
@@ -53,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if not len(trace.python_calls):
         yield from _by_label(trace, options)
         return
-    around = library_times(trace).around
+    around = library_times(trace).with_gaps
     lost = _lost(trace, around)
     reference_ns = window(trace).reference_ns
     if intervals.duration_ns(lost) >= INFO_SHARE * reference_ns:
@@ -69,7 +74,7 @@ def _lost(trace: Trace, times: Intervals) -> Intervals:
 
 
 def _finding(trace: Trace, lost: Intervals) -> Finding:
-    where = places(trace, lost)
+    where = program_locations(trace, lost)
     functions = costliest_functions(trace, lost)
     library = _library(functions)
     text = (
@@ -78,7 +83,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         if len(trace.device_events)
         else f"Instead of torch, {library} takes {_lasting(trace, lost)}"
     )
-    device = presence(trace)
+    device = device_presence(trace)
     return Finding(
         confidence="low" if device and not device.is_recorded else "high",
         message=f"{text}{_at(where[0])}{_mostly(lost, functions)}.",
@@ -118,7 +123,7 @@ def _lasting(trace: Trace, times: Intervals) -> str:
     return f"{phrases.time(trace, total_ns)} ({part})"
 
 
-def _at(site: Place) -> str:
+def _at(site: ProgramLocation) -> str:
     label = f" under the label {site.label}" if site.label else ""
     return f"{label} at {site.frame}" if site.frame else label
 
@@ -126,7 +131,7 @@ def _at(site: Place) -> str:
 def _evidence(
     trace: Trace,
     lost: Intervals,
-    where: tuple[Place, ...],
+    where: tuple[ProgramLocation, ...],
     functions: tuple[tuple[str, str, int], ...],
 ) -> tuple[Evidence, ...]:
     start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
@@ -145,7 +150,7 @@ def _evidence(
     )
 
 
-def _table(where: tuple[Place, ...]) -> EvidenceTable:
+def _table(where: tuple[ProgramLocation, ...]) -> EvidenceTable:
     return facts.table(
         "Where, the costliest first",
         {"Function": "code", "Label": "text", "Takes": "ns"},
@@ -161,12 +166,12 @@ def _table(where: tuple[Place, ...]) -> EvidenceTable:
     )
 
 
-def _fix(trace: Trace, site: Place, functions: tuple[tuple[str, str, int], ...]) -> Fix:
+def _fix(trace: Trace, site: ProgramLocation, functions: tuple[tuple[str, str, int], ...]) -> Fix:
     """Return the torch functions that stand for those seen."""
     lines = [
-        f"{TWINS[name]}  # in place of {SPELLED.get(library, library)}'s {name}"
+        f"{TORCH_EQUIVALENTS[name]}  # in place of {SPELLED.get(library, library)}'s {name}"
         for library, name, _ in functions
-        if name in TWINS
+        if name in TORCH_EQUIVALENTS
     ]
     code = "\n".join(lines[:3]) or "result = torch.where(x > limit, x, 0)  # no .cpu().numpy()"
     at = f"# {site.frame}\n" if site.frame else ""
@@ -197,7 +202,7 @@ def _rejected(trace: Trace, around: Intervals) -> RuledOut:
                 intervals.duration_ns(_lost(trace, around)),
             ),
         ),
-        tables=(_table(places(trace, around)),),
+        tables=(_table(program_locations(trace, around)),),
     )
 
 
@@ -210,7 +215,7 @@ def _by_label(trace: Trace, options: Options) -> Iterator[Finding]:
         MissingDataError: time without operators is left, and nothing tells what it is.
     """
     least_ns = options.least_label_share * window(trace).reference_ns
-    labels = [] if presence(trace) else label_times(trace)
+    labels = [] if device_presence(trace) else label_times(trace)
     unexplained = [
         label
         for label in labels

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.profiler_cost import RecordingCost, recording_cost
+from stepscope.analyses.host.profiler_cost import ProfilerCost, profiler_cost
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Evidence, Fix
@@ -45,8 +45,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     if not len(trace.host_calls) and not len(trace.device_events):
         msg = "neither operators nor device events were recorded"
         raise NotApplicableError(msg)
-    cost = recording_cost(trace)
-    self_fraction = intervals.duration_ns(cost.own) / window(trace).reference_ns
+    cost = profiler_cost(trace)
+    self_fraction = intervals.duration_ns(cost.overhead) / window(trace).reference_ns
     late = _late_share(trace)
     has_stacks = cost.python_per_operator >= options.least_python_calls
     is_distorted = has_stacks and late is not None and late >= options.least_late_share
@@ -72,11 +72,11 @@ def _late_share(trace: Trace) -> float | None:
 
 
 def _sentences(
-    trace: Trace, cost: RecordingCost, self_fraction: float, options: Options, late: float | None
+    trace: Trace, cost: ProfilerCost, self_fraction: float, options: Options, late: float | None
 ) -> Iterator[str]:
     if self_fraction >= options.least_own_share:
-        self_ns = intervals.duration_ns(cost.own)
-        most = next(iter(cost.own_ns))
+        self_ns = intervals.duration_ns(cost.overhead)
+        most = next(iter(cost.overhead_ns))
         yield (
             f"The profiler itself works for {duration(self_ns)} ({share(self_fraction)}), "
             f"most in {most}."
@@ -89,9 +89,9 @@ def _sentences(
         )
 
 
-def _evidence(cost: RecordingCost, self_fraction: float, late: float | None) -> Iterator[Evidence]:
+def _evidence(cost: ProfilerCost, self_fraction: float, late: float | None) -> Iterator[Evidence]:
     yield facts.fraction("The profiler's own work", self_fraction)
-    for name, total_ns in list(cost.own_ns.items())[:ROWS_SHOWN]:
+    for name, total_ns in list(cost.overhead_ns.items())[:ROWS_SHOWN]:
         yield facts.duration(f"Of that, {name}", total_ns)
     if cost.python_per_operator:
         yield facts.count("Python functions an operator", cost.python_per_operator)

@@ -69,7 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _message(trace: Trace, pauses: Collections) -> str:
     total_ns = intervals.duration_ns(pauses.times)
-    called = intervals.duration_ns(pauses.asked_for) / max(1, total_ns)
+    called = intervals.duration_ns(pauses.explicit) / max(1, total_ns)
     return (
         f"Python collects garbage {count(len(pauses.rows), 'time')}, for "
         f"{phrases.time_and_fraction(trace, total_ns)}"
@@ -81,7 +81,7 @@ def _evidence(pauses: Collections, exposed: Intervals) -> tuple[Evidence, ...]:
     return (
         facts.count("Collections in total", len(pauses.rows)),
         facts.duration("Time in collections in total", intervals.duration_ns(pauses.times)),
-        facts.duration("In gc.collect() in total", intervals.duration_ns(pauses.asked_for)),
+        facts.duration("In gc.collect() in total", intervals.duration_ns(pauses.explicit)),
         facts.duration("While no device works, in total", intervals.duration_ns(exposed)),
     )
 
@@ -114,7 +114,7 @@ def _events(trace: Trace, pauses: Collections) -> tuple[EventReference, ...]:
 
 def _fix(pauses: Collections) -> Fix:
     total_ns = max(1, intervals.duration_ns(pauses.times))
-    if intervals.duration_ns(pauses.asked_for) < MOSTLY * total_ns:
+    if intervals.duration_ns(pauses.explicit) < MOSTLY * total_ns:
         return RULE.fix
     return Fix(
         "Do not call gc.collect() in every step.",

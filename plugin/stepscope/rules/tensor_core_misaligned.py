@@ -39,10 +39,10 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     if trace.dialect.alignment is None:
         msg = "kernels' names do not tell here how operands are loaded"
         raise NotApplicableError(msg)
-    part = misaligned.products.share(misaligned.chosen)
+    part = misaligned.products.share(misaligned.is_misaligned)
     if part < options.least_share or not part:
         return
-    work = product_evidence.work(misaligned.products, misaligned.chosen)
+    work = product_evidence.work(misaligned.products, misaligned.is_misaligned)
     finding = Finding(
         confidence="high" if misaligned.by_name.any() else "medium",
         message=_message(trace, misaligned),
@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _message(trace: Trace, misaligned: MisalignedProducts) -> str:
     products = misaligned.products
-    lasting = duration(window(trace).per_step(products.total_ns(misaligned.chosen)))
+    lasting = duration(window(trace).per_step(products.total_ns(misaligned.is_misaligned)))
     worst = _worst(misaligned)
     because = f", such as {worst}" if worst else ""
     return (
@@ -70,7 +70,7 @@ def _message(trace: Trace, misaligned: MisalignedProducts) -> str:
 
 def _by_size(misaligned: MisalignedProducts) -> pd.DataFrame:
     """Return one row a product and misfit, the costliest first."""
-    rows, products = misaligned.chosen, misaligned.products
+    rows, products = misaligned.is_misaligned, misaligned.products
     frame = pd.DataFrame(
         {
             "call": products.calls[rows],
@@ -92,10 +92,13 @@ def _worst(misaligned: MisalignedProducts) -> str:
 def _evidence(trace: Trace, misaligned: MisalignedProducts) -> Iterator[Evidence]:
     link = Link(view="kernels", search="align")
     parts = (
-        ("Misaligned products", misaligned.chosen),
+        ("Misaligned products", misaligned.is_misaligned),
         ("By the kernels' names", misaligned.by_name),
         ("By shapes and strides", misaligned.by_shape),
-        ("On kernels of an earlier generation", misaligned.chosen & misaligned.on_older_unit),
+        (
+            "On kernels of an earlier generation",
+            misaligned.is_misaligned & misaligned.on_older_unit,
+        ),
     )
     for label, rows in parts:
         if rows.any():
@@ -138,10 +141,10 @@ def _sizes(trace: Trace, misaligned: MisalignedProducts) -> EvidenceTable:
 
 
 def _claims(trace: Trace, misaligned: MisalignedProducts) -> Iterator[Claim]:
-    older = misaligned.chosen & misaligned.on_older_unit
+    older = misaligned.is_misaligned & misaligned.on_older_unit
     for rows, factor, what in (
         (older, ALIGNED_PRODUCTS_ON_OLDER_UNITS, "on kernels of an earlier generation"),
-        (misaligned.chosen & ~older, ALIGNED_PRODUCTS, "misaligned"),
+        (misaligned.is_misaligned & ~older, ALIGNED_PRODUCTS, "misaligned"),
     ):
         if rows.any():
             method = f"Aligned, what is {what} is {product_evidence.times(factor)} times as fast."

@@ -10,7 +10,7 @@ from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.grid_sizes import grid_sizes
-from stepscope.analyses.host.short_operator_runs import short_turns
+from stepscope.analyses.host.short_operator_runs import short_operator_runs
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import Evidence, Fix, Link
@@ -137,7 +137,7 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
     if not trace.host_calls["is_operator"].any():
         msg = "no operator was recorded"
         raise NotApplicableError(msg)
-    turns = short_turns(trace, options.operator_below_ns)
+    turns = short_operator_runs(trace, options.operator_below_ns)
     if turns.share < options.least_short_share:
         return
     batch = _batch(trace)

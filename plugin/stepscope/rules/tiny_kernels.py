@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.devices.kernel_sequences import kernel_sequences
 from stepscope.analyses.idle.short_kernels import ShortKernels, idle_before, short_kernels
 from stepscope.base.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
@@ -64,7 +64,10 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     is_pattern &= len(short.short) >= options.least_short_share * len(short.kernels)
     if not is_pattern or busy >= options.most_busy_share:
         return
-    idle, work = idle_before(trace, device, short.saved), alone(trace, short.fusable)
+    idle, work = (
+        idle_before(trace, device, short.saved),
+        exclusive_device_time(trace, short.fusable),
+    )
     cost_ns = intervals.duration_ns(idle) + intervals.duration_ns(work)
     table = _table(trace, options)
     if cost_ns < INFO_SHARE * span.reference_ns:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
 from stepscope.base.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
@@ -136,7 +136,7 @@ def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
         rows = chains.kernels[is_selected[chains.chains]]
         if len(rows):
             yield Claim(
-                alone(trace, rows),
+                exclusive_device_time(trace, rows),
                 factor,
                 f"Fused, attention with {what} is {product_evidence.times(factor)} times as fast.",
                 is_device_work=True,

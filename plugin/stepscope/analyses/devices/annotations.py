@@ -43,7 +43,7 @@ KERNELS: Schema = (
 
 
 @computed
-def leaf_annotation(trace: Trace) -> NDArray[np.int64]:
+def innermost_annotation(trace: Trace) -> NDArray[np.int64]:
     """Return each device event's innermost annotation, as a `device_annotations` row, or -1."""
     annotations, events = trace.device_annotations, trace.device_events
     lanes = pd.concat([frame[["device", "stream"]] for frame in (annotations, events)])
@@ -65,7 +65,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
     group, first = group_statistics.group_rows(frame, ("device", "name"))
     duration, count = frame["duration_ns"].to_numpy(), len(first)
     least, most = group_statistics.extremes(duration, group, count)
-    leaf = leaf_annotation(trace)
+    leaf = innermost_annotation(trace)
     inside = np.flatnonzero(leaf >= 0)
     leaf_group, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
     return _sorted(
@@ -89,7 +89,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
 def annotated_kernels(trace: Trace) -> pd.DataFrame:
     """Return one row a device, innermost annotation and name of work, longest total first."""
     events, annotations = trace.device_events, trace.device_annotations["name"].cat
-    around = np.append(annotations.codes.to_numpy(), -1)[leaf_annotation(trace)]
+    around = np.append(annotations.codes.to_numpy(), -1)[innermost_annotation(trace)]
     annotation = pd.Categorical.from_codes(around, categories=annotations.categories)
     per_event = events[["device", "name"]].assign(annotation=annotation)
     group, first = group_statistics.group_rows(per_event, ("device", "annotation", "name"))

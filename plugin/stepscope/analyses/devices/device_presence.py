@@ -21,7 +21,7 @@ from stepscope.model.trace import Trace, computed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Presence:
+class DevicePresence:
     """Signs of a device in a trace."""
 
     device_names: tuple[str, ...]
@@ -67,14 +67,14 @@ class Presence:
 
 
 @computed
-def presence(trace: Trace) -> Presence | None:
+def device_presence(trace: Trace) -> DevicePresence | None:
     """Return the evidence of an available device; None where there is none."""
     headers, settings = device_properties(trace), recorded_settings(trace)
     device_names = tuple(str(device.get("name", "")) for device in headers.values())
     device_names = device_names or tuple(device.name or "" for device in settings.devices)
     calls = trace.runtime_calls
     operators = tuple(str(name) for name in trace.host_calls["name"].cat.categories)
-    evidence = Presence(
+    evidence = DevicePresence(
         device_names=device_names,
         dialect=_dialect(trace, device_names),
         event_count=len(trace.device_events),

@@ -9,7 +9,7 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 
-def alone(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
+def exclusive_device_time(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
     """Return the times in which the main device runs only these rows of `device_events`.
 
     Where other work runs at the same time, the device would be busy without them. Rows of other

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
-from stepscope.analyses.devices.transfer_table import rates
+from stepscope.analyses.devices.transfer_table import transfer_rates
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
@@ -76,7 +76,7 @@ def memory_rates(trace: Trace) -> Rates:
     rows = np.flatnonzero(events["kind"].to_numpy() != int(Kind.KERNEL))
     number, kinds = _kinds(trace, rows)
     start, end = events["start_ns"].to_numpy()[rows], events["end_ns"].to_numpy()[rows]
-    rate = rates(trace, rows, moved_bytes(trace.source, events["event"].to_numpy()[rows]))
+    rate = transfer_rates(trace, rows, moved_bytes(trace.source, events["event"].to_numpy()[rows]))
     is_valid = (rate < MOST_PER_SECOND) & (end > start)
     valid_rates = np.round(rate[is_valid]).astype(np.int64)
     time = np.concatenate((start[is_valid], end[is_valid]))
@@ -115,15 +115,17 @@ def _kinds(
 @computed
 def bandwidth_series(trace: Trace) -> pd.DataFrame:
     """Return one row a change; those of one kind at one moment are one row."""
-    rates = memory_rates(trace)
-    is_last = np.append(rates.lasts_ns[:-1] > 0, np.ones(min(1, len(rates.kind)), dtype=bool))
-    is_last[:-1] |= rates.kind[1:] != rates.kind[:-1]
+    transfer_rates = memory_rates(trace)
+    is_last = np.append(
+        transfer_rates.lasts_ns[:-1] > 0, np.ones(min(1, len(transfer_rates.kind)), dtype=bool)
+    )
+    is_last[:-1] |= transfer_rates.kind[1:] != transfer_rates.kind[:-1]
     return to_frame(
         SERIES,
         {
-            **_identity(rates, rates.kind[is_last]),
-            "time_ns": rates.time_ns[is_last],
-            "bytes_per_second": rates.bytes_per_second[is_last],
+            **_identity(transfer_rates, transfer_rates.kind[is_last]),
+            "time_ns": transfer_rates.time_ns[is_last],
+            "bytes_per_second": transfer_rates.bytes_per_second[is_last],
         },
     )
 
@@ -131,16 +133,16 @@ def bandwidth_series(trace: Trace) -> pd.DataFrame:
 @computed
 def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     """Return one row a device and kind."""
-    rates, count = memory_rates(trace), len(memory_rates(trace).kinds)
-    moves = rates.bytes_per_second > 0
-    rate, group = rates.bytes_per_second[moves], rates.kind[moves]
-    lasts = rates.lasts_ns[moves]
+    transfer_rates, count = memory_rates(trace), len(memory_rates(trace).kinds)
+    moves = transfer_rates.bytes_per_second > 0
+    rate, group = transfer_rates.bytes_per_second[moves], transfer_rates.kind[moves]
+    lasts = transfer_rates.lasts_ns[moves]
     return to_frame(
         SUMMARY,
         {
-            **_identity(rates, np.arange(count)),
-            "transfer_count": rates.transfers,
-            "unknown_count": rates.unknown,
+            **_identity(transfer_rates, np.arange(count)),
+            "transfer_count": transfer_rates.transfers,
+            "unknown_count": transfer_rates.unknown,
             "active_ns": group_statistics.sums(lasts, group, count),
             "mean_bytes_per_second": group_statistics.weighted_mean(rate, lasts, group, count),
             "max_bytes_per_second": group_statistics.extremes(rate, group, count)[1],
@@ -149,9 +151,9 @@ def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _identity(rates: Rates, number: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
-    devices = np.array([device for device, _ in rates.kinds], dtype=np.int64)
-    kinds = np.array([kind for _, kind in rates.kinds], dtype=object)
+def _identity(transfer_rates: Rates, number: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+    devices = np.array([device for device, _ in transfer_rates.kinds], dtype=np.int64)
+    kinds = np.array([kind for _, kind in transfer_rates.kinds], dtype=object)
     return {"device": devices[number], "kind": kinds[number]}
 
 

@@ -33,7 +33,7 @@ from stepscope.analyses.operators.flops import (
     operator_work,
     with_work_inside,
 )
-from stepscope.analyses.operators.matrix_units import are_told, are_used
+from stepscope.analyses.operators.matrix_units import are_classified, are_used
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
@@ -138,7 +138,7 @@ def _calls(trace: Trace) -> _Calls:
     device = np.zeros(len(rows), dtype=np.int64)
     device[group[::-1]] = events["device"].to_numpy()[launched][::-1]  # the first kernel's stays
     on_matrix_unit = statistics.sums(duration * are_used(trace)[launched], group, len(rows))
-    typed = statistics.sums(duration * are_told(trace)[launched], group, len(rows))
+    typed = statistics.sums(duration * are_classified(trace)[launched], group, len(rows))
     timed = kernel_ns > 0
     # float32 is multiplied in one of two ways: that of most of the time
     as_what = np.where(
@@ -273,3 +273,20 @@ TABLES = {
         build=roofline,
     ),
 }
+
+
+def roofline_kernels(trace: Trace, groups: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return a mask of `device_events`: kernels of calls with these names and shapes.
+
+    `groups` are rows of `roofline`; calls of one name and shapes but other types are theirs too.
+    """
+    names, dims = trace.host_calls["name"].cat, trace.host_calls["input_dims"].cat
+    name_codes = {str(name): code for code, name in enumerate(names.categories)}
+    dims_codes = {str(text): code for code, text in enumerate(dims.categories)}
+    width = len(dims.categories) + 1
+    pairs = set(zip(groups["name"], groups["input_dims"], strict=True))
+    selected = [name_codes[name] * width + dims_codes[text] for name, text in pairs]
+    keys = names.codes.to_numpy().astype(np.int64) * width + dims.codes.to_numpy()
+    call = nearest_with_work(trace, links(trace).owner_of_device_event)
+    is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
+    return np.asarray(np.append(np.isin(keys, selected), False)[call] & is_kernel)

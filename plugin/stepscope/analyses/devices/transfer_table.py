@@ -115,7 +115,9 @@ def exposed_ns(trace: Trace, rows: NDArray[np.int64], category: str) -> NDArray[
     return intervals.covered_ns(exclusive_times(trace)[category], begin, np.maximum(begin, end))
 
 
-def rates(trace: Trace, rows: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+def transfer_rates(
+    trace: Trace, rows: NDArray[np.int64], size: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the bytes per second of device events with so many bytes; NaN where not known."""
     events = trace.device_events
     recorded = trace.source.number(RECORDED_RATE, events["event"].to_numpy()[rows])
@@ -198,7 +200,7 @@ def _speed(
     says = ~np.isnan(size)
     total = np.bincount(group[says], weights=size[says], minlength=count)
     recorded_count = np.bincount(group[says], minlength=count)
-    rate = rates(trace, rows, size)
+    rate = transfer_rates(trace, rows, size)
     timed = ~np.isnan(rate)
     # all bytes over all time is the harmonic mean of the rates, weighted by bytes
     seconds = np.bincount(group[timed], weights=(size / rate)[timed], minlength=count)

@@ -19,7 +19,7 @@ from stepscope.analyses.host.host_call_tree import host_tree
 from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.module_names import LIGHTNING_MODULE, TORCH_MODULE
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
-from stepscope.analyses.memory.at_peak import NOT_TOLD, Peak, memory_at_peak
+from stepscope.analyses.memory.at_peak import ABSURD_SIZES, Peak, memory_at_peak
 from stepscope.analyses.memory.owners import python_calls_around
 from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.model.trace import Trace, computed
@@ -175,7 +175,7 @@ def peak_of(trace: Trace, label: str | None) -> Peak:
     """
     peaks = memory_at_peak(trace)
     if not peaks:
-        raise MissingDataError(NOT_TOLD)
+        raise MissingDataError(ABSURD_SIZES)
     if label is None:
         return max(peaks, key=lambda peak: (peak.curve.device.number >= 0, _total_bytes(peak)))
     for peak in peaks:
@@ -189,11 +189,11 @@ def peak_of(trace: Trace, label: str | None) -> Peak:
 def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
     """Return the memory of a device at its peak."""
     host = host_calls_tree(trace)
-    at = peak.pairs.allocated_at[peak.held]
+    at = peak.pairs.allocated_at[peak.live]
     earlier = peak.is_earlier
     node = np.append(_nodes(trace), NONE)[at]
     node = np.where(earlier, len(host) + 1, np.where(node == NONE, len(host), node))
-    size = peak.pairs.bytes[peak.held]
+    size = peak.pairs.bytes[peak.live]
     count = len(host) + len(REST)
     self_values = sums(size, node, count)
     calls = np.bincount(node, minlength=count).astype(np.int64)
@@ -215,13 +215,13 @@ def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
 def unrecorded_bytes(peak: Peak) -> int:
     """Return the memory without any record; 0 if unknown, or if records are missing."""
     unrecorded = peak.untold_bytes
-    if np.isnan(unrecorded) and not len(peak.held):  # no totals, and nothing could be paired
+    if np.isnan(unrecorded) and not len(peak.live):  # no totals, and nothing could be paired
         unrecorded = float(peak.curve.change_bytes[peak.at])
     return int(unrecorded) if unrecorded > 0 else 0
 
 
 def _total_bytes(peak: Peak) -> int:
-    return int(peak.pairs.bytes[peak.held].sum()) + unrecorded_bytes(peak)
+    return int(peak.pairs.bytes[peak.live].sum()) + unrecorded_bytes(peak)
 
 
 @computed

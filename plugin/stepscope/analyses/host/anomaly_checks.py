@@ -23,9 +23,9 @@ CHAIN = frozenset({QUESTION, "aten::_is_any_true", "aten::any", "aten::item"})
 class AnomalyChecks:
     """Rows of `host_calls` within the window, in the order they began."""
 
-    questions: NDArray[np.int64]
+    nan_checks: NDArray[np.int64]
     """Each `aten::isnan`."""
-    chain: NDArray[np.int64]
+    calls: NDArray[np.int64]
     """The questions, and how the answers are read, of the functions that are asked."""
 
 
@@ -42,4 +42,4 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks:
     is_question = (calls["name"].iloc[rows] == QUESTION).to_numpy()
     questions = rows[is_question]
     asked = np.isin(parent[rows], parent[questions])
-    return AnomalyChecks(questions=questions, chain=rows[asked])
+    return AnomalyChecks(nan_checks=questions, calls=rows[asked])

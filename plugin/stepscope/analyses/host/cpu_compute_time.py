@@ -21,7 +21,7 @@ READING = "aten::_local_scalar_dense"
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostComputing:
+class CpuComputeTime:
     """Of the thread that computes most, within the window."""
 
     share: float
@@ -31,7 +31,7 @@ class HostComputing:
 
 
 @computed
-def host_computing(trace: Trace) -> HostComputing:
+def cpu_compute_time(trace: Trace) -> CpuComputeTime:
     """Return how much of the window a thread is in operators that compute."""
     within, calls = window(trace), trace.host_calls
     start, own_ns = calls["start_ns"].to_numpy(), calls["self_ns"].to_numpy()
@@ -41,13 +41,13 @@ def host_computing(trace: Trace) -> HostComputing:
     rows = np.flatnonzero(chosen)
     thread = calls["thread"].cat.codes.to_numpy()[rows]
     if not len(rows):
-        return HostComputing(share=0.0, shares={})
+        return CpuComputeTime(share=0.0, shares={})
     busiest = np.bincount(thread - thread.min(), own_ns[rows]).argmax() + thread.min()
     rows = rows[thread == busiest]
     names = calls["name"].astype(object).to_numpy()[rows]
     own = pd.Series(own_ns[rows]).groupby(names, sort=False).sum() / max(1, within.duration_ns)
     largest = own.sort_values(ascending=False, kind="stable")
-    return HostComputing(
+    return CpuComputeTime(
         share=float(own.sum()),
         shares={str(name): float(share) for name, share in largest.items()},
     )

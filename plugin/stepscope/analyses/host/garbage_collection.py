@@ -36,7 +36,7 @@ class Collections:
     """Rows of `python_calls`: each run, or call of `gc.collect()`, that is not within another."""
     times: Intervals
     """When any of them ran."""
-    asked_for: Intervals
+    explicit: Intervals
     """When the program was in `gc.collect()`."""
     lines: tuple[str, ...]
     """For each row, the user's line that it ran in, or ""."""
@@ -64,7 +64,7 @@ def collections(trace: Trace) -> Collections:
     return Collections(
         rows=rows,
         times=intervals.clip(times(calls, rows), *bounds),
-        asked_for=intervals.clip(times(calls, is_call), *bounds),
+        explicit=intervals.clip(times(calls, is_call), *bounds),
         lines=tuple(str(names[row]) if row >= 0 else "" for row in around.tolist()),
     )
 

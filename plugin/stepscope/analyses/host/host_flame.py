@@ -1,5 +1,6 @@
 """The flame graph of all host calls, with the host's time and the device time they launched."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.ancestry import nearest, with_descendants
 from stepscope.analyses.core.call_paths import NONE, Paths, merge_calls
 from stepscope.analyses.host.host_call_tree import HostTree, host_tree
-from stepscope.analyses.host.text_stacks import stack_tree
 from stepscope.model.trace import Trace, computed
 
 
@@ -64,7 +64,7 @@ def _calls(
     written = trace.host_calls["call_stack"].cat
     if tree.host_offset or not len(written.categories):
         return parent, depth, tree.name, tree.names
-    stacks = stack_tree([str(text) for text in written.categories])
+    stacks = text_stacks([str(text) for text in written.categories])
     leaf = np.full(len(tree) + 1, NONE, dtype=np.int64)
     leaf[: tree.runtime_offset] = np.append(stacks.leaf, NONE)[written.codes.to_numpy()]
     top = np.flatnonzero((parent == NONE) & (leaf[:-1] != NONE))
@@ -78,4 +78,45 @@ def _calls(
         np.concatenate((depth + deeper, stacks.depth)),
         np.concatenate((tree.name, stacks.name + len(tree.names))),
         tree.names + stacks.names,
+    )
+
+
+MOST_FRAMES = 256
+"""Of a stack, the innermost."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextStacks:
+    """One node a distinct path of functions from the outermost; parents come first."""
+
+    parent: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    name: NDArray[np.int64]
+    names: tuple[str, ...]
+    leaf: NDArray[np.int64]
+    """Of each text, the node of its innermost function; -1 where it has none."""
+
+
+def text_stacks(texts: Sequence[str]) -> TextStacks:
+    """Return the tree of these stacks."""
+    names: dict[str, int] = {}
+    nodes: dict[tuple[int, int], int] = {}
+    depth: list[int] = []
+    leaves: list[int] = []
+    for text in texts:
+        node = NONE
+        frames = [frame.strip() for frame in text.split(";", MOST_FRAMES)[:MOST_FRAMES]]
+        for place, frame in enumerate(reversed([frame for frame in frames if frame])):
+            key = node, names.setdefault(frame, len(names))
+            node = nodes.setdefault(key, len(nodes))
+            if node == len(depth):
+                depth.append(place)
+        leaves.append(node)
+    keys = np.array(list(nodes), dtype=np.int64).reshape(-1, 2)
+    return TextStacks(
+        parent=keys[:, 0],
+        depth=np.array(depth, dtype=np.int64),
+        name=keys[:, 1],
+        names=tuple(names),
+        leaf=np.array(leaves, dtype=np.int64),
     )

@@ -46,7 +46,7 @@ def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
     codes = np.where(on_main & ~calls["is_operator"].to_numpy(), calls["name"].cat.codes, NONE)
     names = [str(name) for name in calls["name"].cat.categories]
-    is_users = np.array([is_users_label(name) for name in names], dtype=bool)
+    is_users = np.array([is_user_label(name) for name in names], dtype=bool)
     start, end, innermost = _without_operators(trace)
     empty_ns = np.bincount(innermost, weights=end - start, minlength=len(names)) * is_users
     found = []
@@ -58,10 +58,10 @@ def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
         if len(empty):
             total_ns = intervals.duration_ns(mine)
             found.append(LabelTime(label=names[code], total_ns=total_ns, without_operators=empty))
-    return tuple(each for each in found if is_users_label(each.label))
+    return tuple(each for each in found if is_user_label(each.label))
 
 
-def is_users_label(name: str) -> bool:
+def is_user_label(name: str) -> bool:
     """Tell whether a label is the user's own, none of torch's."""
     return not any(pattern.search(name) for pattern in TORCHS)
 

@@ -32,7 +32,7 @@ class LaunchedWork:
     launch_of_event: Rows
     """For each of `events`, the place of its launch."""
 
-    def only(self, kept: NDArray[np.bool_]) -> "LaunchedWork":
+    def select(self, kept: NDArray[np.bool_]) -> "LaunchedWork":
         """Return some of the launches, and what they brought."""
         with_event = kept[self.launch_of_event]
         place = np.cumsum(kept) - 1
@@ -71,4 +71,4 @@ def launched_work(trace: Trace, rows: Rows) -> LaunchedWork:
         events=np.flatnonzero(launch != NONE),
         launch_of_event=launch[launch != NONE],
     )
-    return every.only(every.callers != NONE)
+    return every.select(every.callers != NONE)

@@ -15,7 +15,7 @@ from stepscope.model.trace import Trace
 
 LEAST_SHARE = 0.01
 """Of the time of all: what takes less is not worth a name."""
-TWINS = {
+TORCH_EQUIVALENTS = {
     "argwhere": "torch.nonzero(condition)",
     "nonzero": "torch.nonzero(condition, as_tuple=True)",
     "where": "torch.where(condition, a, b)",
@@ -44,7 +44,7 @@ FUNCTION = re.compile(r"\(\d{1,9}\): (\w+)$|^<built-in \w+ (\w+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ProgramLocation:
     """One place of the user's program."""
 
     label: str | None
@@ -54,7 +54,9 @@ class Place:
     time_ns: int
 
 
-def places(trace: Trace, times: Intervals, most: int = 10) -> tuple[Place, ...]:
+def program_locations(
+    trace: Trace, times: Intervals, most: int = 10
+) -> tuple[ProgramLocation, ...]:
     """Return where the main thread was during some times, where it was longest first."""
     program = main_thread_stacks(trace)
     _, stretch, length_ns = program.cut(times[:, 0], times[:, 1])
@@ -65,7 +67,7 @@ def places(trace: Trace, times: Intervals, most: int = 10) -> tuple[Place, ...]:
     keys, which = np.unique(label * len(frames) + function % len(frames), return_inverse=True)
     total_ns = np.bincount(which, weights=length_ns, minlength=len(keys))
     return tuple(
-        Place(
+        ProgramLocation(
             label=labels[keys[row] // len(frames)],
             frame=frames[keys[row] % len(frames)],
             time_ns=int(total_ns[row]),

@@ -34,7 +34,7 @@ class LibraryTimes:
     """Rows of `python_calls`: these libraries' functions that none of theirs called."""
     inside: Intervals
     """In such a call, and in no operator that it made."""
-    around: Intervals
+    with_gaps: Intervals
     """The same, with the time without operators that is theirs by what is around it."""
 
 
@@ -50,7 +50,7 @@ def library_times(trace: Trace) -> LibraryTimes:
     mostly = free[2 * intervals.covered_ns(inside, *free.T) >= free[:, 1] - free[:, 0]]
     between = intervals.intersection(free, _between_hand_overs(trace))
     return LibraryTimes(
-        calls=calls, inside=inside, around=intervals.merged(inside, mostly, between)
+        calls=calls, inside=inside, with_gaps=intervals.merged(inside, mostly, between)
     )
 
 

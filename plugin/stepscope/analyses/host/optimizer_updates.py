@@ -78,7 +78,7 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
         is_listwise=_holds(trace, rows, LISTWISE),
         is_fused=_holds(trace, rows, FUSED),
         is_compiled=_holds(trace, rows, REGION),
-        work=work.only(work.start_ns >= begin_of[work.callers]),
+        work=work.select(work.start_ns >= begin_of[work.callers]),
     )
 
 

@@ -15,32 +15,32 @@ MODULE_LOADING = "Lazy Function Loading"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecordingCost:
+class ProfilerCost:
     """Within the window."""
 
-    own: Intervals
+    overhead: Intervals
     """When the profiler worked for itself (`overhead` events: buffers requested and flushed)."""
-    own_ns: Mapping[str, int]
+    overhead_ns: Mapping[str, int]
     """The same by the events' names, the most first; concurrent ones are counted each."""
     python_per_operator: float
     """Python functions recorded for each operator: each costs the host about a microsecond."""
 
 
 @computed
-def recording_cost(trace: Trace) -> RecordingCost:
+def profiler_cost(trace: Trace) -> ProfilerCost:
     """Return what recording cost (CUPTI's `CUpti_ActivityOverhead`, as kineto files it)."""
     frame = _overheads(trace, trace.source.rows(Kind.OVERHEAD))
     within = window(trace)
-    own_ns: dict[str, int] = {}
+    overhead_ns: dict[str, int] = {}
     for name in frame:
         clipped = intervals.clip(frame[name], within.start_ns, within.device_end_ns)
-        own_ns[name] = intervals.duration_ns(clipped)
+        overhead_ns[name] = intervals.duration_ns(clipped)
     operators = int(trace.host_calls["is_operator"].sum())
     python_calls = len(trace.source.rows(Kind.PYTHON_CALL))
     own = intervals.clip(intervals.merged(*frame.values()), within.start_ns, within.device_end_ns)
-    return RecordingCost(
-        own=own,
-        own_ns=dict(sorted(own_ns.items(), key=lambda item: -item[1])),
+    return ProfilerCost(
+        overhead=own,
+        overhead_ns=dict(sorted(overhead_ns.items(), key=lambda item: -item[1])),
         python_per_operator=python_calls / max(1, operators),
     )
 

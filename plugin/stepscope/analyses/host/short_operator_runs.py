@@ -16,7 +16,7 @@ from stepscope.model.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ShortTurns:
+class ShortOperatorRuns:
     """The window's short operators on the thread that runs the loop, and what is between them."""
 
     times: Intervals
@@ -25,7 +25,7 @@ class ShortTurns:
     operators: int
 
 
-def short_turns(trace: Trace, long_ns: int) -> ShortTurns:
+def short_operator_runs(trace: Trace, long_ns: int) -> ShortOperatorRuns:
     """Return when neither an operator nor what is between two takes `long_ns` or more.
 
     An operator is as long as it is without those that it calls.
@@ -40,7 +40,7 @@ def short_turns(trace: Trace, long_ns: int) -> ShortTurns:
     between = between[np.diff(between, axis=1)[:, 0] >= long_ns]
     long = intervals.merged(intervals.union(start[is_long], end[is_long]), between)
     times = intervals.complement(long, within.start_ns, within.end_ns)
-    return ShortTurns(
+    return ShortOperatorRuns(
         times=times,
         share=intervals.duration_ns(times) / max(1, within.duration_ns),
         operators=int((~is_long).sum()),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.model import intervals
 from stepscope.model.intervals import EMPTY, Intervals
@@ -53,5 +53,5 @@ def call_cost(trace: Trace, host: Intervals, events: NDArray[np.int64]) -> CallC
     if device is None:
         return CallCost(host=host, idle=host, work=EMPTY)
     late = idle_ledger(trace)[device.device].host_late
-    work = intervals.clip(alone(trace, events), span.start_ns, span.device_end_ns)
+    work = intervals.clip(exclusive_device_time(trace, events), span.start_ns, span.device_end_ns)
     return CallCost(host=host, idle=intervals.intersection(late, host), work=work)

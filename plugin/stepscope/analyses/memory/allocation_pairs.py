@@ -36,7 +36,7 @@ class Pairs:
     """The row of `memory`; -1 where the allocation was not recorded."""
     freed_at: NDArray[np.int64]
     """The row of `memory`; -1 where the release was not recorded."""
-    gone_at: NDArray[np.int64]
+    freed_by: NDArray[np.int64]
     """The row from which on it is surely gone: its release, or what else became of its address; a
     row behind all others where it was held to the end or nothing tells."""
     state: NDArray[np.int8]
@@ -77,6 +77,6 @@ def _pairs(trace: Trace, device: MemoryDevice) -> Pairs:
         bytes=np.abs(size[kept]),
         allocated_at=np.where(is_release, NONE, at[kept]),
         freed_at=np.where(is_release, at[kept], np.where(is_freed_next, next_at, NONE)[kept]),
-        gone_at=np.where(is_release, at[kept], gone[kept]),
+        freed_by=np.where(is_release, at[kept], gone[kept]),
         state=state[kept].astype(np.int8),
     )

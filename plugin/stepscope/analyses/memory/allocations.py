@@ -1,12 +1,20 @@
 """Every allocation: how large, for how long, and who asked for it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.allocation_pairs import NONE, STATES, memory_pairs
+from stepscope.analyses.memory.allocation_pairs import FREED, HELD, NONE, STATES, memory_pairs
+from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
-from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
+from stepscope.analyses.memory.owners import (
+    module_names,
+    operator_names,
+    operators_around,
+    user_stacks,
+)
 from stepscope.model.frames import THREAD, Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -79,7 +87,7 @@ def memory_allocations(trace: Trace) -> pd.DataFrame:
         "thread": _at(memory["thread"].array, first),
         "operator": _at(operator_names(trace), allocated_at),
         "module": _at(module_names(trace), allocated_at),
-        "stack": _at(stacks(trace), allocated_at),
+        "stack": _at(user_stacks(trace), allocated_at),
         "freed_in": _at(operator_names(trace), freed_at),
     }
     return pd.DataFrame(columns, copy=False)
@@ -100,3 +108,83 @@ TABLES = {
         build=memory_allocations,
     ),
 }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllocationEvents:
+    """Arrays parallel to `memory_allocations`."""
+
+    freed_event: NDArray[np.int64]
+    """The event that freed it; -1: not recorded."""
+    owner_event: NDArray[np.int64]
+    """The operator's call that allocated it; -1: none ran, or the allocation was not recorded."""
+    allocated_level_bytes: NDArray[np.float64]
+    """What the device held behind the allocation; NaN: it was not recorded."""
+    freed_level_bytes: NDArray[np.float64]
+
+
+@computed
+def allocation_events(trace: Trace) -> AllocationEvents:
+    """Return the events of every allocation, and the curve's height at them.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    pairs = memory_pairs(trace)
+    allocated_at, freed_at = (
+        np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(pair, name) for pair in pairs)])
+        for name in ("allocated_at", "freed_at")
+    )
+    level = np.full(len(trace.memory) + 1, np.nan)  # the last is of no event
+    for curve in memory_curves(trace):
+        level[curve.device.rows] = curve.level_bytes
+    event = np.append(trace.memory["event"].to_numpy(), NONE)
+    call = np.append(operators_around(trace), NONE)[allocated_at]
+    owner = np.append(trace.host_calls["event"].to_numpy(), NONE)[call]
+    return AllocationEvents(
+        freed_event=event[freed_at],
+        owner_event=owner,
+        allocated_level_bytes=level[allocated_at],
+        freed_level_bytes=level[freed_at],
+    )
+
+
+LIFETIMES = (
+    "freed in the step that allocated it",
+    "freed in a later step",
+    "freed while recording",
+    "held to the recording's end",
+    "release not recorded",
+)
+"""The third is of what was allocated outside of all steps."""
+WITHIN, LATER, RECORDED, TO_END, LOST = range(len(LIFETIMES))
+
+
+@computed
+def lifetimes(trace: Trace) -> pd.Categorical:
+    """Return, for each row of `memory` that allocates, how long that lives; missing for others.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    time_ns = trace.memory["start_ns"].to_numpy()
+    codes = np.full(len(time_ns), NONE, dtype=np.int64)
+    for pairs in memory_pairs(trace):
+        known = np.flatnonzero(pairs.allocated_at != NONE)
+        rows, freed = pairs.allocated_at[known], pairs.freed_at[known]
+        step = _step_of(trace, time_ns[rows])
+        is_within = (step != NONE) & (step == _step_of(trace, time_ns[freed]))
+        of_freed = np.select([is_within, step != NONE], [WITHIN, LATER], RECORDED)
+        state = pairs.state[known]
+        codes[rows] = np.select([state == FREED, state == HELD], [of_freed, TO_END], LOST)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(LIFETIMES, dtype=object))
+
+
+def _step_of(trace: Trace, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the step in which the host was at these times, or -1."""
+    steps = trace.steps
+    if not len(steps):
+        return np.full(len(time_ns), NONE, dtype=np.int64)
+    place = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
+    is_in = (place != NONE) & (time_ns < steps["end_ns"].to_numpy()[place])
+    return np.where(is_in, place, NONE)

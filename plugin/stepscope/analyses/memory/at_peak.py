@@ -40,7 +40,7 @@ SCHEMA: Schema = (
     ),
     Column("capacity_share", "float64", "share", "Most reserved of it; NaN: not known."),
 )
-NOT_TOLD = "no memory event of this recording can be told: their sizes are absurd"
+ABSURD_SIZES = "no memory event of this recording can be told: their sizes are absurd"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,23 +51,23 @@ class Peak:
     pairs: Pairs
     at: int
     """The place in the curve."""
-    held: NDArray[np.int64]
+    live: NDArray[np.int64]
     """Places in `pairs` of what was held then."""
 
     @property
     def earlier_bytes(self) -> int:
         """What was allocated before the recording, and freed later in it."""
-        return int(self.pairs.bytes[self.held][self.is_earlier].sum())
+        return int(self.pairs.bytes[self.live][self.is_earlier].sum())
 
     @property
     def recorded_bytes(self) -> int:
         """What was allocated while recording."""
-        return int(self.pairs.bytes[self.held][~self.is_earlier].sum())
+        return int(self.pairs.bytes[self.live][~self.is_earlier].sum())
 
     @property
     def is_earlier(self) -> NDArray[np.bool_]:
         """Which of `held` was allocated before the recording."""
-        return np.asarray(self.pairs.state[self.held] == EARLIER)
+        return np.asarray(self.pairs.state[self.live] == EARLIER)
 
     @property
     def untold_bytes(self) -> float:
@@ -85,11 +85,11 @@ def memory_at_peak(trace: Trace) -> tuple[Peak, ...]:
     """
     both = zip(memory_curves(trace), memory_pairs(trace), strict=True)
     return tuple(
-        held_at(curve, pairs, int(np.nanargmax(curve.level_bytes))) for curve, pairs in both
+        live_at(curve, pairs, int(np.nanargmax(curve.level_bytes))) for curve, pairs in both
     )
 
 
-def most_within(curve: MemoryCurve, start_ns: int, end_ns: int) -> int:
+def peak_between(curve: MemoryCurve, start_ns: int, end_ns: int) -> int:
     """Return the place in the curve where most was held in a time; what it began with counts."""
     low, high = np.searchsorted(curve.time_ns, [start_ns, end_ns], side="left").tolist()
     low = max(0, low - 1)
@@ -102,12 +102,12 @@ def latest_at(curve: MemoryCurve, time_ns: int) -> int:
     return max(0, int(np.searchsorted(curve.time_ns, time_ns, side="right")) - 1)
 
 
-def held_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
+def live_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
     """Return what a device held behind the event at this place in its curve."""
     row = curve.device.rows[at]
     begun = (pairs.allocated_at == NONE) | (pairs.allocated_at <= row)
-    is_held = begun & (pairs.gone_at > row) & (pairs.state != UNKNOWN)
-    return Peak(curve=curve, pairs=pairs, at=at, held=np.flatnonzero(is_held))
+    is_held = begun & (pairs.freed_by > row) & (pairs.state != UNKNOWN)
+    return Peak(curve=curve, pairs=pairs, at=at, live=np.flatnonzero(is_held))
 
 
 def memory_peak_table(trace: Trace) -> pd.DataFrame:

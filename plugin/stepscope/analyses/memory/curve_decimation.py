@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 
 
-def kept_places(
+def decimated_indices(
     time_ns: NDArray[np.int64], levels: Sequence[Values], start_ns: int, end_ns: int, pixels: int
 ) -> NDArray[np.int64]:
     """Return which places of curves over the same times are drawn on so many pixels, in order.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.robust_slope import SURE, slope
 from stepscope.analyses.memory import categories as memory_categories
-from stepscope.analyses.memory import snapshot_holders, snapshot_ooms, snapshot_pools
+from stepscope.analyses.memory import snapshot_tables
 from stepscope.analyses.memory.memory_report import MemoryReport, first_rows
 from stepscope.analyses.memory.snapshot_history import History, histories
 from stepscope.base import formatting
@@ -46,18 +46,18 @@ def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryRep
     """Return what a snapshot tells: peak, holders, fragmentation, out of memory."""
     of_devices = histories(snapshot)
     devices = _frame([_device(snapshot, history) for history in of_devices], DEVICE_SCHEMA)
-    at_peak = snapshot_holders.snapshot_holders(snapshot, "peak")
-    at_end = snapshot_holders.snapshot_holders(snapshot)
-    pools = snapshot_pools.snapshot_pools(snapshot)
-    ooms = snapshot_ooms.snapshot_ooms(snapshot)
-    holders = snapshot_holders.SCHEMA
+    at_peak = snapshot_tables.snapshot_holders(snapshot, "peak")
+    at_end = snapshot_tables.snapshot_holders(snapshot)
+    pools = snapshot_tables.snapshot_pools(snapshot)
+    ooms = snapshot_tables.snapshot_ooms(snapshot)
+    holders = snapshot_tables.HOLDERS
     found: tuple[tuple[str, str, tuple[Schema, pd.DataFrame]], ...] = (
         ("peak", "Peak of each device", (DEVICE_SCHEMA, devices)),
         ("holders", "Who held the peak", (holders, _most_first(at_peak))),
         ("held", "Who holds it in the end", (holders, _most_first(at_end))),
-        ("fragmentation", "Reserved memory", (snapshot_pools.SCHEMA, pools)),
+        ("fragmentation", "Reserved memory", (snapshot_tables.POOLS, pools)),
         ("blocks", "Largest that is still held", (BLOCK_SCHEMA, _largest(snapshot))),
-        ("ooms", "Out of memory", (snapshot_ooms.SCHEMA, ooms)),
+        ("ooms", "Out of memory", (snapshot_tables.OOMS, ooms)),
     )
     return MemoryReport(
         what="snapshot",
@@ -151,7 +151,9 @@ def _snapshot_summary(
         )
     if len(ooms):
         times = formatting.count(len(ooms), "time")
-        sentences.append(f"It ran out of memory {times}: {snapshot_ooms.CAUSES[ooms['cause'][0]]}")
+        sentences.append(
+            f"It ran out of memory {times}: {snapshot_tables.CAUSES[ooms['cause'][0]]}"
+        )
     if not len(snapshot.entries):
         sentences.append(NO_HISTORY)
     return tuple(sentences)

@@ -13,14 +13,14 @@ import pandas as pd
 from stepscope.analyses.core.group_statistics import extremes, sums
 from stepscope.analyses.memory.at_peak import Peak, memory_at_peak
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
-from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
+from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
 By = Literal["operator", "module", "stack"]
-NAMES = {"operator": operator_names, "module": module_names, "stack": stacks}
+NAMES = {"operator": operator_names, "module": module_names, "stack": user_stacks}
 RECORDED, EARLIER, UNTOLD = ("recorded", "earlier", "untold")
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
@@ -80,8 +80,8 @@ def holders_of(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
 
     `names` are the allocators of all rows of `memory`.
     """
-    size = peak.pairs.bytes[peak.held]
-    codes = np.append(names.codes, NONE)[peak.pairs.allocated_at[peak.held]].astype(np.int64)
+    size = peak.pairs.bytes[peak.live]
+    codes = np.append(names.codes, NONE)[peak.pairs.allocated_at[peak.live]].astype(np.int64)
     earlier = len(names.categories)
     group, keys = pd.factorize(np.where(peak.is_earlier, earlier, codes))
     texts = np.array([*(str(name) for name in names.categories), None, None], dtype=object)
@@ -104,7 +104,7 @@ def holders_of(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
 def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
     """Return the table with the row of what no record tells of."""
     untold = peak.untold_bytes
-    if np.isnan(untold) and not len(peak.held):  # no totals, and nothing could be paired
+    if np.isnan(untold) and not len(peak.live):  # no totals, and nothing could be paired
         untold = float(peak.curve.change_bytes[peak.at])
     if np.isnan(untold) or untold == 0:
         return table

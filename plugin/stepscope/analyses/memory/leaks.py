@@ -12,7 +12,7 @@ from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
-from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
+from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -52,7 +52,7 @@ def memory_leaks(trace: Trace) -> pd.DataFrame:
     """
     growth = memory_growth(trace)
     devices = memory_devices(trace)[: len(growth)]
-    names = (operator_names(trace), module_names(trace), stacks(trace))
+    names = (operator_names(trace), module_names(trace), user_stacks(trace))
     grows = growth["confidence"].isin(["medium", "high"]).tolist()
     tables = [
         _of_device(trace, pairs, names, does_grow=does)

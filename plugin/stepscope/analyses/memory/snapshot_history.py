@@ -46,7 +46,7 @@ class History:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Held:
+class LiveBlocks:
     """Allocations of a device at one moment."""
 
     bytes: NDArray[np.int64]
@@ -108,17 +108,17 @@ def release_action(action: NDArray[np.object_]) -> str:
     return RELEASE if (action == RELEASE).any() else RELEASE_DONE
 
 
-def held_at_end(snapshot: MemorySnapshot, device: int) -> Held:
+def live_at_end(snapshot: MemorySnapshot, device: int) -> LiveBlocks:
     """Return what tensors held on a device when the snapshot was taken."""
     blocks = _allocated_blocks(snapshot, device)
-    return Held(
+    return LiveBlocks(
         bytes=blocks["requested_bytes"].to_numpy(),
         stack=blocks["stack"].to_numpy(),
         allocated_at=_last_allocations(snapshot, device, blocks),
     )
 
 
-def held_at_peak(snapshot: MemorySnapshot, history: History) -> Held:
+def live_at_peak(snapshot: MemorySnapshot, history: History) -> LiveBlocks:
     """Return what tensors held on a device when most was held.
 
     What was freed later and allocated before the history has no stack: its release's is another.
@@ -139,7 +139,7 @@ def held_at_peak(snapshot: MemorySnapshot, history: History) -> Held:
     blocks = _allocated_blocks(snapshot, history.device)
     old = blocks.iloc[np.flatnonzero(_last_allocations(snapshot, history.device, blocks) == NONE)]
     none = np.full(int(is_earlier.sum()), NONE)
-    return Held(
+    return LiveBlocks(
         bytes=np.concatenate((size[begun], size[is_earlier], old["requested_bytes"].to_numpy())),
         stack=np.concatenate((stack[begun], none, old["stack"].to_numpy())),
         allocated_at=np.concatenate((history.rows[order[begun]], none, np.full(len(old), NONE))),

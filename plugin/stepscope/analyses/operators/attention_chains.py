@@ -38,7 +38,7 @@ _PRODUCT, _SOFTMAX, _BACKWARD, _OTHER = range(4)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WrittenOut:
+class UnfusedAttention:
     """Attentions that are written out, on whatever they run; all arrays are parallel."""
 
     first: Rows
@@ -51,7 +51,7 @@ class WrittenOut:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AttentionChains(WrittenOut):
+class AttentionChains(UnfusedAttention):
     """The same with their kernels; all arrays but `kernels` and `chains` are parallel."""
 
     query_length: NDArray[np.float64]
@@ -75,7 +75,7 @@ def attention_chains(trace: Trace) -> AttentionChains:
         NotApplicableError: the machine has no device.
     """
     kernels = kernels_in_window(trace)
-    found = written_out(trace)
+    found = unfused_attention(trace)
     launched, chain = _launched(trace, kernels, found.first, found.last)
     length, scores = _scores(trace, found.first, found.is_backward)
     duration = trace.device_events["duration_ns"].to_numpy()
@@ -92,13 +92,13 @@ def attention_chains(trace: Trace) -> AttentionChains:
     )
 
 
-def written_out(trace: Trace) -> WrittenOut:
+def unfused_attention(trace: Trace) -> UnfusedAttention:
     """Return the attentions that are written out, by the order of operators on a thread."""
     kind, row = _marks(trace)
     forward = _forward(trace, kind, row)
     backward = _backward(trace, kind, row)
     first = np.concatenate((row[forward - 1], row[backward - 2]))
-    return WrittenOut(
+    return UnfusedAttention(
         first=first,
         last=np.concatenate((row[forward + 1], row[backward + 2])),
         is_backward=np.arange(len(first)) >= len(forward),

@@ -79,7 +79,7 @@ def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(before[norms])
 
 
-def bias_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def bias_kernels(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the `device_events` that add these calls' biases, and that sum up their gradients."""
     calls, owner = trace.host_calls, links(trace).owner_of_device_event
     parent = calls["parent"].to_numpy()

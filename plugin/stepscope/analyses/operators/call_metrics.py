@@ -2,67 +2,122 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
-from stepscope.analyses.operators.call_memory import operator_memory
-from stepscope.analyses.operators.call_spread import Ascending, ascending
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.flops import counted_products, operator_work, with_work_inside
-from stepscope.analyses.operators.matrix_unit_types import fitting
+from stepscope.analyses.operators.matrix_unit_types import fits_matrix_unit
 from stepscope.model.trace import Trace, computed
 
 Rows = NDArray[np.int64]
 SIDES = ("host", "device")
+QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.5, "p95": 0.95})
+BITS = 63
+"""Of a number in int64, without its sign."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Figure:
+class SortedTimes:
+    """Times of calls, the shortest first; of calls that are not here, 0."""
+
+    index: Rows
+    values: NDArray[np.int64]
+
+    def without(self, is_left_out: NDArray[np.bool_]) -> "SortedTimes":
+        """Return the other calls' times."""
+        kept = ~is_left_out[self.index]
+        return SortedTimes(index=self.index[kept], values=self.values[kept])
+
+
+def sorted_times(values: NDArray[np.int64]) -> SortedTimes:
+    """Return the times that are above 0, in order; `values` is one a call."""
+    place = np.flatnonzero(values > 0)
+    times = values if len(place) == len(values) else values[place]
+    bits = len(times).bit_length()
+    if len(times) and int(times.max()).bit_length() + bits > BITS:
+        order = np.argsort(times, kind="stable")
+        return SortedTimes(index=place[order], values=times[order])
+    # a time and its place as one number are sorted faster than places by time
+    key = times << bits
+    key |= np.arange(len(times))
+    key.sort()
+    times = key >> bits
+    key &= (1 << bits) - 1
+    return SortedTimes(index=place[key], values=times)
+
+
+def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray[Any]]:
+    """Return each group's `QUANTILES`, with numpy's method `linear`, and its longest: `max`.
+
+    `group` is one a call, `calls` how many there are in each group: one at least.
+    """
+    small = group.astype(np.uint16) if len(calls) <= 2**16 else group
+    of_times = small[times.index]
+    size = np.bincount(of_times, minlength=len(calls))
+    by_group = np.append(times.values[np.argsort(of_times, kind="stable")], 0)
+    first, zeros = np.cumsum(size) - size, calls - size
+
+    def at(place: Rows) -> NDArray[np.int64]:
+        return np.where(place < zeros, 0, by_group[first + np.maximum(place - zeros, 0)])
+
+    found: dict[str, NDArray[Any]] = {"max": at(calls - 1)}
+    for name, share in QUANTILES.items():
+        place = (calls - 1) * share
+        below = np.floor(place).astype(np.int64)
+        low, high = at(below), at(np.minimum(below + 1, calls - 1))
+        found[name] = low + (high - low) * (place - below)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Metric:
     """A figure of the calls that have it."""
 
-    place: Rows | slice
-    """Which calls, as indices into `OperatorFigures.rows`; one may come more than once."""
+    index: Rows | slice
+    """Which calls, as indices into `CallMetrics.rows`; one may come more than once."""
     values: NDArray[np.int64] | NDArray[np.float64]
     is_complete: bool
     """Whether that of all other calls is 0; else it is not known."""
 
-    def without(self, is_left_out: NDArray[np.bool_]) -> "Figure":
+    def without(self, is_left_out: NDArray[np.bool_]) -> "Metric":
         """Return the figure of the other calls."""
         if not len(self.values):
             return self
-        kept = ~is_left_out[self.place]
-        place = np.flatnonzero(kept) if isinstance(self.place, slice) else self.place[kept]
-        return replace(self, place=place, values=self.values[kept])
+        kept = ~is_left_out[self.index]
+        place = np.flatnonzero(kept) if isinstance(self.index, slice) else self.index[kept]
+        return replace(self, index=place, values=self.values[kept])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OperatorFigures:
+class CallMetrics:
     """Calls that count, and what they cost."""
 
     rows: Rows
     """The calls, as rows of `host_calls`."""
     is_call: NDArray[np.bool_]
     """Whether each is a call of its own, or has its total in another's."""
-    spreads: Mapping[str, Ascending]
+    spreads: Mapping[str, SortedTimes]
     """Totals of host and device in order, by the beginning of the table's columns."""
-    times: Mapping[str, Figure]
+    times: Mapping[str, Metric]
     """Times in ns by the name of the table's column."""
-    amounts: Mapping[str, Figure]
+    amounts: Mapping[str, Metric]
     """Bytes and operations by the name of the table's column."""
-    data_type: Figure
+    data_type: Metric
     """Codes of `operator_work`'s types."""
-    flops_source: Figure
+    flops_source: Metric
     """Codes of `operator_work`'s sources."""
-    fits_matrix_unit: Figure
+    fits_matrix_unit: Metric
     """See `matrix_unit_types.fitting`."""
 
-    def without_totals(self, is_left_out: NDArray[np.bool_]) -> "OperatorFigures":
+    def without_totals(self, is_left_out: NDArray[np.bool_]) -> "CallMetrics":
         """Return the figures without the calls and the totals of some: what is their own stays."""
 
-        def totals(figures: Mapping[str, Figure]) -> Mapping[str, Figure]:
+        def totals(figures: Mapping[str, Metric]) -> Mapping[str, Metric]:
             return {
                 name: figure.without(is_left_out) if "total" in name else figure
                 for name, figure in figures.items()
@@ -79,7 +134,7 @@ class OperatorFigures:
 
 
 @computed
-def operator_figures(trace: Trace) -> OperatorFigures:
+def call_metrics(trace: Trace) -> CallMetrics:
     """Return the figures of all calls that count as one."""
     costs = operator_calls(trace)
     rows = np.flatnonzero(costs.counted == np.arange(len(costs.counted)))
@@ -88,12 +143,12 @@ def operator_figures(trace: Trace) -> OperatorFigures:
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
     work = operator_work(trace)
     types, sources = (np.asarray(texts.codes) for texts in (work.data_type, work.source))
-    return OperatorFigures(
+    return CallMetrics(
         rows=rows,
         is_call=np.ones(len(rows), dtype=bool),
         spreads={
-            "host": ascending(duration_ns),
-            "device": ascending(costs.device_total_ns[rows]),
+            "host": sorted_times(duration_ns),
+            "device": sorted_times(costs.device_total_ns[rows]),
         },
         times={
             "host_self_ns": _of_all(costs.host_self_ns[rows]),
@@ -102,8 +157,8 @@ def operator_figures(trace: Trace) -> OperatorFigures:
             "device_total_ns": _where(costs.device_total_ns, total),
             "matrix_unit_self_ns": _where(costs.matrix_unit_self_ns, total),
             "matrix_unit_total_ns": _where(costs.matrix_unit_total_ns, total),
-            "untold_unit_self_ns": _where(costs.untold_unit_self_ns, total),
-            "untold_unit_total_ns": _where(costs.untold_unit_total_ns, total),
+            "unclassified_self_ns": _where(costs.unclassified_self_ns, total),
+            "unclassified_total_ns": _where(costs.unclassified_total_ns, total),
         },
         amounts=_memory(trace, total[costs.counted], total) | _operations(trace, total),
         data_type=_known(types, types >= 0, total),
@@ -112,36 +167,36 @@ def operator_figures(trace: Trace) -> OperatorFigures:
     )
 
 
-def _fitting(trace: Trace, place: Rows) -> Figure:
-    fits = fitting(trace)
+def _fitting(trace: Trace, place: Rows) -> Metric:
+    fits = fits_matrix_unit(trace)
     return _known(fits, ~np.isnan(fits), place)
 
 
-def _of_all(values: NDArray[np.int64]) -> Figure:
-    return Figure(place=slice(None), values=values, is_complete=True)
+def _of_all(values: NDArray[np.int64]) -> Metric:
+    return Metric(index=slice(None), values=values, is_complete=True)
 
 
-def _where(values: NDArray[np.int64], place: Rows) -> Figure:
+def _where(values: NDArray[np.int64], place: Rows) -> Metric:
     """Return the values of calls at the calls in whose place they count."""
     return _at(values, np.flatnonzero(values), place, is_complete=True)
 
 
-def _known(values: NDArray[Any], is_known: NDArray[np.bool_], place: Rows) -> Figure:
+def _known(values: NDArray[Any], is_known: NDArray[np.bool_], place: Rows) -> Metric:
     return _at(values, np.flatnonzero(is_known), place, is_complete=False)
 
 
-def _at(values: NDArray[Any], calls: Rows, place: Rows, *, is_complete: bool) -> Figure:
+def _at(values: NDArray[Any], calls: Rows, place: Rows, *, is_complete: bool) -> Metric:
     at = place[calls]
     counts = at >= 0
     if not counts.all():
         calls, at = calls[counts], at[counts]
-    return Figure(place=at, values=values[calls], is_complete=is_complete)
+    return Metric(index=at, values=values[calls], is_complete=is_complete)
 
 
-def _memory(trace: Trace, own: Rows, total: Rows) -> dict[str, Figure]:
+def _memory(trace: Trace, own: Rows, total: Rows) -> dict[str, Metric]:
     memory = operator_memory(trace)
     if memory is None:
-        nothing = Figure(place=own[:0], values=np.zeros(0), is_complete=False)
+        nothing = Metric(index=own[:0], values=np.zeros(0), is_complete=False)
         sides = [(f"{side}_{part}_bytes", nothing) for side in SIDES for part in ("self", "total")]
         return dict(sides)
     return {
@@ -152,7 +207,7 @@ def _memory(trace: Trace, own: Rows, total: Rows) -> dict[str, Figure]:
     }
 
 
-def _operations(trace: Trace, place: Rows) -> dict[str, Figure]:
+def _operations(trace: Trace, place: Rows) -> dict[str, Metric]:
     """Return the operations of calls, own and with calls within.
 
     A call that is counted as the one around it does that one's work, not the same again. Of a
@@ -171,3 +226,49 @@ def _operations(trace: Trace, place: Rows) -> dict[str, Figure]:
         "flops": _at(flops, known, place, is_complete=False),
         "total_flops": _known(total, count > 0, place),
     }
+
+
+HOST_DEVICE_TYPES = (0, 2, 5)
+"""CPU, MKLDNN and IDEEP of `c10::DeviceType`, as in `_cpu_memory_usage`; all others are devices."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OperatorMemory:
+    """Bytes allocated less bytes given back; all arrays are parallel to `host_calls`."""
+
+    host_self_bytes: NDArray[np.int64]
+    """Without calls within."""
+    host_total_bytes: NDArray[np.int64]
+    device_self_bytes: NDArray[np.int64]
+    device_total_bytes: NDArray[np.int64]
+
+
+@computed
+def operator_memory(trace: Trace) -> OperatorMemory | None:
+    """Return what every operator and annotation allocated; None: memory was not recorded."""
+    memory = trace.memory
+    if not len(memory):
+        return None
+    amounts = memory["bytes"].to_numpy()
+    is_host = np.isin(memory["device_type_code"].to_numpy(), HOST_DEVICE_TYPES)
+    calls = trace.host_calls
+    times = memory["start_ns"].to_numpy()
+    first = np.searchsorted(times, calls["start_ns"].to_numpy(), side="left")
+    behind = np.searchsorted(times, calls["end_ns"].to_numpy(), side="right")
+    parent = calls["parent"].to_numpy()
+    found = {}
+    for kind, chosen in (("host", is_host), ("device", ~is_host)):
+        total = np.zeros(len(calls), dtype=np.int64)
+        if chosen.any():
+            before = np.append(0, np.cumsum(np.where(chosen, amounts, 0)))
+            total = before[behind] - before[first]
+        found[f"{kind}_total_bytes"] = total
+        found[f"{kind}_self_bytes"] = _without_children(total, parent)
+    return OperatorMemory(**found)
+
+
+def _without_children(total: NDArray[np.int64], parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    own = total.copy()
+    children = np.flatnonzero((parent >= 0) & (total != 0))
+    np.subtract.at(own, parent[children], total[children])
+    return own

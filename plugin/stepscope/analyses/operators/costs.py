@@ -32,11 +32,11 @@ class OperatorCalls:
     """Without calls within; of calls counted as another's, 0, as in the next ones."""
     device_self_ns: NDArray[np.int64]
     matrix_unit_self_ns: NDArray[np.int64]
-    untold_unit_self_ns: NDArray[np.int64]
+    unclassified_self_ns: NDArray[np.int64]
     """Of kernels whose names do not tell whether they use matrix units."""
     device_total_ns: NDArray[np.int64]
     matrix_unit_total_ns: NDArray[np.int64]
-    untold_unit_total_ns: NDArray[np.int64]
+    unclassified_total_ns: NDArray[np.int64]
 
 
 @computed
@@ -55,10 +55,10 @@ def operator_calls(trace: Trace) -> OperatorCalls:
         host_self_ns=self_ns,
         device_self_ns=device_self,
         matrix_unit_self_ns=matrix_self,
-        untold_unit_self_ns=untold_self,
+        unclassified_self_ns=untold_self,
         device_total_ns=device_total,
         matrix_unit_total_ns=matrix_total,
-        untold_unit_total_ns=untold_total,
+        unclassified_total_ns=untold_total,
     )
 
 
@@ -127,6 +127,6 @@ def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
     owner = owners_of_device_events(trace)
     duration = trace.device_events["duration_ns"].to_numpy()
     is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
-    untold, count = is_kernel & ~matrix_units.are_told(trace), len(trace.host_calls)
+    untold, count = is_kernel & ~matrix_units.are_classified(trace), len(trace.host_calls)
     parts = (EVERY_ROW, matrix_units.are_used(trace), untold)
     return tuple(sums_where(duration, owner, count, chosen) for chosen in parts)

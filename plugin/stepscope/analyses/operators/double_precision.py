@@ -40,7 +40,7 @@ class DoublePrecision:
     """Rows of `host_calls`; on devices also -1, for all kernels whose operator is not known."""
     cost_ns: NDArray[np.int64]
     """How long each call, or on devices its kernels, took."""
-    twin_ns: NDArray[np.float64]
+    float32_ns: NDArray[np.float64]
     """Mean cost of its twins in float32; NaN where there are none."""
     is_product: NDArray[np.bool_]
     total_ns: int
@@ -123,7 +123,7 @@ def _double(  # noqa: PLR0913 (each a figure of the result)
     return DoublePrecision(
         calls=calls,
         cost_ns=cost_ns,
-        twin_ns=_twins(trace, calls, *singles),
+        float32_ns=_twins(trace, calls, *singles),
         is_product=products[code],
         total_ns=total_ns,
         floating_share=min(1.0, total_ns / floating_ns) if floating_ns else float("nan"),
@@ -190,8 +190,8 @@ def _keys(trace: Trace, rows: Rows) -> Rows:
 def by_operator(trace: Trace, found: DoublePrecision) -> pd.DataFrame:
     """Return one row an operator with shapes, the costliest first.
 
-    Columns: `name`, `dims` (JSON or None), `calls`, `ns` (in all) and `twin_ns`, the mean of a call
-    in float32 or NaN.
+    Columns: `name`, `dims` (JSON or None), `calls`, `ns` (in all) and `float32_ns`, the mean of
+    a call in float32 or NaN.
     """
     known = found.calls != NONE
     calls = trace.host_calls.iloc[found.calls[known]]
@@ -200,11 +200,11 @@ def by_operator(trace: Trace, found: DoublePrecision) -> pd.DataFrame:
             "name": calls["name"].astype(object).to_numpy(),
             "dims": calls["input_dims"].astype(object).to_numpy(),
             "ns": found.cost_ns[known],
-            "twin_ns": found.twin_ns[known],
+            "float32_ns": found.float32_ns[known],
         }
     )
     grouped = frame.groupby(["name", "dims"], dropna=False, sort=False)
-    table = grouped.agg(calls=("ns", "size"), ns=("ns", "sum"), twin_ns=("twin_ns", "mean"))
+    table = grouped.agg(calls=("ns", "size"), ns=("ns", "sum"), float32_ns=("float32_ns", "mean"))
     return table.reset_index().sort_values("ns", ascending=False, kind="stable")
 
 

@@ -6,6 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.call_paths import python_callers
+from stepscope.analyses.core.forward_backward import WRAPPER, forward_backward
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.steps import without_number
 from stepscope.model.trace import Trace
 
@@ -42,3 +47,47 @@ def distinct(codes: NDArray[np.integer], texts: list[str]) -> Labels:
     """Return labels of which several codes may have the same text; code -1 is the last text."""
     place, found = pd.factorize(np.array(texts, dtype=object))
     return Labels(codes=place.astype(np.int64)[codes], texts=tuple(found))
+
+
+NONE = -1
+
+
+def are_wrapped(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which calls are nodes that a wrapper calls: their time is the wrapper's, too."""
+    return np.asarray(forward_backward(trace).wrapper != NONE)
+
+
+def node_names(trace: Trace) -> Labels:
+    """Return each call's name, of a wrapper the name of what it runs."""
+    labels = names(trace)
+    texts = [text.removeprefix(WRAPPER) for text in labels.texts]
+    return distinct(labels.codes, [*texts, ""])
+
+
+MODULE_PREFIX = "nn.Module: "
+"""How torch's Python tracer names the call of a module (`torch/csrc/profiler/collection.cpp`)."""
+
+
+def modules(trace: Trace) -> Labels:
+    """Return the module of each call, as the profiler numbers it: `Linear_0`.
+
+    Raises:
+        MissingDataError: no module's call was recorded.
+    """
+    name = trace.python_calls["name"]
+    is_module = name_mask(name, lambda name: name.startswith(MODULE_PREFIX))
+    if not is_module.any():
+        reason = "the modules' calls were not recorded"
+        raise MissingDataError(reason, "profile(with_stack=True, with_modules=True)")
+    callers = python_callers(trace)
+    around = ancestry.nearest(callers.nesting.parent, is_module)
+    code = np.where(around != NONE, name.cat.codes.to_numpy()[around], NONE)
+    found = np.append(code, NONE)[callers.caller].astype(np.int64)
+    links = forward_backward(trace)
+    forward = np.append(links.forward, NONE)[links.node]
+    wrapped = np.flatnonzero(links.wrapper != NONE)
+    forward[links.wrapper[wrapped]] = links.forward[wrapped]
+    of_forward = np.append(found, NONE)[forward]
+    found = np.where((links.node != NONE) | (forward != NONE), of_forward, found)
+    names = (str(text) for text in name.cat.categories)
+    return Labels(codes=found, texts=tuple(text.removeprefix(MODULE_PREFIX) for text in names))

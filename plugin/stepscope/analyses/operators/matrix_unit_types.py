@@ -28,7 +28,7 @@ FITTING_TYPES = frozenset(
 )
 
 
-def fitting(trace: Trace) -> NDArray[np.float64]:
+def fits_matrix_unit(trace: Trace) -> NDArray[np.float64]:
     """Return 1 for each call whose operands matrix units took or would take, and 0 for others.
 
     NaN for operators that do not work on matrices, for types that were not recorded, and for

@@ -61,7 +61,7 @@ def are_used(trace: Trace) -> NDArray[np.bool_]:
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is True)
 
 
-def are_told(trace: Trace) -> NDArray[np.bool_]:
+def are_classified(trace: Trace) -> NDArray[np.bool_]:
     """Tell of each device event whether it is a kernel whose name says if it uses matrix units."""
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is not None)
 

@@ -43,7 +43,7 @@ class MisalignedProducts:
     """What does not fit, `K 2798 → 2800`, as far as the shapes tell; empty where they do not."""
 
     @property
-    def chosen(self) -> NDArray[np.bool_]:
+    def is_misaligned(self) -> NDArray[np.bool_]:
         """Which kernels are misaligned."""
         return self.by_name | self.by_shape
 

@@ -19,12 +19,9 @@ from stepscope.analyses.core.group_statistics import ratio, sums
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators import grouping as operator_groups
 from stepscope.analyses.operators import matrix_units
-from stepscope.analyses.operators.autograd_wrappers import are_wrapped, unwrapped_names
-from stepscope.analyses.operators.call_metrics import Figure, OperatorFigures, operator_figures
-from stepscope.analyses.operators.call_spread import spread
+from stepscope.analyses.operators.call_metrics import CallMetrics, Metric, call_metrics, quantiles
 from stepscope.analyses.operators.flops import operator_work
-from stepscope.analyses.operators.grouping import Labels
-from stepscope.analyses.operators.operator_modules import modules
+from stepscope.analyses.operators.grouping import Labels, are_wrapped, modules, node_names
 from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
@@ -174,7 +171,7 @@ def _by_name(trace: Trace) -> pd.DataFrame:
 
 @computed
 def _by_node(trace: Trace) -> pd.DataFrame:
-    return _table(trace, "node", unwrapped_names(trace), is_repeated=are_wrapped(trace))
+    return _table(trace, "node", node_names(trace), is_repeated=are_wrapped(trace))
 
 
 @computed
@@ -218,7 +215,7 @@ def _table(
     is_repeated: NDArray[np.bool_] | None = None,
 ) -> pd.DataFrame:
     """Return the table; calls that are repeated have their total in another call of their row."""
-    each = operator_figures(trace)
+    each = call_metrics(trace)
     rows = each.rows
     is_operator = trace.host_calls["is_operator"].to_numpy()[rows]
     width = len(labels.texts) + 1 if labels else 1
@@ -241,29 +238,27 @@ def _table(
     return _ordered(columns, SCHEMAS[by])
 
 
-def _measures(
-    trace: Trace, each: OperatorFigures, group: Rows, count: int
-) -> dict[str, NDArray[Any]]:
+def _measures(trace: Trace, each: CallMetrics, group: Rows, count: int) -> dict[str, NDArray[Any]]:
     """Return the columns of numbers, one row a group."""
     calls = np.bincount(group[each.is_call], minlength=count)
     found: dict[str, NDArray[Any]] = {"call_count": calls}
     for name, figure in each.times.items():
-        found[name] = sums(figure.values, group[figure.place], count)
+        found[name] = sums(figure.values, group[figure.index], count)
     for name, figure in each.amounts.items():
         found[name] = _sums_of_known(figure, group, count)
     for side, times in each.spreads.items():
         found[f"{side}_mean_ns"] = found[f"{side}_total_ns"] / calls
-        found |= {f"{side}_{name}_ns": of for name, of in spread(times, group, calls).items()}
+        found |= {f"{side}_{name}_ns": of for name, of in quantiles(times, group, calls).items()}
     window_ns = max(1, window(trace).device_duration_ns)
     for name in ("host_self", "host_total", "device_self", "device_total"):
         found[f"{name}_share"] = found[f"{name}_ns"] / window_ns
     for name in ("self", "total"):
-        whole, untold = found[f"device_{name}_ns"], found[f"untold_unit_{name}_ns"]
+        whole, untold = found[f"device_{name}_ns"], found[f"unclassified_{name}_ns"]
         is_told = (whole > untold) & (trace.dialect.matrix_unit_kernel is not None)
         shares = ratio(found[f"matrix_unit_{name}_ns"], whole)
         found[f"matrix_unit_{name}_share"] = np.where(is_told, shares, np.nan)
     fits = each.fits_matrix_unit
-    told = np.bincount(group[fits.place], minlength=count)
+    told = np.bincount(group[fits.index], minlength=count)
     found["matrix_unit_type_share"] = _sums_of_known(fits, group, count) / np.maximum(told, 1)
     work = operator_work(trace)
     found["flops_source"] = _listed(work.source, each.flops_source, group, count)
@@ -271,18 +266,18 @@ def _measures(
     return found
 
 
-def _sums_of_known(figure: Figure, group: Rows, count: int) -> NDArray[np.float64]:
+def _sums_of_known(figure: Metric, group: Rows, count: int) -> NDArray[np.float64]:
     """Return each group's sum; NaN where nothing is known."""
-    of_group = group[figure.place]
+    of_group = group[figure.index]
     total = np.bincount(of_group, weights=figure.values.astype(np.float64), minlength=count)
     is_known = figure.is_complete or np.bincount(of_group, minlength=count) > 0
     return np.where(is_known, total, np.nan)
 
 
-def _listed(texts: pd.Categorical, figure: Figure, group: Rows, count: int) -> NDArray[np.object_]:
+def _listed(texts: pd.Categorical, figure: Metric, group: Rows, count: int) -> NDArray[np.object_]:
     """Return each group's distinct texts, comma separated; None where there are none."""
     width = len(texts.categories)
-    pairs = np.sort(pd.unique(group[figure.place] * width + figure.values.astype(np.int64)))
+    pairs = np.sort(pd.unique(group[figure.index] * width + figure.values.astype(np.int64)))
     found = np.full(count, None, dtype=object)
     for which, code in zip(*(part.tolist() for part in np.divmod(pairs, width)), strict=True):
         before = f"{found[which]}, " if found[which] else ""

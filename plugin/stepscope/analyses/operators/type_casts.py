@@ -49,7 +49,7 @@ class TypeCasts:
     """`float32 → bfloat16`, or `UNKNOWN`."""
     owners: Rows
     """The operator that launched each, as a row of `host_calls`."""
-    askers: Rows
+    callers: Rows
     """The call that they were made for, as a row of `host_calls`; -1: Python itself."""
     duration_ns: NDArray[np.int64]
     kernel_ns: int
@@ -77,7 +77,7 @@ def type_casts(trace: Trace) -> TypeCasts:
         rows=kernels[kept],
         pairs=np.array(texts, dtype=object)[pair[kept]],
         owners=owner[kept],
-        askers=ancestry.nearest_of(parent, owner[kept], is_asker),
+        callers=ancestry.nearest_of(parent, owner[kept], is_asker),
         duration_ns=duration[kept],
         kernel_ns=max(1, int(duration.sum())),
     )

@@ -1,31 +1,212 @@
-"""How much arithmetic an operator does, by its inputs' shapes: a formula an operator.
-
-For the seven operators that `profile(with_flops=True)` knows, the formulas are its own
-(`torch/csrc/profiler/util.cpp`, `computeFlops`). For the others they are those of
-`torch.utils.flop_counter`, which counts a multiplication and an addition as two and leaves out
-bias, softmax and the masking of causal attention. In three places that counter is wrong, and this
-is not: the weight's gradient of a grouped convolution (it counts each group's channels against all
-others'), attention in the layout `[batch, sequence, heads, size]` (it takes heads for sequence),
-and scaled products of 4-bit floats (an element of `float4_e2m1fn_x2` holds two of them).
-"""
+"""Work of products of matrices, and of elementwise operators."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from types import MappingProxyType
 
-from stepscope.analyses.operators.attention_work import Attention
-from stepscope.analyses.operators.convolution_work import Convolution, conv2d, convolution_backward
-from stepscope.analyses.operators.product_work import (
-    elementwise,
-    grouped_product,
-    linear,
-    matmul,
-    product,
-    scaled_grouped_product,
-    scaled_product,
-    vector_product,
-)
-from stepscope.analyses.operators.work_inputs import Inputs, Work
+from stepscope.analyses.operators.work_inputs import Inputs, Shape, UnknownWorkError, Work
+from stepscope.model.frames.data_types import PACKED_TYPE, SCALAR_TYPES
+
+
+def matrices(inputs: Inputs, left: int, rank: int) -> Work:
+    """Count a product of matrices, or of as many as the first dimension says."""
+    a, b = inputs.shape(left, rank=rank), inputs.shape(left + 1, rank=rank)
+    if a[-1] != b[-2] or a[:-2] != b[:-2]:
+        raise UnknownWorkError
+    return Work(flops=2 * prod(a) * b[-1], outputs=((*a[:-1], b[-1]),))
+
+
+def product(left: int = 0, rank: int = 2) -> Callable[[Inputs], Work]:
+    """Return the formula of a product whose left operand is at a place; rank 3: of batches."""
+    return lambda inputs: matrices(inputs, left, rank)
+
+
+def elementwise(inputs: Inputs) -> Work:
+    """Count one operation an element of the first input, as torch does: not of the result."""
+    first = inputs.shape(0)
+    try:
+        second = inputs.shape(1)
+    except UnknownWorkError:
+        second = ()
+    output = _broadcast(first, second)
+    larger = 1 if len(second) > len(first) else 0  # a tensor of no dimensions sets no type
+    return Work(flops=prod(first), outputs=(output,), output_type=inputs.type_of(larger))
+
+
+def _broadcast(first: Shape, second: Shape) -> Shape:
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    padded = (1,) * (len(longer) - len(shorter)) + shorter
+    return tuple(b if a == 1 else a for a, b in zip(longer, padded, strict=True))
+
+
+def linear(inputs: Inputs) -> Work:
+    """Count `linear(input, weight, bias)`, the weight being transposed."""
+    x, weight = inputs.shape(0), inputs.shape(1, rank=2)
+    if not x or x[-1] != weight[1]:
+        raise UnknownWorkError
+    return Work(flops=2 * prod(x) * weight[0], outputs=((*x[:-1], weight[0]),))
+
+
+def matmul(inputs: Inputs) -> Work:
+    """Count `matmul(a, b)`, of vectors, matrices or batches that are broadcast."""
+    a, b = inputs.shape(0), inputs.shape(1)
+    if not a or not b:
+        raise UnknownWorkError
+    rows = a[:-1]
+    inner, columns = (b[0], ()) if len(b) == 1 else (b[-2], b[-1:])
+    if a[-1] != inner:
+        raise UnknownWorkError
+    batch = _broadcast(rows[:-1], b[:-2])
+    output = (*batch, *rows[-1:], *columns)
+    return Work(flops=2 * prod(output) * inner, outputs=(output,))
+
+
+def vector_product(inputs: Inputs, left: int = 0) -> Work:
+    """Count a matrix times a vector."""
+    matrix, vector = inputs.shape(left, rank=2), inputs.shape(left + 1, rank=1)
+    if matrix[1] != vector[0]:
+        raise UnknownWorkError
+    return Work(flops=2 * prod(matrix), outputs=(matrix[:1],))
+
+
+def scaled_product(inputs: Inputs, out_type: int = 6) -> Work:
+    """`_scaled_mm(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype)`, and its next."""
+    work = matrices(inputs, 0, 2)
+    return replace(_unpacked(inputs, work), output_type=_written_type(inputs, out_type))
+
+
+def scaled_grouped_product(offsets: int, out_type: int) -> Callable[[Inputs], Work]:
+    """Return the formula of `_scaled_grouped_mm`, by the places of `offs` and `out_dtype`."""
+
+    def count(inputs: Inputs) -> Work:
+        written = _written_type(inputs, out_type) or "bfloat16"  # what torch takes where none is
+        return replace(_unpacked(inputs, grouped_product(inputs, offsets)), output_type=written)
+
+    return count
+
+
+def _written_type(inputs: Inputs, place: int) -> str | None:
+    return SCALAR_TYPES.get(inputs.value(place)) if len(inputs.values) > place else None
+
+
+def _unpacked(inputs: Inputs, work: Work) -> Work:
+    """Return the work of operands that may hold two numbers in an element."""
+    is_packed = inputs.type_of(0) == PACKED_TYPE
+    return replace(work, flops=2 * work.flops) if is_packed else work
+
+
+def grouped_product(inputs: Inputs, offsets: int = 2) -> Work:
+    """`_grouped_mm(self, mat2, offs)`: rows, columns or the sum are parted among the groups."""
+    a, b = inputs.shape(0), inputs.shape(1)
+    if len(a) == len(b) == 3:
+        return matrices(inputs, 0, 3)
+    groups = inputs.shape(offsets, rank=1)[0] if len(a) == len(b) == 2 else None
+    if len(a) not in (2, 3) or len(b) not in (2, 3) or a[-1] != b[-2]:
+        raise UnknownWorkError
+    output = (a[-2], b[-1]) if groups is None else (groups, a[-2], b[-1])
+    return Work(flops=2 * a[-2] * a[-1] * b[-1], outputs=(output,))
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """Places of a convolution's arguments; a negative one: it has no such argument."""
+
+    stride: int
+    padding: int
+    dilation: int
+    transposed: int = -1
+    output_padding: int = -1
+
+    def __call__(self, inputs: Inputs) -> Work:
+        """Count the work of inputs: of each output, or input if transposed, with each weight."""
+        x, weight = inputs.shape(0), inputs.shape(1)
+        space = len(weight) - 2
+        if space < 1 or len(x) != len(weight):
+            raise UnknownWorkError
+        output = self._output(inputs, x, weight)
+        # each element of the side that is not written to meets each weight once
+        is_transposed = self._is_transposed(inputs)
+        swept = x if is_transposed else output
+        return Work(flops=2 * x[0] * prod(swept[2:]) * prod(weight), outputs=(output,))
+
+    def _is_transposed(self, inputs: Inputs) -> bool:
+        return self.transposed >= 0 and inputs.numbers(self.transposed, 1) == (1,)
+
+    def _output(self, inputs: Inputs, x: Shape, weight: Shape) -> Shape:
+        """Return the result's shape: see the formulas in torch.nn.Conv2d and ConvTranspose2d."""
+        space = len(weight) - 2
+        places = (self.stride, self.padding, self.dilation)
+        stride, padding, dilation = (inputs.numbers(place, space) for place in places)
+        if not all(stride):
+            raise UnknownWorkError
+        reach = [d * (k - 1) for d, k in zip(dilation, weight[2:], strict=True)]
+        if self._is_transposed(inputs):
+            more = inputs.numbers(self.output_padding, space)
+            groups = inputs.numbers(self.output_padding + 1, 1)[0]
+            sizes = [
+                (n - 1) * s - 2 * p + r + m + 1
+                for n, s, p, r, m in zip(x[2:], stride, padding, reach, more, strict=True)
+            ]
+            return (x[0], weight[1] * groups, *(max(size, 0) for size in sizes))
+        sizes = [
+            (n + 2 * p - r - 1) // s + 1
+            for n, s, p, r in zip(x[2:], stride, padding, reach, strict=True)
+        ]
+        return (x[0], weight[0], *(max(size, 0) for size in sizes))
+
+
+def conv2d(inputs: Inputs) -> Work:
+    """`conv2d`, which torch counts for batches of images only."""
+    for place in (0, 1):
+        inputs.shape(place, rank=4)
+    return Convolution(stride=3, padding=4, dilation=5)(inputs)
+
+
+def convolution_backward(inputs: Inputs) -> Work:
+    """Count each wanted gradient as the forward convolution: it has the same products to add."""
+    grad, x, weight = (inputs.shape(place) for place in range(3))
+    if not 3 <= len(weight) == len(x) == len(grad):
+        raise UnknownWorkError
+    wanted = inputs.numbers(10, 3)
+    swept = x if inputs.numbers(7, 1) == (1,) else grad
+    flops = 2 * x[0] * prod(swept[2:]) * prod(weight) * (wanted[0] + wanted[1])
+    written = (x, weight, grad[1:2])
+    outputs = tuple(shape for shape, is_wanted in zip(written, wanted, strict=True) if is_wanted)
+    return Work(flops=flops, outputs=outputs)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention; the operands' first place, and where the lengths of packed sequences are."""
+
+    query: int = 0
+    heads_last: bool = False
+    """Whether the layout is `[batch, sequence, heads, size]`, not `[batch, heads, sequence, …]`."""
+    lengths: int = -1
+    is_backward: bool = False
+
+    def __call__(self, inputs: Inputs) -> Work:
+        """Count the work of inputs; every key counts for every query, masked or not."""
+        if self.lengths >= 0 and self._is_packed(inputs):
+            raise UnknownWorkError  # how long each sequence is, is not recorded
+        first = self.query
+        q, k, v = (inputs.shape(place, rank=4) for place in range(first, first + 3))
+        sequence, heads = (1, 2) if self.heads_last else (2, 1)
+        if q[0] != k[0] or k[:3] != v[:3] or q[3] != k[3] or not k[heads] or q[heads] % k[heads]:
+            raise UnknownWorkError
+        pairs = q[0] * q[heads] * q[sequence] * k[sequence]
+        output = (*q[:3], v[3])
+        if self.is_backward:
+            # the scores anew, then the gradients of scores, value, query and key
+            flops = 2 * pairs * (3 * q[3] + 2 * v[3])
+            return Work(flops=flops, outputs=(q, k, v))
+        return Work(flops=2 * pairs * (q[3] + v[3]), outputs=(output,))
+
+    def _is_packed(self, inputs: Inputs) -> bool:
+        sizes = inputs.shapes[self.lengths] if self.lengths < len(inputs.shapes) else []
+        return bool(sizes)
+
 
 WITH_FLOPS = "torch with_flops"
 FLOP_COUNTER = "torch.utils.flop_counter"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from stepscope.analyses.core.batch_size import BatchSize
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.short_operator_runs import ShortTurns
+from stepscope.analyses.host.short_operator_runs import ShortOperatorRuns
 from stepscope.base.calibration import LARGER_BATCH_ON_CPU
 from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import Evidence, Fix, Link
@@ -33,7 +33,7 @@ def insist_on_samples(batch: BatchSize) -> None:
         raise MissingDataError(msg, COMPARE)
 
 
-def finding(trace: Trace, batch: BatchSize, turns: ShortTurns, below_ns: int) -> Finding:
+def finding(trace: Trace, batch: BatchSize, turns: ShortOperatorRuns, below_ns: int) -> Finding:
     """Return what a larger batch could win of the time in short operators."""
     return Finding(
         severity="warning" if is_training(trace) else "info",
@@ -67,7 +67,7 @@ def told(batch: BatchSize, otherwise: Link) -> Iterator[Evidence]:
         yield facts.code("Read from", f"{batch.operator} {batch.dims}", link)
 
 
-def _evidence(trace: Trace, batch: BatchSize, turns: ShortTurns) -> Iterator[Evidence]:
+def _evidence(trace: Trace, batch: BatchSize, turns: ShortOperatorRuns) -> Iterator[Evidence]:
     within = window(trace)
     yield from told(batch, OPERATORS)
     yield facts.fraction("Time in short operators and between them", turns.share)

@@ -17,7 +17,7 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.base.calibration import Factor
 from stepscope.base.findings import EventReference, EvidenceTable, Link, SourceLine
@@ -102,7 +102,7 @@ def owned_by(trace: Trace, matches: Callable[[str], object]) -> NDArray[np.bool_
 
 def claim(trace: Trace, work: Work, factor: Factor, method: str) -> Claim:
     """Claim the times in which the device does this work and nothing else."""
-    return Claim(alone(trace, work.rows), factor, method, is_device_work=True)
+    return Claim(exclusive_device_time(trace, work.rows), factor, method, is_device_work=True)
 
 
 def result(trace: Trace, finding: Finding) -> RuleResult:

@@ -72,7 +72,7 @@ def updates(trace: Trace) -> tuple[Updates, ...]:
 
 def _of(trace: Trace, updates: OptimizerUpdates, optimizer: str) -> Updates:
     index = updates.of(optimizer)
-    work = updates.work.only(np.isin(updates.work.callers, updates.rows[index]))
+    work = updates.work.select(np.isin(updates.work.callers, updates.rows[index]))
     host = intervals.union(updates.begin_ns[index], updates.end_ns[index])
     return Updates(
         optimizer=optimizer,
