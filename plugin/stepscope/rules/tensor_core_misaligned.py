@@ -63,7 +63,7 @@ def _message(trace: Trace, misaligned: MisalignedProducts) -> str:
     because = f", such as {worst}" if worst else ""
     return (
         f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
-        f"{lasting} {phrases.per_step(trace)} ({share(products.share(misaligned.chosen))} of the "
+        f"{lasting} {phrases.per_step(trace)} ({share(products.share(misaligned.is_misaligned))} of the "
         f"kernels' time){because}."
     )
 
