@@ -58,7 +58,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _message(trace: Trace, misaligned: MisalignedProducts) -> str:
     products = misaligned.products
-    lasting = duration(window(trace).per_step(products.total_ns(misaligned.is_misaligned)))
+    total_ns = products.total_ns(misaligned.is_misaligned)
+    lasting = duration(window(trace).per_step(total_ns))
     worst = _worst(misaligned)
     because = f", such as {worst}" if worst else ""
     return (
