@@ -64,8 +64,8 @@ def _message(trace: Trace, misaligned: MisalignedProducts) -> str:
     because = f", such as {worst}" if worst else ""
     return (
         f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
-        f"{lasting} {phrases.per_step(trace)} ({share(total_ns / products.kernel_ns)} of the kernels' "
-        f"time){because}."
+        f"{lasting} {phrases.per_step(trace)} ({share(total_ns / products.kernel_ns)} of the "
+        f"kernels' time){because}."
     )
 
 
