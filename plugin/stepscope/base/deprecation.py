@@ -1,15 +1,13 @@
 """Old names of modules and of their contents, which work for one version with a warning."""
 
 import sys
-from importlib import import_module
-from importlib.machinery import ModuleSpec
-from warnings import warn
 
 TYPE_CHECKING = (
     False  # type checkers know this name; this module may cost `import stepscope` nothing
 )
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 MOVED_MODULES = {
@@ -49,7 +47,7 @@ def deprecated_names(
             raise AttributeError(message)
         target, new_name = renamed[name]
         _warn(f"{module_name}.{name} is renamed: use {target}.{new_name}")
-        return getattr(import_module(target), new_name)
+        return getattr(_import(target), new_name)
 
     return resolve
 
@@ -64,7 +62,7 @@ class MovedModuleFinder:
 
     def find_spec(
         self, name: str, _path: "Sequence[str] | None" = None, _target: "ModuleType | None" = None
-    ) -> ModuleSpec | None:
+    ) -> "ModuleSpec | None":
         """Return the spec of a moved module; None for any other name."""
         parent, _, child = name.rpartition(".")
         target = MOVED_MODULES.get(name)
@@ -72,20 +70,30 @@ class MovedModuleFinder:
             target = f"{MOVED_MODULES[parent]}.{child}"
         if not target:
             return None
+        from importlib.machinery import ModuleSpec  # noqa: PLC0415 (rarely needed)
+
         return ModuleSpec(name, self, loader_state=target, is_package=True)  # type: ignore[arg-type]
 
-    def create_module(self, _spec: ModuleSpec) -> None:
+    def create_module(self, _spec: "ModuleSpec") -> None:
         """Leave the creation of the module to the import system."""
 
     def exec_module(self, module: "ModuleType") -> None:
         """Give an old module the contents of the new one."""
         spec = module.__spec__
         target = spec.loader_state if spec else ""
-        contents = import_module(target)
+        contents = _import(target)
         _warn(f"{module.__name__} is moved: import {target}")
         vars(module)["__getattr__"] = lambda name: getattr(contents, name)
 
 
+def _import(module_name: str) -> "ModuleType":
+    from importlib import import_module  # noqa: PLC0415 (rarely needed)
+
+    return import_module(module_name)
+
+
 def _warn(message: str) -> None:
     """Warn the caller of this module's caller; frames of the import system do not count."""
+    from warnings import warn  # noqa: PLC0415 (rarely needed)
+
     warn(f"{message}. The old name goes with the next version.", DeprecationWarning, stacklevel=3)
