@@ -1,5 +1,6 @@
 /** Runs in states that the sample logs lack: being read, cancelled, unreadable, empty. */
 import type { Problem, RunState, Runs, Span } from '../src/api/types.gen';
+import type { Selection } from '../src/state/selection';
 
 const EMPTY_FILE: Problem = {
   path: 'broken/worker0.1.pt.trace.json',
@@ -92,3 +93,19 @@ export const noRuns: Runs = {
   is_cancelled: false,
   looked_for: 'files named <worker>.<time>.pt.trace.json',
 };
+
+export const listed = (...runs: RunState[]): Runs => ({ ...noRuns, runs });
+
+/** A run of one worker with several spans. */
+export const runOfWorker = (name: string, spans: Span[]): RunState => ({
+  ...runOf(name, spans[0]?.state ?? 'ready', []),
+  workers: [{ name: 'w', rank: null, host: null, spans }],
+});
+
+/** A span of the first worker, selected. */
+export function firstOf(run: RunState | undefined, at = 0): Selection {
+  const [worker] = run?.workers ?? [];
+  const span = worker?.spans[at];
+  if (!run || !worker || !span) throw new Error('a run has a worker with a span');
+  return { run, worker, span };
+}

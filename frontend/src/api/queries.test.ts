@@ -1,20 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { noRuns } from '../../tests/states';
 import { api, RequestError } from './client';
 import { pollInterval, shouldRetry } from './queries';
 import type { Runs } from './types.gen';
 
-const runs = (patch: Partial<Runs>): Runs => ({
-  schema: 1,
-  logdir: '',
-  scanning: false,
-  loading: false,
-  runs: [],
-  problems: [],
-  looked_for: '',
-  looked_at_count: 0,
-  is_cancelled: false,
-  ...patch,
-});
+const runs = (patch: Partial<Runs>): Runs => ({ ...noRuns, ...patch });
 
 describe('asking for the runs again', () => {
   it('is quick while files are read, slow when quiet, and stops out of sight', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { spanOf } from '../../tests/states';
+import { listed, spanOf } from '../../tests/states';
 import type { RunState, Runs, Span } from '../api/types.gen';
 import { HOME } from './location';
 import { lastShown, NOTHING_SHOWN, select } from './selection';
@@ -20,19 +20,7 @@ const run = (name: string, state: State, spans: Record<string, Span[]>): RunStat
     spans: own,
   })),
 });
-const runs = (...all: RunState[]): Runs => ({
-  schema: 1,
-  logdir: 'log',
-  scanning: false,
-  loading: false,
-  runs: all,
-  problems: [],
-  looked_for: '',
-  looked_at_count: 0,
-  is_cancelled: false,
-});
-
-const found = runs(
+const found = listed(
   run('slow', 'reading', { a: [span('1', 'reading')] }),
   run('done', 'ready', {
     a: [span('1', 'unreadable')],
@@ -64,7 +52,7 @@ it('shows the nearest where worker or span are gone, but never another run', () 
 
 describe('while the files of a run come in', () => {
   const reading = (...states: State[]): Runs =>
-    runs(
+    listed(
       run(
         'job',
         'reading',
@@ -100,7 +88,7 @@ describe('while the files of a run come in', () => {
 });
 
 it('has no data in an empty folder', () => {
-  expect(select(runs(), { ...HOME, run: 'x' }).kind).toBe('empty');
+  expect(select(listed(), { ...HOME, run: 'x' }).kind).toBe('empty');
 });
 
 describe('the latest run', () => {
@@ -113,7 +101,7 @@ describe('the latest run', () => {
     run('untimed', 'ready', { w: [span('1', 'ready')] }),
   ];
   const shown = (last: string | null, ...all: RunState[]): string | null => {
-    const selected = select(runs(...all), HOME, { ...NOTHING_SHOWN, run: last });
+    const selected = select(listed(...all), HOME, { ...NOTHING_SHOWN, run: last });
     return selected.kind === 'selected' ? selected.selection.run.name : null;
   };
 

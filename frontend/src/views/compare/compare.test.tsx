@@ -2,13 +2,12 @@ import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
-import { runOf, spanOf } from '../../../tests/states';
+import { firstOf, listed, runOf, runOfWorker, spanOf } from '../../../tests/states';
 import { api } from '../../api/client';
 import type { Change, ComparisonAnswer, Row, RunState, Runs } from '../../api/types.gen';
 import { matcherOf } from '../../core/search';
 import * as files from '../../host/download';
 import { HOME, type PageLocation } from '../../state/location';
-import type { Selection } from '../../state/selection';
 import cpuFixture from './fixture.json';
 import gpuFixture from './fixtures/comparison.json';
 import { ComparePage } from './page';
@@ -25,43 +24,15 @@ const file = (worker: string, minute: number): string =>
   `${worker}.17000000${String(minute).padStart(2, '0')}000000000.pt.trace.json`;
 
 /** A run of one worker, recorded at some minute. */
-const recorded = (name: string, minute: number, state: RunState['state'] = 'ready'): RunState => ({
-  ...runOf(name, state, [spanOf({ trace: `t-${name}`, file: file('w', minute), state })]),
-  workers: [
-    {
-      name: 'w',
-      rank: null,
-      host: null,
-      spans: [spanOf({ trace: `t-${name}`, file: file('w', minute), state })],
-    },
-  ],
-});
-
-const listed = (...runs: RunState[]): Runs => ({
-  schema: 1,
-  logdir: 'log',
-  scanning: false,
-  loading: false,
-  runs,
-  problems: [],
-  looked_for: 'files',
-  looked_at_count: 0,
-  is_cancelled: false,
-});
-
-function selectionOf(run: RunState, at = 0): Selection {
-  const worker = run.workers[0];
-  const span = worker?.spans[at];
-  if (!worker || !span) throw new Error('a run has a worker with a span');
-  return { run, worker, span };
-}
+const recorded = (name: string, minute: number, state: RunState['state'] = 'ready'): RunState =>
+  runOfWorker(name, [spanOf({ trace: `t-${name}`, file: file('w', minute), state })]);
 
 const baselineName = (
   runs: Runs,
   run: RunState,
   patch: Partial<PageLocation> = {},
 ): string | null => {
-  const sides = sidesOf(runs, selectionOf(run), { ...HOME, ...patch });
+  const sides = sidesOf(runs, firstOf(run), { ...HOME, ...patch });
   return sides.before && nameOf(sides.before);
 };
 
@@ -92,12 +63,9 @@ describe('the default baseline', () => {
 
   it('is the previous span if a span is selected and there is no other run', () => {
     const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
-    const run: RunState = {
-      ...recorded('solo', 1),
-      workers: [{ name: 'w', rank: 0, host: null, spans }],
-    };
+    const run = runOfWorker('solo', spans);
     const chosen = { worker: 'w', span: '2' };
-    const sides = sidesOf(listed(run), selectionOf(run, 1), { ...HOME, ...chosen });
+    const sides = sidesOf(listed(run), firstOf(run, 1), { ...HOME, ...chosen });
     expect(sides.before && nameOf(sides.before)).toBe('solo, w, span 1');
     expect(sides.reason).toBe('another span of the same worker');
   });
@@ -105,13 +73,10 @@ describe('the default baseline', () => {
   it('is the previous span or another worker for a single run', () => {
     const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
     const names = (run: RunState): (string | null)[] => {
-      const sides = sidesOf(listed(run), selectionOf(run), HOME);
+      const sides = sidesOf(listed(run), firstOf(run), HOME);
       return [sides.before && nameOf(sides.before), nameOf(sides.after)];
     };
-    const run: RunState = {
-      ...recorded('solo', 1),
-      workers: [{ name: 'w', rank: 0, host: null, spans }],
-    };
+    const run = runOfWorker('solo', spans);
     expect(names(run)).toEqual(['solo, span 2', 'solo, span 3']);
     const ranks = runOf('ranks', 'ready', [spanOf(), spanOf({ trace: 't2' })]);
     expect(names(ranks)).toEqual(['ranks, rank0', 'ranks, rank1']);
@@ -119,7 +84,7 @@ describe('the default baseline', () => {
 
   it('is the one in the URL, or an error if it does not exist', () => {
     expect(baselineName(listed(fault, fix, other), fix, { baseRun: 'b' })).toBe('b');
-    const gone = sidesOf(listed(fix), selectionOf(fix), { ...HOME, baseRun: 'gone' });
+    const gone = sidesOf(listed(fix), firstOf(fix), { ...HOME, baseRun: 'gone' });
     expect([gone.before, gone.unknown]).toEqual([null, 'gone']);
   });
 
@@ -132,7 +97,7 @@ describe('the default baseline', () => {
     ];
     for (const side of sides) {
       const location = { ...HOME, ...asAfter(side, {}), ...asBefore(side) };
-      const region = sidesOf(runs, selectionOf(fault), location);
+      const region = sidesOf(runs, firstOf(fault), location);
       expect([region.before, region.after]).toEqual([side, side]);
     }
   });
@@ -144,7 +109,7 @@ describe('the default baseline', () => {
       Array.from({ length: 40 }, (_, at) => spanOf({ trace: `${at}` })),
     );
     const side = (patch: Partial<PageLocation>): string | null =>
-      sidesOf(listed(many, recorded('other', 1)), selectionOf(many), { ...HOME, ...patch }).after
+      sidesOf(listed(many, recorded('other', 1)), firstOf(many), { ...HOME, ...patch }).after
         .worker;
     expect(side({})).toBe('rank0');
     expect(side({ options: { workers: 'all' } })).toBeNull();
@@ -369,13 +334,13 @@ it('lists settings that differ', () => {
 
 describe('the page', () => {
   it('shows an empty state without a second trace', () => {
-    renderInPage(<ComparePage selection={selectionOf(fix)} runs={listed(fix)} />);
+    renderInPage(<ComparePage selection={firstOf(fix)} runs={listed(fix)} />);
     expect(screen.getByText('Nothing to compare with yet')).toBeTruthy();
   });
 
   it('shows the progress of reading a side', () => {
     const reading = recorded('synthetic_dataloader/fault', 1, 'reading');
-    renderInPage(<ComparePage selection={selectionOf(fix)} runs={listed(reading, fix)} />);
+    renderInPage(<ComparePage selection={firstOf(fix)} runs={listed(reading, fix)} />);
     expect(
       screen.getByRole('heading', { name: /Reading synthetic_dataloader\/fault/ }),
     ).toBeTruthy();
@@ -383,7 +348,7 @@ describe('the page', () => {
 
   it('requests both sides, and swaps them', async () => {
     const get = vi.spyOn(api, 'get').mockResolvedValue(gpu);
-    const page = <ComparePage selection={selectionOf(fix)} runs={listed(fault, fix)} />;
+    const page = <ComparePage selection={firstOf(fix)} runs={listed(fault, fix)} />;
     const { store } = renderInPage(page);
     await waitFor(() => expect(screen.getByText('−44.5 %')).toBeTruthy());
     expect(get.mock.lastCall?.[1]).toMatchObject({ run: fix.id, base_run: fault.id });

@@ -2,12 +2,11 @@ import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
-import { runOf, spanOf } from '../../../tests/states';
+import { firstOf, listed, runOfWorker, spanOf } from '../../../tests/states';
 import { api } from '../../api/client';
 import type { RunState, Runs, TrendPoint, Trends } from '../../api/types.gen';
 import { largestOf, roundStep, type Series, stretches } from '../../charts/small_multiple';
 import { duration } from '../../core/format';
-import type { Selection } from '../../state/selection';
 import spansFixture from './fixture.json';
 import allFixture from './fixtures/trends.json';
 import { TrendsPage } from './page';
@@ -29,28 +28,9 @@ function runsOf(trends: Trends): Runs {
         file: `w.17000000${String(at).padStart(2, '0')}000000000.pt.trace.json`,
       }),
     );
-    const run = runOf(own[0]?.run_name ?? '', 'ready', of);
-    return { ...run, id, workers: [{ name: 'w', rank: null, host: null, spans: of }] };
+    return { ...runOfWorker(own[0]?.run_name ?? '', of), id };
   });
-  return {
-    schema: 1,
-    logdir: 'log',
-    scanning: false,
-    loading: false,
-    runs,
-    problems: [],
-    looked_for: '',
-    looked_at_count: 0,
-    is_cancelled: false,
-  };
-}
-
-function selectionOf(runs: Runs): Selection {
-  const run = runs.runs[0];
-  const worker = run?.workers[0];
-  const span = worker?.spans[0];
-  if (!run || !worker || !span) throw new Error('the fixture has a run');
-  return { run, worker, span };
+  return listed(...runs);
 }
 
 describe('the scope', () => {
@@ -156,7 +136,7 @@ describe('the page', () => {
   const shown = async (trends: Trends): Promise<ReturnType<typeof renderInPage>> => {
     vi.spyOn(api, 'get').mockResolvedValue(trends);
     const runs = runsOf(trends);
-    const page = renderInPage(<TrendsPage selection={selectionOf(runs)} runs={runs} />);
+    const page = renderInPage(<TrendsPage selection={firstOf(runs.runs[0])} runs={runs} />);
     await waitFor(() => expect(screen.queryByLabelText('Loading')).toBeNull());
     return page;
   };
