@@ -72,7 +72,7 @@ export function describeTable(name: string, label: string, fixture: unknown): vo
   const table = fixture as Table;
   const show = (value: Table): void => {
     renderInPage(
-      <DataTable table={value} name={name} label={label} recording={['run']} isStale={false} />,
+      <DataTable table={value} name={name} label={label} traceName={['run']} isStale={false} />,
     );
   };
   describe(`the ${name} of a trace`, () => {

@@ -44,7 +44,7 @@ export function TablePage(props: Props): ReactNode {
           table={table}
           name={name}
           label={label}
-          recording={[run.name, worker.name, span.label]}
+          traceName={[run.name, worker.name, span.label]}
           isStale={query.isPlaceholderData}
           identity={identity(table)}
           above={(shown) => <Shares shown={shown}>{above(shown)}</Shares>}

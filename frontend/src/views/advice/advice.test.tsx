@@ -11,7 +11,7 @@ const report = fixture as unknown as RunReport;
 const [worker] = report.workers;
 if (!worker) throw new Error('the fixture has a worker');
 const one = [{ trace: 't1', rank: 0, name: 'worker0', span: '1' }];
-const context = { recordings: one, choice: null };
+const context = { traceRefs: one, choice: null };
 const recording = { trace: worker.trace, name: worker.name, ...context };
 const findings = report.outcomes.filter(
   ({ status, trace }) => status === 'found' && trace === worker.trace,
@@ -72,9 +72,9 @@ describe('evidence', () => {
 
   it('links to other ranks with the same finding', () => {
     const merged = [mergedOutcome({ traces: ['t1', 't2'] })];
-    const recordings = [...one, { trace: 't2', rank: 1, name: 'worker1', span: '2' }];
+    const traceRefs = [...one, { trace: 't2', rank: 1, name: 'worker1', span: '2' }];
     const report = { ...runReport([outcome({})]), merged };
-    renderInPage(<Advice report={report} {...here} recordings={recordings} />);
+    renderInPage(<Advice report={report} {...here} traceRefs={traceRefs} />);
     expect(screen.getByText(/Also found on/).textContent).toContain('worker1 span 2');
   });
 });
@@ -318,10 +318,10 @@ describe('a run of several ranks', () => {
       span: '',
     });
     const two = runReport([late, outcome({ rule: 'own', title: 'Own' })]);
-    const recordings = [...one, { trace: 't2', rank: 1, name: 'worker1', span: '1' }];
-    const report = { ...two, verdict: 'Two recordings.' };
-    renderInPage(<Advice report={report} {...here} recordings={recordings} />, { open: 'none' });
-    expect(screen.getByText('Two recordings.')).toBeTruthy();
+    const traceRefs = [...one, { trace: 't2', rank: 1, name: 'worker1', span: '1' }];
+    const report = { ...two, verdict: 'Two traces.' };
+    renderInPage(<Advice report={report} {...here} traceRefs={traceRefs} />, { open: 'none' });
+    expect(screen.getByText('Two traces.')).toBeTruthy();
     const whole = screen.getByRole('region', { name: 'Whole run' });
     expect(within(whole).getByRole('button', { name: /Rank 1 is late/ })).toBeTruthy();
     const first = screen.getByRole('region', { name: 'What to fix first' });

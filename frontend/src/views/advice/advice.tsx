@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 import type { Outcome, RunReport, WorkerReport } from '../../api/types.gen';
 import { plural } from '../../core/format';
 import { reportOf } from '../../core/health';
-import type { Recording } from '../../core/recordings';
+import type { TraceRef } from '../../core/traces';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
 import { Button } from '../../widgets/button';
@@ -49,7 +49,7 @@ interface Props {
   readonly trace: string;
   readonly name: string;
   /** All traces of the run. */
-  readonly recordings: readonly Recording[];
+  readonly traceRefs: readonly TraceRef[];
   /** Switches between the run and one of its traces; null for a single trace. */
   readonly choice: ReactNode;
 }
@@ -123,7 +123,7 @@ function useScrollToLinked(): void {
 }
 
 /** The advice on one trace of a run. */
-export function Advice({ report, trace, name, recordings, choice }: Props): ReactNode {
+export function Advice({ report, trace, name, traceRefs, choice }: Props): ReactNode {
   useScrollToLinked();
   const worker = reportOf(report, trace);
   if (!worker) {
@@ -131,14 +131,14 @@ export function Advice({ report, trace, name, recordings, choice }: Props): Reac
       <Empty icon="info" title={`No advice on ${name}`}>
         <p>
           This trace could not be read, or is still being read. The run has{' '}
-          {plural(recordings.length - 1, 'other trace')}: select one above.
+          {plural(traceRefs.length - 1, 'other trace')}: select one above.
         </p>
       </Empty>
     );
   }
   return (
-    <ReportProvider value={{ report, recordings }}>
-      <TraceAdvice report={report} worker={worker} recordings={recordings} choice={choice} />
+    <ReportProvider value={{ report, traceRefs }}>
+      <TraceAdvice report={report} worker={worker} traceRefs={traceRefs} choice={choice} />
     </ReportProvider>
   );
 }
@@ -184,11 +184,11 @@ function Section({ id, title, note, isMinor, children }: SectionProps): ReactNod
   );
 }
 
-interface TraceAdviceProps extends Pick<Props, 'report' | 'recordings' | 'choice'> {
+interface TraceAdviceProps extends Pick<Props, 'report' | 'traceRefs' | 'choice'> {
   readonly worker: WorkerReport;
 }
 
-function TraceAdvice({ report, worker, recordings, choice }: TraceAdviceProps): ReactNode {
+function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): ReactNode {
   const { location, go } = useNavigation();
   const isPrinting = usePrinting();
   const [filters, choose] = useFilters();
@@ -215,7 +215,7 @@ function TraceAdvice({ report, worker, recordings, choice }: TraceAdviceProps): 
         outcome={outcome}
         run={report.name}
         step={worker.step}
-        also={outcome.trace === '' ? [] : recordings.filter(({ trace }) => same.includes(trace))}
+        also={outcome.trace === '' ? [] : traceRefs.filter(({ trace }) => same.includes(trace))}
         countedBy={countedUnder(outcome, shownFindings)}
         isOpen={isPrinting || outcome.rule === (isDismissed ? location.open : open)}
         isDismissed={isDismissed}

@@ -10,7 +10,7 @@ import { isShown, splitDismissed, topicsOf } from './outcomes';
 
 vi.mock('./mini_timeline', () => ({ MiniTimeline: () => null }));
 
-const here = { trace: 't1', name: 'worker0, span 1', recordings: [], choice: null };
+const here = { trace: 't1', name: 'worker0, span 1', traceRefs: [], choice: null };
 const first = outcome({
   rule: 'first',
   title: 'The first fault',

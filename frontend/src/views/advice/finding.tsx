@@ -1,7 +1,7 @@
 import { type ReactNode, useId } from 'react';
 import type { Outcome, StepReport } from '../../api/types.gen';
 import { duration, durationRange, plural, share } from '../../core/format';
-import type { Recording } from '../../core/recordings';
+import type { TraceRef } from '../../core/traces';
 import { SeverityBadge } from '../../widgets/badge';
 import { Icon } from '../../widgets/icon';
 import { FindingBody } from './finding_body';
@@ -75,7 +75,7 @@ interface Props {
   readonly run: string;
   readonly step: StepReport;
   /** Other traces with the same finding. */
-  readonly also: readonly Recording[];
+  readonly also: readonly TraceRef[];
   /** The findings that already count its time. */
   readonly countedBy: readonly Outcome[];
   readonly isOpen: boolean;

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { ClaimReport, EventReference, Fix, Outcome, StepReport } from '../../api/types.gen';
 import { count, duration, durationRange, instant, quantityExact, share } from '../../core/format';
 import { shortName } from '../../core/names';
-import type { Recording } from '../../core/recordings';
+import type { TraceRef } from '../../core/traces';
 import { useNavigation } from '../../state/navigation';
 import { timelineLocation } from '../../state/timeline_location';
 import { Button } from '../../widgets/button';
@@ -154,7 +154,7 @@ function Estimate({ claim, step }: EstimateProps): ReactNode {
 }
 
 interface OtherTracesProps {
-  readonly also: readonly Recording[];
+  readonly also: readonly TraceRef[];
   readonly rule: string;
 }
 
@@ -199,7 +199,7 @@ interface Props {
   readonly outcome: Outcome;
   readonly run: string;
   readonly step: Pick<StepReport, 'count'>;
-  readonly also: readonly Recording[];
+  readonly also: readonly TraceRef[];
   readonly isDismissed?: boolean;
   /** Shown first. */
   readonly children?: ReactNode;

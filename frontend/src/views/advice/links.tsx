@@ -1,15 +1,15 @@
 /** Targets of evidence links: view, trace, time or source line. */
 import { createContext, use } from 'react';
 import type { Link, Outcome, RunReport } from '../../api/types.gen';
-import type { Recording } from '../../core/recordings';
+import type { TraceRef } from '../../core/traces';
 import type { Patch } from '../../state/navigation';
 import { timelineLocation } from '../../state/timeline_location';
 import { locationOf } from '../../widgets/goto';
 
-function recordingOf(link: Link, recordings: readonly Recording[]): Recording | undefined {
+function traceRefOf(link: Link, traceRefs: readonly TraceRef[]): TraceRef | undefined {
   const { trace, rank } = link;
-  if (trace !== null) return recordings.find((recording) => recording.trace === trace);
-  return rank === null ? undefined : recordings.find((recording) => recording.rank === rank);
+  if (trace !== null) return traceRefs.find((traceRef) => traceRef.trace === trace);
+  return rank === null ? undefined : traceRefs.find((traceRef) => traceRef.rank === rank);
 }
 
 /** The target of a link within its trace. */
@@ -24,35 +24,35 @@ function targetInTrace(link: Link): Patch {
   return locationOf(link);
 }
 
-export function targetOf(link: Link, recordings: readonly Recording[]): Patch {
+export function targetOf(link: Link, traceRefs: readonly TraceRef[]): Patch {
   const target = targetInTrace(link);
-  const recording = recordingOf(link, recordings);
-  return recording ? { ...target, worker: recording.name, span: recording.span } : target;
+  const traceRef = traceRefOf(link, traceRefs);
+  return traceRef ? { ...target, worker: traceRef.name, span: traceRef.span } : target;
 }
 
 export interface Reported {
   /** Null if the findings state their traces themselves. */
   readonly report: RunReport | null;
   /** All traces of the run: links may lead into another one. */
-  readonly recordings: readonly Recording[];
+  readonly traceRefs: readonly TraceRef[];
 }
 
 const Report = createContext<Reported | null>(null);
 export const ReportProvider = Report.Provider;
 
-export const useRecordings = (): readonly Recording[] => use(Report)?.recordings ?? [];
+export const useTraceRefs = (): readonly TraceRef[] => use(Report)?.traceRefs ?? [];
 
 export function useTarget(): (link: Link) => Patch {
-  const recordings = useRecordings();
-  return (link) => targetOf(link, recordings);
+  const traceRefs = useTraceRefs();
+  return (link) => targetOf(link, traceRefs);
 }
 
 /** The traces with a finding, as text: `ranks 0-3 of 8`; empty for a single trace. */
 export function affectedTraces(report: RunReport | null, outcome: Outcome): string {
   const merged = report?.merged.find(
-    (recording) =>
-      recording.outcome.rule === outcome.rule &&
-      (recording.traces.includes(outcome.trace) || outcome.trace === ''),
+    (merged) =>
+      merged.outcome.rule === outcome.rule &&
+      (merged.traces.includes(outcome.trace) || outcome.trace === ''),
   );
   return merged?.where ?? '';
 }

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect } from 'react';
 import { useAdvice } from '../../api/queries';
 import { count } from '../../core/format';
 import { reportOf } from '../../core/health';
-import { recordingName, recordingsOf } from '../../core/recordings';
+import { rankLabel, traceRefsOf } from '../../core/traces';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
 import type { Selection } from '../../state/selection';
@@ -21,11 +21,11 @@ const JOB_FROM = 8;
 function useScope({ run }: Selection): readonly [Scope, (scope: Scope) => void] {
   const { location, go } = useNavigation();
   const { about: requested } = location.options;
-  const recordings = run.workers.reduce((sum, { spans }) => sum + spans.length, 0);
-  const isJob = location.worker === null && recordings >= JOB_FROM;
+  const traceCount = run.workers.reduce((sum, { spans }) => sum + spans.length, 0);
+  const isJob = location.worker === null && traceCount >= JOB_FROM;
   const defaultScope = isJob ? 'job' : 'rank';
   const scope =
-    recordings > 1 && (requested === 'job' || requested === 'rank') ? requested : defaultScope;
+    traceCount > 1 && (requested === 'job' || requested === 'rank') ? requested : defaultScope;
   const choose = (next: Scope): void =>
     go({ options: withOption(location.options, 'about', next), open: null }, 'replace');
   useEffect(() => {
@@ -41,16 +41,16 @@ export default function Page({ selection }: PageProps): ReactNode {
   const { run, worker, span } = selection;
   const query = useAdvice(run, span.trace);
   const [scope, choose] = useScope(selection);
-  const recordings = recordingsOf(run);
-  const recording = recordings.find(({ trace }) => trace === span.trace);
-  const choice = recordings.length > 1 && (
+  const traceRefs = traceRefsOf(run);
+  const traceRef = traceRefs.find(({ trace }) => trace === span.trace);
+  const choice = traceRefs.length > 1 && (
     <Segmented
       label="Advice on"
       segments={[
-        { id: 'job', label: `All ${count(recordings.length)}`, title: 'The whole run' },
+        { id: 'job', label: `All ${count(traceRefs.length)}`, title: 'The whole run' },
         {
           id: 'rank',
-          label: recording ? recordingName(recording) : worker.name,
+          label: traceRef ? rankLabel(traceRef) : worker.name,
           title: 'The trace selected above',
         },
       ]}
@@ -69,7 +69,7 @@ export default function Page({ selection }: PageProps): ReactNode {
               report={report}
               trace={span.trace}
               name={`${worker.name}, span ${span.label}`}
-              recordings={recordings}
+              traceRefs={traceRefs}
               choice={choice}
             />
           );

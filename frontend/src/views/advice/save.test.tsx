@@ -26,13 +26,13 @@ afterEach(() => vi.restoreAllMocks());
 
 async function exported(format: 'CSV' | 'JSON'): Promise<[string, string]> {
   const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
-  const recordings = [{ trace: 't1', rank: 0, name: 'worker0', span: '1' }];
+  const traceRefs = [{ trace: 't1', rank: 0, name: 'worker0', span: '1' }];
   renderInPage(
     <Advice
       report={report}
       trace="t1"
       name="worker0, span 1"
-      recordings={recordings}
+      traceRefs={traceRefs}
       choice={null}
     />,
     { open: 'none' },

@@ -13,7 +13,7 @@ import {
 } from '../../core/format';
 import { type Fact, Facts } from '../../widgets/facts';
 import { PlainTable } from '../../widgets/plain_table';
-import { useRecordings } from './links';
+import { useTraceRefs } from './links';
 
 function factsOf({ step, devices, events }: WorkerReport): Fact[] {
   const hasSteps = step.count > 0;
@@ -119,7 +119,7 @@ export const partsOf = ({ breakdown_ns }: WorkerReport['step']): Part[] =>
 /** The verdict, the mean step as one bar, and its potential saving. */
 export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
   const { step } = worker;
-  const isOneOfSeveral = useRecordings().length > 1;
+  const isOneOfSeveral = useTraceRefs().length > 1;
   return (
     <section className="card verdict" aria-label="Verdict">
       <div className="verdict-head">

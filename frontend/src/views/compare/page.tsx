@@ -11,7 +11,7 @@ import { ViewHeader } from '../../widgets/view_header';
 import type { PageProps } from '../view';
 import { useComparison } from './query';
 import { ComparisonReport } from './report';
-import { recordingsOf, type Side, type Sides, sidesOf } from './sides';
+import { type Side, type Sides, sidesOf, spansOfSide } from './sides';
 import { Versus } from './versus';
 import './compare.css';
 
@@ -41,7 +41,7 @@ function NothingToCompare({ unknown }: { readonly unknown: string | null }): Rea
 
 /** Whether no file of a side has been read yet. */
 const isPendingSide = (side: Side): boolean => {
-  const spans = recordingsOf(side);
+  const spans = spansOfSide(side);
   return spans.some(isPending) && spans.every(({ state }) => state !== 'ready');
 };
 
@@ -64,7 +64,7 @@ function Body({ before, after, unknown }: Sides): ReactNode {
   if (!before) return <NothingToCompare unknown={unknown} />;
   const pending = [before, after].find(isPendingSide);
   if (!pending) return <LoadedReport before={before} after={after} />;
-  const [span] = recordingsOf(pending);
+  const [span] = spansOfSide(pending);
   return <Reading run={pending.run} trace={span?.trace ?? ''} />;
 }
 

@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { usePolledQuery } from '../../api/polling';
 import type { ComparisonAnswer } from '../../api/types.gen';
-import { recordingsOf, type Side } from './sides';
+import { type Side, spansOfSide } from './sides';
 
 /** Compares two sides, and again until all their traces are read. */
 export function useComparison(before: Side, after: Side): UseQueryResult<ComparisonAnswer> {
@@ -14,7 +14,7 @@ export function useComparison(before: Side, after: Side): UseQueryResult<Compari
     base_span: before.span,
   };
   return usePolledQuery('comparison', parameters, {
-    spans: [before, after].flatMap(recordingsOf),
+    spans: [before, after].flatMap(spansOfSide),
     waitingCount: (answer) => answer.before.waiting_count + answer.after.waiting_count,
   });
 }

@@ -39,7 +39,7 @@ const workerOf = (run: RunState, name: string | null): Worker | undefined =>
   run.workers.find((worker) => worker.name === name);
 
 /** The spans of a side. */
-export function recordingsOf({ run, worker, span }: Side): Span[] {
+export function spansOfSide({ run, worker, span }: Side): Span[] {
   return run.workers
     .filter(({ name }) => worker === null || name === worker)
     .flatMap(({ spans }) => spans)

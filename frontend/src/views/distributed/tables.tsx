@@ -66,7 +66,7 @@ export function CollectivesTable({ selection, summary }: JobProps): ReactNode {
           table={table}
           name={`distributed-${by}`}
           label={titleOf(table, step)}
-          recording={[...spanNames(selection), 'collectives']}
+          traceName={[...spanNames(selection), 'collectives']}
           isStale={query.isPlaceholderData}
           tools={tools}
           details={(at) => {
@@ -105,7 +105,7 @@ export function ListTable({ selection, path, label }: ListProps): ReactNode {
           table={table}
           name={`distributed-${path}`}
           label={label}
-          recording={[...spanNames(selection), path]}
+          traceName={[...spanNames(selection), path]}
           isStale={query.isPlaceholderData}
         />
       )}

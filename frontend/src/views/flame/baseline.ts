@@ -106,5 +106,5 @@ export function useComparison(selection: Selection): Comparison {
   const runName = runs?.runs.find(({ id, name }) => id === baseRun || name === baseRun)?.name;
   const label =
     choices.find((other) => isSelected(other, location))?.label ?? runName ?? match.label;
-  return { baseline: { kind: 'recording', trace: match.trace }, label, choices };
+  return { baseline: { kind: 'trace', trace: match.trace }, label, choices };
 }

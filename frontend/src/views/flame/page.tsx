@@ -74,7 +74,7 @@ function requestFor<W extends FlameData>(
   { settings, trace, narrowing, comparison }: Shown,
 ): FlameRequest<W> {
   const { baseline } = comparison;
-  if (baseline?.kind === 'recording')
+  if (baseline?.kind === 'trace')
     return comparedRequest(what, settings, { trace, baseline: baseline.trace });
   const before = baseline?.kind === 'time' ? baseline.time : null;
   return requestOf(what, settings, { narrowing, before });
@@ -273,7 +273,7 @@ function Header({ shown, selection, graph, functions, matcher, picture }: Header
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const [list, setList] = useOption('list', 'shown', ['shown', 'hidden']);
   const { settings, comparison } = shown;
-  const recording = [selection.run.name, selection.worker.name, selection.span.label];
+  const traceName = [selection.run.name, selection.worker.name, selection.span.label];
   const parts = [settings.subject, ...(settings.subject === 'memory' ? [] : [settings.measure])];
   return (
     <ViewHeader
@@ -310,16 +310,16 @@ function Header({ shown, selection, graph, functions, matcher, picture }: Header
           functions &&
           ((format) => {
             const table = exportOf(functions);
-            const about = { table: 'flame', recording, of: parts, search: location.search };
-            saveTable({ name: [...recording, 'flame', ...parts], format, table, about });
+            const about = { table: 'flame', trace: traceName, of: parts, search: location.search };
+            saveTable({ name: [...traceName, 'flame', ...parts], format, table, about });
           })
         }
         picture={{
           element: picture,
           title: `Flame graph: ${parts.join(', ')}`,
-          subtitle: recording.join(', '),
+          subtitle: traceName.join(', '),
           legend: legendOf(graph, theme),
-          file: fileName([...recording, 'flame', ...parts], 'png'),
+          file: fileName([...traceName, 'flame', ...parts], 'png'),
         }}
       />
     </ViewHeader>
@@ -343,7 +343,7 @@ export default function Page({ selection }: PageProps): ReactNode {
   const isReady = narrowing !== undefined;
   const graph = useFlameQuery(trace, requestFor('graph', shown), isReady);
   const functions = useFlameQuery(trace, requestFor('functions', shown), isReady);
-  const isOfSteps = comparison.baseline?.kind === 'recording' && narrowing;
+  const isOfSteps = comparison.baseline?.kind === 'trace' && narrowing;
   return (
     <div className="full-view column grow flame-view">
       <Header

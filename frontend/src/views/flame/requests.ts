@@ -56,7 +56,7 @@ export function settingsOf({ options }: PageLocation): FlameSettings {
 
 /** The baseline: another trace, or another time of the same one. */
 export type Baseline =
-  | { readonly kind: 'recording'; readonly trace: string }
+  | { readonly kind: 'trace'; readonly trace: string }
   | { readonly kind: 'time'; readonly time: Narrowing };
 
 export type FlameData = 'graph' | 'functions';

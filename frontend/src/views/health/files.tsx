@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
-import type { RunState, Span, Worker } from '../../api/types.gen';
+import type { RunState, Span } from '../../api/types.gen';
 import { bytes, count, plural } from '../../core/format';
 import { spansOf } from '../../core/progress';
+import { type WorkerSpan, workerSpansOf } from '../../core/traces';
 import { SeverityBadge } from '../../widgets/badge';
 import { Card } from '../../widgets/card';
 import { Goto } from '../../widgets/goto';
@@ -22,16 +23,11 @@ interface Props {
 /** Most rows of the table: a run may have a thousand ranks. */
 const MOST_ROWS = 50;
 
-interface Recording {
-  readonly worker: Worker;
-  readonly span: Span;
-}
-
 /** The shown file, then damaged and unreadable ones, then the others. */
-function firstOf(run: RunState, trace: string): readonly Recording[] {
-  const all = run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
+function firstOf(run: RunState, trace: string): readonly WorkerSpan[] {
+  const all = workerSpansOf(run);
   if (all.length <= MOST_ROWS) return all;
-  const rank = ({ span }: Recording): number => {
+  const rank = ({ span }: WorkerSpan): number => {
     if (span.trace === trace) return 0;
     return span.damage !== null || span.state === 'unreadable' ? 1 : 2;
   };

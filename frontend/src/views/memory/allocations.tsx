@@ -198,7 +198,7 @@ function Filled({ table, scope, onLook, isStale }: FilledProps): ReactNode {
         table={table}
         name="memory-allocations"
         label="Allocations"
-        recording={traceNames(scope)}
+        traceName={traceNames(scope)}
         isStale={isStale}
         identity={['allocated_ns', 'freed_ns', 'address']}
         above={(shown) => (

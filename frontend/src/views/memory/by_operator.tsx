@@ -24,7 +24,7 @@ export function ByOperator({ scope }: { readonly scope: MemoryScope }): ReactNod
             table={table}
             name="memory-operators"
             label="By operator"
-            recording={traceNames(scope)}
+            traceName={traceNames(scope)}
             isStale={query.isPlaceholderData}
             identity={['operator']}
             details={(at) => (

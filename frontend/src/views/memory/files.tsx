@@ -99,7 +99,7 @@ function Report({ report, selection, isStale }: ReportProps): ReactNode {
             table={table}
             name={`memory-file-${report.what}-${selected}`}
             label={table.title}
-            recording={[selection.run.name, report.name]}
+            traceName={[selection.run.name, report.name]}
             isStale={isStale}
             details={(at) => {
               const stack = cellOf(table, 'stack', at);

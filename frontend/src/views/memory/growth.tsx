@@ -158,7 +158,7 @@ export function Growth({ scope }: { readonly scope: MemoryScope }): ReactNode {
                   table={growth.leaks}
                   name="memory-leaks"
                   label="Suspected leaks"
-                  recording={traceNames(scope)}
+                  traceName={traceNames(scope)}
                   isStale={query.isPlaceholderData}
                   identity={['operator', 'module', 'stack']}
                   details={(at) => {

@@ -204,7 +204,7 @@ function Filled({ table, scope, by, isStale }: TableProps): ReactNode {
       name={`memory-holders-${by}`}
       label={table.is_peak ? 'Allocated at the peak' : `Allocated at ${duration(table.moment_ns)}`}
       tools={<ByChoice />}
-      recording={traceNames(scope)}
+      traceName={traceNames(scope)}
       isStale={isStale}
       identity={by === 'stack' ? ['full_name', 'origin'] : ['name', 'origin']}
       above={map}

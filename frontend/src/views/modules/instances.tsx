@@ -104,7 +104,7 @@ function save({ table, rows, names, shown, format }: SaveOptions): void {
       ),
     ),
   };
-  const about = { table: 'modules', recording: names, schema: table.schema };
+  const about = { table: 'modules', trace: names, schema: table.schema };
   saveTable({ name: [...names, 'modules'], format, table: exported, about });
 }
 

@@ -27,7 +27,7 @@ function Classes({ table, selection, narrowing, isStale, grouping }: ModulesProp
       table={table}
       name="modules-by-class"
       label="Modules"
-      recording={[run.name, worker.name, span.label]}
+      traceName={[run.name, worker.name, span.label]}
       isStale={isStale}
       identity={['class_name']}
       tools={grouping}

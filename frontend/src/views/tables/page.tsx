@@ -85,7 +85,7 @@ function Shown({ info, selection, query }: ShownProps & { readonly query: AnyQue
           table={table}
           name={info.name}
           label={info.title}
-          recording={info.is_of_run ? [run.name] : [run.name, worker.name, span.label]}
+          traceName={info.is_of_run ? [run.name] : [run.name, worker.name, span.label]}
           isStale={query.isPlaceholderData}
           above={() => <About table={table} />}
         />

@@ -1,6 +1,7 @@
 /** The points of the trends: scope, names, positions on the axis. Pure. */
-import type { RunState, Runs, Span, TrendPoint, Worker } from '../../api/types.gen';
+import type { RunState, Runs, TrendPoint } from '../../api/types.gen';
 import { recordedAt } from '../../core/recorded';
+import type { Selection } from '../../state/selection';
 
 export type Scope = 'spans' | 'folder' | 'all';
 export type Axis = 'order' | 'time';
@@ -20,14 +21,8 @@ export function defaultScope({ spans, folder }: Readonly<Record<Scope, number>>)
   return folder > 1 ? 'folder' : 'all';
 }
 
-export interface Recording {
-  readonly run: RunState;
-  readonly worker: Worker;
-  readonly span: Span;
-}
-
 /** The trace of a point, of several workers the first. */
-export function recordingOf(runs: Runs, { run: id, traces }: TrendPoint): Recording | null {
+export function selectionOf(runs: Runs, { run: id, traces }: TrendPoint): Selection | null {
   const run = runs.runs.find((other) => other.id === id);
   for (const worker of run?.workers ?? []) {
     const span = worker.spans.find(({ trace }) => traces.includes(trace));
@@ -58,8 +53,8 @@ const NANOSECOND_DIGITS = -6;
 /** Times in ms: a float cannot hold nanoseconds since 1970 exactly. */
 function timesOf(points: readonly TrendPoint[], runs: Runs): number[] {
   return points.map((point) => {
-    const recording = recordingOf(runs, point);
-    return recording ? Number(recordedAt(recording.span.file).slice(0, NANOSECOND_DIGITS)) : 0;
+    const selection = selectionOf(runs, point);
+    return selection ? Number(recordedAt(selection.span.file).slice(0, NANOSECOND_DIGITS)) : 0;
   });
 }
 

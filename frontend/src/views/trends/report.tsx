@@ -8,7 +8,7 @@ import { Card } from '../../widgets/card';
 import { Code } from '../../widgets/code';
 import { Empty } from '../../widgets/empty';
 import { isEmpty, type Panel, panelsOf, readingsAt, tableOf, verdictOf } from './panels';
-import { type Axis, labelOf, nameOf, positionsOf, recordingOf, type Scope } from './points';
+import { type Axis, labelOf, nameOf, positionsOf, type Scope, selectionOf } from './points';
 import { TrendsTable } from './trends_table';
 
 const SCHEDULE = `profile(
@@ -111,9 +111,9 @@ export function TrendsReport(props: Props): ReactNode {
   const selected = shown < 0 ? null : shown;
   const open = (at: number): void => {
     const point = points[at];
-    const recording = point && recordingOf(runs, point);
-    if (!recording) return;
-    const { run, worker, span } = recording;
+    const selection = point && selectionOf(runs, point);
+    if (!selection) return;
+    const { run, worker, span } = selection;
     go({ view: 'overview', run: run.id, worker: worker.name, span: span.label });
   };
   const at = hovered ?? points.length - 1;

@@ -1,9 +1,10 @@
 import { type ReactNode, useEffect } from 'react';
 import { useChange } from '../../api/queries';
-import type { RunState, Span, Worker } from '../../api/types.gen';
+import type { RunState, Span } from '../../api/types.gen';
 import { count, plural } from '../../core/format';
 import { doneShare, isPending, type Progress, progressOf, spansOf } from '../../core/progress';
 import { sentence } from '../../core/sentence';
+import { type WorkerSpan, workerSpansOf } from '../../core/traces';
 import { Goto } from '../goto';
 import { ChangeButton } from './change_button';
 import { usePace } from './use_pace';
@@ -13,30 +14,20 @@ import './reading.css';
 /** Limit of listed files; the total is above them. */
 const MOST_ROWS = 24;
 
-interface Recording {
-  readonly worker: Worker;
-  readonly span: Span;
-}
-
-const recordingsOf = (run: RunState): Recording[] =>
-  run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
-
 /** Order: the requested file, then files that are being read. */
-function urgency({ span }: Recording, trace: string): number {
+function urgency({ span }: WorkerSpan, trace: string): number {
   if (span.trace === trace) return 0;
   return span.state === 'reading' ? 1 : 2;
 }
 
 /** The files of a short list; of a long list the active ones. The requested file comes first. */
-function shownOf(recordings: readonly Recording[], trace: string): Recording[] {
-  const urgent = recordings.toSorted((a, b) => urgency(a, trace) - urgency(b, trace));
-  const active = urgent.filter((recording) => urgency(recording, trace) < 2);
-  const isMany = recordings.length > MOST_ROWS && active.length > 0;
+function shownOf(files: readonly WorkerSpan[], trace: string): WorkerSpan[] {
+  const urgent = files.toSorted((a, b) => urgency(a, trace) - urgency(b, trace));
+  const active = urgent.filter((file) => urgency(file, trace) < 2);
+  const isMany = files.length > MOST_ROWS && active.length > 0;
   const shown = new Set((isMany ? active : urgent).slice(0, MOST_ROWS));
-  const first = (recording: Recording): number => Number(recording.span.trace === trace);
-  return recordings
-    .filter((recording) => shown.has(recording))
-    .toSorted((a, b) => first(b) - first(a));
+  const first = (file: WorkerSpan): number => Number(file.span.trace === trace);
+  return files.filter((file) => shown.has(file)).toSorted((a, b) => first(b) - first(a));
 }
 
 /** Requests the shown file to be read first. */
@@ -76,7 +67,7 @@ export function WholeBar(props: {
   return <progress value={doneShare(props.progress)} max={1} aria-label={props.label} />;
 }
 
-interface RowProps extends Recording {
+interface RowProps extends WorkerSpan {
   /** True for the file that the page shows. */
   readonly isRequested: boolean;
 }
@@ -129,13 +120,13 @@ function ForAll({ run }: { readonly run: RunState }): ReactNode {
   );
 }
 
-function Ready({ recordings }: { readonly recordings: readonly Recording[] }): ReactNode {
-  const [first] = recordings;
+function Ready({ files }: { readonly files: readonly WorkerSpan[] }): ReactNode {
+  const [first] = files;
   if (!first) return null;
   const { worker, span } = first;
   return (
     <p>
-      {plural(recordings.length, 'file of this run is', 'files of this run are')} ready:{' '}
+      {plural(files.length, 'file of this run is', 'files of this run are')} ready:{' '}
       <Goto to={{ worker: worker.name, span: span.label }}>
         show {worker.name}, span {span.label}
       </Goto>
@@ -151,13 +142,13 @@ interface Props {
 
 /** The progress of reading a run, or a note that it was cancelled. */
 export function Reading({ run, trace }: Props): ReactNode {
-  const recordings = recordingsOf(run);
-  const others = recordings.filter(({ span }) => span.state !== 'ready');
+  const files = workerSpansOf(run);
+  const others = files.filter(({ span }) => span.state !== 'ready');
   const progress = progressOf(spansOf(run));
   const pace = usePace(run.id, progress);
-  useReadFirst(recordings.find(({ span }) => span.trace === trace)?.span);
+  useReadFirst(files.find(({ span }) => span.trace === trace)?.span);
   const shown = shownOf(others, trace);
-  const isGoingOn = recordings.some(({ span }) => isPending(span));
+  const isGoingOn = files.some(({ span }) => isPending(span));
   return (
     <section className="card reading" aria-labelledby="reading">
       <div className="card-head">
@@ -167,7 +158,7 @@ export function Reading({ run, trace }: Props): ReactNode {
         <ForAll run={run} />
       </div>
       {isGoingOn ? (
-        recordings.length > 1 && (
+        files.length > 1 && (
           <div className="reading-whole">
             <WholeBar progress={progress} label={`Reading ${run.name}`} />
             <Words words={wholeWords(progress, pace)} />
@@ -176,14 +167,14 @@ export function Reading({ run, trace }: Props): ReactNode {
       ) : (
         <p className="muted">Its data appears after it is read. No file was changed.</p>
       )}
-      <Ready recordings={recordings.filter(({ span }) => span.state === 'ready')} />
+      <Ready files={files.filter(({ span }) => span.state === 'ready')} />
       <ul>
         {shown.map(({ worker, span }) => (
           <Row
             key={span.trace}
             worker={worker}
             span={span}
-            isRequested={span.trace === trace && recordings.length > 1}
+            isRequested={span.trace === trace && files.length > 1}
           />
         ))}
       </ul>

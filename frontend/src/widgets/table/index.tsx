@@ -41,7 +41,7 @@ interface Props {
   readonly name: string;
   readonly label: string;
   /** Run, worker and span, for file names. */
-  readonly recording: readonly string[];
+  readonly traceName: readonly string[];
   /** True while another grouping is loading. */
   readonly isStale: boolean;
   /** Columns that identify a row; by default its event, else all its texts. */
@@ -78,15 +78,15 @@ interface ExportOptions {
 }
 
 function save({ props, shown, search, format }: ExportOptions): void {
-  const { table, name, recording } = props;
+  const { table, name, traceName } = props;
   const exported = {
     columns: shown.columns,
     rows: Array.from(shown.rows, (at) =>
       shown.columns.map((column) => cellOf(table, column.key, at)),
     ),
   };
-  const about = { table: name, recording, group: table.group, search, schema: table.schema };
-  saveTable({ name: [...recording, name], format, table: exported, about });
+  const about = { table: name, trace: traceName, group: table.group, search, schema: table.schema };
+  saveTable({ name: [...traceName, name], format, table: exported, about });
 }
 
 interface Choice {

@@ -54,7 +54,7 @@ const show = (start: Patch = {}): Rendered =>
       table={table}
       name="operators"
       label="Operators"
-      recording={['run', 'w', '1']}
+      traceName={['run', 'w', '1']}
       isStale={false}
     />,
     start,
@@ -272,7 +272,7 @@ describe('the sum', () => {
         table={{ ...table, sums: [] }}
         name="x"
         label="X"
-        recording={[]}
+        traceName={[]}
         isStale={false}
       />,
     );
@@ -312,7 +312,7 @@ describe('a table of which only the first rows were sent', () => {
         table={{ ...table, all_row_count: 12_345 }}
         name="x"
         label="X"
-        recording={[]}
+        traceName={[]}
         isStale={false}
       />,
     );

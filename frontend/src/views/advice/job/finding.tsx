@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { MergedOutcome, RelatedFinding, StepReport } from '../../../api/types.gen';
 import { count, duration, durationRange, share } from '../../../core/format';
 import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
-import { type Recording, recordingName } from '../../../core/recordings';
+import { rankLabel, type TraceRef } from '../../../core/traces';
 import { NavigationScope, useNavigation } from '../../../state/navigation';
 import { SeverityBadge } from '../../../widgets/badge';
 import { Goto } from '../../../widgets/goto';
@@ -13,9 +13,9 @@ import { FindingBody } from '../finding_body';
 /** Least fraction of the step that counts as a saving. */
 const LEAST_SHARE = 0.0005;
 
-const ofRank = (recording: Recording, rule: string) => ({
-  worker: recording.name,
-  span: recording.span,
+const ofRank = (traceRef: TraceRef, rule: string) => ({
+  worker: traceRef.name,
+  span: traceRef.span,
   open: rule,
   options: { about: 'rank' },
 });
@@ -64,9 +64,9 @@ function Saving({ merged, terms }: SavingProps): ReactNode {
 function Related(props: {
   readonly related: readonly RelatedFinding[];
   readonly moreCount: number;
-  readonly recordings: ReadonlyMap<string, Recording>;
+  readonly traceRefs: ReadonlyMap<string, TraceRef>;
 }): ReactNode {
-  const { related, moreCount, recordings } = props;
+  const { related, moreCount, traceRefs } = props;
   if (related.length === 0) return null;
   const isOne = related.every(
     (finding) => finding.where === related[0]?.where && finding.trace_count === 1,
@@ -76,11 +76,11 @@ function Related(props: {
       <h4>Findings of {isOne ? 'this rank' : 'these ranks'}</h4>
       <ul>
         {related.map((finding) => {
-          const recording = recordings.get(finding.trace);
+          const traceRef = traceRefs.get(finding.trace);
           const title = `${finding.where.replace(/^rank/, 'Rank')}: ${finding.title}`;
           return (
             <li key={`${finding.rule} ${finding.trace}`}>
-              {recording ? <Goto to={ofRank(recording, finding.rule)}>{title}</Goto> : title}
+              {traceRef ? <Goto to={ofRank(traceRef, finding.rule)}>{title}</Goto> : title}
               <span className="muted">
                 {finding.net_high_ns !== null &&
                   ` saves up to ${duration(finding.net_high_ns)} per step`}
@@ -100,16 +100,16 @@ function Related(props: {
 
 interface LocationProps {
   readonly merged: MergedOutcome;
-  readonly recordings: ReadonlyMap<string, Recording>;
+  readonly traceRefs: ReadonlyMap<string, TraceRef>;
 }
 
 /** The affected ranks, with links to their traces. */
-function Locations({ merged, recordings }: LocationProps): ReactNode {
+function Locations({ merged, traceRefs }: LocationProps): ReactNode {
   const { go } = useNavigation();
   const { outcome, where, when, ranks } = merged;
   const traces = merged.traces.length > 0 ? merged.traces : outcome.blamed;
-  const affected = traces.flatMap((trace) => recordings.get(trace) ?? []);
-  const worst = recordings.get(outcome.trace || (outcome.blamed[0] ?? ''));
+  const affected = traces.flatMap((trace) => traceRefs.get(trace) ?? []);
+  const worst = traceRefs.get(outcome.trace || (outcome.blamed[0] ?? ''));
   return (
     <div className="job-places wrap">
       <p>
@@ -119,7 +119,7 @@ function Locations({ merged, recordings }: LocationProps): ReactNode {
       </p>
       {worst && (
         <Goto to={ofRank(worst, outcome.rule)} className="button">
-          {outcome.trace === '' ? 'Cause' : 'Worst'}: {recordingName(worst)}
+          {outcome.trace === '' ? 'Cause' : 'Worst'}: {rankLabel(worst)}
         </Goto>
       )}
       {affected.length > 1 && (
@@ -130,14 +130,14 @@ function Locations({ merged, recordings }: LocationProps): ReactNode {
             { key: '', label: `one of ${count(affected.length)}` },
             ...affected.map((finding) => ({
               key: finding.trace,
-              label: recordingName(finding),
+              label: rankLabel(finding),
               number: finding.rank,
               note: finding.rank === null ? `span ${finding.span}` : finding.name,
             })),
           ]}
           onChoose={(trace) => {
-            const recording = recordings.get(trace);
-            if (recording) go(ofRank(recording, outcome.rule));
+            const traceRef = traceRefs.get(trace);
+            if (traceRef) go(ofRank(traceRef, outcome.rule));
           }}
         />
       )}
@@ -157,7 +157,7 @@ interface Props extends LocationProps {
 /** A finding of a job, with its ranks, steps and saving; its details are those of the worst trace. */
 export function JobFinding({
   merged,
-  recordings,
+  traceRefs,
   run,
   step,
   terms,
@@ -166,12 +166,12 @@ export function JobFinding({
   onToggle,
 }: Props): ReactNode {
   const { outcome, where, when } = merged;
-  const worst = recordings.get(outcome.trace);
+  const worst = traceRefs.get(outcome.trace);
   const severity = outcome.severity ?? 'info';
   const body = (
     <FindingBody outcome={outcome} run={run} step={step} also={[]} isDismissed={isDismissed}>
-      <Locations merged={merged} recordings={recordings} />
-      <Related related={merged.related} moreCount={merged.related_more} recordings={recordings} />
+      <Locations merged={merged} traceRefs={traceRefs} />
+      <Related related={merged.related} moreCount={merged.related_more} traceRefs={traceRefs} />
     </FindingBody>
   );
   return (

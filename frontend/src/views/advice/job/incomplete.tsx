@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
-import type { Outcome, RunState, Span, Worker } from '../../../api/types.gen';
+import type { Outcome, RunState, Worker } from '../../../api/types.gen';
 import { count, plural } from '../../../core/format';
 import { sentence } from '../../../core/sentence';
+import { type WorkerSpan, workerSpansOf } from '../../../core/traces';
 import { SeverityBadge } from '../../../widgets/badge';
 import { Goto } from '../../../widgets/goto';
 import { Icon } from '../../../widgets/icon';
@@ -10,22 +11,14 @@ const MOST_NAMED = 12;
 /** Messages with sizes may differ from file to file. */
 const MOST_REASONS = 6;
 
-interface Recording {
-  readonly worker: Worker;
-  readonly span: Span;
-}
-
 const nameOf = ({ name, rank }: Worker): string => (rank === null ? name : `rank ${rank}`);
 
-function Names(props: {
-  readonly recordings: readonly Recording[];
-  readonly view: string;
-}): ReactNode {
-  const { recordings, view } = props;
-  const rest = recordings.length - MOST_NAMED;
+function Names(props: { readonly files: readonly WorkerSpan[]; readonly view: string }): ReactNode {
+  const { files, view } = props;
+  const rest = files.length - MOST_NAMED;
   return (
     <>
-      {recordings.slice(0, MOST_NAMED).map(({ worker, span }, at) => (
+      {files.slice(0, MOST_NAMED).map(({ worker, span }, at) => (
         <span key={span.trace}>
           {at > 0 && ', '}
           <Goto to={{ view, worker: worker.name, span: span.label }} title={span.file}>
@@ -39,12 +32,12 @@ function Names(props: {
 }
 
 /** Unreadable files by reason, the most frequent reason first. */
-function byProblem(recordings: readonly Recording[]): (readonly [string, Recording[]])[] {
-  const byText = new Map<string, Recording[]>();
-  for (const recording of recordings) {
-    const { problem } = recording.span;
+function byProblem(files: readonly WorkerSpan[]): (readonly [string, WorkerSpan[]])[] {
+  const byText = new Map<string, WorkerSpan[]>();
+  for (const file of files) {
+    const { problem } = file.span;
     const text = problem ? `${sentence(problem.message)} ${sentence(problem.remedy)}`.trim() : '';
-    byText.set(text, [...(byText.get(text) ?? []), recording]);
+    byText.set(text, [...(byText.get(text) ?? []), file]);
   }
   return [...byText].sort(([, a], [, b]) => b.length - a.length);
 }
@@ -59,7 +52,7 @@ interface Props {
 
 /** What the advice lacks: unreadable files, damaged traces, ranks without traces. */
 export function Incomplete({ run, missing }: Props): ReactNode {
-  const all = run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
+  const all = workerSpansOf(run);
   const unreadable = all.filter(({ span }) => span.state === 'unreadable');
   const damaged = DAMAGES.map(
     (severity) => [severity, all.filter(({ span }) => span.damage === severity)] as const,
@@ -75,7 +68,7 @@ export function Incomplete({ run, missing }: Props): ReactNode {
           <Icon name="critical" size={15} />
           <span>
             <strong>{plural(group.length, 'file')} could not be read:</strong>{' '}
-            <Names recordings={group} view="runs" />. {problem}
+            <Names files={group} view="runs" />. {problem}
           </span>
         </p>
       ))}
@@ -84,7 +77,7 @@ export function Incomplete({ run, missing }: Props): ReactNode {
           <Icon name="critical" size={15} />
           <span>
             <strong>{plural(rest.length, 'other file')} for other reasons:</strong>{' '}
-            <Names recordings={rest} view="runs" />.
+            <Names files={rest} view="runs" />.
           </span>
         </p>
       )}
@@ -96,7 +89,7 @@ export function Incomplete({ run, missing }: Props): ReactNode {
             {group.length > readyCount / 2 ? (
               <Goto to={{ view: 'health' }}>details</Goto>
             ) : (
-              <Names recordings={group} view="health" />
+              <Names files={group} view="health" />
             )}
             .
           </span>

@@ -3,7 +3,7 @@ import type { MergedOutcome, RunReport, RunState } from '../../../api/types.gen'
 import { count, duration, plural, share } from '../../../core/format';
 import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
 import { spansOf } from '../../../core/progress';
-import { recordingsOf } from '../../../core/recordings';
+import { traceRefsOf } from '../../../core/traces';
 import { useNavigation } from '../../../state/navigation';
 import { Button } from '../../../widgets/button';
 import { Copy } from '../../../widgets/copy';
@@ -94,14 +94,14 @@ export function Job({ report, run, choice }: Props): ReactNode {
   const isPrinting = usePrinting();
   const terms = useTerms(report.job);
   const dismissed = useSyncExternalStore(dismissals.subscribe, dismissals.current);
-  const all = useMemo(() => recordingsOf(run), [run]);
-  const reported = useMemo(() => ({ report: null, recordings: all }), [all]);
-  const recordings = useMemo(
-    () => new Map(all.map((recording) => [recording.trace, recording])),
+  const all = useMemo(() => traceRefsOf(run), [run]);
+  const reported = useMemo(() => ({ report: null, traceRefs: all }), [all]);
+  const traceRefs = useMemo(
+    () => new Map(all.map((traceRef) => [traceRef.trace, traceRef])),
     [all],
   );
   const isDismissed = ({ outcome }: MergedOutcome): boolean => dismissed.includes(keyOf(outcome));
-  const shown = report.merged.filter((recording) => !isDismissed(recording));
+  const shown = report.merged.filter((merged) => !isDismissed(merged));
   const dismissedFindings = report.merged.filter(isDismissed);
   const open = location.open ?? shown[0]?.outcome.rule ?? null;
   const step = { count: report.workers[0]?.step.count ?? 1 };
@@ -111,7 +111,7 @@ export function Job({ report, run, choice }: Props): ReactNode {
       <JobFinding
         key={`${rule} ${fingerprint} ${trace}`}
         merged={merged}
-        recordings={recordings}
+        traceRefs={traceRefs}
         run={report.name}
         step={step}
         terms={terms}
