@@ -220,10 +220,10 @@ def _share(outcome: Outcome) -> Range:
     return claim.net_share * claim.net_low_ns / claim.net_high_ns, claim.net_share
 
 
-def _means(recordings: Sequence[Mapping[str, Range]]) -> dict[str, Range]:
+def _means(traces: Sequence[Mapping[str, Range]]) -> dict[str, Range]:
     """Return the mean savings of rules over the traces of a rank that they could check."""
     shares: dict[str, list[Range]] = {}
-    for saved in recordings:
+    for saved in traces:
         for rule, share in saved.items():
             shares.setdefault(rule, []).append(share)
     return {

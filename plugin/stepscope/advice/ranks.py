@@ -42,7 +42,7 @@ def worker_reports(traces: Sequence[TraceAdvice]) -> tuple[WorkerReport, ...]:
     )
 
 
-def representative_recordings(
+def representative_traces(
     traces: Sequence[TraceAdvice],
 ) -> tuple[RepresentativeTrace, ...]:
     """Return the traces that represent several ranks."""

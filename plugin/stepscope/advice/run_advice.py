@@ -9,7 +9,7 @@ from stepscope.advice.duplicate_ranks import with_duplicates
 from stepscope.advice.job_savings import JobRequest, job_savings, with_job
 from stepscope.advice.merging import merged_outcomes
 from stepscope.advice.overall_status import SERIOUS
-from stepscope.advice.ranks import representative_recordings, worker_reports
+from stepscope.advice.ranks import representative_traces, worker_reports
 from stepscope.advice.run_rules import ALL_READ, Unread, apply_run_rules, reduce_saving
 from stepscope.advice.settings import SEVERITIES, Changes
 from stepscope.advice.suppression import apply_changes
@@ -55,7 +55,7 @@ def run_report(
         name=name,
         workers=workers,
         outcomes=(),
-        representatives=representative_recordings(traces),
+        representatives=representative_traces(traces),
     )
     run = with_job(run, JobRequest(gpu_count=changes.gpus, gpu_hour_price=changes.price))
     run = with_outcomes(run, outcomes)

@@ -7,7 +7,6 @@ import numpy as np
 
 from stepscope.base.findings import Outcome, Severity
 from stepscope.comparison.messages import AdviceChange, AdviceStatus, Saving, SettingChange
-from stepscope.comparison.samples import Sample
 from stepscope.comparison.side import SideSamples, side_samples
 
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
@@ -144,10 +143,6 @@ def _pairs(
         if other is not None:
             sides = side_samples(before.name, [trace]), side_samples(after.name, [other])
             yield trace.worker, trace.span, *sides
-
-
-def _alone(side: SideSamples, recording: Sample) -> SideSamples:
-    return side_samples(side.name, [recording])
 
 
 def _saving(worker: str, span: str, before: SideSamples, after: SideSamples) -> Saving:

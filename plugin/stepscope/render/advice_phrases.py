@@ -214,11 +214,11 @@ def verdict(advice: AdviceSections) -> str:
     return plain(advice.run.verdict or advice.lead.verdict)
 
 
-def recording(advice: AdviceSections) -> str:
+def shown_trace(advice: AdviceSections) -> str:
     """Return the name of the trace whose time budget is shown."""
     if advice.lead is None:
         return ""
-    name = phrases.recording(advice.lead)
+    name = phrases.trace_name(advice.lead)
     return name if advice.is_single else f"The slowest of {len(advice.run.workers):,}: {name}"
 
 
@@ -235,7 +235,7 @@ def lead_verdict(advice: AdviceSections) -> str:
     return plain(lead.verdict)
 
 
-def recordings(advice: AdviceSections) -> tuple[tuple[str, str, str], ...]:
+def shown_traces(advice: AdviceSections) -> tuple[tuple[str, str, str], ...]:
     """Return name, step and busy device of each shown trace of several."""
     if advice.is_single:
         return ()

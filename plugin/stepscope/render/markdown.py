@@ -26,13 +26,13 @@ def _run(advice: AdviceSections) -> Iterator[str]:
     yield from _recorded(advice)
     if job := job_phrases.job(advice.run):
         yield from (text(job), "")
-    if rows := labels.recordings(advice):
+    if rows := labels.shown_traces(advice):
         yield from table(("trace", "step:", "device busy:"), [map(text, row) for row in rows])
         if left := labels.more(len(advice.run.workers), len(rows), "trace"):
             yield from (left, "")
         for line in labels.representatives(advice):
             yield from (text(line), "")
-    yield from (text(labels.recording(advice)), "")
+    yield from (text(labels.shown_trace(advice)), "")
     if settings := labels.settings(advice):
         yield from (text(settings), "")
     if verdict := labels.lead_verdict(advice):

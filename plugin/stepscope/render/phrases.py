@@ -34,7 +34,7 @@ def cut(text: str, most: int = LONGEST_NAME) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def recording(worker: WorkerReport) -> str:
+def trace_name(worker: WorkerReport) -> str:
     """Return a trace's worker, rank, span, events and vendor."""
     rank = f", rank {worker.rank}" if worker.rank is not None else ""
     origin = " · synthetic: written by stepscope, not recorded" if worker.synthetic else ""

@@ -59,8 +59,8 @@ def _run(advice: AdviceSections, width: int) -> Iterator[RenderableType]:
     yield from map(_health, advice.health)
     if job := job_phrases.job(advice.run):
         yield Text(job)
-    yield from _recordings(advice)
-    yield Text(labels.recording(advice), style="dim")
+    yield from _traces(advice)
+    yield Text(labels.shown_trace(advice), style="dim")
     if settings := labels.settings(advice):
         yield Text(settings, style="dim")
     if verdict := labels.lead_verdict(advice):
@@ -83,8 +83,8 @@ def _health(unhealthy: HealthNote) -> Text:
     )
 
 
-def _recordings(advice: AdviceSections) -> Iterator[RenderableType]:
-    rows = labels.recordings(advice)
+def _traces(advice: AdviceSections) -> Iterator[RenderableType]:
+    rows = labels.shown_traces(advice)
     if not rows:
         return
     grid = _grid("Trace", "step", "device busy")
