@@ -16,19 +16,34 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import COMPILING_AGAIN
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, EvidenceTable, Link, SourceLine
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link, SourceLine
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
-from stepscope.rules.shared.recompile_fixes import cause, fix
 
 NONE = -1
 MOST_ROWS = 10
 FRAME = r"^(?P<frame>\d{1,9})/(?P<number>\d{1,9})"
 FRAME_PHASE = "_compile.compile_inner"
+MOST_SIZES = 5
+VERIFY = (
+    "TORCH_LOGS=recompiles names every guard that failed; in the next trace nothing is compiled "
+    "after the warm-up."
+)
+LIMIT = (
+    "After torch._dynamo.config.recompile_limit (8) compilations a frame runs uncompiled; raising "
+    "the limit only delays that."
+)
+GUARDS = Fix(
+    "Find the guard that fails, and make it hold.",
+    "# TORCH_LOGS=recompiles python train.py\n"
+    "model = torch.compile(model, dynamic=True)  # where it is a shape",
+    verify=VERIFY,
+    caveats=(LIMIT,),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +91,13 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         return
     yield Finding(
         confidence="high" if len(recorded) else "medium",
-        message=f"{message}: {cause(inputs)}",
+        message=f"{message}: {_cause(inputs)}",
         evidence=tuple(_evidence(trace, again, number, time_ns)),
         tables=(_table(again),),
         events=tuple(event_references.host_call(trace, row) for row in rows[:MOST_ROWS].tolist()),
         locations=_lines(again),
         claims=(_claim(trace, took, compiling_calls(trace, rows, set(recorded)), options),),
-        fix=fix(inputs),
+        fix=_fix(inputs),
     )
 
 
@@ -173,6 +188,44 @@ def _lines(again: pd.DataFrame) -> tuple[SourceLine, ...]:
     ]
 
 
+def _cause(inputs: ChangingInputs) -> str:
+    """Return the change between the calls, as a sentence."""
+    if inputs.change == "sizes":
+        sizes = ", ".join(str(size) for size in inputs.sizes[:MOST_SIZES])
+        more = ", …" if len(inputs.sizes) > MOST_SIZES else ""
+        return f"dimension {inputs.dimension} of an input changes ({sizes}{more})."
+    if inputs.change == "dimensions":
+        return "an input changes its number of dimensions."
+    if inputs.change == "none":
+        return "no input changes its shape, so a Python value or a mode does."
+    return "which guard failed was not recorded."
+
+
+def _fix(inputs: ChangingInputs) -> Fix:
+    """Return the fix that makes the guards hold."""
+    if inputs.change == "sizes":
+        return Fix(
+            "Mark the dimension that changes, so that one compilation holds for all its sizes.",
+            f"torch._dynamo.mark_dynamic(batch, {inputs.dimension})  # before the compiled call"
+            "\n# or pad to a few sizes, or torch.compile(model, dynamic=True)",
+            verify=VERIFY,
+            caveats=(LIMIT, "Code for any size may be somewhat slower than for one."),
+        )
+    if inputs.change == "none":
+        return Fix(
+            "Keep Python values that change out of compiled code, or pass them as tensors.",
+            "scale = torch.tensor(step, device=device)  # instead of a Python int or float\n"
+            "output = compiled(batch, scale)",
+            verify=VERIFY,
+            caveats=(
+                LIMIT,
+                "Modes count as well: train() and eval(), with and without gradients are compiled "
+                "once each.",
+            ),
+        )
+    return GUARDS
+
+
 RULE = Rule(
     id="recompile-in-loop",
     title="torch.compile compiles again while the loop runs",
@@ -192,7 +245,7 @@ RULE = Rule(
     "vanishes once guards hold. At most also the rest of the calls that compile (dynamo's and "
     "autograd's work around it) and the first run of the new code, which runs cold: where "
     "compiling is `least_compiling_share` of all that.",
-    fix=fix(ChangingInputs(change="unknown")),
+    fix=GUARDS,
     effort="hour",
     risk="none",
     options=Options(),

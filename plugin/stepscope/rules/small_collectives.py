@@ -1,27 +1,31 @@
 """Many small messages where few large ones would do."""
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
 from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.communication.collective_table import transfer_share
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import EXPOSED_COMMUNICATION, Factor
-from stepscope.base.findings import Evidence
+from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, size
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
-from stepscope.rules.shared import bundle_fixes, collective_costs, ddp, facts, phrases
+from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
 """What gradients and parameters are sent by; an exchange of all with all has sizes of its own."""
-BUCKET_BYTES = 25 * 2**20
-"""DDP's `bucket_cap_mb`, by default."""
+BUCKET_MB = 25
+"""DDP's default `bucket_cap_mb`."""
+BUCKET_BYTES = BUCKET_MB * 2**20
 WITHOUT_STEPS_NS = 100_000_000
 """Where there are no steps, counts are of a tenth of a second."""
 
@@ -83,7 +87,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         text = f"{words} Sent together they would win {share(factor.high * lost.share)}."
         yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
-    claim = replace(
+    claim = dataclasses.replace(
         collective_costs.claim(
             lost, factor, "All of their exposed time but for the transfer itself."
         ),
@@ -98,7 +102,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         events=collective_costs.longest(trace, events, many.is_small),
         locations=collective_costs.locations(trace, many.is_small),
         claims=(claim,),
-        fix=bundle_fixes.fix(trace, is_ddp=not np.isnan(many.bucket_ratio)),
+        fix=_fix(trace, is_ddp=not np.isnan(many.bucket_ratio)),
         effort=None if np.isnan(many.bucket_ratio) else "flag",
         subject=collective_costs.wrapper(trace),
     )
@@ -188,6 +192,35 @@ def _evidence(
     yield facts.fraction("Exposed, of the window", lost.share)
 
 
+def _fix(trace: Trace, *, is_ddp: bool) -> Fix:
+    """Return the fix that sends fewer messages: of DDP's buckets, sharded units, or by hand."""
+    if is_ddp:
+        return replace(
+            RULE.fix,
+            summary="Use larger DDP buckets.",
+            code=f"model = DDP(model, {_larger(trace)}",
+            caveats=("Too large a bucket starts late, after the rest of the backward pass.",),
+        )
+    if collective_costs.wrapper(trace).startswith("FSDP"):
+        return replace(
+            RULE.fix,
+            summary="Shard larger units: whole blocks, not single layers.",
+            code="for block in model.blocks:   # not each nn.Linear\n"
+            "    fully_shard(block)\n"
+            "fully_shard(model)",
+            caveats=("All parameters of a unit are gathered while it runs: more memory.",),
+        )
+    return RULE.fix
+
+
+def _larger(trace: Trace) -> str:
+    """Return the argument of larger buckets: torch's default, or twice the recorded size."""
+    now = recorded_settings(trace).distributed.bucket_cap_mb
+    if now is None:
+        return f"bucket_cap_mb={BUCKET_MB})  # the default; up to 100 on fast links"
+    return f"bucket_cap_mb={max(BUCKET_MB, round(2 * now))})  # now {now:.3g} ({RECORDED})"
+
+
 RULE = Rule(
     id="small-collectives",
     title="Communication goes in many small messages",
@@ -207,7 +240,17 @@ RULE = Rule(
     saving="Their exposed time but for the transfer, which is what grows with the size from the "
     "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
     "since a part may be waiting for other ranks.",
-    fix=bundle_fixes.TOGETHER,
+    fix=Fix(
+        "Send all gradients in a few messages.",
+        "model = DDP(model)  # reduces gradients in buckets, during the backward pass\n"
+        "# or by hand, one message for all of them:\n"
+        "flat = torch.cat([grad.flatten() for grad in grads])\n"
+        "dist.all_reduce(flat)\n"
+        "for grad, part in zip(grads, flat.split([grad.numel() for grad in grads])):\n"
+        "    grad.copy_(part.view_as(grad))",
+        verify="Messages per step fall, and so does the exposed time of communication.",
+        caveats=("The flat copy needs the memory of all gradients once more.",),
+    ),
     effort="hour",
     risk="memory",
     options=Options(),

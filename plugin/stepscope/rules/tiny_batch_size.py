@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import BatchSize, batch_size
 from stepscope.analyses.core.device_activity import DeviceActivity
@@ -10,15 +12,16 @@ from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.grid_sizes import grid_sizes
-from stepscope.analyses.host.short_operator_runs import short_operator_runs
+from stepscope.analyses.host.short_operator_runs import ShortOperatorRuns, short_operator_runs
 from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.base.calibration import LARGER_BATCH_ON_CPU
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import Evidence, Fix, Link, View
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
-from stepscope.rules.shared import batch_on_host, facts
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, conclusive_if, option
+from stepscope.rules.shared import facts, phrases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,13 +140,77 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
     if not trace.host_calls["is_operator"].any():
         msg = "no operator was recorded"
         raise NotApplicableError(msg)
-    turns = short_operator_runs(trace, options.operator_below_ns)
-    if turns.share < options.least_short_share:
+    runs = short_operator_runs(trace, options.operator_below_ns)
+    if runs.share < options.least_short_share:
         return
     batch = _batch(trace)
     if 0 < batch.size <= options.most_count_on_host:
-        batch_on_host.insist_on_samples(batch)
-        yield batch_on_host.finding(trace, batch, turns, options.operator_below_ns)
+        _require_samples(batch)
+        yield _host_finding(trace, batch, runs, options.operator_below_ns)
+
+
+def _require_samples(batch: BatchSize) -> None:
+    """Require that the size counts samples, and is the same in every step."""
+    conclusive_if(
+        batch.is_certain,
+        f"most of the time goes to short operators, but the {batch.size} rows "
+        f"({batch.source_text}) may not be samples: whether the batch is small is unknown",
+        "Record once with a larger batch, and compare the two traces with `stepscope compare`",
+    )
+
+
+def _host_finding(
+    trace: Trace, batch: BatchSize, runs: ShortOperatorRuns, below_ns: int
+) -> Finding:
+    """Return the finding about time in short operators that a larger batch could save."""
+    time = phrases.time(trace, intervals.duration_ns(runs.times))
+    fix = _fix(batch)
+    return Finding(
+        severity="warning" if is_training(trace) else "info",
+        confidence="medium",
+        message=f"The batch is {batch.size} ({batch.source_text}); {time} ({share(runs.share)}) "
+        f"goes to operators of less than {duration(below_ns)} and to the time between them. A "
+        "larger batch calls no more of them.",
+        evidence=(
+            *_size(batch, "operators"),
+            facts.fraction("Time in short operators and between them", runs.share),
+            facts.count(
+                f"Short operators {phrases.per_step(trace)}",
+                window(trace).per_step(runs.operators),
+                "operators",
+            ),
+        ),
+        claims=(
+            Claim(
+                runs.times,
+                LARGER_BATCH_ON_CPU,
+                f"The loop's thread in operators of less than {duration(below_ns)}, and between "
+                "them. A larger batch saves it for the same number of samples: a step takes "
+                "longer, a sample less.",
+            ),
+        ),
+        fix=replace(
+            fix,
+            summary="Give each step more samples; its calls then cost the same for more work.",
+            caveats=(
+                fix.caveats[0],
+                "Gradient accumulation does not help: it calls as many operators.",
+                *fix.caveats[2:],
+                "Only a trace with the larger batch shows the saving.",
+            ),
+        ),
+        subject=batch.operator,
+    )
+
+
+def _size(batch: BatchSize, view: View) -> Iterator[Evidence]:
+    """Yield the size and its source; without a source they link to the view."""
+    link = Link(view=view)
+    if batch.operator:
+        link = Link(view="operators", search=batch.operator, group="shape")
+    yield facts.count("Batch size", batch.size, link)
+    if batch.operator:
+        yield facts.code("Read from", f"{batch.operator} {batch.dims}", link)
 
 
 def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
@@ -206,7 +273,7 @@ def _message(trace: Trace, batch: BatchSize, signs: _Signs) -> str:
 
 
 def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidence]:
-    yield from batch_on_host.told(batch, Link(view="overview"))
+    yield from _size(batch, "overview")
     yield facts.fraction(f"{trace.dialect.device} busy", signs.busy)
     yield facts.fraction(
         "Throughput to gain at most (time lost to dispatch)", signs.dispatch, "overview"
