@@ -14,7 +14,7 @@ import tracebuild
 from loading import trace_of
 from logs import write_long_ago, write_trace
 from stepscope.api.app import create_app
-from stepscope.api.comparison import ComparisonAnswer
+from stepscope.api.endpoints.comparison import ComparisonAnswer
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions

@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from loading import trace_at, trace_of
 from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
 from stepscope.analyses.core.trace_slice import slice_trace
-from stepscope.api.grouped_tables import kernels_table, operators_table
-from stepscope.api.kernel_details import Chosen as Kernel
-from stepscope.api.kernel_details import kernel_details
+from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
+from stepscope.api.endpoints.kernels import Chosen as Kernel
+from stepscope.api.endpoints.kernels import kernel_details
+from stepscope.api.endpoints.operators import Chosen as Operator
+from stepscope.api.endpoints.operators import operator_details
+from stepscope.api.endpoints.overview import overview
 from stepscope.api.name_details import (
     CallInstance,
     KernelLaunch,
@@ -24,9 +27,6 @@ from stepscope.api.name_details import (
     ShapeUse,
     StepUse,
 )
-from stepscope.api.operator_details import Chosen as Operator
-from stepscope.api.operator_details import operator_details
-from stepscope.api.overview import overview
 from stepscope.base.errors import MissingDataError, UnknownNameError
 
 pytestmark = pytest.mark.frames

@@ -10,7 +10,7 @@ import pytest
 
 from logs import write_trace
 from stepscope.api.app import create_app
-from stepscope.api.flame_messages import FlameFunctions, FlameGraph
+from stepscope.api.flame import FlameFunctions, FlameGraph
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions

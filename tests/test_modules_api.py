@@ -6,8 +6,8 @@ from typing import Any
 import flask.testing
 
 from logs import write_trace
-from stepscope.api import modules as api_modules
 from stepscope.api.app import create_app
+from stepscope.api.endpoints import modules as api_modules
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions

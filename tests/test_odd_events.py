@@ -11,8 +11,8 @@ import pytest
 from loading import columns_of
 from stepscope.advice import advise
 from stepscope.analyses.core.memory_peak import memory_peak
-from stepscope.api.grouped_tables import kernels_table, operators_table
-from stepscope.api.overview import overview
+from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
+from stepscope.api.endpoints.overview import overview
 from stepscope.model.trace import Run, Trace, trace_from_columns
 
 pytestmark = pytest.mark.frames

@@ -120,7 +120,7 @@ def test_what_was_worked_out_ahead_comes_along_and_frames_do_not(
 ) -> None:
     answer = readers.read(order_of(tmp_path, prepare, returns_trace=True), nothing, Stop())
     assert answer.trace is not None
-    assert "stepscope.api.overview.overview" in answer.trace.results
+    assert "stepscope.api.endpoints.overview.overview" in answer.trace.results
 
 
 def test_the_trace_comes_only_where_it_is_wanted(tmp_path: Path, readers: ReaderPool) -> None:

@@ -20,7 +20,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.analyses.steps.step_breakdown import step_breakdown
-from stepscope.api.grouped_tables import kernels_table, operators_table
+from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.trace import Run, Trace

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.api.grouped_tables import (
+from stepscope.api.endpoints.grouped_tables import (
     KERNEL_GROUPS,
     OPERATOR_GROUPS,
     kernels_table,

@@ -12,7 +12,7 @@ import pytest
 import stepscope
 from logs import ROWS, write_long_ago, write_trace
 from stepscope.api.app import create_app
-from stepscope.api.trends import TraceTrend, TrendPoint, Trends, points
+from stepscope.api.endpoints.trends import TraceTrend, TrendPoint, Trends, points
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions

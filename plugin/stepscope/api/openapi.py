@@ -1,19 +1,57 @@
 """The API's OpenAPI document, made of the endpoints' own types."""
 
+import ast
+import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from textwrap import dedent
+from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from stepscope._version import __version__
 from stepscope.api.endpoint import Bytes, Endpoint, Query, ResponseType, address, all_endpoints
-from stepscope.api.field_docs import field_meanings
 from stepscope.api.http_errors import OWN_HEADER
 from stepscope.api.messages import ApiError, Runs
 from stepscope.api.post_actions import CHANGES, Change
 from stepscope.api.run_advice import AdviceQuery
 from stepscope.base.report import RunReport
+
+
+@cache
+def field_meanings(kind: type) -> MappingProxyType[str, str]:
+    """Return the text below each field of a class and of those it derives from; none is no entry.
+
+    Python keeps no docstring of a field, so they are read from the source; where that was not
+    installed there are none.
+    """
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if each.__module__.startswith(__name__.partition(".")[0]):
+            found.update(_of_source(each))
+    return MappingProxyType(found)
+
+
+def _of_source(kind: type) -> Iterator[tuple[str, str]]:
+    try:
+        tree = ast.parse(dedent(inspect.getsource(kind)))
+    except (OSError, TypeError):
+        return
+    [definition] = tree.body
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
+    for field, text in pairwise(body):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        ):
+            yield field.target.id, inspect.cleandoc(text.value.value)
+
 
 REFERENCE = "#/components/schemas/{name}"
 IN_PATH = re.compile(r"<(?:path:)?([a-z_]+)>")

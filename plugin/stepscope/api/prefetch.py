@@ -24,7 +24,7 @@ def prepare(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "Sum
     The summary is kept when the recording is not; its advice is by the settings of the run.
     """
     from stepscope.analyses.timeline import prefetch
-    from stepscope.api.overview import overview
+    from stepscope.api.endpoints.overview import overview
 
     # What fails here fails again when it is asked for, and says so there.
     with suppress(Exception):

@@ -1,9 +1,210 @@
 """Where the step time of one recording goes."""
 
+import numpy as np
+from msgspec import structs
+
+from stepscope.advice import idle_per_step, worker_report
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
+from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.api.endpoint import Query, TraceEndpoint
-from stepscope.api.messages import Overview
-from stepscope.api.overview import overview
-from stepscope.model.trace import Trace
+from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
+from stepscope.api.messages import Category, IdleCause, Overview, StepRow, Table, TopRow
+from stepscope.api.trace_environment import environment
+from stepscope.base import formatting
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model import intervals
+from stepscope.model.trace import Trace, computed
+
+TOP_COUNT = 5
+
+
+@computed
+def overview(trace: Trace) -> Overview:
+    """Return where the step time of a recording goes."""
+    report = worker_report(trace)
+    return Overview(
+        schema=SCHEMA_VERSION,
+        trace=trace.id,
+        worker=trace.worker,
+        span=trace.span,
+        verdict=report.verdict,
+        dialect=trace.dialect.name,
+        synthetic=trace.is_synthetic,
+        device_label=trace.dialect.device,
+        environment=environment(trace),
+        window_ns=window(trace).duration_ns,
+        step=report.step,
+        categories=tuple(
+            Category(id=key, label=label, help=meaning)
+            for key, (label, meaning) in CATEGORIES.items()
+        ),
+        steps=_steps(trace),
+        devices=report.devices,
+        idle=_idle(trace),
+        top_operators=_top(operators_table(trace, "name"), "operators"),
+        top_kernels=_top(kernels_table(trace, "name"), "kernels"),
+        longest_gaps=_longest_gaps(trace),
+        health=report.health,
+        settings=report.settings,
+    )
+
+
+def _steps(trace: Trace) -> tuple[StepRow, ...]:
+    """Return one row a step; none where the trace marks no steps."""
+    steps = step_breakdown(trace)
+    if not steps.step_count:
+        return ()
+    at_host = complete_steps(trace).steps
+    return tuple(
+        StepRow(
+            number=int(number),
+            name=name,
+            start_ns=int(start_ns),
+            duration_ns=int(duration_ns),
+            parts_ns=tuple(int(part) for part in parts),
+            host_start_ns=int(host_start_ns),
+            host_end_ns=int(host_end_ns),
+        )
+        for number, name, start_ns, duration_ns, parts, host_start_ns, host_end_ns in zip(
+            steps.numbers,
+            steps.names,
+            steps.start_ns,
+            steps.duration_ns,
+            steps.parts_ns,
+            at_host["start_ns"],
+            at_host["end_ns"],
+            strict=True,
+        )
+    )
+
+
+def _idle(trace: Trace) -> tuple[IdleCause, ...]:
+    """Return the causes that cost anything, the worst first."""
+    step_ns = step_breakdown(trace).mean_ns
+    costly = [(cause, idle) for cause, idle in idle_per_step(trace).items() if idle]
+    return tuple(
+        structs.replace(
+            IdleCause(
+                id=cause,
+                label=CAUSES[cause][0],
+                help=CAUSES[cause][1],
+                idle_ns=idle_ns,
+                share=_share(idle_ns, step_ns),
+            ),
+            **_longest_of_cause(trace, cause),
+        )
+        for cause, idle_ns in sorted(costly, key=lambda item: -item[1])
+    )
+
+
+def _longest_of_cause(trace: Trace, cause: str) -> dict[str, int | None]:
+    """Return how often the busiest device stood still for a cause, and where it was longest."""
+    device = main_device(trace)
+    if device is None:
+        return {}
+    ledger = idle_ledger(trace)[device.device]
+    times = ledger.times[cause]
+    if not len(times):
+        return {}
+    best = int(np.argmax(times[:, 1] - times[:, 0]))
+    start_ns, end_ns = (int(each) for each in times[best])
+    gap = int(np.searchsorted(ledger.gaps[:, 0], start_ns, side="right")) - 1
+    return {
+        "gap_count": len(times),
+        "start_ns": start_ns,
+        "end_ns": end_ns,
+        "event": _event_after(trace, ledger, gap),
+    }
+
+
+def _event_after(trace: Trace, ledger: Ledger, gap: int) -> int | None:
+    row = int(ledger.next_event[gap])
+    return int(trace.device_events["event"].iloc[row]) if row >= 0 else None
+
+
+def _share(part_ns: float, whole_ns: float) -> float:
+    return part_ns / whole_ns if whole_ns > 0 else 0.0
+
+
+def _top(table: Table, view: str) -> tuple[TopRow, ...]:
+    """Return the first rows of a table in its own order, so that both say the same."""
+    values = table.values[table.sort]
+    unit = next(column.unit for column in table.columns if column.key == table.sort)
+    kinds = table.values.get("kind", [""] * table.row_count)
+    full_names = table.values.get("full_name", table.values["name"])
+    rows = [row for row in range(table.row_count) if kinds[row] != "annotation" and values[row]]
+    longest = sorted(rows, key=lambda row: -values[row])[:TOP_COUNT]
+    return tuple(
+        TopRow(
+            name=str(table.values["name"][row]),
+            detail=_calls(table, row),
+            value=values[row],
+            unit=unit,
+            share=_share(values[row], table.total_ns),
+            view=view,
+            search=str(table.values["name"][row]),
+            full_name=str(full_names[row]),
+            kind=str(kinds[row]),
+        )
+        for row in longest
+    )
+
+
+def _calls(table: Table, row: int) -> str:
+    calls = table.values["call_count"][row]
+    return formatting.count(calls, "call")
+
+
+def _longest_gaps(trace: Trace) -> tuple[TopRow, ...]:
+    """Return when the busiest device stood still longest."""
+    device = main_device(trace)
+    if device is None:
+        return ()
+    ledger = idle_ledger(trace)[device.device]
+    lengths_ns = ledger.gaps[:, 1] - ledger.gaps[:, 0]
+    longest = np.argsort(-lengths_ns, kind="stable")[:TOP_COUNT]
+    return tuple(_gap(trace, ledger, int(gap)) for gap in longest)
+
+
+def _gap(trace: Trace, ledger: Ledger, gap: int) -> TopRow:
+    length_ns = int(ledger.gaps[gap, 1] - ledger.gaps[gap, 0])
+    event = int(ledger.next_event[gap])
+    kernel = str(trace.device_events["name"].iloc[event]) if event >= 0 else ""
+    owner = int(links(trace).owner_of_device_event[event]) if event >= 0 else -1
+    operator = str(trace.host_calls["name"].iloc[owner]) if owner >= 0 else ""
+    return TopRow(
+        name=CAUSES[_cause(ledger, gap)][0],
+        detail=_where(trace, int(ledger.gaps[gap, 0]), operator or kernel),
+        value=length_ns,
+        unit="ns",
+        share=_share(length_ns, step_breakdown(trace).mean_ns),
+        view="operators" if operator else "kernels",
+        search=operator or kernel,
+        start_ns=int(ledger.gaps[gap, 0]),
+        end_ns=int(ledger.gaps[gap, 1]),
+        event=_event_after(trace, ledger, gap),
+    )
+
+
+def _cause(ledger: Ledger, gap: int) -> str:
+    """Return the cause that most of a gap has."""
+    inside = ledger.gaps[gap : gap + 1]
+    parts = {
+        cause: intervals.duration_ns(intervals.intersection(times, inside))
+        for cause, times in ledger.times.items()
+    }
+    return max(parts, key=lambda cause: parts[cause])
+
+
+def _where(trace: Trace, start_ns: int, before: str) -> str:
+    steps = step_breakdown(trace)
+    step = int(np.searchsorted(steps.start_ns, start_ns, side="right")) - 1
+    in_step = f"step {steps.numbers[step]}" if steps.step_count and step >= 0 else ""
+    return ", ".join(part for part in (f"before {before}" if before else "", in_step) if part)
 
 
 def ask(trace: Trace, _: Query) -> Overview:
