@@ -15,8 +15,8 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 ENGINE = "autograd::engine::evaluate_function"
-QUESTION = "aten::isnan"
-CHAIN = frozenset({QUESTION, "aten::_is_any_true", "aten::any", "aten::item"})
+NAN_CHECK = "aten::isnan"
+CHECK_NAMES = frozenset({NAN_CHECK, "aten::_is_any_true", "aten::any", "aten::item"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,14 +32,14 @@ class AnomalyChecks:
 @computed
 def anomaly_checks(trace: Trace) -> AnomalyChecks:
     """Return the checks for NaN that stand right in the engine's range of a backward function."""
-    calls, within = trace.host_calls, window(trace)
+    calls, span = trace.host_calls, window(trace)
     parent = np.append(calls["parent"].to_numpy(), -1)
     is_engine = np.append(name_mask(calls["name"], lambda name: name.startswith(ENGINE)), False)
     begins = calls["start_ns"].to_numpy()
-    rows = np.flatnonzero(name_mask(calls["name"], CHAIN.__contains__))
-    rows = rows[(begins[rows] >= within.start_ns) & (begins[rows] < within.end_ns)]
+    rows = np.flatnonzero(name_mask(calls["name"], CHECK_NAMES.__contains__))
+    rows = rows[(begins[rows] >= span.start_ns) & (begins[rows] < span.end_ns)]
     rows = rows[is_engine[parent[rows]]]
-    is_question = (calls["name"].iloc[rows] == QUESTION).to_numpy()
-    questions = rows[is_question]
-    asked = np.isin(parent[rows], parent[questions])
-    return AnomalyChecks(nan_checks=questions, calls=rows[asked])
+    is_nan_check = (calls["name"].iloc[rows] == NAN_CHECK).to_numpy()
+    nan_checks = rows[is_nan_check]
+    is_checked = np.isin(parent[rows], parent[nan_checks])
+    return AnomalyChecks(nan_checks=nan_checks, calls=rows[is_checked])

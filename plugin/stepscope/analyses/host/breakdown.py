@@ -62,10 +62,10 @@ def host_breakdown(trace: Trace) -> pd.DataFrame:
     times = _times(trace)
     parts = np.zeros((len(names), len(CATEGORIES)), dtype=np.int64)
     left = intervals.union(start, end)
-    for place, name in enumerate(CATEGORIES):
-        mine = intervals.intersection(left, times[name]) if name in times else left
-        parts[:, place] = intervals.covered_ns(mine, start, end)
-        left = intervals.difference(left, mine)
+    for column, name in enumerate(CATEGORIES):
+        category_times = intervals.intersection(left, times[name]) if name in times else left
+        parts[:, column] = intervals.covered_ns(category_times, start, end)
+        left = intervals.difference(left, category_times)
     together = np.concatenate((parts, parts.sum(axis=0)[None]))
     duration = np.maximum(together.sum(axis=1), 1)
     columns: dict[str, NDArray[Any]] = {
@@ -93,16 +93,19 @@ def _times(trace: Trace) -> dict[str, Intervals]:
     allocates = name_mask(runtime["name"], trace.dialect.allocator_call.search)
     phase = compile_events(trace).phase
     is_phase = phase == np.arange(len(phase))
-    is_operator, mine = calls["is_operator"].to_numpy(), (calls["thread"] == main).to_numpy()
+    is_operator, on_main_thread = (
+        calls["is_operator"].to_numpy(),
+        (calls["thread"] == main).to_numpy(),
+    )
     return {
         "data_loading": data_loading(trace).times,
         "wait": times(runtime, on_main & is_blocking(trace)),
         "allocator": times(runtime, on_main & allocates),
         "launch": times(runtime, on_main & name_mask(runtime["name"], LAUNCH_NAME.search)),
         "runtime": times(runtime, on_main),
-        "compiling": times(calls, is_phase & mine),
-        "operator": times(calls, is_operator & mine),
-        "other_thread": times(calls, is_operator & ~mine),
+        "compiling": times(calls, is_phase & on_main_thread),
+        "operator": times(calls, is_operator & on_main_thread),
+        "other_thread": times(calls, is_operator & ~on_main_thread),
     }
 
 

@@ -82,10 +82,10 @@ def call_stacks(trace: Trace) -> CallStacks:
     python = python_paths(trace)
     names = trace.python_calls["name"].cat.categories
     stack, texts = _stacks(trace, tree, python)
-    kept, self_ns, device_ns = _without_doubles(tree, _launched_ns(trace, tree))
-    stack = _with_forward_stacks(trace, tree, stack, kept)
+    is_counted, self_ns, device_ns = _without_doubles(tree, _launched_ns(trace, tree))
+    stack = _with_forward_stacks(trace, tree, stack, is_counted)
     order = np.lexsort((-(tree.start_ns + tree.duration_ns), tree.start_ns))
-    order = order[kept[order] & (stack[order] != NONE)]
+    order = order[is_counted[order] & (stack[order] != NONE)]
     return CallStacks(
         stack=stack[order],
         host_self_ns=self_ns[order],
@@ -106,12 +106,12 @@ def _stacks(
     written = trace.source.label("Call stack", events)
     texts = tuple(str(text) for text in written.categories)
     stack = np.full(len(tree), NONE, dtype=np.int64)
-    own = slice(0, tree.host_offset)
+    python_rows = slice(0, tree.host_offset)
     around = python.parent[python.node]
-    stack[own] = np.where(around != NONE, around + len(texts), NONE)
-    others = slice(tree.host_offset, len(tree))
-    row = python_calls_at(trace, (tree.thread[others], tree.start_ns[others]))
-    stack[others] = np.where(row != NONE, np.append(python.node, NONE)[row] + len(texts), NONE)
+    stack[python_rows] = np.where(around != NONE, around + len(texts), NONE)
+    other_rows = slice(tree.host_offset, len(tree))
+    row = python_calls_at(trace, (tree.thread[other_rows], tree.start_ns[other_rows]))
+    stack[other_rows] = np.where(row != NONE, np.append(python.node, NONE)[row] + len(texts), NONE)
     is_empty = np.array([*(not text for text in texts), True])
     codes = np.where(is_empty[written.codes], NONE, written.codes)
     np.copyto(stack[: len(events)], codes, where=codes >= 0)
@@ -151,13 +151,13 @@ def _without_doubles(
         going = going[into[into[going]] != into[going]]
     np.add.at(self_ns, into[doubles], self_ns[doubles])
     np.add.at(device_ns, into[doubles], device_ns[doubles])
-    kept = np.ones(len(tree), dtype=bool)
-    kept[doubles] = False
-    return kept, self_ns, device_ns
+    is_counted = np.ones(len(tree), dtype=bool)
+    is_counted[doubles] = False
+    return is_counted, self_ns, device_ns
 
 
 def _with_forward_stacks(
-    trace: Trace, tree: HostTree, stack: NDArray[np.int64], kept: NDArray[np.bool_]
+    trace: Trace, tree: HostTree, stack: NDArray[np.int64], is_counted: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return the stacks, those within backward functions being their forward operator's."""
     calls = trace.host_calls
@@ -167,18 +167,18 @@ def _with_forward_stacks(
     rows = np.flatnonzero(is_backward)
     end_ns = tree.start_ns + tree.duration_ns
     outer = tree.host_offset + rows
-    found = call_tree.enclosing(
+    match = call_tree.enclosing(
         (tree.thread[outer], tree.start_ns[outer], end_ns[outer]),
         (tree.thread, tree.start_ns, end_ns),
     )
-    around = np.append(rows, NONE)[found]
-    within = around != NONE
-    own = slice(tree.host_offset, tree.runtime_offset)
-    forward = np.flatnonzero(kept[own] & ~within[own])
-    found = forward_operators(trace, rows, forward)
+    around = np.append(rows, NONE)[match]
+    is_backward_row = around != NONE
+    host_rows = slice(tree.host_offset, tree.runtime_offset)
+    forward = np.flatnonzero(is_counted[host_rows] & ~is_backward_row[host_rows])
+    match = forward_operators(trace, rows, forward)
     of_call = np.full(len(calls) + 1, NONE, dtype=np.int64)
-    of_call[rows] = np.append(stack[own], NONE)[found]
-    return np.where(within, of_call[around], stack)
+    of_call[rows] = np.append(stack[host_rows], NONE)[match]
+    return np.where(is_backward_row, of_call[around], stack)
 
 
 def _are_backward(trace: Trace) -> NDArray[np.bool_]:
@@ -186,9 +186,9 @@ def _are_backward(trace: Trace) -> NDArray[np.bool_]:
     calls = trace.host_calls
     name, parent = calls["name"].cat, calls["parent"].to_numpy()
     texts = [str(text) for text in name.categories]
-    place = {text: code for code, text in enumerate(texts)}
+    code_of_name = {text: code for code, text in enumerate(texts)}
     of_engine = np.array(
-        [place.get(text.removeprefix(EVALUATE), -2) if text.startswith(EVALUATE) else -2
+        [code_of_name.get(text.removeprefix(EVALUATE), -2) if text.startswith(EVALUATE) else -2
          for text in texts] + [-2]
     )  # fmt: skip
     codes = name.codes.to_numpy()
@@ -208,24 +208,30 @@ def forward_operators(
     forward = forward[sequence[forward] >= 0]
     thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
     number = trace.source.whole("Fwd thread id", calls["event"].to_numpy()[backward])
-    wanted = sequence[backward]
-    asked = (wanted >= 0) & (number > 0)
-    known = np.full(len(backward), NONE, dtype=np.int64)
-    known[asked] = _threads(
-        number[asked], rows_of_keys(wanted[asked], sequence[forward]), thread[forward]
+    backward_sequence = sequence[backward]
+    has_thread = (backward_sequence >= 0) & (number > 0)
+    forward_thread = np.full(len(backward), NONE, dtype=np.int64)
+    forward_thread[has_thread] = _threads(
+        number[has_thread],
+        rows_of_keys(backward_sequence[has_thread], sequence[forward]),
+        thread[forward],
     )
-    place, distinct = pd.factorize(sequence[forward])
+    sequence_code, distinct = pd.factorize(sequence[forward])
     width = int(thread.max(initial=0)) + 1
-    keys = np.where(known >= 0, rows_of_keys(wanted, distinct) * width + known, NONE)
-    found = rows_of_keys(keys, place * width + thread[forward])
-    return np.append(forward, NONE)[found]
+    keys = np.where(
+        forward_thread >= 0,
+        rows_of_keys(backward_sequence, distinct) * width + forward_thread,
+        NONE,
+    )
+    match = rows_of_keys(keys, sequence_code * width + thread[forward])
+    return np.append(forward, NONE)[match]
 
 
 def _threads(
-    number: NDArray[np.int64], place: NDArray[np.int64], thread: NDArray[np.int64]
+    number: NDArray[np.int64], row: NDArray[np.int64], thread: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the thread that each number means: where most of its calls find their sequence."""
-    votes = pd.DataFrame({"number": number, "thread": np.append(thread, NONE)[place]})
+    votes = pd.DataFrame({"number": number, "thread": np.append(thread, NONE)[row]})
     counted = votes[votes["thread"] >= 0].value_counts().reset_index()
     most = counted.drop_duplicates("number").set_index("number")["thread"]
     return most.reindex(number, fill_value=NONE).to_numpy().astype(np.int64)

@@ -33,21 +33,21 @@ class CpuComputeTime:
 @computed
 def cpu_compute_time(trace: Trace) -> CpuComputeTime:
     """Return how much of the window a thread is in operators that compute."""
-    within, calls = window(trace), trace.host_calls
-    start, own_ns = calls["start_ns"].to_numpy(), calls["self_ns"].to_numpy()
-    chosen = calls["is_operator"].to_numpy() & (own_ns >= LONG_NS)
-    chosen &= (calls["name"] != READING).to_numpy()
-    chosen &= (start >= within.start_ns) & (start < within.end_ns)
-    rows = np.flatnonzero(chosen)
+    span, calls = window(trace), trace.host_calls
+    start, self_ns = calls["start_ns"].to_numpy(), calls["self_ns"].to_numpy()
+    is_long = calls["is_operator"].to_numpy() & (self_ns >= LONG_NS)
+    is_long &= (calls["name"] != READING).to_numpy()
+    is_long &= (start >= span.start_ns) & (start < span.end_ns)
+    rows = np.flatnonzero(is_long)
     thread = calls["thread"].cat.codes.to_numpy()[rows]
     if not len(rows):
         return CpuComputeTime(share=0.0, shares={})
-    busiest = np.bincount(thread - thread.min(), own_ns[rows]).argmax() + thread.min()
+    busiest = np.bincount(thread - thread.min(), self_ns[rows]).argmax() + thread.min()
     rows = rows[thread == busiest]
     names = calls["name"].astype(object).to_numpy()[rows]
-    own = pd.Series(own_ns[rows]).groupby(names, sort=False).sum() / max(1, within.duration_ns)
-    largest = own.sort_values(ascending=False, kind="stable")
+    fractions = pd.Series(self_ns[rows]).groupby(names, sort=False).sum() / max(1, span.duration_ns)
+    largest = fractions.sort_values(ascending=False, kind="stable")
     return CpuComputeTime(
-        share=float(own.sum()),
+        share=float(fractions.sum()),
         shares={str(name): float(share) for name, share in largest.items()},
     )

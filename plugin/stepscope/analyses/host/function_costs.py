@@ -76,12 +76,12 @@ def function_costs(trace: Trace) -> pd.DataFrame:
     columns["host_operators_ns"] = sums_where(flame.host_self_ns, around, len(matches), in_operator)
     columns["call_count"] = sums_where(flame.call_count, name, len(matches), is_function)
     rows = np.unique(name[is_function])
-    found = [match for row in rows.tolist() if (match := matches[row])]
+    rows_matched = [match for row in rows.tolist() if (match := matches[row])]
     texts = [flame.names[row] for row in rows.tolist()]
     table: dict[str, NDArray[Any]] = {
-        "file": np.array([match["file"] for match in found], dtype=object),
-        "line": np.array([int(match["line"]) for match in found], dtype=np.int64),
-        "function": np.array([match["function"] for match in found], dtype=object),
+        "file": np.array([match["file"] for match in rows_matched], dtype=object),
+        "line": np.array([int(match["line"]) for match in rows_matched], dtype=np.int64),
+        "function": np.array([match["function"] for match in rows_matched], dtype=object),
         "library": np.array([library_of(text) for text in texts], dtype=object),
         "is_users": np.array([is_user_code(text) for text in texts], dtype=bool),
         **{column: values[rows] for column, values in columns.items()},
@@ -93,9 +93,9 @@ def function_costs(trace: Trace) -> pd.DataFrame:
 
 def _operators(trace: Trace, flame: Flame) -> NDArray[np.bool_]:
     """Tell which nodes are operators or runtime calls."""
-    found = np.zeros(len(flame), dtype=bool)
-    found[flame.paths.node[host_tree(trace).is_operator]] = True
-    return found
+    is_operator = np.zeros(len(flame), dtype=bool)
+    is_operator[flame.paths.node[host_tree(trace).is_operator]] = True
+    return is_operator
 
 
 def _costs(

@@ -54,13 +54,13 @@ def collections(trace: Trace) -> Collections:
     if not (is_run | is_call).any():
         msg = "no run of Python's garbage collector was recorded"
         raise MissingDataError(msg, RECORD)
-    within = window(trace)
-    inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
+    span = window(trace)
+    inside = (calls["end_ns"] > span.start_ns) & (calls["start_ns"] < span.end_ns)
     rows = _outermost(trace, np.flatnonzero((is_run | is_call) & inside.to_numpy()))
     functions = user_calls(trace)
     around = call_tree.enclosing(spans(functions), spans(calls.iloc[rows]))
     names = functions["name"].astype(str).to_numpy()
-    bounds = within.start_ns, within.end_ns
+    bounds = span.start_ns, span.end_ns
     return Collections(
         rows=rows,
         times=intervals.clip(times(calls, rows), *bounds),

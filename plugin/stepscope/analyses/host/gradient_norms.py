@@ -78,9 +78,9 @@ def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
     calls = trace.host_calls
     backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))  # in the order they began
     ended = np.maximum.accumulate(calls["end_ns"].to_numpy()[backward])
-    place = np.searchsorted(calls["start_ns"].to_numpy()[backward], steps_ns, side="left") - 1
-    found = np.append(ended, END_OF_TIME)[place]
-    return np.asarray(np.maximum(found, np.append(0, steps_ns[:-1])))
+    last = np.searchsorted(calls["start_ns"].to_numpy()[backward], steps_ns, side="left") - 1
+    backward_end = np.append(ended, END_OF_TIME)[last]
+    return np.asarray(np.maximum(backward_end, np.append(0, steps_ns[:-1])))
 
 
 def _single(trace: Trace, pattern: re.Pattern[str]) -> Rows:

@@ -98,14 +98,14 @@ def shown_name(name: str) -> str:
 
 
 def _names(columns: "list[pd.Series]") -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    place: dict[str, int] = {}
+    index: dict[str, int] = {}
     codes = []
     for column in columns:
         texts = [shown_name(str(text)) for text in column.cat.categories]
-        translated = [place.setdefault(text, len(place)) for text in (*texts, "")]
+        translated = [index.setdefault(text, len(index)) for text in (*texts, "")]
         # The last is of events without a name, whose code is -1.
         codes.append(np.array(translated, dtype=np.int64)[column.cat.codes.to_numpy()])
-    return np.concatenate(codes), tuple(place)
+    return np.concatenate(codes), tuple(index)
 
 
 def _device_ns(

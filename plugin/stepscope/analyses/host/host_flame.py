@@ -106,11 +106,11 @@ def text_stacks(texts: Sequence[str]) -> TextStacks:
     for text in texts:
         node = NONE
         frames = [frame.strip() for frame in text.split(";", MOST_FRAMES)[:MOST_FRAMES]]
-        for place, frame in enumerate(reversed([frame for frame in frames if frame])):
+        for level, frame in enumerate(reversed([frame for frame in frames if frame])):
             key = node, names.setdefault(frame, len(names))
             node = nodes.setdefault(key, len(nodes))
             if node == len(depth):
-                depth.append(place)
+                depth.append(level)
         leaves.append(node)
     keys = np.array(list(nodes), dtype=np.int64).reshape(-1, 2)
     return TextStacks(

@@ -76,39 +76,39 @@ def indexing_loops(trace: Trace, least_repeats: int) -> IndexingLoops:
     """Return the loops of at least `least_repeats` turns (2 at least)."""
     siblings = _siblings(trace, least_repeats)
     is_taken = np.zeros(len(siblings.rows), dtype=bool)
-    found, lengths = [], []
+    parts, lengths = [], []
     for length in range(1, LONGEST + 1):
         repeats = _repeated(trace, siblings, length, least_repeats)
         until = repeats.begin + length * repeats.times
         taken = np.append(0, np.cumsum(is_taken))
         free = taken[until] == taken[repeats.begin]
-        repeats, until = _chosen(repeats, free), until[free]
+        repeats, until = _selected(repeats, free), until[free]
         edges = np.zeros(len(is_taken) + 1, dtype=np.int64)
         np.add.at(edges, repeats.begin, 1)
         np.add.at(edges, until, -1)
         is_taken |= np.cumsum(edges)[:-1] > 0
-        found.append(repeats)
+        parts.append(repeats)
         lengths.append(np.full(len(until), length))
-    return _loops(trace, siblings, _together(found), np.concatenate(lengths).astype(np.int64))
+    return _loops(trace, siblings, _concatenated(parts), np.concatenate(lengths).astype(np.int64))
 
 
-def _chosen(repeats: _Repeats, which: NDArray[np.bool_]) -> _Repeats:
+def _selected(repeats: _Repeats, which: NDArray[np.bool_]) -> _Repeats:
     return _Repeats(
         first=repeats.first[which], begin=repeats.begin[which], times=repeats.times[which]
     )
 
 
-def _together(several: list[_Repeats]) -> _Repeats:
+def _concatenated(parts: list[_Repeats]) -> _Repeats:
     return _Repeats(
-        first=np.concatenate([each.first for each in several]),
-        begin=np.concatenate([each.begin for each in several]),
-        times=np.concatenate([each.times for each in several]),
+        first=np.concatenate([repeats.first for repeats in parts]),
+        begin=np.concatenate([repeats.begin for repeats in parts]),
+        times=np.concatenate([repeats.times for repeats in parts]),
     )
 
 
-def _codes(trace: Trace, wanted: frozenset[str]) -> list[int]:
-    names = enumerate(trace.host_calls["name"].cat.categories)
-    return [code for code, name in names if name in wanted]
+def _codes(trace: Trace, names: frozenset[str]) -> list[int]:
+    categories = enumerate(trace.host_calls["name"].cat.categories)
+    return [code for code, name in categories if name in names]
 
 
 def _siblings(trace: Trace, least_repeats: int) -> _Siblings:
@@ -121,9 +121,9 @@ def _siblings(trace: Trace, least_repeats: int) -> _Siblings:
     caller = np.where(parent >= 0, parent, len(calls) + thread)
     is_select = np.isin(codes, _codes(trace, frozenset({SELECT})))
     is_read = np.isin(codes, _codes(trace, READS))
-    told = caller[(is_select | is_read) & ~np.append(is_cpp, False)[parent]]
+    selecting = caller[(is_select | is_read) & ~np.append(is_cpp, False)[parent]]
     size = len(calls) + int(thread.max(initial=-1)) + 1
-    often = np.bincount(told, minlength=size) >= least_repeats
+    often = np.bincount(selecting, minlength=size) >= least_repeats
     if not often.any():
         rows = np.empty(0, dtype=np.int64)
     else:
@@ -156,8 +156,10 @@ def _repeated(trace: Trace, of: _Siblings, length: int, least_repeats: int) -> _
         first=first_select, begin=first_select, times=(until - first_select) // length
     )
     reading = _behind_unbind(of, begin, (until - begin) // length)
-    found = _together([_chosen(selecting, has_select), _chosen(reading, has_read & ~has_select)])
-    return _chosen(found, found.times >= least_repeats)
+    repeats = _concatenated(
+        [_selected(selecting, has_select), _selected(reading, has_read & ~has_select)]
+    )
+    return _selected(repeats, repeats.times >= least_repeats)
 
 
 def _behind_unbind(of: _Siblings, begin: Rows, times: Rows) -> _Repeats:

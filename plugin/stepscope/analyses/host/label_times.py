@@ -42,23 +42,23 @@ class LabelTime:
 
 def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
     """Return the user's labels with the most time without operators, that with most first."""
-    calls, within = trace.host_calls, window(trace)
+    calls, span = trace.host_calls, window(trace)
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
     codes = np.where(on_main & ~calls["is_operator"].to_numpy(), calls["name"].cat.codes, NONE)
     names = [str(name) for name in calls["name"].cat.categories]
     is_users = np.array([is_user_label(name) for name in names], dtype=bool)
     start, end, innermost = _without_operators(trace)
     empty_ns = np.bincount(innermost, weights=end - start, minlength=len(names)) * is_users
-    found = []
+    labels = []
     for code in np.argsort(-empty_ns, kind="stable")[:most].tolist():
-        mine = intervals.clip(
-            frame_times.times(calls, codes == code), within.start_ns, within.end_ns
+        label_time = intervals.clip(
+            frame_times.times(calls, codes == code), span.start_ns, span.end_ns
         )
         empty = intervals.union(start[innermost == code], end[innermost == code])
         if len(empty):
-            total_ns = intervals.duration_ns(mine)
-            found.append(LabelTime(label=names[code], total_ns=total_ns, without_operators=empty))
-    return tuple(each for each in found if is_user_label(each.label))
+            total_ns = intervals.duration_ns(label_time)
+            labels.append(LabelTime(label=names[code], total_ns=total_ns, without_operators=empty))
+    return tuple(label for label in labels if is_user_label(label.label))
 
 
 def is_user_label(name: str) -> bool:

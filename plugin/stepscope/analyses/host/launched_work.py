@@ -32,23 +32,23 @@ class LaunchedWork:
     launch_of_event: Rows
     """For each of `events`, the place of its launch."""
 
-    def select(self, kept: NDArray[np.bool_]) -> "LaunchedWork":
+    def select(self, mask: NDArray[np.bool_]) -> "LaunchedWork":
         """Return some of the launches, and what they brought."""
-        with_event = kept[self.launch_of_event]
-        place = np.cumsum(kept) - 1
+        with_event = mask[self.launch_of_event]
+        index = np.cumsum(mask) - 1
         return LaunchedWork(
-            callers=self.callers[kept],
-            start_ns=self.start_ns[kept],
+            callers=self.callers[mask],
+            start_ns=self.start_ns[mask],
             events=self.events[with_event],
-            launch_of_event=place[self.launch_of_event[with_event]],
+            launch_of_event=index[self.launch_of_event[with_event]],
         )
 
 
-def outermost(trace: Trace, chosen: NDArray[np.bool_]) -> Rows:
+def outermost(trace: Trace, mask: NDArray[np.bool_]) -> Rows:
     """Return those of the chosen host calls (a mask) that lie in no other chosen one, as rows."""
-    rows = np.flatnonzero(chosen)
+    rows = np.flatnonzero(mask)
     parent = trace.host_calls["parent"].to_numpy()
-    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], chosen) == NONE])
+    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], mask) == NONE])
 
 
 def launched_work(trace: Trace, rows: Rows) -> LaunchedWork:
@@ -61,14 +61,14 @@ def launched_work(trace: Trace, rows: Rows) -> LaunchedWork:
     around = np.concatenate((calls_around_runtime_calls(trace)[is_launch], owner[by_flow]))
     launch = np.append(np.cumsum(is_launch) - 1, NONE)[call]
     launch[by_flow] = is_launch.sum() + np.arange(by_flow.sum())
-    wanted = np.zeros(len(host), dtype=bool)
-    wanted[rows] = True
-    every = LaunchedWork(
-        callers=ancestry.nearest_of(host["parent"].to_numpy(), around, wanted),
+    is_caller = np.zeros(len(host), dtype=bool)
+    is_caller[rows] = True
+    work = LaunchedWork(
+        callers=ancestry.nearest_of(host["parent"].to_numpy(), around, is_caller),
         start_ns=np.concatenate(
             (calls["start_ns"].to_numpy()[is_launch], host["start_ns"].to_numpy()[owner[by_flow]])
         ),
         events=np.flatnonzero(launch != NONE),
         launch_of_event=launch[launch != NONE],
     )
-    return every.select(every.callers != NONE)
+    return work.select(work.callers != NONE)

@@ -44,8 +44,8 @@ def _package(frame: str) -> str:
     """Return a file's package: what follows `site-packages`, else a known one, else the first."""
     path = frame.partition("(")[0].replace("\\", "/")
     for folder in ("site-packages/", "dist-packages/"):
-        _, found, behind = path.rpartition(folder)
-        if found:
+        _, separator, behind = path.rpartition(folder)
+        if separator:
             return behind.partition("/")[0]
     parts = [part for part in path.split("/") if part not in {"", "."}]
     named = [part for part in parts[:-1] if part in (TORCH, *NAMED)]

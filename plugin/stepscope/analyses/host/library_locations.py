@@ -100,5 +100,5 @@ def costliest_functions(trace: Trace, times: Intervals) -> tuple[tuple[str, str,
 
 def function_name(frame: str) -> str:
     """Return a function's own name: `argwhere` of `numpy/_core/numeric.py(624): argwhere`."""
-    found = FUNCTION.search(frame)
-    return (found[1] or found[2]) if found else frame
+    match = FUNCTION.search(frame)
+    return (match[1] or match[2]) if match else frame

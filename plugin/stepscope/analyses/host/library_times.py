@@ -41,11 +41,11 @@ class LibraryTimes:
 @computed
 def library_times(trace: Trace) -> LibraryTimes:
     """Return when the main thread was in NumPy, pandas or PIL; empty without Python functions."""
-    within, loading = window(trace), data_loading(trace).times
+    span, loading = window(trace), data_loading(trace).times
     calls = _outermost(trace)
     theirs = frame_times.times(trace.python_calls, calls)
-    theirs = intervals.difference(theirs, _called_within(trace, theirs))
-    inside = intervals.difference(intervals.clip(theirs, within.start_ns, within.end_ns), loading)
+    theirs = intervals.difference(theirs, _operators_called_in(trace, theirs))
+    inside = intervals.difference(intervals.clip(theirs, span.start_ns, span.end_ns), loading)
     free = without_operators(trace)
     mostly = free[2 * intervals.covered_ns(inside, *free.T) >= free[:, 1] - free[:, 0]]
     between = intervals.intersection(free, _between_hand_overs(trace))
@@ -57,11 +57,11 @@ def library_times(trace: Trace) -> LibraryTimes:
 @computed
 def without_operators(trace: Trace) -> Intervals:
     """Return when no thread was in an operator, in a call into the runtime, or loading data."""
-    within, calls = window(trace), trace.host_calls
+    span, calls = window(trace), trace.host_calls
     operators = frame_times.times(calls, calls["is_operator"].to_numpy())
     runtime = frame_times.times(trace.runtime_calls, frame_times.ALL)
     at_work = intervals.merged(operators, runtime, data_loading(trace).times)
-    return intervals.complement(at_work, within.start_ns, within.end_ns)
+    return intervals.complement(at_work, span.start_ns, span.end_ns)
 
 
 def _outermost(trace: Trace) -> NDArray[np.int64]:
@@ -87,18 +87,20 @@ def _between_hand_overs(trace: Trace) -> Intervals:
         return intervals.EMPTY
     start, parent = functions["start_ns"].to_numpy(), python_nesting(trace).parent
     got, made = got[np.argsort(start[got])], made[np.argsort(start[made])]
-    place = np.searchsorted(start[got], start[made]) - 1
-    before = got[place]
-    is_pair = (place >= 0) & (parent[before] == parent[made]) & (parent[made] >= 0)
+    last = np.searchsorted(start[got], start[made]) - 1
+    before = got[last]
+    is_pair = (last >= 0) & (parent[before] == parent[made]) & (parent[made] >= 0)
     end = functions["end_ns"].to_numpy()
     return intervals.union(end[before[is_pair]], start[made[is_pair]])
 
 
-def _called_within(trace: Trace, theirs: Intervals) -> Intervals:
+def _operators_called_in(trace: Trace, theirs: Intervals) -> Intervals:
     """Return when operators ran that were called from within some times."""
     calls = trace.host_calls
-    chosen = calls["is_operator"].to_numpy() & (calls["thread"] == main_thread(trace)).to_numpy()
-    rows = np.flatnonzero(chosen)
+    is_operator = (
+        calls["is_operator"].to_numpy() & (calls["thread"] == main_thread(trace)).to_numpy()
+    )
+    rows = np.flatnonzero(is_operator)
     start = calls["start_ns"].to_numpy()[rows]
     rows = rows[intervals.covered_ns(theirs, start, start + 1) > 0]
     return frame_times.times(calls, rows)

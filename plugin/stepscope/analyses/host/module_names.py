@@ -58,13 +58,13 @@ def module_names(trace: Trace) -> ModuleNames:
         str(name)
         for name in trace.annotations["name"].cat.remove_unused_categories().cat.categories
     ]
-    found: list[tuple[Origin, dict[str, ModuleName]]] = [
+    candidates: list[tuple[Origin, dict[str, ModuleName]]] = [
         ("nn.Module", _matching(python, TORCH_MODULE)),
         ("Lightning", _matching(ranges, LIGHTNING_MODULE)),
         ("Lightning", _matching(ranges, LIGHTNING_RANGE)),
         ("record_function", _named_by_user(trace, ranges)),
     ]
-    for origin, names in found:
+    for origin, names in candidates:
         if names:
             return ModuleNames(origin=origin, of_call=names)
     msg = "the recording holds neither calls of modules nor ranges that somebody named"

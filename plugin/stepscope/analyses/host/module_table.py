@@ -90,7 +90,7 @@ Columns = dict[str, NDArray[Any]]
 class ModuleCosts:
     """The tables' columns of numbers, one value a module by path."""
 
-    own: Columns
+    exclusive: Columns
     """What counts a module's own calls, operators and time."""
     total: Columns
     """What includes the modules within."""
@@ -104,17 +104,17 @@ def module_table(trace: Trace) -> pd.DataFrame:
         MissingDataError: the recording holds no modules.
     """
     tree, costs = module_tree(trace), _costs(trace)
-    place = preorder(tree.parent, tree.depth)
-    order = np.argsort(place)
+    position = preorder(tree.parent, tree.depth)
+    order = np.argsort(position)
     names = np.array([module.name for module in tree.modules], dtype=object)
     columns: Columns = {
         "path": _paths(tree),
-        "parent": np.append(place, NONE)[tree.parent],
+        "parent": np.append(position, NONE)[tree.parent],
         "depth": tree.depth,
         "module": names,
         "class_name": np.array([module.class_name for module in tree.modules], dtype=object),
         "origin": np.full(len(tree), tree.origin, dtype=object),
-        **costs.own,
+        **costs.exclusive,
         **costs.total,
     }
     return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
@@ -133,10 +133,13 @@ def class_table(trace: Trace) -> pd.DataFrame:
     )
     outermost = is_outermost(group, tree.parent, tree.depth)
     sums: Columns = {}
-    for columns, chosen in ((costs.own, np.ones(len(tree), dtype=bool)), (costs.total, outermost)):
+    for columns, mask in (
+        (costs.exclusive, np.ones(len(tree), dtype=bool)),
+        (costs.total, outermost),
+    ):
         for name, values in columns.items():
             sums[name] = np.zeros(len(classes), dtype=values.dtype)
-            np.add.at(sums[name], group[chosen], values[chosen])
+            np.add.at(sums[name], group[mask], values[mask])
     instances = pd.DataFrame({"group": group, "name": [module.name for module in tree.modules]})
     sums["module_count"] = np.bincount(instances.drop_duplicates()["group"], minlength=len(classes))
     sums["class_name"] = np.asarray(classes, dtype=object)
@@ -159,7 +162,7 @@ def _paths(tree: ModuleTree) -> NDArray[Any]:
 @computed
 def _costs(trace: Trace) -> ModuleCosts:
     tree = module_tree(trace)
-    own: Columns = {
+    self_columns: Columns = {
         "call_count": tree.call_count,
         "operator_count": tree.operator_count,
         "forward_host_self_ns": tree.forward.host_ns,
@@ -169,7 +172,7 @@ def _costs(trace: Trace) -> ModuleCosts:
         "backward_device_self_ns": tree.backward.device_ns,
         "rerun_count": tree.rerun_count,
     }
-    selves: Columns = {
+    totalled: Columns = {
         "forward_host_total_ns": tree.forward.host_ns,
         "forward_device_total_ns": tree.forward.device_ns,
         "backward_host_total_ns": tree.backward.host_ns,
@@ -178,11 +181,11 @@ def _costs(trace: Trace) -> ModuleCosts:
         "rerun_device_total_ns": tree.rerun.device_ns,
         **_memory_bytes(trace, tree),
     }
-    totals = ancestry.with_descendants(tree.parent, *selves.values())
-    total: Columns = dict(zip(selves, totals, strict=True))
+    totals = ancestry.with_descendants(tree.parent, *totalled.values())
+    total: Columns = dict(zip(totalled, totals, strict=True))
     if not len(trace.memory):
         total |= {column.name: np.full(len(tree), np.nan) for column in MEMORY}
-    return ModuleCosts(own=own, total=total)
+    return ModuleCosts(exclusive=self_columns, total=total)
 
 
 def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
@@ -200,10 +203,10 @@ def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
     size = memory["bytes"].to_numpy()
     on_host = memory["device_type_code"].isin(HOST_CODES).to_numpy()
     columns: Columns = {}
-    for place, is_there in (("host", on_host), ("device", ~on_host)):
+    for side, is_on_side in (("host", on_host), ("device", ~on_host)):
         for kind, counts in (("allocated", size > 0), ("net", size != 0)):
-            chosen = is_there & counts
-            columns[f"{place}_{kind}_bytes"] = sums_where(size, module, len(tree), chosen)
+            mask = is_on_side & counts
+            columns[f"{side}_{kind}_bytes"] = sums_where(size, module, len(tree), mask)
     return columns
 
 

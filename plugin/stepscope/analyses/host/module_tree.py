@@ -117,7 +117,7 @@ def module_tree(trace: Trace) -> ModuleTree:
     # Operators may call modules (`CheckpointFunction`), so what counts is what is nearer.
     nearest = ancestry.nearest(graph.paths.parent, operators | modules.marked)
     is_python = ~np.append(operators, False)[nearest]
-    calls_own = operators & np.append(is_python, True)[graph.paths.parent]
+    is_direct = operators & np.append(is_python, True)[graph.paths.parent]
     forward = ~modules.in_backward
     is_rerun = modules.in_backward & (of_flame != NONE)
     of_backward, is_backward = _backward(trace, modules, engine)
@@ -130,7 +130,7 @@ def module_tree(trace: Trace) -> ModuleTree:
         depth=paths.depth,
         call_count=sums_where(calls, of_flame, count, modules.marked & forward),
         rerun_count=sums_where(calls, of_flame, count, modules.marked & is_rerun),
-        operator_count=sums_where(calls, of_flame, count, calls_own & forward),
+        operator_count=sums_where(calls, of_flame, count, is_direct & forward),
         forward=_cost(graph, of_flame, forward, count),
         outside_operators_ns=sums_where(graph.host_self_ns, of_flame, count, python),
         backward=Cost(
@@ -159,9 +159,9 @@ def _engine(trace: Trace) -> _Engine:
     )
 
 
-def _above(parent: Nodes, is_wanted: NDArray[np.bool_]) -> Nodes:
+def _above(parent: Nodes, is_selected: NDArray[np.bool_]) -> Nodes:
     """Return, for each node, the nearest wanted one above it, or -1."""
-    return np.append(ancestry.nearest(parent, is_wanted), NONE)[parent]
+    return np.append(ancestry.nearest(parent, is_selected), NONE)[parent]
 
 
 def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
@@ -171,11 +171,11 @@ def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
     begins = np.array([bool(BACKWARD_PASS.match(text)) for text in graph.names], dtype=bool)[name]
     begins[graph.paths.node[engine]] = True
     in_backward = ancestry.nearest(parent, begins) != NONE
-    chosen = marked & ~in_backward
-    nodes = np.flatnonzero(chosen)
-    place = np.full(len(graph) + 1, NONE, dtype=np.int64)
-    place[nodes] = np.arange(len(nodes))
-    above = place[_above(parent, chosen)[nodes]]
+    is_forward = marked & ~in_backward
+    nodes = np.flatnonzero(is_forward)
+    index = np.full(len(graph) + 1, NONE, dtype=np.int64)
+    index[nodes] = np.arange(len(nodes))
+    above = index[_above(parent, is_forward)[nodes]]
     paths = merge_calls(above, call_tree.depth_of(above), name[nodes], len(graph.names))
     first = np.full(len(graph.names), NONE, dtype=np.int64)
     first[paths.name[::-1]] = np.arange(len(paths))[::-1]  # what is set last stays
@@ -187,15 +187,15 @@ def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
         of_flame=np.where(
             in_backward,
             again[ancestry.nearest(parent, marked & in_backward)],
-            np.append(paths.node, NONE)[place[ancestry.nearest(parent, chosen)]],
+            np.append(paths.node, NONE)[index[ancestry.nearest(parent, is_forward)]],
         ),
     )
 
 
-def _cost(graph: Flame, of_flame: Nodes, chosen: NDArray[np.bool_], count: int) -> Cost:
+def _cost(graph: Flame, of_flame: Nodes, mask: NDArray[np.bool_], count: int) -> Cost:
     return Cost(
-        host_ns=sums_where(graph.host_self_ns, of_flame, count, chosen),
-        device_ns=sums_where(graph.device_self_ns, of_flame, count, chosen),
+        host_ns=sums_where(graph.host_self_ns, of_flame, count, mask),
+        device_ns=sums_where(graph.device_self_ns, of_flame, count, mask),
     )
 
 
@@ -218,12 +218,12 @@ def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Nodes, 
 def _module_of_engine_call(tree: HostTree, engine: _Engine, of_row: Nodes) -> Nodes:
     """Return the module of each of the engine's calls, or -1."""
     is_linked = engine.forward != NONE
-    own = np.where(is_linked, np.append(of_row, NONE)[engine.forward], NONE)
+    linked_module = np.where(is_linked, np.append(of_row, NONE)[engine.forward], NONE)
     # Accumulation of a gradient follows what made it: the last linked one on the thread.
     order = np.argsort(tree.thread[engine.row], kind="stable")
     thread = np.append(tree.thread[engine.row][order], NONE)
     last = np.maximum.accumulate(np.where(is_linked[order], np.arange(len(order)), NONE))
     fits = thread[last] == thread[:-1]
-    module = np.full(len(own), NONE, dtype=np.int64)
-    module[order] = np.where(fits, np.append(own[order], NONE)[last], NONE)
+    module = np.full(len(linked_module), NONE, dtype=np.int64)
+    module[order] = np.where(fits, np.append(linked_module[order], NONE)[last], NONE)
     return module

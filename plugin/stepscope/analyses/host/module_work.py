@@ -95,9 +95,9 @@ def first_calls(trace: Trace) -> FirstCalls:
     owners = _owners(trace)
     rows = np.flatnonzero(is_module[tree.name] & (owners.module != NONE))
     rows = rows[np.lexsort((tree.start_ns[rows], owners.passed[rows], owners.module[rows]))]
-    module, place = np.unique(owners.module[rows], return_index=True)
+    module, first_row = np.unique(owners.module[rows], return_index=True)
     first = np.full(len(modules), NONE, dtype=np.int64)
-    first[module] = rows[place]
+    first[module] = rows[first_row]
     frames = trace.python_calls, trace.host_calls, trace.runtime_calls
     event = np.concatenate([*(frame["event"].to_numpy() for frame in frames), [NONE]])
     start_ns = np.append(tree.start_ns, 0)[first]
@@ -121,15 +121,15 @@ def operators_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
     is_host = (rows >= tree.host_offset) & (rows < tree.runtime_offset)
     is_called = tree.is_operator & is_host
     operator = ancestry.nearest(tree.nesting.parent, is_called)
-    is_own = _is_of(trace, nodes)[owners.module] & (operator != NONE) & tree.is_operator
-    chosen = np.flatnonzero(is_own)
+    is_selected = _is_of(trace, nodes)[owners.module] & (operator != NONE) & tree.is_operator
+    rows_selected = np.flatnonzero(is_selected)
     table = pd.DataFrame(
         {
-            "name": tree.name[operator[chosen]],
-            "phase": owners.passed[operator[chosen]],
-            "call_count": is_called[chosen].astype(np.int64),
-            "host_self_ns": tree.self_ns[chosen],
-            "device_self_ns": tree.device_ns[chosen],
+            "name": tree.name[operator[rows_selected]],
+            "phase": owners.passed[operator[rows_selected]],
+            "call_count": is_called[rows_selected].astype(np.int64),
+            "host_self_ns": tree.self_ns[rows_selected],
+            "device_self_ns": tree.device_ns[rows_selected],
         }
     )
     summed = table.groupby(["name", "phase"], sort=True, as_index=False).sum()
@@ -150,15 +150,15 @@ def kernels_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
         call + tree.runtime_offset,
         np.where(owner >= 0, owner + tree.host_offset, NONE),
     )
-    chosen = np.flatnonzero(_is_of(trace, nodes)[np.append(owners.module, NONE)[row]])
+    rows = np.flatnonzero(_is_of(trace, nodes)[np.append(owners.module, NONE)[row]])
     events = trace.device_events
     name = events["name"].cat
     table = pd.DataFrame(
         {
-            "name": name.codes.to_numpy()[chosen].astype(np.int64),
-            "phase": owners.passed[row[chosen]],
-            "call_count": np.ones(len(chosen), dtype=np.int64),
-            "total_ns": events["duration_ns"].to_numpy()[chosen],
+            "name": name.codes.to_numpy()[rows].astype(np.int64),
+            "phase": owners.passed[row[rows]],
+            "call_count": np.ones(len(rows), dtype=np.int64),
+            "total_ns": events["duration_ns"].to_numpy()[rows],
         }
     )
     summed = table.groupby(["name", "phase"], sort=True, as_index=False).sum()

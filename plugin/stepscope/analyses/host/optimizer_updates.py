@@ -57,10 +57,10 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
     Raises:
         NotApplicableError: no optimizer's step was recorded.
     """
-    calls, within = trace.host_calls, window(trace)
+    calls, span = trace.host_calls, window(trace)
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     rows = outermost(trace, name_mask(calls["name"], STEP.match))
-    rows = rows[(start[rows] >= within.start_ns) & (end[rows] <= within.end_ns)]
+    rows = rows[(start[rows] >= span.start_ns) & (end[rows] <= span.end_ns)]
     if not len(rows):
         reason = "no optimizer's step was recorded"
         raise NotApplicableError(reason)
@@ -83,8 +83,8 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
 
 
 def _class_of(name: str) -> str:
-    found = STEP.match(name)
-    return found["optimizer"] if found else ""
+    match = STEP.match(name)
+    return match["optimizer"] if match else ""
 
 
 def _after_closures(
@@ -95,9 +95,9 @@ def _after_closures(
     backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))
     began = calls["start_ns"].to_numpy()[backward]  # in the order they began
     ended = np.maximum.accumulate(np.append(0, calls["end_ns"].to_numpy()[backward]))
-    place = np.searchsorted(began, end_ns, side="left")
-    inside = place > np.searchsorted(began, start_ns, side="left")
-    return np.asarray(np.where(inside, np.clip(ended[place], start_ns, end_ns), start_ns))
+    last = np.searchsorted(began, end_ns, side="left")
+    inside = last > np.searchsorted(began, start_ns, side="left")
+    return np.asarray(np.where(inside, np.clip(ended[last], start_ns, end_ns), start_ns))
 
 
 def _holds(trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
@@ -105,5 +105,5 @@ def _holds(trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str]) -> N
     calls = trace.host_calls
     is_step = np.zeros(len(calls), dtype=bool)
     is_step[rows] = True
-    found = np.flatnonzero(name_mask(calls["name"], pattern.search))
-    return np.isin(rows, ancestry.nearest_of(calls["parent"].to_numpy(), found, is_step))
+    matches = np.flatnonzero(name_mask(calls["name"], pattern.search))
+    return np.isin(rows, ancestry.nearest_of(calls["parent"].to_numpy(), matches, is_step))

@@ -30,16 +30,16 @@ class ProfilerCost:
 def profiler_cost(trace: Trace) -> ProfilerCost:
     """Return what recording cost (CUPTI's `CUpti_ActivityOverhead`, as kineto files it)."""
     frame = _overheads(trace, trace.source.rows(Kind.OVERHEAD))
-    within = window(trace)
+    span = window(trace)
     overhead_ns: dict[str, int] = {}
     for name in frame:
-        clipped = intervals.clip(frame[name], within.start_ns, within.device_end_ns)
+        clipped = intervals.clip(frame[name], span.start_ns, span.device_end_ns)
         overhead_ns[name] = intervals.duration_ns(clipped)
     operators = int(trace.host_calls["is_operator"].sum())
     python_calls = len(trace.source.rows(Kind.PYTHON_CALL))
-    own = intervals.clip(intervals.merged(*frame.values()), within.start_ns, within.device_end_ns)
+    overhead = intervals.clip(intervals.merged(*frame.values()), span.start_ns, span.device_end_ns)
     return ProfilerCost(
-        overhead=own,
+        overhead=overhead,
         overhead_ns=dict(sorted(overhead_ns.items(), key=lambda item: -item[1])),
         python_per_operator=python_calls / max(1, operators),
     )

@@ -91,11 +91,11 @@ def time_by_kind(
     is_main = tree.thread == (threads.index(name) if name in threads else NONE)
     kind = _kinds(trace, tree)
     bounds = np.stack((start_ns, end_ns), axis=1).ravel()
-    place = np.searchsorted(bounds, tree.start_ns, side="right")
-    crosses = tree.until_ns > np.append(bounds, np.iinfo(np.int64).max)[place]
-    whole = np.flatnonzero(is_main & ~crosses & (place % 2 == 1))
+    bound = np.searchsorted(bounds, tree.start_ns, side="right")
+    crosses = tree.until_ns > np.append(bounds, np.iinfo(np.int64).max)[bound]
+    whole = np.flatnonzero(is_main & ~crosses & (bound % 2 == 1))
     spent = np.zeros((len(start_ns), len(KINDS)), dtype=np.int64)
-    np.add.at(spent.ravel(), place[whole] // 2 * len(KINDS) + kind[whole], tree.self_ns[whole])
+    np.add.at(spent.ravel(), bound[whole] // 2 * len(KINDS) + kind[whole], tree.self_ns[whole])
     outer = np.flatnonzero(is_main & crosses)
     total = _time_before(bounds, kind[outer], tree.start_ns[outer], tree.until_ns[outer])
     inner = np.flatnonzero(is_main & np.append(crosses, False)[tree.nesting.parent])
@@ -112,11 +112,13 @@ def _kinds(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
     flame = host_flame(trace)
     parent, node = flame.paths.parent, flame.paths.node
     libraries = [library_of(name) for name in flame.names]
-    of_name = np.array([KINDS.index(each) if each else NONE for each in libraries])
+    of_name = np.array([KINDS.index(library) if library else NONE for library in libraries])
     is_python = np.zeros(len(flame), dtype=bool)
     is_python[node[: tree.host_offset]] = True
-    own = np.where(is_python, of_name[flame.paths.name], NONE)
-    kind = np.append(own, KINDS.index(UNKNOWN))[ancestry.nearest(parent, own != NONE)]
+    python_kind = np.where(is_python, of_name[flame.paths.name], NONE)
+    kind = np.append(python_kind, KINDS.index(UNKNOWN))[
+        ancestry.nearest(parent, python_kind != NONE)
+    ]
     calls = np.zeros(len(flame), dtype=bool)
     calls[node[tree.runtime_offset :]] = True
     kind[calls] = KINDS.index(RUNTIME)
@@ -140,13 +142,13 @@ def _time_before(
     size = len(bounds), len(KINDS)
     before = np.zeros(size, dtype=np.int64)
     for times, sign in ((start_ns, 1), (end_ns, -1)):
-        place = np.searchsorted(bounds, times, side="right")
-        inside = place < len(bounds)
-        key = place[inside] * len(KINDS) + kind[inside]
+        bound = np.searchsorted(bounds, times, side="right")
+        inside = bound < len(bounds)
+        key = bound[inside] * len(KINDS) + kind[inside]
         count, total = (np.zeros(size[0] * size[1], dtype=np.int64) for _ in range(2))
         np.add.at(count, key, 1)
         np.add.at(total, key, times[inside])
-        counts, totals = (np.cumsum(each.reshape(size), axis=0) for each in (count, total))
+        counts, totals = (np.cumsum(column.reshape(size), axis=0) for column in (count, total))
         before += sign * (bounds[:, None] * counts - totals)
     return before
 

@@ -30,18 +30,18 @@ def short_operator_runs(trace: Trace, long_ns: int) -> ShortOperatorRuns:
 
     An operator is as long as it is without those that it calls.
     """
-    calls, within = trace.host_calls, window(trace)
+    calls, span = trace.host_calls, window(trace)
     is_counted = (calls["thread"] == main_thread(trace)) & calls["is_operator"]
-    operators = calls[(is_counted & (calls["start_ns"] < within.end_ns)).to_numpy()]
-    operators = operators[(operators["end_ns"] > within.start_ns).to_numpy()]
+    operators = calls[(is_counted & (calls["start_ns"] < span.end_ns)).to_numpy()]
+    operators = operators[(operators["end_ns"] > span.start_ns).to_numpy()]
     start, end = operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy()
     is_long = operators["self_ns"].to_numpy() >= long_ns
-    between = intervals.complement(intervals.union(start, end), within.start_ns, within.end_ns)
+    between = intervals.complement(intervals.union(start, end), span.start_ns, span.end_ns)
     between = between[np.diff(between, axis=1)[:, 0] >= long_ns]
     long = intervals.merged(intervals.union(start[is_long], end[is_long]), between)
-    times = intervals.complement(long, within.start_ns, within.end_ns)
+    times = intervals.complement(long, span.start_ns, span.end_ns)
     return ShortOperatorRuns(
         times=times,
-        share=intervals.duration_ns(times) / max(1, within.duration_ns),
+        share=intervals.duration_ns(times) / max(1, span.duration_ns),
         operators=int((~is_long).sum()),
     )

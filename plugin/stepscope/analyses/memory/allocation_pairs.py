@@ -68,15 +68,15 @@ def _pairs(trace: Trace, device: MemoryDevice) -> Pairs:
         HELD,
     )
     next_at = np.append(at[1:], NONE)
-    gone = np.where(is_same_next, next_at, len(trace.memory))
-    kept = np.flatnonzero(~is_partner)
-    kept = kept[np.argsort(at[kept], kind="stable")]
-    is_release = size[kept] < 0
+    ended = np.where(is_same_next, next_at, len(trace.memory))
+    first = np.flatnonzero(~is_partner)
+    first = first[np.argsort(at[first], kind="stable")]
+    is_release = size[first] < 0
     return Pairs(
         device=device,
-        bytes=np.abs(size[kept]),
-        allocated_at=np.where(is_release, NONE, at[kept]),
-        freed_at=np.where(is_release, at[kept], np.where(is_freed_next, next_at, NONE)[kept]),
-        freed_by=np.where(is_release, at[kept], gone[kept]),
-        state=state[kept].astype(np.int8),
+        bytes=np.abs(size[first]),
+        allocated_at=np.where(is_release, NONE, at[first]),
+        freed_at=np.where(is_release, at[first], np.where(is_freed_next, next_at, NONE)[first]),
+        freed_by=np.where(is_release, at[first], ended[first]),
+        state=state[first].astype(np.int8),
     )

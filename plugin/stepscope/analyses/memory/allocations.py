@@ -170,12 +170,12 @@ def lifetimes(trace: Trace) -> pd.Categorical:
     time_ns = trace.memory["start_ns"].to_numpy()
     codes = np.full(len(time_ns), NONE, dtype=np.int64)
     for pairs in memory_pairs(trace):
-        known = np.flatnonzero(pairs.allocated_at != NONE)
-        rows, freed = pairs.allocated_at[known], pairs.freed_at[known]
+        recorded = np.flatnonzero(pairs.allocated_at != NONE)
+        rows, freed = pairs.allocated_at[recorded], pairs.freed_at[recorded]
         step = _step_of(trace, time_ns[rows])
-        is_within = (step != NONE) & (step == _step_of(trace, time_ns[freed]))
-        of_freed = np.select([is_within, step != NONE], [WITHIN, LATER], RECORDED)
-        state = pairs.state[known]
+        is_same_step = (step != NONE) & (step == _step_of(trace, time_ns[freed]))
+        of_freed = np.select([is_same_step, step != NONE], [WITHIN, LATER], RECORDED)
+        state = pairs.state[recorded]
         codes[rows] = np.select([state == FREED, state == HELD], [of_freed, TO_END], LOST)
     return pd.Categorical.from_codes(codes, categories=pd.Index(LIFETIMES, dtype=object))
 
@@ -185,6 +185,6 @@ def _step_of(trace: Trace, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     steps = trace.steps
     if not len(steps):
         return np.full(len(time_ns), NONE, dtype=np.int64)
-    place = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
-    is_in = (place != NONE) & (time_ns < steps["end_ns"].to_numpy()[place])
-    return np.where(is_in, place, NONE)
+    step = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
+    is_in = (step != NONE) & (time_ns < steps["end_ns"].to_numpy()[step])
+    return np.where(is_in, step, NONE)

@@ -72,8 +72,8 @@ class Peak:
     @property
     def untold_bytes(self) -> float:
         """What no record tells of; below 0 where records are missing. NaN: there are no totals."""
-        known = self.earlier_bytes + self.recorded_bytes
-        return float(self.curve.allocated_bytes[self.at]) - known
+        recorded = self.earlier_bytes + self.recorded_bytes
+        return float(self.curve.allocated_bytes[self.at]) - recorded
 
 
 @computed
@@ -106,8 +106,8 @@ def live_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
     """Return what a device held behind the event at this place in its curve."""
     row = curve.device.rows[at]
     begun = (pairs.allocated_at == NONE) | (pairs.allocated_at <= row)
-    is_held = begun & (pairs.freed_by > row) & (pairs.state != UNKNOWN)
-    return Peak(curve=curve, pairs=pairs, at=at, live=np.flatnonzero(is_held))
+    is_live = begun & (pairs.freed_by > row) & (pairs.state != UNKNOWN)
+    return Peak(curve=curve, pairs=pairs, at=at, live=np.flatnonzero(is_live))
 
 
 def memory_peak_table(trace: Trace) -> pd.DataFrame:
@@ -150,8 +150,8 @@ def _capacity(trace: Trace, peak: Peak) -> float:
     device = peak.curve.device
     if device.type_code not in trace.dialect.memory_device_types:
         return np.nan
-    known = memory_peak(trace).get(device.number)
-    return known.capacity_bytes or np.nan if known else np.nan
+    peak_and_capacity = memory_peak(trace).get(device.number)
+    return peak_and_capacity.capacity_bytes or np.nan if peak_and_capacity else np.nan
 
 
 TABLES = {

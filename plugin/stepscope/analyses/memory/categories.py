@@ -42,7 +42,7 @@ class TimelinePeak:
 def category_curve(timeline: MemoryTimeline) -> pd.DataFrame:
     """Return one row a time, in `CURVE_SCHEMA` columns."""
     sizes = timeline.sizes_bytes
-    columns = {f"{name}_bytes": sizes[:, place] for place, name in enumerate(CATEGORIES)}
+    columns = {f"{name}_bytes": sizes[:, column] for column, name in enumerate(CATEGORIES)}
     return pd.DataFrame({"time_ns": timeline.time_ns, "total_bytes": sizes.sum(axis=1), **columns})
 
 

@@ -27,13 +27,13 @@ def decimated_indices(
     first = np.flatnonzero(np.append(True, pixel[1:] != pixel[:-1]))
     last = np.append(first[1:], len(pixel)) - 1
     group = np.repeat(np.arange(len(first)), last - first + 1)
-    found = [first, last]
+    parts = [first, last]
     for level in levels:
         for extreme in (np.fmin, np.fmax):
             values = level[low:high]
-            found.append(_first_of(group, values == extreme.reduceat(values, first)[group]))
-    kept: NDArray[np.int64] = low + np.unique(np.concatenate(found))
-    return kept
+            parts.append(_first_of(group, values == extreme.reduceat(values, first)[group]))
+    indices: NDArray[np.int64] = low + np.unique(np.concatenate(parts))
+    return indices
 
 
 def _first_of(group: NDArray[np.int64], is_one: NDArray[np.bool_]) -> NDArray[np.int64]:

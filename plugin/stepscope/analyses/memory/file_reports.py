@@ -51,7 +51,7 @@ def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryRep
     pools = snapshot_tables.snapshot_pools(snapshot)
     ooms = snapshot_tables.snapshot_ooms(snapshot)
     holders = snapshot_tables.HOLDERS
-    found: tuple[tuple[str, str, tuple[Schema, pd.DataFrame]], ...] = (
+    sections: tuple[tuple[str, str, tuple[Schema, pd.DataFrame]], ...] = (
         ("peak", "Peak of each device", (DEVICE_SCHEMA, devices)),
         ("holders", "Who held the peak", (holders, _most_first(at_peak))),
         ("held", "Who holds it in the end", (holders, _most_first(at_end))),
@@ -62,7 +62,7 @@ def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryRep
     return MemoryReport(
         what="snapshot",
         summary=_snapshot_summary(snapshot, devices, pools, ooms),
-        tables=tuple(first_rows(*each, most_rows) for each in found),
+        tables=tuple(first_rows(*section, most_rows) for section in sections),
     )
 
 
@@ -119,8 +119,8 @@ def _sampled(time_ns: NDArray[np.int64], level: NDArray[np.int64]) -> NDArray[np
     if len(time_ns) < 2 or time_ns[-1] <= time_ns[0]:
         return np.zeros(0)
     at = np.linspace(time_ns[0], time_ns[-1], SAMPLES)
-    place = np.searchsorted(time_ns, at, side="right") - 1
-    return level[np.clip(place, 0, len(level) - 1)].astype(np.float64)
+    index = np.searchsorted(time_ns, at, side="right") - 1
+    return level[np.clip(index, 0, len(level) - 1)].astype(np.float64)
 
 
 def _largest(snapshot: MemorySnapshot) -> pd.DataFrame:
@@ -135,8 +135,8 @@ def _largest(snapshot: MemorySnapshot) -> pd.DataFrame:
             "stack": pd.Series(texts[blocks["stack"].to_numpy()], dtype=object),
         }
     )
-    held = table.iloc[np.flatnonzero(blocks["state"].to_numpy() == "allocated")]
-    return held.sort_values("requested_bytes", ascending=False, kind="stable")
+    live = table.iloc[np.flatnonzero(blocks["state"].to_numpy() == "allocated")]
+    return live.sort_values("requested_bytes", ascending=False, kind="stable")
 
 
 def _snapshot_summary(

@@ -40,7 +40,7 @@ def memory_fragmentation(trace: Trace) -> pd.DataFrame:
     Raises:
         MissingDataError: the trace has no memory events, or none says what was reserved.
     """
-    curves = [curve for curve in memory_curves(trace) if _is_told(curve).any()]
+    curves = [curve for curve in memory_curves(trace) if _has_totals(curve).any()]
     if not curves:
         reason = "no allocator says what it reserved: CPUs keep no cache, old torch does not tell"
         raise MissingDataError(reason)
@@ -53,14 +53,14 @@ def memory_fragmentation(trace: Trace) -> pd.DataFrame:
     return pd.DataFrame({**device_columns(devices, [1] * len(devices)), **numbers})
 
 
-def _is_told(curve: MemoryCurve) -> NDArray[np.bool_]:
+def _has_totals(curve: MemoryCurve) -> NDArray[np.bool_]:
     return ~np.isnan(curve.reserved_bytes) & ~np.isnan(curve.allocated_bytes)
 
 
 def _figures(curve: MemoryCurve) -> dict[str, float]:
-    told = _is_told(curve)
-    time_ns, reserved = curve.time_ns[told], curve.reserved_bytes[told]
-    unused = reserved - curve.allocated_bytes[told]
+    has_totals = _has_totals(curve)
+    time_ns, reserved = curve.time_ns[has_totals], curve.reserved_bytes[has_totals]
+    unused = reserved - curve.allocated_bytes[has_totals]
     at = int(np.argmax(reserved))
     lasted = np.diff(time_ns).astype(np.float64)
     reserved_over_time = float((reserved[:-1] * lasted).sum())
@@ -115,17 +115,13 @@ def cache_fill(trace: Trace) -> tuple[CacheFill, ...]:
     Raises:
         MissingDataError: the trace has no memory events.
     """
-    curves = (curve for curve in memory_curves(trace) if _told(curve).any())
+    curves = (curve for curve in memory_curves(trace) if _has_totals(curve).any())
     return tuple(_fill(trace, curve) for curve in curves)
 
 
-def _told(curve: MemoryCurve) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return np.asarray(~np.isnan(curve.reserved_bytes) & ~np.isnan(curve.allocated_bytes))
-
-
 def _fill(trace: Trace, curve: MemoryCurve) -> CacheFill:
-    told = _told(curve)
-    reserved, allocated = curve.reserved_bytes[told], curve.allocated_bytes[told]
+    has_totals = _has_totals(curve)
+    reserved, allocated = curve.reserved_bytes[has_totals], curve.allocated_bytes[has_totals]
     at_most = np.flatnonzero(reserved == reserved.max())
     at = int(at_most[np.argmax(allocated[at_most])])
     return CacheFill(
@@ -133,7 +129,7 @@ def _fill(trace: Trace, curve: MemoryCurve) -> CacheFill:
         device=curve.device.number,
         reserved_bytes=int(reserved[at]),
         unused_bytes=max(0, int(reserved[at] - allocated[at])),
-        time_ns=int(curve.time_ns[told][at]),
+        time_ns=int(curve.time_ns[has_totals][at]),
         step_unused_bytes=_in_steps(trace, curve),
     )
 
@@ -144,6 +140,6 @@ def _in_steps(trace: Trace, curve: MemoryCurve) -> tuple[float, ...]:
     except MissingDataError:  # no steps
         return ()
     device = curve.device
-    mine = steps[(steps["device_type"] == device.type) & (steps["device"] == device.number)]
-    unused = (mine["reserved_bytes"] - mine["peak_bytes"]).to_numpy()
+    device_steps = steps[(steps["device_type"] == device.type) & (steps["device"] == device.number)]
+    unused = (device_steps["reserved_bytes"] - device_steps["peak_bytes"]).to_numpy()
     return tuple(unused[~np.isnan(unused)].tolist())

@@ -87,8 +87,8 @@ def _of_device(
     step = _steps_of(steps, trace.memory["start_ns"].to_numpy()[rows])
     left, rows, step = left[step >= 0], rows[step >= 0], step[step >= 0]
     group, example = _grouped(rows, names)
-    each = pd.DataFrame({"group": group, "step": step, "bytes": pairs.bytes[left]})
-    by_step = each.groupby(["group", "step"], sort=True)["bytes"].agg(["sum", "size"])
+    allocations = pd.DataFrame({"group": group, "step": step, "bytes": pairs.bytes[left]})
+    by_step = allocations.groupby(["group", "step"], sort=True)["bytes"].agg(["sum", "size"])
     groups = by_step.groupby(level="group", sort=True)
     step_count = groups.size().to_numpy()
     share = step_count / max(1, len(steps))

@@ -55,9 +55,9 @@ def memory_devices(trace: Trace) -> tuple[MemoryDevice, ...]:
         reason = "no memory was recorded"
         raise MissingDataError(reason, REMEDY)
     type_code, number = (memory[name].to_numpy() for name in ("device_type_code", "device"))
-    type_place, types = pd.factorize(type_code, sort=True)
-    place, numbers = pd.factorize(number, sort=True)
-    key = type_place * len(numbers) + place
+    type_code_index, types = pd.factorize(type_code, sort=True)
+    number_index, numbers = pd.factorize(number, sort=True)
+    key = type_code_index * len(numbers) + number_index
     size = memory["bytes"].to_numpy()
     rows = np.flatnonzero((size != 0) & (size > -MOST_BYTES) & (size < MOST_BYTES))
     rows = rows[np.argsort(key[rows], kind="stable")]

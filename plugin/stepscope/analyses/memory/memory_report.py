@@ -55,10 +55,10 @@ class MemoryReport:
 
 
 def first_rows(
-    name: str, title: str, found: tuple[Schema, pd.DataFrame], most_rows: int
+    name: str, title: str, content: tuple[Schema, pd.DataFrame], most_rows: int
 ) -> MemoryTable:
     """Return a table of the first rows, which are those that matter most."""
-    schema, frame = found
+    schema, frame = content
     rows = frame.head(most_rows).reset_index(drop=True)
     columns = [column.name for column in schema]
     left_out = len(frame) - len(rows)
@@ -87,7 +87,7 @@ def report_of_trace(trace: Trace, *, most_rows: int) -> MemoryReport:
             lambda: memory_fragmentation.memory_fragmentation(trace),
         ),
         ("ooms", "Out of memory", memory_ooms.SCHEMA, lambda: memory_ooms.memory_ooms(trace)),
-        ("held", "Largest that is still held", ALLOCATION_SCHEMA, lambda: _held(trace)),
+        ("held", "Largest that is still held", ALLOCATION_SCHEMA, lambda: _live(trace)),
     )
     tables = tuple(_table(*maker, most_rows) for maker in makers)
     return MemoryReport(what="trace", summary=_summary(trace, peaks), tables=tables)
@@ -112,10 +112,10 @@ def _by(trace: Trace, by: memory_holders.By) -> pd.DataFrame:
     return holders.sort_values("held_bytes", ascending=False, kind="stable")
 
 
-def _held(trace: Trace) -> pd.DataFrame:
+def _live(trace: Trace) -> pd.DataFrame:
     allocations = memory_allocations(trace)
-    held = allocations[(allocations["state"] == "held").to_numpy()]
-    return held.sort_values("bytes", ascending=False, kind="stable")
+    live = allocations[(allocations["state"] == "held").to_numpy()]
+    return live.sort_values("bytes", ascending=False, kind="stable")
 
 
 def _summary(trace: Trace, peaks: pd.DataFrame) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ def _of_peak(row: Mapping[Hashable, Any], label: str) -> str:
     if pd.isna(row["allocated_bytes"]):
         size = formatting.size(row["change_bytes"])
         return f"{label} held {size} more than at the beginning, {when}."
-    told = formatting.size(row["recorded_bytes"] + row["earlier_bytes"])
+    explained = formatting.size(row["recorded_bytes"] + row["earlier_bytes"])
     size = formatting.size(row["allocated_bytes"])
     reserved = row["reserved_bytes"]
-    beside = "" if pd.isna(reserved) else f" of {formatting.size(reserved)} reserved"
-    return f"{label} held at most {size}{beside}, {when}; the recording tells of {told}."
+    of_reserved = "" if pd.isna(reserved) else f" of {formatting.size(reserved)} reserved"
+    return f"{label} held at most {size}{of_reserved}, {when}; the recording tells of {explained}."

@@ -56,7 +56,7 @@ def memory_ooms(trace: Trace) -> pd.DataFrame:
     if not len(rows) and not len(trace.memory):
         reason = "no memory was recorded"
         raise MissingDataError(reason, REMEDY)
-    asked = source.whole("Bytes", rows)
+    requested = source.whole("Bytes", rows)
     allocated, reserved = (
         source.number(f"Total {what}", rows) for what in ("Allocated", "Reserved")
     )
@@ -65,21 +65,21 @@ def memory_ooms(trace: Trace) -> pd.DataFrame:
         MEMORY_DEVICES.get(code, f"type {code}")
         for code in source.whole("Device Type", rows).tolist()
     ]
-    is_unknown = np.isnan(unused) | (asked < 0)
-    cause = np.select([is_unknown, unused >= asked], ["unknown", "fragmented"], "full")
+    is_unknown = np.isnan(unused) | (requested < 0)
+    cause = np.select([is_unknown, unused >= requested], ["unknown", "fragmented"], "full")
     time_ns = source.columns.start_ns[rows]
-    place = pd.DataFrame({"thread": source.thread(rows), "start_ns": time_ns, "end_ns": time_ns})
+    moments = pd.DataFrame({"thread": source.thread(rows), "start_ns": time_ns, "end_ns": time_ns})
     names = trace.host_calls["name"].cat
-    code = np.append(names.codes.to_numpy(), NONE)[enclosing_operator(trace, place)]
+    code = np.append(names.codes.to_numpy(), NONE)[enclosing_operator(trace, moments)]
     operator = np.array([*names.categories, None], dtype=object)[code]
     return pd.DataFrame(
         {
             "event": rows,
             "time_ns": time_ns,
-            "thread": place["thread"],
+            "thread": moments["thread"],
             "device_type": pd.Series(types, dtype=object),
             "device": source.whole("Device Id", rows),
-            "asked_bytes": asked,
+            "asked_bytes": requested,
             "allocated_bytes": allocated,
             "reserved_bytes": reserved,
             "unused_bytes": unused,

@@ -43,7 +43,7 @@ SCHEMA: Schema = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Within:
+class _EventRanges:
     """The calls in which a device's memory changed: events `order[low:high]` happened in each."""
 
     order: NDArray[np.int64]
@@ -78,12 +78,12 @@ def _of_device(trace: Trace, device: MemoryDevice, call_count: NDArray[np.int64]
         "allocation_bytes": np.maximum(size, 0),
     }
     owner = np.append(operator_calls(trace).counted, NONE)[calls_around(trace)[device.rows]]
-    within = _within(trace, device)
+    ranges = _event_ranges(trace, device)
     sums = pd.DataFrame({"call_count": call_count})
     for name, values in measures.items():
-        before = np.append(0, np.cumsum(values[within.order]))
-        total = before[within.high] - before[within.low]
-        sums[name] = _by_name(trace, within.calls, total)
+        before = np.append(0, np.cumsum(values[ranges.order]))
+        total = before[ranges.high] - before[ranges.low]
+        sums[name] = _by_name(trace, ranges.calls, total)
         sums[f"self_{name}"] = _by_name(trace, owner[owner >= 0], values[owner >= 0])
     is_shown = (sums.drop(columns="call_count") != 0).any(axis=1).to_numpy()
     operator = np.array([str(name) for name in names], dtype=object)[is_shown]
@@ -112,7 +112,7 @@ def _by_name(
     return sums_where(values, code, len(names.categories), is_operator[calls])
 
 
-def _within(trace: Trace, device: MemoryDevice) -> _Within:
+def _event_ranges(trace: Trace, device: MemoryDevice) -> _EventRanges:
     """Find, for each call, the device's events on its thread from its start up to its end."""
     thread = trace.memory["thread"].cat.codes.to_numpy()[device.rows]
     order = np.argsort(thread, kind="stable")
@@ -125,17 +125,17 @@ def _within(trace: Trace, device: MemoryDevice) -> _Within:
     by_thread = by_thread[np.argsort(of_call[by_thread], kind="stable")]
     border = np.asarray(np.searchsorted(of_call[by_thread], np.append(codes, codes + 1)))
     start_ns, end_ns = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    found = [np.zeros((3, 0), dtype=np.int64)]
-    for place in range(len(codes)):
-        rows = by_thread[border[place] : border[place + len(codes)]]
-        own = time_ns[bounds[place] : bounds[place + 1]]
-        low = np.searchsorted(own, start_ns[rows], side="left")
-        some = np.append(own, NEVER)[low] < end_ns[rows]
+    parts = [np.zeros((3, 0), dtype=np.int64)]
+    for number in range(len(codes)):
+        rows = by_thread[border[number] : border[number + len(codes)]]
+        thread_times = time_ns[bounds[number] : bounds[number + 1]]
+        low = np.searchsorted(thread_times, start_ns[rows], side="left")
+        some = np.append(thread_times, NEVER)[low] < end_ns[rows]
         rows, low = rows[some], low[some]
-        high = np.searchsorted(own, end_ns[rows], side="left")
-        found.append(np.stack((rows, bounds[place] + low, bounds[place] + high)))
-    chosen, low, high = np.concatenate(found, axis=1)
-    return _Within(order=order, calls=chosen, low=low, high=high)
+        high = np.searchsorted(thread_times, end_ns[rows], side="left")
+        parts.append(np.stack((rows, bounds[number] + low, bounds[number] + high)))
+    call_rows, low, high = np.concatenate(parts, axis=1)
+    return _EventRanges(order=order, calls=call_rows, low=low, high=high)
 
 
 TABLES = {

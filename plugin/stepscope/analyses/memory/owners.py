@@ -82,19 +82,19 @@ def operator_names(trace: Trace) -> pd.Categorical:
     codes = np.append(calls["name"].cat.codes.to_numpy().astype(np.int64), NONE)
     names = [str(name) for name in calls["name"].cat.categories]
     is_bare = np.array([*(name.startswith(BARE_ALLOCATION) for name in names), False])
-    own = codes[owner]
+    operator = codes[owner]
     caller = codes[np.append(callers_of_operators(trace), NONE)[owner]]
-    key = np.where(is_bare[own], caller + 1, 0) * (len(names) + 1) + own + 1
-    place, keys = pd.factorize(key)
+    key = np.where(is_bare[operator], caller + 1, 0) * (len(names) + 1) + operator + 1
+    index, keys = pd.factorize(key)
     texts = [_operator_text(names, *divmod(int(of), len(names) + 1)) for of in keys]
-    return _labelled(place, texts)
+    return _labelled(index, texts)
 
 
-def _operator_text(names: list[str], caller: int, own: int) -> str | None:
+def _operator_text(names: list[str], caller: int, operator: int) -> str | None:
     """Return the name of an operator and its caller; both are numbered from 1, 0 is none."""
-    if own == 0:
+    if operator == 0:
         return None
-    return f"{names[caller - 1]} ({names[own - 1]})" if caller else names[own - 1]
+    return f"{names[caller - 1]} ({names[operator - 1]})" if caller else names[operator - 1]
 
 
 @computed
@@ -120,7 +120,7 @@ def user_stacks(trace: Trace) -> pd.Categorical:
     is_users = np.array([*(bool(USERS_FUNCTION.match(name)) for name in names), False])
     nearest = ancestry.nearest(paths.parent, is_users[paths.name])
     node = np.append(paths.node, NONE)[python_calls_around(trace)]
-    place, used = pd.factorize(np.append(nearest, NONE)[node])
+    index, used = pd.factorize(np.append(nearest, NONE)[node])
     above, name = np.append(nearest, NONE)[paths.parent].tolist(), paths.name.tolist()
     texts: list[str | None] = []
     for innermost in used.tolist():
@@ -129,12 +129,12 @@ def user_stacks(trace: Trace) -> pd.Categorical:
             frames.append(names[name[at]])
             at = above[at]
         texts.append(";".join(reversed(frames)) or None)
-    return _labelled(place, texts)
+    return _labelled(index, texts)
 
 
-def _labelled(place: NDArray[np.int64], texts: list[str | None]) -> pd.Categorical:
+def _labelled(index: NDArray[np.int64], texts: list[str | None]) -> pd.Categorical:
     """Return texts by their places as a categorical; None is missing, equal texts are one."""
     distinct = sorted({text for text in texts if text is not None})
     code = {text: number for number, text in enumerate(distinct)}
     codes = np.array([NONE if text is None else code[text] for text in texts], dtype=np.int64)
-    return pd.Categorical.from_codes(codes[place], categories=pd.Index(distinct, dtype=object))
+    return pd.Categorical.from_codes(codes[index], categories=pd.Index(distinct, dtype=object))

@@ -71,8 +71,8 @@ def history_curve(snapshot: MemorySnapshot) -> pd.DataFrame:
         name: np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(p, name) for p in parts)])
         for name in ("requested_bytes", "reserved_bytes")
     }
-    chosen = entries[["device", "time_ns", "action"]].iloc[rows]
-    return chosen.reset_index(drop=True).assign(**levels)
+    selected = entries[["device", "time_ns", "action"]].iloc[rows]
+    return selected.reset_index(drop=True).assign(**levels)
 
 
 def _history(snapshot: MemorySnapshot, device: int) -> History:
@@ -83,9 +83,9 @@ def _history(snapshot: MemorySnapshot, device: int) -> History:
     change = np.where(action == ALLOCATE, size, 0) - np.where(is_release, size, 0)
     is_more, is_less = np.isin(action, RESERVE), np.isin(action, UNRESERVE)
     reserve_change = np.where(is_more, size, 0) - np.where(is_less, size, 0)
-    own = snapshot.segments["device"].to_numpy() == device
-    requested = int(snapshot.segments["requested_bytes"].to_numpy()[own].sum())
-    reserved = int(snapshot.segments["total_bytes"].to_numpy()[own].sum())
+    is_on_device = snapshot.segments["device"].to_numpy() == device
+    requested = int(snapshot.segments["requested_bytes"].to_numpy()[is_on_device].sum())
+    reserved = int(snapshot.segments["total_bytes"].to_numpy()[is_on_device].sum())
     start, start_reserved = requested - int(change.sum()), reserved - int(reserve_change.sum())
     level = start + np.cumsum(change)
     reserve = start_reserved + np.cumsum(reserve_change)
@@ -125,16 +125,16 @@ def live_at_peak(snapshot: MemorySnapshot, history: History) -> LiveBlocks:
     """
     entries = snapshot.entries
     action = entries["action"].to_numpy()[history.rows]
-    kept = np.flatnonzero((action == ALLOCATE) | (action == release_action(action)))
-    address = entries["address"].to_numpy()[history.rows[kept]]
-    order = kept[np.argsort(address, kind="stable")]
+    changes = np.flatnonzero((action == ALLOCATE) | (action == release_action(action)))
+    address = entries["address"].to_numpy()[history.rows[changes]]
+    order = changes[np.argsort(address, kind="stable")]
     address = np.sort(address, kind="stable")
     is_allocation = action[order] == ALLOCATE
     is_same_next = np.append(address[1:] == address[:-1], False)[: len(order)]
     gone_at = np.where(is_same_next, np.append(order[1:], NONE)[: len(order)], len(history.rows))
     begun = is_allocation & (order <= history.peak_at) & (gone_at > history.peak_at)
-    is_known = np.append(False, is_same_next[:-1] & is_allocation[:-1])[: len(order)]
-    is_earlier = ~is_allocation & ~is_known & (order > history.peak_at)
+    has_allocation = np.append(False, is_same_next[:-1] & is_allocation[:-1])[: len(order)]
+    is_earlier = ~is_allocation & ~has_allocation & (order > history.peak_at)
     size, stack = (entries[name].to_numpy()[history.rows[order]] for name in ("bytes", "stack"))
     blocks = _allocated_blocks(snapshot, history.device)
     old = blocks.iloc[np.flatnonzero(_last_allocations(snapshot, history.device, blocks) == NONE)]
@@ -159,11 +159,11 @@ def _last_allocations(
     """Return, for each block, the entry that allocated it, or -1: it is older than the history."""
     entries = snapshot.entries
     action = entries["action"].to_numpy()
-    is_own = entries["device"].to_numpy() == device
-    is_either = (action == ALLOCATE) | (action == release_action(action[is_own]))
-    rows = np.flatnonzero(is_own & is_either)
+    is_on_device = entries["device"].to_numpy() == device
+    is_either = (action == ALLOCATE) | (action == release_action(action[is_on_device]))
+    rows = np.flatnonzero(is_on_device & is_either)
     last = pd.Series(rows, index=entries["address"].to_numpy()[rows])
     last = last[~last.index.duplicated(keep="last")]
-    found = last.reindex(blocks["address"].to_numpy(), fill_value=NONE).to_numpy()
-    is_allocation = np.append(action == ALLOCATE, False)[found]
-    return np.where(is_allocation, found, NONE)
+    last_entry = last.reindex(blocks["address"].to_numpy(), fill_value=NONE).to_numpy()
+    is_allocation = np.append(action == ALLOCATE, False)[last_entry]
+    return np.where(is_allocation, last_entry, NONE)

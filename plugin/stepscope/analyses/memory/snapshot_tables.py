@@ -34,31 +34,31 @@ def snapshot_holders(snapshot: MemorySnapshot, moment: Moment = "end") -> pd.Dat
     tables = []
     for history in histories(snapshot):
         at_end = moment == "end"
-        held = live_at_end(snapshot, history.device) if at_end else live_at_peak(snapshot, history)
-        tables.append(_holders(snapshot, history.device, held))
+        live = live_at_end(snapshot, history.device) if at_end else live_at_peak(snapshot, history)
+        tables.append(_holders(snapshot, history.device, live))
     empty = pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in HOLDERS})
     return pd.concat(tables, ignore_index=True) if tables else empty
 
 
-def _holders(snapshot: MemorySnapshot, device: int, held: LiveBlocks) -> pd.DataFrame:
-    group, stacks = pd.factorize(held.stack)
-    each = pd.DataFrame(
+def _holders(snapshot: MemorySnapshot, device: int, live: LiveBlocks) -> pd.DataFrame:
+    group, stacks = pd.factorize(live.stack)
+    groups = pd.DataFrame(
         {
-            "bytes": held.bytes,
-            "earlier": np.where(held.allocated_at == NONE, held.bytes, 0),
+            "bytes": live.bytes,
+            "earlier": np.where(live.allocated_at == NONE, live.bytes, 0),
         }
     ).groupby(group, sort=True)
-    sums = each.sum()
+    sums = groups.sum()
     texts = np.array([*snapshot.stacks, None], dtype=object)
-    total = int(held.bytes.sum())
+    total = int(live.bytes.sum())
     table = pd.DataFrame(
         {
             "device": np.full(len(stacks), device, dtype=np.int64),
             "stack": pd.Series(texts[stacks.astype(np.int64)], dtype=object),
             "held_bytes": sums["bytes"].to_numpy().astype(np.int64),
             "held_share": sums["bytes"].to_numpy().astype(np.float64) / max(1, total),
-            "allocation_count": each.size().to_numpy().astype(np.int64),
-            "largest_bytes": each["bytes"].max().to_numpy().astype(np.int64),
+            "allocation_count": groups.size().to_numpy().astype(np.int64),
+            "largest_bytes": groups["bytes"].max().to_numpy().astype(np.int64),
             "earlier_bytes": sums["earlier"].to_numpy().astype(np.int64),
         }
     )
@@ -148,23 +148,23 @@ def snapshot_ooms(snapshot: MemorySnapshot) -> pd.DataFrame:
         at = np.flatnonzero(entries["action"].to_numpy()[history.rows] == "oom")
         if not len(at):
             continue
-        own = entries.iloc[history.rows[at]]
-        asked, left = own["bytes"].to_numpy(), own["device_free_bytes"].to_numpy()
+        failures = entries.iloc[history.rows[at]]
+        requested, left = failures["bytes"].to_numpy(), failures["device_free_bytes"].to_numpy()
         unused = history.reserved_bytes[at] - history.requested_bytes[at]
-        conditions = [unused >= asked, left < 0, left >= asked]
+        conditions = [unused >= requested, left < 0, left >= requested]
         cause = np.select(conditions, ["fragmented", "unknown", "limited"], "full")
         tables.append(
             pd.DataFrame(
                 {
-                    "device": own["device"].to_numpy(),
-                    "time_ns": own["time_ns"].to_numpy(),
-                    "asked_bytes": asked,
+                    "device": failures["device"].to_numpy(),
+                    "time_ns": failures["time_ns"].to_numpy(),
+                    "asked_bytes": requested,
                     "device_free_bytes": np.where(left >= 0, left, np.nan),
                     "requested_bytes": history.requested_bytes[at],
                     "reserved_bytes": history.reserved_bytes[at],
                     "unused_bytes": unused,
                     "cause": pd.Series(cause.astype(object), dtype=object),
-                    "stack": pd.Series(texts[own["stack"].to_numpy()], dtype=object),
+                    "stack": pd.Series(texts[failures["stack"].to_numpy()], dtype=object),
                 }
             )
         )

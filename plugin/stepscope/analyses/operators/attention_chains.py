@@ -75,15 +75,15 @@ def attention_chains(trace: Trace) -> AttentionChains:
         NotApplicableError: the machine has no device.
     """
     kernels = kernels_in_window(trace)
-    found = unfused_attention(trace)
-    launched, chain = _launched(trace, kernels, found.first, found.last)
-    length, scores = _scores(trace, found.first, found.is_backward)
+    attention = unfused_attention(trace)
+    launched, chain = _launched(trace, kernels, attention.first, attention.last)
+    length, scores = _scores(trace, attention.first, attention.is_backward)
     duration = trace.device_events["duration_ns"].to_numpy()
     return AttentionChains(
-        first=found.first,
-        last=found.last,
-        is_backward=found.is_backward,
-        is_math=found.is_math,
+        first=attention.first,
+        last=attention.last,
+        is_backward=attention.is_backward,
+        is_math=attention.is_math,
         query_length=length,
         scores_bytes=scores,
         kernels=launched,
@@ -102,7 +102,7 @@ def unfused_attention(trace: Trace) -> UnfusedAttention:
         first=first,
         last=np.concatenate((row[forward + 1], row[backward + 2])),
         is_backward=np.arange(len(first)) >= len(forward),
-        is_math=_within_math(trace, first),
+        is_math=_is_in_math(trace, first),
     )
 
 
@@ -134,20 +134,20 @@ def _kind(name: str) -> int:
 
 def _forward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
     """Return the places of softmaxes between two products that fit each other."""
-    place = np.flatnonzero(kind == _SOFTMAX)
-    place = place[(place >= 1) & (place + 1 < len(kind))]
-    is_between = (kind[place - 1] == _PRODUCT) & (kind[place + 1] == _PRODUCT)
-    place = place[is_between & _same_thread(trace, row[place - 1], row[place + 1])]
-    return np.asarray(place[_fit(trace, row[place - 1], row[place + 1])])
+    index = np.flatnonzero(kind == _SOFTMAX)
+    index = index[(index >= 1) & (index + 1 < len(kind))]
+    is_between = (kind[index - 1] == _PRODUCT) & (kind[index + 1] == _PRODUCT)
+    index = index[is_between & _same_thread(trace, row[index - 1], row[index + 1])]
+    return np.asarray(index[_fit(trace, row[index - 1], row[index + 1])])
 
 
 def _backward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
     """Return the places of softmaxes' backward with two products on each side."""
-    place = np.flatnonzero(kind == _BACKWARD)
-    place = place[(place >= 2) & (place + 2 < len(kind))]
+    index = np.flatnonzero(kind == _BACKWARD)
+    index = index[(index >= 2) & (index + 2 < len(kind))]
     for away in (-2, -1, 1, 2):
-        place = place[kind[place + away] == _PRODUCT]
-    return np.asarray(place[_same_thread(trace, row[place - 2], row[place + 2])])
+        index = index[kind[index + away] == _PRODUCT]
+    return np.asarray(index[_same_thread(trace, row[index - 2], row[index + 2])])
 
 
 def _same_thread(trace: Trace, left: Rows, right: Rows) -> NDArray[np.bool_]:
@@ -169,8 +169,8 @@ def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
 def _shapes(trace: Trace, products: Rows) -> NDArray[np.float64]:
     """Return batch, rows, inner dimension and columns of each product; NaN where not known."""
     group, texts = distinct(trace, products)
-    found = [batched(*each) or UNKNOWN for each in texts]
-    return np.array(found, dtype=np.float64).reshape(-1, 4)[group]
+    shapes = [batched(*product) or UNKNOWN for product in texts]
+    return np.array(shapes, dtype=np.float64).reshape(-1, 4)[group]
 
 
 def _scores(
@@ -185,7 +185,7 @@ def _scores(
     return rows, batch * rows * columns * sizes[np.asarray(types.codes)]
 
 
-def _within_math(trace: Trace, first: Rows) -> NDArray[np.bool_]:
+def _is_in_math(trace: Trace, first: Rows) -> NDArray[np.bool_]:
     parent = trace.host_calls["parent"].to_numpy()
     is_math = name_mask(trace.host_calls["name"], MATH.__eq__)
     return np.asarray(ancestry.nearest_of(parent, first, is_math) != NONE)
@@ -202,9 +202,9 @@ def _launched(trace: Trace, kernels: Rows, first: Rows, last: Rows) -> tuple[Row
     chain = np.full(len(kernels), NONE, dtype=np.int64)
     of_chain = host["thread"].cat.codes.to_numpy()[first]
     for code in np.unique(of_chain).tolist():
-        mine, here = np.flatnonzero(of_chain == code), np.flatnonzero(thread == code)
-        mine = mine[np.argsort(starts[mine], kind="stable")]
-        at = np.searchsorted(starts[mine], begun[here], side="right") - 1
-        inside = (at >= 0) & (begun[here] < ends[mine[at]])
-        chain[here[inside]] = mine[at[inside]]
+        on_host, on_device = np.flatnonzero(of_chain == code), np.flatnonzero(thread == code)
+        on_host = on_host[np.argsort(starts[on_host], kind="stable")]
+        at = np.searchsorted(starts[on_host], begun[on_device], side="right") - 1
+        inside = (at >= 0) & (begun[on_device] < ends[on_host[at]])
+        chain[on_device[inside]] = on_host[at[inside]]
     return kernels[chain != NONE], chain[chain != NONE]

@@ -50,7 +50,7 @@ def biased_convolutions(trace: Trace) -> BiasedConvolutions:
     is_convolution = np.append(name_mask(calls["name"], CONVOLUTION.search), False)
     convolutions = np.unique(before[is_convolution[before]])
     codes = calls["input_types"].cat.codes.to_numpy()[convolutions]
-    given = [_is_given(str(text), BIAS) for text in calls["input_types"].cat.categories]
+    given = [_has_argument(str(text), BIAS) for text in calls["input_types"].cat.categories]
     return BiasedConvolutions(
         followed=convolutions, biased=convolutions[np.array([*given, False])[codes]]
     )
@@ -58,11 +58,13 @@ def biased_convolutions(trace: Trace) -> BiasedConvolutions:
 
 def _trains(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell which norms reckon with the batch's own mean; where not recorded, by the program."""
-    told = trace.host_calls["concrete_inputs"].cat
-    modes = [argument(str(text), TRAINING) for text in told.categories]
+    inputs = trace.host_calls["concrete_inputs"].cat
+    modes = [argument(str(text), TRAINING) for text in inputs.categories]
     default = str(is_training(trace))
-    answers = np.array([*((mode or default) == "True" for mode in modes), default == "True"])
-    return np.asarray(answers[told.codes.to_numpy()[norms]])
+    is_training_mode = np.array(
+        [*((mode or default) == "True" for mode in modes), default == "True"]
+    )
+    return np.asarray(is_training_mode[inputs.codes.to_numpy()[norms]])
 
 
 def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -83,17 +85,17 @@ def bias_kernels(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the `device_events` that add these calls' biases, and that sum up their gradients."""
     calls, owner = trace.host_calls, links(trace).owner_of_device_event
     parent = calls["parent"].to_numpy()
-    is_wanted = np.zeros(len(calls), dtype=bool)
-    is_wanted[rows] = True
+    is_selected = np.zeros(len(calls), dtype=bool)
+    is_selected[rows] = True
     adds = np.append(name_mask(calls["name"], ADDS.search), False)[owner]
-    adds[adds] = nearest_of(parent, owner[adds], is_wanted) != NONE
+    adds[adds] = nearest_of(parent, owner[adds], is_selected) != NONE
     sequence = calls["sequence_number"].to_numpy()
-    mine = np.isin(sequence, sequence[rows][sequence[rows] >= 0])
-    is_backward = name_mask(calls["name"], BACKWARD.search) & mine
+    is_of_selected = np.isin(sequence, sequence[rows][sequence[rows] >= 0])
+    is_backward = name_mask(calls["name"], BACKWARD.search) & is_of_selected
     sums = np.append(name_mask(calls["name"], SUMS.search), False)[owner]
     sums[sums] = nearest_of(parent, owner[sums], is_backward) != NONE
     return np.flatnonzero(adds | sums)
 
 
-def _is_given(input_types: str, place: int) -> bool:
-    return argument(input_types, place) not in ("", "None")
+def _has_argument(input_types: str, index: int) -> bool:
+    return argument(input_types, index) not in ("", "None")

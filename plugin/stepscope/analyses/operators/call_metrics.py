@@ -30,25 +30,25 @@ class SortedTimes:
 
     def without(self, is_left_out: NDArray[np.bool_]) -> "SortedTimes":
         """Return the other calls' times."""
-        kept = ~is_left_out[self.index]
-        return SortedTimes(index=self.index[kept], values=self.values[kept])
+        mask = ~is_left_out[self.index]
+        return SortedTimes(index=self.index[mask], values=self.values[mask])
 
 
 def sorted_times(values: NDArray[np.int64]) -> SortedTimes:
     """Return the times that are above 0, in order; `values` is one a call."""
-    place = np.flatnonzero(values > 0)
-    times = values if len(place) == len(values) else values[place]
+    index = np.flatnonzero(values > 0)
+    times = values if len(index) == len(values) else values[index]
     bits = len(times).bit_length()
     if len(times) and int(times.max()).bit_length() + bits > BITS:
         order = np.argsort(times, kind="stable")
-        return SortedTimes(index=place[order], values=times[order])
+        return SortedTimes(index=index[order], values=times[order])
     # a time and its place as one number are sorted faster than places by time
     key = times << bits
     key |= np.arange(len(times))
     key.sort()
     times = key >> bits
     key &= (1 << bits) - 1
-    return SortedTimes(index=place[key], values=times)
+    return SortedTimes(index=index[key], values=times)
 
 
 def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray[Any]]:
@@ -62,16 +62,16 @@ def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray
     by_group = np.append(times.values[np.argsort(of_times, kind="stable")], 0)
     first, zeros = np.cumsum(size) - size, calls - size
 
-    def at(place: Rows) -> NDArray[np.int64]:
-        return np.where(place < zeros, 0, by_group[first + np.maximum(place - zeros, 0)])
+    def at(index: Rows) -> NDArray[np.int64]:
+        return np.where(index < zeros, 0, by_group[first + np.maximum(index - zeros, 0)])
 
-    found: dict[str, NDArray[Any]] = {"max": at(calls - 1)}
+    columns: dict[str, NDArray[Any]] = {"max": at(calls - 1)}
     for name, share in QUANTILES.items():
-        place = (calls - 1) * share
-        below = np.floor(place).astype(np.int64)
+        position = (calls - 1) * share
+        below = np.floor(position).astype(np.int64)
         low, high = at(below), at(np.minimum(below + 1, calls - 1))
-        found[name] = low + (high - low) * (place - below)
-    return found
+        columns[name] = low + (high - low) * (position - below)
+    return columns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,9 +88,9 @@ class Metric:
         """Return the figure of the other calls."""
         if not len(self.values):
             return self
-        kept = ~is_left_out[self.index]
-        place = np.flatnonzero(kept) if isinstance(self.index, slice) else self.index[kept]
-        return replace(self, index=place, values=self.values[kept])
+        mask = ~is_left_out[self.index]
+        index = np.flatnonzero(mask) if isinstance(self.index, slice) else self.index[mask]
+        return replace(self, index=index, values=self.values[mask])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,70 +161,70 @@ def call_metrics(trace: Trace) -> CallMetrics:
             "unclassified_total_ns": _where(costs.unclassified_total_ns, total),
         },
         amounts=_memory(trace, total[costs.counted], total) | _operations(trace, total),
-        data_type=_known(types, types >= 0, total),
-        flops_source=_known(sources, sources >= 0, total),
+        data_type=_partial(types, types >= 0, total),
+        flops_source=_partial(sources, sources >= 0, total),
         fits_matrix_unit=_fitting(trace, total),
     )
 
 
-def _fitting(trace: Trace, place: Rows) -> Metric:
+def _fitting(trace: Trace, index: Rows) -> Metric:
     fits = fits_matrix_unit(trace)
-    return _known(fits, ~np.isnan(fits), place)
+    return _partial(fits, ~np.isnan(fits), index)
 
 
 def _of_all(values: NDArray[np.int64]) -> Metric:
     return Metric(index=slice(None), values=values, is_complete=True)
 
 
-def _where(values: NDArray[np.int64], place: Rows) -> Metric:
+def _where(values: NDArray[np.int64], index: Rows) -> Metric:
     """Return the values of calls at the calls in whose place they count."""
-    return _at(values, np.flatnonzero(values), place, is_complete=True)
+    return _at(values, np.flatnonzero(values), index, is_complete=True)
 
 
-def _known(values: NDArray[Any], is_known: NDArray[np.bool_], place: Rows) -> Metric:
-    return _at(values, np.flatnonzero(is_known), place, is_complete=False)
+def _partial(values: NDArray[Any], has_value: NDArray[np.bool_], index: Rows) -> Metric:
+    return _at(values, np.flatnonzero(has_value), index, is_complete=False)
 
 
-def _at(values: NDArray[Any], calls: Rows, place: Rows, *, is_complete: bool) -> Metric:
-    at = place[calls]
+def _at(values: NDArray[Any], calls: Rows, index: Rows, *, is_complete: bool) -> Metric:
+    at = index[calls]
     counts = at >= 0
     if not counts.all():
         calls, at = calls[counts], at[counts]
     return Metric(index=at, values=values[calls], is_complete=is_complete)
 
 
-def _memory(trace: Trace, own: Rows, total: Rows) -> dict[str, Metric]:
+def _memory(trace: Trace, self_index: Rows, total_index: Rows) -> dict[str, Metric]:
     memory = operator_memory(trace)
     if memory is None:
-        nothing = Metric(index=own[:0], values=np.zeros(0), is_complete=False)
+        nothing = Metric(index=self_index[:0], values=np.zeros(0), is_complete=False)
         sides = [(f"{side}_{part}_bytes", nothing) for side in SIDES for part in ("self", "total")]
         return dict(sides)
     return {
-        "host_self_bytes": _where(memory.host_self_bytes, own),
-        "host_total_bytes": _where(memory.host_total_bytes, total),
-        "device_self_bytes": _where(memory.device_self_bytes, own),
-        "device_total_bytes": _where(memory.device_total_bytes, total),
+        "host_self_bytes": _where(memory.host_self_bytes, self_index),
+        "host_total_bytes": _where(memory.host_total_bytes, total_index),
+        "device_self_bytes": _where(memory.device_self_bytes, self_index),
+        "device_total_bytes": _where(memory.device_total_bytes, total_index),
     }
 
 
-def _operations(trace: Trace, place: Rows) -> dict[str, Metric]:
+def _operations(trace: Trace, index: Rows) -> dict[str, Metric]:
     """Return the operations of calls, own and with calls within.
 
     A call that is counted as the one around it does that one's work, not the same again. Of a
     product inside a product the total has the inner one's work alone.
     """
     flops = operator_work(trace).flops
-    known = np.flatnonzero(~np.isnan(flops))
-    known = known[place[known] >= 0]
-    own, is_known = np.zeros(len(flops)), np.zeros(len(flops), dtype=np.int64)
-    own[known], is_known[known] = flops[known], 1
-    own[with_work_inside(trace, counted_products(trace) & (place >= 0))] = 0
+    with_flops = np.flatnonzero(~np.isnan(flops))
+    with_flops = with_flops[index[with_flops] >= 0]
+    self_flops, has_flops = np.zeros(len(flops)), np.zeros(len(flops), dtype=np.int64)
+    self_flops[with_flops], has_flops[with_flops] = flops[with_flops], 1
+    self_flops[with_work_inside(trace, counted_products(trace) & (index >= 0))] = 0
     parent = trace.host_calls["parent"].to_numpy()
-    (total,) = ancestry.with_descendants(parent, own)
-    (count,) = ancestry.with_descendants(parent, is_known)
+    (total,) = ancestry.with_descendants(parent, self_flops)
+    (count,) = ancestry.with_descendants(parent, has_flops)
     return {
-        "flops": _at(flops, known, place, is_complete=False),
-        "total_flops": _known(total, count > 0, place),
+        "flops": _at(flops, with_flops, index, is_complete=False),
+        "total_flops": _partial(total, count > 0, index),
     }
 
 
@@ -256,19 +256,19 @@ def operator_memory(trace: Trace) -> OperatorMemory | None:
     first = np.searchsorted(times, calls["start_ns"].to_numpy(), side="left")
     behind = np.searchsorted(times, calls["end_ns"].to_numpy(), side="right")
     parent = calls["parent"].to_numpy()
-    found = {}
-    for kind, chosen in (("host", is_host), ("device", ~is_host)):
+    columns = {}
+    for kind, is_side in (("host", is_host), ("device", ~is_host)):
         total = np.zeros(len(calls), dtype=np.int64)
-        if chosen.any():
-            before = np.append(0, np.cumsum(np.where(chosen, amounts, 0)))
+        if is_side.any():
+            before = np.append(0, np.cumsum(np.where(is_side, amounts, 0)))
             total = before[behind] - before[first]
-        found[f"{kind}_total_bytes"] = total
-        found[f"{kind}_self_bytes"] = _without_children(total, parent)
-    return OperatorMemory(**found)
+        columns[f"{kind}_total_bytes"] = total
+        columns[f"{kind}_self_bytes"] = _without_children(total, parent)
+    return OperatorMemory(**columns)
 
 
 def _without_children(total: NDArray[np.int64], parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    own = total.copy()
+    self_bytes = total.copy()
     children = np.flatnonzero((parent >= 0) & (total != 0))
-    np.subtract.at(own, parent[children], total[children])
-    return own
+    np.subtract.at(self_bytes, parent[children], total[children])
+    return self_bytes

@@ -43,22 +43,22 @@ class OperatorCalls:
 def operator_calls(trace: Trace) -> OperatorCalls:
     """Return every operator's and annotation's own and total cost."""
     counted = _counted(trace)
-    own_ns = np.maximum(trace.host_calls["self_ns"].to_numpy() - _runtime_ns(trace), 0)
+    host_self = np.maximum(trace.host_calls["self_ns"].to_numpy() - _runtime_ns(trace), 0)
     of_devices = _device_ns(trace)
-    self_ns, device_self, matrix_self, untold_self = (
-        _gathered(values, counted) for values in (own_ns, *of_devices)
+    self_ns, device_self, matrix_self, unclassified_self = (
+        _gathered(values, counted) for values in (host_self, *of_devices)
     )
     parent = trace.host_calls["parent"].to_numpy()
-    device_total, matrix_total, untold_total = ancestry.with_descendants(parent, *of_devices)
+    device_total, matrix_total, unclassified_total = ancestry.with_descendants(parent, *of_devices)
     return OperatorCalls(
         counted=counted,
         host_self_ns=self_ns,
         device_self_ns=device_self,
         matrix_unit_self_ns=matrix_self,
-        unclassified_self_ns=untold_self,
+        unclassified_self_ns=unclassified_self,
         device_total_ns=device_total,
         matrix_unit_total_ns=matrix_total,
-        unclassified_total_ns=untold_total,
+        unclassified_total_ns=unclassified_total,
     )
 
 
@@ -68,10 +68,10 @@ def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
     moved = moved[into[moved] != moved]
     if not len(moved):
         return values
-    found = values.copy()
-    found[moved] = 0
-    np.add.at(found, into[moved], values[moved])
-    return found
+    gathered = values.copy()
+    gathered[moved] = 0
+    np.add.at(gathered, into[moved], values[moved])
+    return gathered
 
 
 @computed
@@ -127,6 +127,6 @@ def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
     owner = owners_of_device_events(trace)
     duration = trace.device_events["duration_ns"].to_numpy()
     is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
-    untold, count = is_kernel & ~matrix_units.are_classified(trace), len(trace.host_calls)
-    parts = (EVERY_ROW, matrix_units.are_used(trace), untold)
-    return tuple(sums_where(duration, owner, count, chosen) for chosen in parts)
+    unclassified, count = is_kernel & ~matrix_units.are_classified(trace), len(trace.host_calls)
+    parts = (EVERY_ROW, matrix_units.are_used(trace), unclassified)
+    return tuple(sums_where(duration, owner, count, mask) for mask in parts)

@@ -123,7 +123,7 @@ def _double(  # noqa: PLR0913 (each a figure of the result)
     return DoublePrecision(
         calls=calls,
         cost_ns=cost_ns,
-        float32_ns=_twins(trace, calls, *singles),
+        float32_ns=_float32_means(trace, calls, *singles),
         is_product=products[code],
         total_ns=total_ns,
         floating_share=min(1.0, total_ns / floating_ns) if floating_ns else float("nan"),
@@ -139,68 +139,70 @@ def _have_dimensions(trace: Trace) -> NDArray[np.bool_]:
     A number that Python computes with, such as a learning rate, is a float64 tensor of none.
     """
     dims = trace.host_calls["input_dims"]
-    is_known = dims.cat.codes.to_numpy() != NONE
-    return np.asarray(name_mask(dims, re.compile(r"\d").search) | ~is_known)
+    is_recorded = dims.cat.codes.to_numpy() != NONE
+    return np.asarray(name_mask(dims, re.compile(r"\d").search) | ~is_recorded)
 
 
-def _outermost(trace: Trace, wanted: NDArray[np.bool_]) -> Rows:
+def _outermost(trace: Trace, is_selected: NDArray[np.bool_]) -> Rows:
     parent = trace.host_calls["parent"].to_numpy()
-    rows = np.flatnonzero(wanted)
-    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], wanted) == NONE])
+    rows = np.flatnonzero(is_selected)
+    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], is_selected) == NONE])
 
 
 def _by_call(owner: Rows, duration_ns: NDArray[np.int64]) -> tuple[Rows, NDArray[np.int64]]:
-    calls, place = np.unique(owner, return_inverse=True)
-    return calls, sums(duration_ns, place, len(calls))
+    calls, index = np.unique(owner, return_inverse=True)
+    return calls, sums(duration_ns, index, len(calls))
 
 
 def _kernel_types(trace: Trace, rows: Rows, owner: Rows) -> pd.Categorical:
     """Return the type of each kernel: by its name, else by its operator's operand."""
     names = trace.device_events["name"].cat
-    told = [operand_type(trace.dialect, str(name)) for name in names.categories]
-    of_name = np.array([*(TYPES.index(name) if name in TYPES else NONE for name in told), NONE])
+    named_types = [operand_type(trace.dialect, str(name)) for name in names.categories]
+    of_name = np.array(
+        [*(TYPES.index(name) if name in TYPES else NONE for name in named_types), NONE]
+    )
     by_name = of_name[names.codes.to_numpy()[rows]]
     written = operator_work(trace).data_type
     of_call = np.array([*(TYPES.index(str(name)) for name in written.categories), NONE])
     by_call = of_call[np.append(np.asarray(written.codes), NONE)[owner]]
-    found = np.where(by_name == NONE, by_call, by_name)
-    found[trace.device_events["is_collective"].to_numpy()[rows]] = NONE
-    return pd.Categorical.from_codes(found, categories=pd.Index(list(TYPES), dtype=object))
+    codes = np.where(by_name == NONE, by_call, by_name)
+    codes[trace.device_events["is_collective"].to_numpy()[rows]] = NONE
+    return pd.Categorical.from_codes(codes, categories=pd.Index(list(TYPES), dtype=object))
 
 
-def _twins(
+def _float32_means(
     trace: Trace, calls: Rows, singles: Rows, single_ns: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the mean cost of each call's twins; NaN where it has none."""
-    wanted, known = _keys(trace, calls), _keys(trace, singles)
-    place, distinct = pd.factorize(known)
-    mean = ratio(sums(single_ns, place, len(distinct)), np.bincount(place, minlength=len(distinct)))
-    found = pd.Series(mean, index=distinct).reindex(wanted).to_numpy(dtype=np.float64)
-    return np.where(wanted == NONE, np.nan, found)
+    keys, single_keys = _keys(trace, calls), _keys(trace, singles)
+    index, distinct = pd.factorize(single_keys)
+    mean = ratio(sums(single_ns, index, len(distinct)), np.bincount(index, minlength=len(distinct)))
+    means = pd.Series(mean, index=distinct).reindex(keys).to_numpy(dtype=np.float64)
+    return np.where(keys == NONE, np.nan, means)
 
 
 def _keys(trace: Trace, rows: Rows) -> Rows:
     """Return a number for each call's name and shapes, -1 where these are not known; and for -1."""
     name, dims = (trace.host_calls[column].cat for column in ("name", "input_dims"))
-    shapes, names = (np.append(each.codes.to_numpy(), NONE)[rows] for each in (dims, name))
+    shapes, names = (np.append(column.codes.to_numpy(), NONE)[rows] for column in (dims, name))
     whole = names.astype(np.int64) * (len(dims.categories) + 1) + shapes
     return np.where((shapes == NONE) | (names == NONE), NONE, whole)
 
 
-def by_operator(trace: Trace, found: DoublePrecision) -> pd.DataFrame:
+def by_operator(trace: Trace, double: DoublePrecision) -> pd.DataFrame:
     """Return one row an operator with shapes, the costliest first.
 
     Columns: `name`, `dims` (JSON or None), `calls`, `ns` (in all) and `float32_ns`, the mean of
     a call in float32 or NaN.
     """
-    known = found.calls != NONE
-    calls = trace.host_calls.iloc[found.calls[known]]
+    has_call = double.calls != NONE
+    calls = trace.host_calls.iloc[double.calls[has_call]]
     frame = pd.DataFrame(
         {
             "name": calls["name"].astype(object).to_numpy(),
             "dims": calls["input_dims"].astype(object).to_numpy(),
-            "ns": found.cost_ns[known],
-            "float32_ns": found.float32_ns[known],
+            "ns": double.cost_ns[has_call],
+            "float32_ns": double.float32_ns[has_call],
         }
     )
     grouped = frame.groupby(["name", "dims"], dropna=False, sort=False)

@@ -141,29 +141,29 @@ def _moved_bytes(inputs: Inputs, work: Work, operand: int) -> float:
     if written is None:
         raise UnknownWorkError
     total = sum(map(prod, work.outputs)) * BYTES[written]
-    for place in range(len(inputs.shapes)):
-        read = inputs.type_of(place)
+    for index in range(len(inputs.shapes)):
+        read = inputs.type_of(index)
         if read is not None:
-            total += prod(inputs.shape(place)) * BYTES[read]
+            total += prod(inputs.shape(index)) * BYTES[read]
     return float(total)
 
 
-def _are_counted(calls: pd.DataFrame, known: Rows) -> NDArray[np.bool_]:
+def _are_counted(calls: pd.DataFrame, rows: Rows) -> NDArray[np.bool_]:
     """Tell which calls' work counts, of those whose work is known."""
     always = name_mask(calls["name"], lambda name: _formula_is(name, always=True))
-    is_known = np.zeros(len(calls), dtype=bool)
-    is_known[known] = True
-    if always[known].all():
-        return is_known
+    is_counted = np.zeros(len(calls), dtype=bool)
+    is_counted[rows] = True
+    if always[rows].all():
+        return is_counted
     parent = calls["parent"].to_numpy()
-    is_product = is_known & name_mask(calls["name"], lambda name: _formula_is(name, product=True))
-    others = known[~always[known]]
+    is_product = is_counted & name_mask(calls["name"], lambda name: _formula_is(name, product=True))
+    others = rows[~always[rows]]
     around = ancestry.nearest_of(parent, parent[others], is_product & always)
-    own = is_product.astype(np.int64)
-    (products,) = ancestry.with_descendants(parent, own)
-    has_inside = products[others] > own[others]
-    is_known[others[(around != NONE) | has_inside]] = False
-    return is_known
+    is_product_count = is_product.astype(np.int64)
+    (products,) = ancestry.with_descendants(parent, is_product_count)
+    has_inside = products[others] > is_product_count[others]
+    is_counted[others[(around != NONE) | has_inside]] = False
+    return is_counted
 
 
 def _formula_is(name: str, *, always: bool = False, product: bool = False) -> bool:
@@ -183,14 +183,18 @@ def _data_types(
 ) -> pd.Categorical:
     """Return the type of each call's operand: where no formula names it, its first tensor's."""
     written = calls["input_types"].cat
-    place = {name: code for code, name in enumerate(BYTES)}
+    code_of_type = {name: code for code, name in enumerate(BYTES)}
     first = [_first_type(_decoded(str(text))) for text in written.categories]
-    codes = np.array([*(place.get(name or "", NONE) for name in first), NONE], dtype=np.int64)
-    found = codes[written.codes.to_numpy()]
+    codes = np.array(
+        [*(code_of_type.get(name or "", NONE) for name in first), NONE], dtype=np.int64
+    )
+    type_codes = codes[written.codes.to_numpy()]
     operands = [_operand_type(*combination) for combination in combinations]
-    of_combination = np.array([place.get(name or "", NONE) for name in operands], dtype=np.int64)
-    found[rows] = of_combination[alike]
-    return pd.Categorical.from_codes(found, categories=pd.Index(list(BYTES), dtype=object))
+    of_combination = np.array(
+        [code_of_type.get(name or "", NONE) for name in operands], dtype=np.int64
+    )
+    type_codes[rows] = of_combination[alike]
+    return pd.Categorical.from_codes(type_codes, categories=pd.Index(list(BYTES), dtype=object))
 
 
 def _operand_type(formula: Formula, inputs: Inputs) -> str | None:
@@ -202,8 +206,8 @@ def _operand_type(formula: Formula, inputs: Inputs) -> str | None:
 
 
 def _first_type(types: list[Any]) -> str | None:
-    found = (data_type(str(text)) for text in types)
-    return next((name for name in found if name is not None), None)
+    names = (data_type(str(text)) for text in types)
+    return next((name for name in names if name is not None), None)
 
 
 def _sources(calls: pd.DataFrame, is_counted: NDArray[np.bool_]) -> pd.Categorical:

@@ -45,8 +45,8 @@ def shapes(trace: Trace) -> Labels:
 
 def distinct(codes: NDArray[np.integer], texts: list[str]) -> Labels:
     """Return labels of which several codes may have the same text; code -1 is the last text."""
-    place, found = pd.factorize(np.array(texts, dtype=object))
-    return Labels(codes=place.astype(np.int64)[codes], texts=tuple(found))
+    index, unique = pd.factorize(np.array(texts, dtype=object))
+    return Labels(codes=index.astype(np.int64)[codes], texts=tuple(unique))
 
 
 NONE = -1
@@ -82,12 +82,12 @@ def modules(trace: Trace) -> Labels:
     callers = python_callers(trace)
     around = ancestry.nearest(callers.nesting.parent, is_module)
     code = np.where(around != NONE, name.cat.codes.to_numpy()[around], NONE)
-    found = np.append(code, NONE)[callers.caller].astype(np.int64)
+    module = np.append(code, NONE)[callers.caller].astype(np.int64)
     links = forward_backward(trace)
     forward = np.append(links.forward, NONE)[links.node]
     wrapped = np.flatnonzero(links.wrapper != NONE)
     forward[links.wrapper[wrapped]] = links.forward[wrapped]
-    of_forward = np.append(found, NONE)[forward]
-    found = np.where((links.node != NONE) | (forward != NONE), of_forward, found)
+    of_forward = np.append(module, NONE)[forward]
+    module = np.where((links.node != NONE) | (forward != NONE), of_forward, module)
     names = (str(text) for text in name.cat.categories)
-    return Labels(codes=found, texts=tuple(text.removeprefix(MODULE_PREFIX) for text in names))
+    return Labels(codes=module, texts=tuple(text.removeprefix(MODULE_PREFIX) for text in names))

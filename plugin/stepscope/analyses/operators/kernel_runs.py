@@ -69,25 +69,25 @@ def operator_sequences(trace: Trace) -> pd.DataFrame:
     """Return one row an operator and sequence, most device time first, at most `MOST_ROWS`."""
     work, calls = _work_and_calls(trace)
     host = trace.host_calls
-    each = pd.DataFrame(
+    keys = pd.DataFrame(
         {
             "operator": host["name"].cat.codes.to_numpy()[calls.row].astype(np.int64),
             "count": calls.count,
             "sequence": _numbers(work, calls),
         }
     )
-    group, first = group_statistics.group_rows(each, each.columns)
+    group, first = group_statistics.group_rows(keys, keys.columns)
     device = work.device_ns[calls.first + calls.count] - work.device_ns[calls.first]
     device_ns = group_statistics.sums(device, group, len(first))
     duration = host["duration_ns"].to_numpy()[calls.row]
     host_ns = group_statistics.sums(duration, group, len(first))
     call_count = np.bincount(group, minlength=len(first))
     most = np.argsort(-device_ns, kind="stable")[:MOST_ROWS]
-    chosen = first[most]
+    shown = first[most]
     columns = {
-        "operator": host["name"].astype(object).to_numpy()[calls.row[chosen]],
-        "sequence": np.array(list(_texts(trace, work, calls, chosen)), dtype=object),
-        "kernel_count": calls.count[chosen],
+        "operator": host["name"].astype(object).to_numpy()[calls.row[shown]],
+        "sequence": np.array(list(_texts(trace, work, calls, shown)), dtype=object),
+        "kernel_count": calls.count[shown],
         "call_count": call_count[most],
         "device_ns": device_ns[most],
         "host_ns": host_ns[most],
@@ -117,35 +117,35 @@ def _work_and_calls(trace: Trace) -> tuple[_Work, _Calls]:
     first, behind = np.zeros(len(host), dtype=np.int64), np.zeros(len(host), dtype=np.int64)
     for number in np.unique(thread).tolist():
         low, high = np.searchsorted(thread, [number, number + 1])
-        mine = of_call == number
-        first[mine] = low + np.searchsorted(launched[low:high], start[mine], side="left")
-        behind[mine] = low + np.searchsorted(launched[low:high], end[mine], side="left")
+        on_thread = of_call == number
+        first[on_thread] = low + np.searchsorted(launched[low:high], start[on_thread], side="left")
+        behind[on_thread] = low + np.searchsorted(launched[low:high], end[on_thread], side="left")
     count = behind - first
-    wanted = np.flatnonzero((count >= SHORTEST) & (count <= LONGEST))
-    return work, _Calls(row=wanted, first=first[wanted], count=count[wanted])
+    selected = np.flatnonzero((count >= SHORTEST) & (count <= LONGEST))
+    return work, _Calls(row=selected, first=first[selected], count=count[selected])
 
 
 def _numbers(work: _Work, calls: _Calls) -> NDArray[np.int64]:
     """Return a number for each call that those of one length have in common if one sequence."""
-    found = np.zeros(len(calls.row), dtype=np.int64)
+    numbers = np.zeros(len(calls.row), dtype=np.int64)
     number, length = work.code + 1, 1  # a missing name is -1
     while length <= LONGEST:
-        mine = (calls.count >= length) & (calls.count < 2 * length)
-        first = calls.first[mine]
-        last = first + calls.count[mine] - length
+        of_length = (calls.count >= length) & (calls.count < 2 * length)
+        first = calls.first[of_length]
+        last = first + calls.count[of_length] - length
         width = int(number.max(initial=0)) + 1
-        found[mine] = number[first] * width + number[last]
+        numbers[of_length] = number[first] * width + number[last]
         together = (
             number[:-length] * width + number[length:] if length < len(number) else number[:0]
         )
         number, length = pd.factorize(together)[0].astype(np.int64), 2 * length
-    return found
+    return numbers
 
 
-def _texts(trace: Trace, work: _Work, calls: _Calls, chosen: NDArray[np.int64]) -> Iterator[str]:
+def _texts(trace: Trace, work: _Work, calls: _Calls, shown: NDArray[np.int64]) -> Iterator[str]:
     names = [short(str(name)) for name in trace.device_events["name"].cat.categories]
     names.append("?")
-    for call in chosen.tolist():
+    for call in shown.tolist():
         codes = work.code[calls.first[call] : calls.first[call] + calls.count[call]]
         yield ARROW.join(names[code] for code in codes.tolist())
 

@@ -39,8 +39,8 @@ def fits_matrix_unit(trace: Trace) -> NDArray[np.float64]:
     costs = operator_calls(trace)
     is_single = name_mask(types, "float32".__eq__)
     runs_on_device = costs.device_total_ns > 0
-    is_told = is_eligible & (types.codes >= 0)
-    is_told &= ~is_single | (runs_on_device & (trace.dialect.matrix_unit_kernel is not None))
+    is_classified = is_eligible & (types.codes >= 0)
+    is_classified &= ~is_single | (runs_on_device & (trace.dialect.matrix_unit_kernel is not None))
     fits = name_mask(types, FITTING_TYPES.__contains__)
     fits |= is_single & (costs.matrix_unit_total_ns > 0)
-    return np.where(is_told, fits, np.nan)
+    return np.where(is_classified, fits, np.nan)

@@ -66,7 +66,7 @@ def are_classified(trace: Trace) -> NDArray[np.bool_]:
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is not None)
 
 
-def _kernels_named(trace: Trace, is_wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
+def _kernels_named(trace: Trace, predicate: Callable[[str], bool]) -> NDArray[np.bool_]:
     events = trace.device_events
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
-    return np.asarray(name_mask(events["name"], is_wanted) & is_kernel)
+    return np.asarray(name_mask(events["name"], predicate) & is_kernel)

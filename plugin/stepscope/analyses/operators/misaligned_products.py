@@ -58,16 +58,16 @@ def misaligned_products(trace: Trace) -> MisalignedProducts:
     """
     products = product_kernels(trace)
     names = trace.device_events["name"]
-    told = [_alignment(trace, str(name)) for name in names.cat.categories]
-    loaded = np.array([*told, 0], dtype=np.int64)[names.cat.codes.to_numpy()[products.rows]]
-    wanted = _wanted(trace, products)
+    alignments = [_alignment(trace, str(name)) for name in names.cat.categories]
+    loaded = np.array([*alignments, 0], dtype=np.int64)[names.cat.codes.to_numpy()[products.rows]]
+    aligned = _aligned_elements(trace, products)
     strides = _strides(trace, products.calls)
-    is_told = (strides[0] != NONE) | ~_in_backward(trace, products.calls)
-    sizes = np.where(is_told, _sizes(trace, products.calls, wanted, strides), "")
+    has_layout = (strides[0] != NONE) | ~_in_backward(trace, products.calls)
+    sizes = np.where(has_layout, _sizes(trace, products.calls, aligned, strides), "")
     is_narrow = products.of_type(*SIXTEEN_BITS)
     return MisalignedProducts(
         products=products,
-        by_name=products.on_matrix_unit & (loaded > 0) & (loaded < wanted),
+        by_name=products.on_matrix_unit & (loaded > 0) & (loaded < aligned),
         by_shape=is_narrow & (loaded == 0) & (sizes != ""),
         on_older_unit=_on_older(trace, products.rows),
         sizes=sizes,
@@ -85,11 +85,11 @@ def _on_older(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
 def _alignment(trace: Trace, kernel: str) -> int:
     """Return how many elements a kernel loads at a time; 0: its name does not tell."""
     pattern = trace.dialect.alignment
-    found = pattern.search(kernel) if pattern is not None else None
-    return int(found[1]) if found else 0
+    match = pattern.search(kernel) if pattern is not None else None
+    return int(match[1]) if match else 0
 
 
-def _wanted(trace: Trace, products: ProductKernels) -> NDArray[np.int64]:
+def _aligned_elements(trace: Trace, products: ProductKernels) -> NDArray[np.int64]:
     """Return how many elements of each product's type are aligned; 0: that is not known."""
     sizes = {**BYTES, TF32: BYTES["float32"]}
     whole = trace.dialect.aligned_bytes
@@ -104,11 +104,11 @@ def _strides(trace: Trace, calls: Rows) -> tuple[Rows, list[str]]:
     """
     is_called = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_called[calls] = True
-    known = np.flatnonzero(is_called[:-1])
-    written = trace.source.label("Input Strides", trace.host_calls["event"].to_numpy()[known])
+    called = np.flatnonzero(is_called[:-1])
+    written = trace.source.label("Input Strides", trace.host_calls["event"].to_numpy()[called])
     codes = np.append(np.asarray(written.codes), NONE).astype(np.int64)
-    place = np.where(calls != NONE, (np.cumsum(is_called) - 1)[calls], NONE)
-    return codes[place], [*map(str, written.categories), ""]
+    index = np.where(calls != NONE, (np.cumsum(is_called) - 1)[calls], NONE)
+    return codes[index], [*map(str, written.categories), ""]
 
 
 def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
@@ -118,24 +118,24 @@ def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
 
 
 def _sizes(
-    trace: Trace, calls: Rows, wanted: NDArray[np.int64], strides: tuple[Rows, list[str]]
+    trace: Trace, calls: Rows, aligned: NDArray[np.int64], strides: tuple[Rows, list[str]]
 ) -> NDArray[np.object_]:
     """Return what of each call's shapes does not fit, as text; distinct calls are asked once."""
     (product, products), (stride, written) = distinct(trace, calls), strides
-    frame = pd.DataFrame({"product": product, "stride": stride, "wanted": wanted})
+    frame = pd.DataFrame({"product": product, "stride": stride, "wanted": aligned})
     group, first = group_statistics.group_rows(frame, frame.columns)
-    found = [
+    misfits = [
         _misfits(products[one], written[of_stride], many)
         for one, of_stride, many in frame.to_numpy()[first].tolist()
     ]
-    return np.array([*found, ""], dtype=object)[group]
+    return np.array([*misfits, ""], dtype=object)[group]
 
 
-def _misfits(product: tuple[str, str], strides: str, wanted: int) -> str:
-    """Return the sizes of a product that are no multiple of `wanted`: `K 2798 → 2800`."""
+def _misfits(product: tuple[str, str], strides: str, aligned: int) -> str:
+    """Return the sizes of a product that are no multiple of `aligned`: `K 2798 → 2800`."""
     name, dims = product
     shapes, steps = operands(name, dims), operands(name, strides)
-    if shapes is None or not wanted or (strides and steps is None):
+    if shapes is None or not aligned or (strides and steps is None):
         return ""
     (m, k), (_, n) = shapes
     steps = steps or ((k, 1), (n, 1))
@@ -143,7 +143,9 @@ def _misfits(product: tuple[str, str], strides: str, wanted: int) -> str:
         return ""  # a product with a vector
     rows = (*_rows(("M", m), ("K", k), steps[0]), *_rows(("K", k), ("N", n), steps[1]), ("N", n))
     misfits = (
-        f"{letter} {size} → {-(-size // wanted) * wanted}" for letter, size in rows if size % wanted
+        f"{letter} {size} → {-(-size // aligned) * aligned}"
+        for letter, size in rows
+        if size % aligned
     )
     return ", ".join(dict.fromkeys(misfits))
 

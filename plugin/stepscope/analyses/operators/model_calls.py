@@ -51,8 +51,8 @@ def model_calls(trace: Trace) -> ModelCalls:
     parent = calls["parent"].to_numpy()
     is_heavy = name_mask(calls["name"], MODEL_OPERATOR.search)
     is_heavy &= compile_events(trace).phase < 0
-    within, start = window(trace), calls["start_ns"].to_numpy()
-    is_heavy &= (start >= within.start_ns) & (start < within.end_ns)
+    span, start = window(trace), calls["start_ns"].to_numpy()
+    is_heavy &= (start >= span.start_ns) & (start < span.end_ns)
     rows = np.flatnonzero(is_heavy)
     above = ancestry.nearest_of(parent, parent[rows], is_heavy)
     rows = rows[above == ancestry.NONE]
@@ -75,5 +75,7 @@ def _launches(trace: Trace) -> NDArray[np.int64]:
     """Return how many runtime calls and device events each call and those within it asked for."""
     linked = links(trace)
     owners = np.concatenate((linked.owner_of_call, linked.owner_of_device_event))
-    own = np.bincount(owners[owners >= 0], minlength=len(trace.host_calls))
-    return ancestry.with_descendants(trace.host_calls["parent"].to_numpy(), own.astype(np.int64))[0]
+    launch_count = np.bincount(owners[owners >= 0], minlength=len(trace.host_calls))
+    return ancestry.with_descendants(
+        trace.host_calls["parent"].to_numpy(), launch_count.astype(np.int64)
+    )[0]

@@ -7,22 +7,22 @@ MOST = 2**63
 """What is as large is no size."""
 
 
-def argument(arguments: str, place: int) -> str:
+def argument(arguments: str, index: int) -> str:
     """Return the argument at a place as text (`True`, `float`); "" where there is none."""
-    value = _at(arguments, place)
+    value = _at(arguments, index)
     return "" if value is None else str(value)
 
 
-def shape(dims: str, place: int) -> tuple[int, ...]:
+def shape(dims: str, index: int) -> tuple[int, ...]:
     """Return the shape of the input at a place; () where it is no tensor, or none is written."""
-    found = _at(dims, place)
-    sizes = found if isinstance(found, list) else []
+    value = _at(dims, index)
+    sizes = value if isinstance(value, list) else []
     return tuple(sizes) if all(type(size) is int and 0 <= size < MOST for size in sizes) else ()
 
 
-def _at(text: str, place: int) -> Any:  # noqa: ANN401 (whatever is written)
+def _at(text: str, index: int) -> Any:  # noqa: ANN401 (whatever is written)
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return values[place] if isinstance(values, list) and len(values) > place else None
+    return values[index] if isinstance(values, list) and len(values) > index else None

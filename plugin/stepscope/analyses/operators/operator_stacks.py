@@ -53,12 +53,12 @@ def stack_tops(trace: Trace) -> Labels:
 
 
 def _shortened(trace: Trace, most: int) -> Labels:
-    found = _stacks(trace)
-    if found is None:
+    stacks_recorded = _stacks(trace)
+    if stacks_recorded is None:
         reason = "the Python functions around operators were not recorded"
         raise MissingDataError(reason, "profile(with_stack=True)")
-    texts = [SEPARATOR.join(stack[:most]) for stack in found[1]]
-    labels = distinct(found[0], [*texts, ""])
+    texts = [SEPARATOR.join(stack[:most]) for stack in stacks_recorded[1]]
+    labels = distinct(stacks_recorded[0], [*texts, ""])
     nothing = labels.texts.index("")
     return Labels(codes=np.where(labels.codes == nothing, NONE, labels.codes), texts=labels.texts)
 
@@ -99,10 +99,10 @@ def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
     parent, name = paths.parent.tolist(), paths.name.tolist()
     frames: list[list[str]] = []
     for last in used.tolist():
-        at, found = last, list[str]()
-        while at != NONE and len(found) < MOST_FRAMES:
+        at, stack = last, list[str]()
+        while at != NONE and len(stack) < MOST_FRAMES:
             if shown[name[at]]:
-                found.append(names[name[at]])
+                stack.append(names[name[at]])
             at = parent[at]
-        frames.append(found)
+        frames.append(stack)
     return codes.astype(np.int64), frames

@@ -215,8 +215,8 @@ def _table(
     is_repeated: NDArray[np.bool_] | None = None,
 ) -> pd.DataFrame:
     """Return the table; calls that are repeated have their total in another call of their row."""
-    each = call_metrics(trace)
-    rows = each.rows
+    metrics = call_metrics(trace)
+    rows = metrics.rows
     is_operator = trace.host_calls["is_operator"].to_numpy()[rows]
     width = len(labels.texts) + 1 if labels else 1
     label = labels.codes[rows] + 1 if labels else np.zeros(len(rows), dtype=np.int64)
@@ -230,59 +230,61 @@ def _table(
     for column in _LABELS[by]:
         columns[column.name] = labels.at(of_label - 1) if labels else np.full(len(keys), None)
     if is_repeated is not None and is_repeated.any():
-        each = each.without_totals(is_repeated[rows])
-    columns |= _measures(trace, each, group, len(keys))
+        metrics = metrics.without_totals(is_repeated[rows])
+    columns |= _measures(trace, metrics, group, len(keys))
     columns["is_matrix_unit_eligible"] = np.array(
         [matrix_units.is_eligible(str(name)) for name in columns["name"]], dtype=bool
     )
     return _ordered(columns, SCHEMAS[by])
 
 
-def _measures(trace: Trace, each: CallMetrics, group: Rows, count: int) -> dict[str, NDArray[Any]]:
+def _measures(
+    trace: Trace, metrics: CallMetrics, group: Rows, count: int
+) -> dict[str, NDArray[Any]]:
     """Return the columns of numbers, one row a group."""
-    calls = np.bincount(group[each.is_call], minlength=count)
-    found: dict[str, NDArray[Any]] = {"call_count": calls}
-    for name, figure in each.times.items():
-        found[name] = sums(figure.values, group[figure.index], count)
-    for name, figure in each.amounts.items():
-        found[name] = _sums_of_known(figure, group, count)
-    for side, times in each.spreads.items():
-        found[f"{side}_mean_ns"] = found[f"{side}_total_ns"] / calls
-        found |= {f"{side}_{name}_ns": of for name, of in quantiles(times, group, calls).items()}
+    calls = np.bincount(group[metrics.is_call], minlength=count)
+    columns: dict[str, NDArray[Any]] = {"call_count": calls}
+    for name, figure in metrics.times.items():
+        columns[name] = sums(figure.values, group[figure.index], count)
+    for name, figure in metrics.amounts.items():
+        columns[name] = _nan_sums(figure, group, count)
+    for side, times in metrics.spreads.items():
+        columns[f"{side}_mean_ns"] = columns[f"{side}_total_ns"] / calls
+        columns |= {f"{side}_{name}_ns": of for name, of in quantiles(times, group, calls).items()}
     window_ns = max(1, window(trace).device_duration_ns)
     for name in ("host_self", "host_total", "device_self", "device_total"):
-        found[f"{name}_share"] = found[f"{name}_ns"] / window_ns
+        columns[f"{name}_share"] = columns[f"{name}_ns"] / window_ns
     for name in ("self", "total"):
-        whole, untold = found[f"device_{name}_ns"], found[f"unclassified_{name}_ns"]
-        is_told = (whole > untold) & (trace.dialect.matrix_unit_kernel is not None)
-        shares = ratio(found[f"matrix_unit_{name}_ns"], whole)
-        found[f"matrix_unit_{name}_share"] = np.where(is_told, shares, np.nan)
-    fits = each.fits_matrix_unit
-    told = np.bincount(group[fits.index], minlength=count)
-    found["matrix_unit_type_share"] = _sums_of_known(fits, group, count) / np.maximum(told, 1)
+        whole, untold = columns[f"device_{name}_ns"], columns[f"unclassified_{name}_ns"]
+        is_classified = (whole > untold) & (trace.dialect.matrix_unit_kernel is not None)
+        shares = ratio(columns[f"matrix_unit_{name}_ns"], whole)
+        columns[f"matrix_unit_{name}_share"] = np.where(is_classified, shares, np.nan)
+    fits = metrics.fits_matrix_unit
+    typed = np.bincount(group[fits.index], minlength=count)
+    columns["matrix_unit_type_share"] = _nan_sums(fits, group, count) / np.maximum(typed, 1)
     work = operator_work(trace)
-    found["flops_source"] = _listed(work.source, each.flops_source, group, count)
-    found["data_types"] = _listed(work.data_type, each.data_type, group, count)
-    return found
+    columns["flops_source"] = _listed(work.source, metrics.flops_source, group, count)
+    columns["data_types"] = _listed(work.data_type, metrics.data_type, group, count)
+    return columns
 
 
-def _sums_of_known(figure: Metric, group: Rows, count: int) -> NDArray[np.float64]:
+def _nan_sums(figure: Metric, group: Rows, count: int) -> NDArray[np.float64]:
     """Return each group's sum; NaN where nothing is known."""
     of_group = group[figure.index]
     total = np.bincount(of_group, weights=figure.values.astype(np.float64), minlength=count)
-    is_known = figure.is_complete or np.bincount(of_group, minlength=count) > 0
-    return np.where(is_known, total, np.nan)
+    has_value = figure.is_complete or np.bincount(of_group, minlength=count) > 0
+    return np.where(has_value, total, np.nan)
 
 
 def _listed(texts: pd.Categorical, figure: Metric, group: Rows, count: int) -> NDArray[np.object_]:
     """Return each group's distinct texts, comma separated; None where there are none."""
     width = len(texts.categories)
     pairs = np.sort(pd.unique(group[figure.index] * width + figure.values.astype(np.int64)))
-    found = np.full(count, None, dtype=object)
+    listed = np.full(count, None, dtype=object)
     for which, code in zip(*(part.tolist() for part in np.divmod(pairs, width)), strict=True):
-        before = f"{found[which]}, " if found[which] else ""
-        found[which] = before + str(texts.categories[code])
-    return found
+        before = f"{listed[which]}, " if listed[which] else ""
+        listed[which] = before + str(texts.categories[code])
+    return listed
 
 
 def _ordered(columns: Mapping[str, NDArray[Any]], schema: Schema) -> pd.DataFrame:

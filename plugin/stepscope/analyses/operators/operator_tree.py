@@ -33,8 +33,8 @@ def operator_tree(trace: Trace) -> OperatorTree:
     host, calls = trace.host_calls, trace.runtime_calls
     is_operator = host["is_operator"].to_numpy()
     rows = np.flatnonzero(is_operator)
-    place = np.full(len(host) + 1, NONE, dtype=np.int64)  # the last is for "none"
-    place[rows] = np.arange(len(rows))
+    tree_row = np.full(len(host) + 1, NONE, dtype=np.int64)  # the last is for "none"
+    tree_row[rows] = np.arange(len(rows))
     caller = host["parent"].to_numpy()
     parent = nearest_of(caller, caller[rows], is_operator)
     names = "event", "start_ns", "end_ns"
@@ -47,7 +47,7 @@ def operator_tree(trace: Trace) -> OperatorTree:
         thread=np.concatenate(threads).astype(np.int64),
         start_ns=start,
         end_ns=end,
-        parent=np.concatenate((place[parent], place[links(trace).owner_of_call])),
+        parent=np.concatenate((tree_row[parent], tree_row[links(trace).owner_of_call])),
         operator_count=len(rows),
     )
 

@@ -85,11 +85,11 @@ class Chains:
 @computed
 def kernel_chains(trace: Trace) -> Chains:
     """Return the pointwise kernels that began on the main device within the window, by stream."""
-    device, within = main_device(trace), window(trace)
+    device, span = main_device(trace), window(trace)
     rows = np.zeros(0, dtype=np.int64) if device is None else device.rows
     events = trace.device_events
     start = events["start_ns"].to_numpy()[rows]
-    rows = rows[(start >= within.start_ns) & (start < within.device_end_ns)]
+    rows = rows[(start >= span.start_ns) & (start < span.device_end_ns)]
     streams = events["stream"].to_numpy()[rows]
     order = np.argsort(streams, kind="stable")
     rows, streams = rows[order], streams[order]
@@ -131,7 +131,7 @@ def _in_optimizer(trace: Trace) -> NDArray[np.bool_]:
 def _chains(
     rows: NDArray[np.int64],
     lane: NDArray[np.int64],
-    is_wanted: NDArray[np.bool_],
+    is_pointwise: NDArray[np.bool_],
     took_ns: NDArray[np.int64],
 ) -> Chains:
     """Return runs of wanted rows that follow each other in one lane; rows are by lane, in order.
@@ -139,14 +139,14 @@ def _chains(
     `took_ns` are the durations of the whole frame's rows.
     """
     begins = np.ones(len(rows), dtype=bool)
-    begins[1:] = (lane[1:] != lane[:-1]) | ~is_wanted[1:] | ~is_wanted[:-1]
-    run = np.cumsum(begins)[is_wanted]
+    begins[1:] = (lane[1:] != lane[:-1]) | ~is_pointwise[1:] | ~is_pointwise[:-1]
+    run = np.cumsum(begins)[is_pointwise]
     length = np.bincount(run, minlength=1)[run] if len(run) else run
     is_chain = length >= SHORTEST
     chain = np.full(len(run), NONE, dtype=np.int64)
     chain[is_chain] = np.unique(run[is_chain], return_inverse=True)[1]
-    mine = rows[is_wanted]
-    order = np.lexsort((-took_ns[mine], chain))
-    is_longest = np.zeros(len(mine), dtype=bool)
+    pointwise = rows[is_pointwise]
+    order = np.lexsort((-took_ns[pointwise], chain))
+    is_longest = np.zeros(len(pointwise), dtype=bool)
     is_longest[order] = np.diff(chain[order], prepend=NONE) > 0
-    return Chains(rows=mine, chain=chain, is_longest=is_longest)
+    return Chains(rows=pointwise, chain=chain, is_longest=is_longest)

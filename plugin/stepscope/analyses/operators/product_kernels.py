@@ -70,13 +70,13 @@ class ProductKernels:
         """Tell which are of one of these types."""
         return name_mask(self.data_type, set(types).__contains__)
 
-    def total_ns(self, chosen: NDArray[np.bool_]) -> int:
+    def total_ns(self, mask: NDArray[np.bool_]) -> int:
         """Return the sum of the chosen ones' durations."""
-        return int(self.duration_ns[chosen].sum())
+        return int(self.duration_ns[mask].sum())
 
-    def share(self, chosen: NDArray[np.bool_]) -> float:
+    def share(self, mask: NDArray[np.bool_]) -> float:
         """Return the same as a share of all kernels' durations."""
-        return self.total_ns(chosen) / self.kernel_ns
+        return self.total_ns(mask) / self.kernel_ns
 
 
 def is_product(operator: str) -> bool:
@@ -96,9 +96,9 @@ def kernels_in_window(trace: Trace) -> Rows:
     rows, span = requirements.main_device(trace).rows, window(trace)
     events = trace.device_events
     start = events["start_ns"].to_numpy()[rows]
-    chosen = (start >= span.start_ns) & (start < max(span.device_end_ns, span.start_ns + 1))
-    chosen &= events["kind"].to_numpy()[rows] == int(Kind.KERNEL)
-    return np.asarray(rows[chosen])
+    mask = (start >= span.start_ns) & (start < max(span.device_end_ns, span.start_ns + 1))
+    mask &= events["kind"].to_numpy()[rows] == int(Kind.KERNEL)
+    return np.asarray(rows[mask])
 
 
 @computed
@@ -112,41 +112,45 @@ def product_kernels(trace: Trace) -> ProductKernels:
     kernels = kernels_in_window(trace)
     duration = trace.device_events["duration_ns"].to_numpy()
     names = trace.device_events["name"].cat
-    told = [_told(trace.dialect, str(name)) for name in names.categories]
-    told.append((NONE, False, False))
+    named_traits = [_named_traits(trace.dialect, str(name)) for name in names.categories]
+    named_traits.append((NONE, False, False))
     code = names.codes.to_numpy()[kernels]
-    of_name, multiplies, on_unit = (np.array(column)[code] for column in zip(*told, strict=True))
+    of_name, multiplies, on_unit = (
+        np.array(column)[code] for column in zip(*named_traits, strict=True)
+    )
     owner = links(trace).owner_of_device_event[kernels]
     call = _product_around(trace, owner)
-    chosen = np.flatnonzero((call != NONE) | ((owner == NONE) & multiplies))
-    call, multiplies, on_unit = call[chosen], multiplies[chosen], on_unit[chosen]
+    selected = np.flatnonzero((call != NONE) | ((owner == NONE) & multiplies))
+    call, multiplies, on_unit = call[selected], multiplies[selected], on_unit[selected]
     return ProductKernels(
-        rows=kernels[chosen],
+        rows=kernels[selected],
         calls=call,
-        data_type=_types(trace, call, of_name[chosen], multiplies, on_unit),
+        data_type=_types(trace, call, of_name[selected], multiplies, on_unit),
         multiplies=multiplies,
         on_matrix_unit=on_unit,
-        duration_ns=duration[kernels[chosen]],
+        duration_ns=duration[kernels[selected]],
         kernel_ns=max(1, int(duration[kernels].sum())),
     )
 
 
-def _told(dialect: Dialect, kernel: str) -> tuple[int, bool, bool]:
+def _named_traits(dialect: Dialect, kernel: str) -> tuple[int, bool, bool]:
     """Return what a kernel's name tells: its type's place, whether it multiplies, and on units."""
     on_unit = dialect.uses_matrix_unit(kernel)
     plain = dialect.plain_product
     is_plain = on_unit is False and plain is not None and plain.search(kernel) is not None
     name = operand_type(dialect, kernel)
-    place = TYPES.index(name) if name in TYPES else NONE
-    return place, bool(on_unit) or is_plain, bool(on_unit)
+    type_code = TYPES.index(name) if name in TYPES else NONE
+    return type_code, bool(on_unit) or is_plain, bool(on_unit)
 
 
 def _product_around(trace: Trace, owner: Rows) -> Rows:
     names = trace.host_calls["name"]
-    wanted = name_mask(names, is_product)
+    is_product_name = name_mask(names, is_product)
     parent = trace.host_calls["parent"].to_numpy()
-    found = ancestry.nearest_of(parent, owner, wanted | name_mask(names, COPIES.__contains__))
-    return np.where(np.append(wanted, False)[found], found, NONE)
+    around = ancestry.nearest_of(
+        parent, owner, is_product_name | name_mask(names, COPIES.__contains__)
+    )
+    return np.where(np.append(is_product_name, False)[around], around, NONE)
 
 
 def _types(

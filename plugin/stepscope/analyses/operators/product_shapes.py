@@ -33,19 +33,19 @@ def operands(name: str, text: str) -> tuple[Pair, Pair] | None:
 
     Of shapes `((m, k), (k, n))`. None for other operators, and where there are no such numbers.
     """
-    found = _both(name, text)
-    if found is None or min(map(len, found)) < 2:
+    both = _both(name, text)
+    if both is None or min(map(len, both)) < 2:
         return None
-    left, right = found
+    left, right = both
     return (left[-2], left[-1]), (right[-2], right[-1])
 
 
 def batched(name: str, text: str) -> tuple[int, int, int, int] | None:
     """Return batch, rows, inner dimension and columns of a product of batches; None as above."""
-    found = _both(name, text)
-    if found is None or [len(each) for each in found] != [3, 3]:
+    both = _both(name, text)
+    if both is None or [len(sizes) for sizes in both] != [3, 3]:
         return None
-    (batch, rows, inner), right = found
+    (batch, rows, inner), right = both
     return batch, rows, inner, right[2]
 
 

@@ -33,11 +33,11 @@ def training_layers(trace: Trace) -> Rows:
 def _dropping(trace: Trace) -> Rows:
     calls = trace.host_calls
     rows = np.flatnonzero(name_mask(calls["name"], DROPOUTS.__contains__))
-    told = _inputs(calls["concrete_inputs"], rows, DROPS_AT)
+    train_argument = _inputs(calls["concrete_inputs"], rows, DROPS_AT)
     chance = _inputs(calls["concrete_inputs"], rows, PROBABILITY_AT)
     calls_something = np.isin(rows, calls["parent"].to_numpy())
-    drops = np.where(told == "", calls_something, told == "True")
-    return np.asarray(rows[drops & ((told == "") | ~np.isin(chance, NOTHING))])
+    drops = np.where(train_argument == "", calls_something, train_argument == "True")
+    return np.asarray(rows[drops & ((train_argument == "") | ~np.isin(chance, NOTHING))])
 
 
 def _normalising(trace: Trace) -> Rows:
@@ -50,17 +50,17 @@ def _normalising(trace: Trace) -> Rows:
     return np.asarray(rows[normalises & has_statistics & ~in_instance_norm])
 
 
-def _inputs(column: "pd.Series[str]", rows: Rows, place: int) -> NDArray[np.str_]:
+def _inputs(column: "pd.Series[str]", rows: Rows, index: int) -> NDArray[np.str_]:
     """Return the input at a place as text, for rows of a column of JSON lists; "" if unknown."""
     codes = column.cat.codes.to_numpy()[rows]
     used, at = np.unique(codes, return_inverse=True)
-    texts = [_input(str(column.cat.categories[c]) if c != NONE else "", place) for c in used]
+    texts = [_input(str(column.cat.categories[c]) if c != NONE else "", index) for c in used]
     return np.array(texts, dtype=np.str_)[at] if len(rows) else np.zeros(0, dtype=np.str_)
 
 
-def _input(inputs: str, place: int) -> str:
+def _input(inputs: str, index: int) -> str:
     try:
         values = json.loads(inputs)
     except (ValueError, RecursionError):
         return ""
-    return str(values[place]) if isinstance(values, list) and place < len(values) else ""
+    return str(values[index]) if isinstance(values, list) and index < len(values) else ""

@@ -69,16 +69,16 @@ def type_casts(trace: Trace) -> TypeCasts:
     owner = links(trace).owner_of_device_event[kernels]
     names, parent = trace.host_calls["name"], trace.host_calls["parent"].to_numpy()
     pair, texts = _pairs(trace, owner)
-    kept = np.flatnonzero(pair != NONE)
+    casts = np.flatnonzero(pair != NONE)
     is_conversion = name_mask(names, CONVERSION.__eq__)
-    kept = kept[ancestry.nearest_of(parent, owner[kept], is_conversion) != NONE]
+    casts = casts[ancestry.nearest_of(parent, owner[casts], is_conversion) != NONE]
     is_asker = ~name_mask(names, PARTS.__contains__) & trace.host_calls["is_operator"].to_numpy()
     return TypeCasts(
-        rows=kernels[kept],
-        pairs=np.array(texts, dtype=object)[pair[kept]],
-        owners=owner[kept],
-        callers=ancestry.nearest_of(parent, owner[kept], is_asker),
-        duration_ns=duration[kept],
+        rows=kernels[casts],
+        pairs=np.array(texts, dtype=object)[pair[casts]],
+        owners=owner[casts],
+        callers=ancestry.nearest_of(parent, owner[casts], is_asker),
+        duration_ns=duration[casts],
         kernel_ns=max(1, int(duration.sum())),
     )
 
@@ -97,8 +97,8 @@ def _pairs(trace: Trace, owner: Rows) -> tuple[Rows, list[str]]:
     is_copy = np.array([str(name) == COPY for name in calls["name"].cat.categories] + [False])
     name = np.append(calls["name"].cat.codes.to_numpy(), NONE)[owner]
     copies = is_copy[name] | (code == NONE)
-    chosen = (owner != NONE) & copies & is_float
-    return np.where(chosen, np.where(code == NONE, len(written), code), NONE), texts
+    is_cast = (owner != NONE) & copies & is_float
+    return np.where(is_cast, np.where(code == NONE, len(written), code), NONE), texts
 
 
 def _pair(written: str) -> str:

@@ -86,8 +86,8 @@ def scaled_grouped_product(offsets: int, out_type: int) -> Callable[[Inputs], Wo
     return count
 
 
-def _written_type(inputs: Inputs, place: int) -> str | None:
-    return SCALAR_TYPES.get(inputs.value(place)) if len(inputs.values) > place else None
+def _written_type(inputs: Inputs, index: int) -> str | None:
+    return SCALAR_TYPES.get(inputs.value(index)) if len(inputs.values) > index else None
 
 
 def _unpacked(inputs: Inputs, work: Work) -> Work:
@@ -137,7 +137,7 @@ class Convolution:
         """Return the result's shape: see the formulas in torch.nn.Conv2d and ConvTranspose2d."""
         space = len(weight) - 2
         places = (self.stride, self.padding, self.dilation)
-        stride, padding, dilation = (inputs.numbers(place, space) for place in places)
+        stride, padding, dilation = (inputs.numbers(index, space) for index in places)
         if not all(stride):
             raise UnknownWorkError
         reach = [d * (k - 1) for d, k in zip(dilation, weight[2:], strict=True)]
@@ -158,21 +158,23 @@ class Convolution:
 
 def conv2d(inputs: Inputs) -> Work:
     """`conv2d`, which torch counts for batches of images only."""
-    for place in (0, 1):
-        inputs.shape(place, rank=4)
+    for index in (0, 1):
+        inputs.shape(index, rank=4)
     return Convolution(stride=3, padding=4, dilation=5)(inputs)
 
 
 def convolution_backward(inputs: Inputs) -> Work:
     """Count each wanted gradient as the forward convolution: it has the same products to add."""
-    grad, x, weight = (inputs.shape(place) for place in range(3))
+    grad, x, weight = (inputs.shape(index) for index in range(3))
     if not 3 <= len(weight) == len(x) == len(grad):
         raise UnknownWorkError
-    wanted = inputs.numbers(10, 3)
+    requested = inputs.numbers(10, 3)
     swept = x if inputs.numbers(7, 1) == (1,) else grad
-    flops = 2 * x[0] * prod(swept[2:]) * prod(weight) * (wanted[0] + wanted[1])
+    flops = 2 * x[0] * prod(swept[2:]) * prod(weight) * (requested[0] + requested[1])
     written = (x, weight, grad[1:2])
-    outputs = tuple(shape for shape, is_wanted in zip(written, wanted, strict=True) if is_wanted)
+    outputs = tuple(
+        shape for shape, is_requested in zip(written, requested, strict=True) if is_requested
+    )
     return Work(flops=flops, outputs=outputs)
 
 
@@ -191,7 +193,7 @@ class Attention:
         if self.lengths >= 0 and self._is_packed(inputs):
             raise UnknownWorkError  # how long each sequence is, is not recorded
         first = self.query
-        q, k, v = (inputs.shape(place, rank=4) for place in range(first, first + 3))
+        q, k, v = (inputs.shape(index, rank=4) for index in range(first, first + 3))
         sequence, heads = (1, 2) if self.heads_last else (2, 1)
         if q[0] != k[0] or k[:3] != v[:3] or q[3] != k[3] or not k[heads] or q[heads] % k[heads]:
             raise UnknownWorkError

@@ -21,37 +21,37 @@ class Inputs:
     types: list[Any]
     values: list[Any]
 
-    def shape(self, place: int, *, rank: int | None = None) -> Shape:
+    def shape(self, index: int, *, rank: int | None = None) -> Shape:
         """Return a tensor's shape.
 
         Raises:
             UnknownWorkError: there is no tensor, or not one of `rank` dimensions.
         """
-        sizes = self.shapes[place] if place < len(self.shapes) else None
+        sizes = self.shapes[index] if index < len(self.shapes) else None
         if not isinstance(sizes, list) or not all(_is_size(size) for size in sizes):
             raise UnknownWorkError
-        if (rank is not None and len(sizes) != rank) or not self.is_tensor(place, sizes):
+        if (rank is not None and len(sizes) != rank) or not self.is_tensor(index, sizes):
             raise UnknownWorkError
         return tuple(sizes)
 
-    def is_tensor(self, place: int, sizes: list[Any]) -> bool:
+    def is_tensor(self, index: int, sizes: list[Any]) -> bool:
         """Tell whether an input is a tensor; where types are not recorded, by its dimensions."""
-        return self.type_of(place) is not None if self.types else bool(sizes)
+        return self.type_of(index) is not None if self.types else bool(sizes)
 
-    def type_of(self, place: int) -> str | None:
+    def type_of(self, index: int) -> str | None:
         """Return a tensor's type by torch's name; None: it is no tensor, or not recorded."""
-        return data_type(str(self.types[place])) if place < len(self.types) else None
+        return data_type(str(self.types[index])) if index < len(self.types) else None
 
-    def value(self, place: int) -> str:
+    def value(self, index: int) -> str:
         """Return a value as torch wrote it; empty for tensors and None."""
-        if place >= len(self.values):
+        if index >= len(self.values):
             raise UnknownWorkError
-        return str(self.values[place])
+        return str(self.values[index])
 
-    def numbers(self, place: int, count: int) -> Shape:
+    def numbers(self, index: int, count: int) -> Shape:
         """Return a list of numbers; one number alone stands for all."""
         try:
-            given = json.loads(self.value(place).replace("True", "1").replace("False", "0"))
+            given = json.loads(self.value(index).replace("True", "1").replace("False", "0"))
         except ValueError as error:
             raise UnknownWorkError from error
         listed = given if isinstance(given, list) else [given]
