@@ -1,1 +1,1 @@
-"""The host: Python, modules, stacks, and where its threads' time went."""
+"""The host: Python, modules, stacks, and its threads' time."""

@@ -1,8 +1,8 @@
-"""What torch's anomaly detection does behind every function of the backward pass.
+"""Checks of torch's anomaly detection after every function of the backward pass.
 
-With `torch.autograd.set_detect_anomaly(True)` the engine asks of each result whether it is NaN, and
-reads the answer (`torch/csrc/autograd/engine.cpp`, `call_function`): `aten::isnan`, then
-`aten::_is_any_true` (`aten::any` before torch 2.0) and `aten::item`, right in the engine's range.
+With `torch.autograd.set_detect_anomaly(True)` the engine checks each result for NaN
+(`torch/csrc/autograd/engine.cpp`, `call_function`): `aten::isnan`, then `aten::_is_any_true`
+(`aten::any` before torch 2.0) and `aten::item`, directly in the engine's range.
 """
 
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ CHECK_NAMES = frozenset({NAN_CHECK, "aten::_is_any_true", "aten::any", "aten::it
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnomalyChecks:
-    """Rows of `host_calls` within the window, in the order they began."""
+    """Rows of `host_calls` in the window, in start order."""
 
     nan_checks: NDArray[np.int64]
-    """Each `aten::isnan`."""
+    """Calls of `aten::isnan`."""
     calls: NDArray[np.int64]
-    """The questions, and how the answers are read, of the functions that are asked."""
+    """The NaN checks, and the calls that read their results."""
 
 
 @computed
 def anomaly_checks(trace: Trace) -> AnomalyChecks:
-    """Return the checks for NaN that stand right in the engine's range of a backward function."""
+    """Return the NaN checks directly in the engine's range of a backward function."""
     calls, span = trace.host_calls, window(trace)
     parent = np.append(calls["parent"].to_numpy(), -1)
     is_engine = np.append(name_mask(calls["name"], lambda name: name.startswith(ENGINE)), False)

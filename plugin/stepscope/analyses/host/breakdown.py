@@ -1,7 +1,7 @@
-"""Where the main thread's time went in each step: every nanosecond in exactly one category.
+"""Breakdown of the main thread's time per step: every nanosecond in exactly one category.
 
-Where several hold, the first in `CATEGORIES` has the nanosecond: a launch within an operator is
-launching, the rest of the operator is dispatch. A step is the host's `ProfilerStep#N` as it is.
+Of several categories the first in `CATEGORIES` counts: a launch in an operator is launching, the
+rest of the operator is dispatch. A step is the host's `ProfilerStep#N`.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ CATEGORIES: dict[str, str] = {
     "other_thread": "in nothing recorded while another thread ran operators: the backward pass",
     "python": "in none of these: Python between operators, or what was not recorded",
 }
-"""Category to what the main thread was doing, in order of precedence."""
+"""Category and the main thread's activity in it, in order of precedence."""
 _MEANINGS = "; ".join(f"`{name}`: {meaning}" for name, meaning in CATEGORIES.items())
 SCHEMA: Schema = (
     Column("step", "object", "text", "The step's name; None: all steps together."),
@@ -50,7 +50,7 @@ SCHEMA: Schema = (
 
 @computed
 def host_breakdown(trace: Trace) -> pd.DataFrame:
-    """Return one row a step and category, then all steps together; the window without steps.
+    """Return one row per step and category, then all steps together; without steps, the window.
 
     Raises:
         MissingDataError: no host event was recorded.

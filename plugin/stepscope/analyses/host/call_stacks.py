@@ -1,13 +1,14 @@
-"""The Python functions around each call, and its own time: what torch's `export_stacks` writes.
+"""Python stack and self time of each call, as torch's `export_stacks` writes them.
 
-An event's stack is the Python functions that were running when it began, without itself. A trace
-holds it as text (`Call stack`, in 2021 and with `_ExperimentalConfig(verbose=True)`), or it is the
-Python calls around the event. As in torch (`EventList._set_backward_stacktraces`), what runs within
-a backward function has the stack of the operator that it is the backward of: that has its sequence
-number, on the thread that `Fwd thread id` numbers.
+An event's stack is the Python functions that were running when it started, without itself. It is
+recorded as text (`Call stack`, in 2021 and with `_ExperimentalConfig(verbose=True)`), or as the
+Python calls around the event. As in torch (`EventList._set_backward_stacktraces`), calls in a
+backward function have the stack of its forward operator: the first one of its sequence number on
+the thread that `Fwd thread id` numbers, which may differ from `forward_backward`'s.
 
-Device time is the operator's that launched it. torch leaves out what no operator launched (Triton
-kernels called from Python); here it is the runtime call's, whose stack is known as well.
+Device time belongs to the operator that launched it. Torch leaves out work without an operator
+(Triton kernels called from Python); here it belongs to the runtime call, whose stack is known as
+well.
 """
 
 from dataclasses import dataclass
@@ -28,32 +29,32 @@ from stepscope.model.trace import Trace, computed
 NONE = -1
 Metric = Literal["self-cpu", "self-device"]
 EVALUATE = "autograd::engine::evaluate_function: "
-"""How the engine names the call around a backward function (`torch/csrc/autograd/engine.cpp`)."""
+"""Prefix of the engine's calls around backward functions (`torch/csrc/autograd/engine.cpp`)."""
 RECORD_STACKS = "profile(with_stack=True)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CallStacks:
-    """Calls with a stack and time of their own, in the order they began."""
+    """Calls with a stack and self time, in start order."""
 
     stack: NDArray[np.int64]
-    """Of each call: below `len(texts)` an index into it, above that `len(texts)` plus a node."""
+    """Of each call: an index into `texts`, or `len(texts)` plus a node of `python`."""
     host_self_ns: NDArray[np.int64]
-    """Without calls within."""
+    """Without nested calls."""
     device_self_ns: NDArray[np.int64]
-    """Of the kernels, copies and memory sets that the call launched itself."""
+    """Of the kernels, copies and memory sets that the call launched directly."""
     texts: tuple[str, ...]
-    """Stacks that the trace holds as text: innermost first, parted by semicolons."""
+    """Stacks recorded as text: innermost first, separated by semicolons."""
     python: Paths
     """Paths of Python functions, by the names in `python_names`."""
     python_names: tuple[str, ...]
 
     def __len__(self) -> int:
-        """Return how many calls there are."""
+        """Return the number of calls."""
         return len(self.stack)
 
     def self_ns(self, metric: Metric) -> NDArray[np.int64]:
-        """Return the calls' own time on the host, or on devices."""
+        """Return the calls' self time on the host, or on devices."""
         return self.host_self_ns if metric == "self-cpu" else self.device_self_ns
 
     def frames(self, stack: int) -> list[str]:
@@ -70,7 +71,7 @@ class CallStacks:
 
 @computed
 def call_stacks(trace: Trace) -> CallStacks:
-    """Return every call that has a stack, with its own time.
+    """Return every call that has a stack, with its self time.
 
     Raises:
         MissingDataError: the recording has neither Python calls nor stacks as text.
@@ -82,7 +83,7 @@ def call_stacks(trace: Trace) -> CallStacks:
     python = python_paths(trace)
     names = trace.python_calls["name"].cat.categories
     stack, texts = _stacks(trace, tree, python)
-    is_counted, self_ns, device_ns = _without_doubles(tree, _launched_ns(trace, tree))
+    is_counted, self_ns, device_ns = _merge_repeated_calls(tree, _launched_ns(trace, tree))
     stack = _with_forward_stacks(trace, tree, stack, is_counted)
     order = np.lexsort((-(tree.start_ns + tree.duration_ns), tree.start_ns))
     order = order[is_counted[order] & (stack[order] != NONE)]
@@ -99,7 +100,7 @@ def call_stacks(trace: Trace) -> CallStacks:
 def _stacks(
     trace: Trace, tree: HostTree, python: Paths
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the stack of each row of the tree, -1 where it has none, and those that are texts."""
+    """Return the stack of each row of the tree, or -1, and the stacks recorded as text."""
     events = np.concatenate(
         [frame["event"].to_numpy() for frame in (trace.python_calls, trace.host_calls)]
     )
@@ -119,7 +120,7 @@ def _stacks(
 
 
 def _launched_ns(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
-    """Return the device time of each row, an operator's with that of its runtime calls."""
+    """Return the device time of each row; an operator's includes its runtime calls'."""
     linked = links(trace)
     call, owner = linked.call_of_device_event, linked.owner_of_device_event
     by_call = np.where(call >= 0, call + tree.runtime_offset, NONE)
@@ -127,13 +128,13 @@ def _launched_ns(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
     return sums_where(trace.device_events["duration_ns"].to_numpy(), row, len(tree))
 
 
-def _without_doubles(
+def _merge_repeated_calls(
     tree: HostTree, device_ns: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-    """Return which rows torch keeps, and their own host and device time.
+    """Return a mask of the rows that torch counts, and their host and device self time.
 
-    A call that is the only child of its caller, and of its name, is one call with it
-    (`EventList._remove_dup_nodes`); torch lifts the inner one's kernels.
+    A call that is the only child of its caller, and of its name, is merged into it
+    (`EventList._remove_dup_nodes`); torch moves the inner one's kernels.
     """
     parent, duration_ns = tree.nesting.parent, tree.duration_ns
     child = np.flatnonzero(parent != NONE)
@@ -159,7 +160,7 @@ def _without_doubles(
 def _with_forward_stacks(
     trace: Trace, tree: HostTree, stack: NDArray[np.int64], is_counted: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the stacks, those within backward functions being their forward operator's."""
+    """Return the stacks, with the forward operator's for calls in backward functions."""
     calls = trace.host_calls
     is_backward = _are_backward(trace)
     if not is_backward.any():
@@ -182,7 +183,7 @@ def _with_forward_stacks(
 
 
 def _are_backward(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which host calls are backward functions: the engine's own calls are named after them."""
+    """Return a mask of backward functions, after which the engine's own calls are named."""
     calls = trace.host_calls
     name, parent = calls["name"].cat, calls["parent"].to_numpy()
     texts = [str(text) for text in name.categories]
@@ -199,9 +200,9 @@ def _are_backward(trace: Trace) -> NDArray[np.bool_]:
 def forward_operators(
     trace: Trace, backward: NDArray[np.int64], forward: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return, for each backward call, the forward one that it belongs to, or -1.
+    """Return each backward call's forward operator, or -1.
 
-    All are rows of `host_calls`; `forward` are those that it may be, in the order they began.
+    All are rows of `host_calls`; `forward` are the candidates, in start order.
     """
     calls = trace.host_calls
     sequence = calls["sequence_number"].to_numpy()
@@ -230,7 +231,7 @@ def forward_operators(
 def _threads(
     number: NDArray[np.int64], row: NDArray[np.int64], thread: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the thread that each number means: where most of its calls find their sequence."""
+    """Return each number's thread: the one where most of its calls find their sequence."""
     votes = pd.DataFrame({"number": number, "thread": np.append(thread, NONE)[row]})
     counted = votes[votes["thread"] >= 0].value_counts().reset_index()
     most = counted.drop_duplicates("number").set_index("number")["thread"]

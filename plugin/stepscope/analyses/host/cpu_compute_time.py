@@ -1,9 +1,8 @@
-"""How much of the time a processor computes, where there is no device: long operators' own time.
+"""Time that a processor computes without a device: self time of long operators.
 
-To call an operator costs some microseconds of Python, dispatch and, while it is recorded, of the
-profiler. What an operator does itself in a call that takes many times as long is computing; only
-one that reads a single value has nothing to compute: a long one waits, for a device that was not
-recorded.
+Calling an operator costs some microseconds of Python, dispatch and profiler. Self time of a call
+that takes many times as long is computing, except for an operator that reads a single value: a long
+one waits for a device that was not recorded.
 """
 
 from collections.abc import Mapping
@@ -16,23 +15,23 @@ from stepscope.analyses.core.window import window
 from stepscope.model.trace import Trace, computed
 
 LONG_NS = 20_000
-"""Of a call's own time: calls cost 2 to 5 µs each in the recordings in sample_logs."""
+"""Of a call's self time: calls cost 2 to 5 µs each in the traces of sample_logs."""
 READING = "aten::_local_scalar_dense"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CpuComputeTime:
-    """Of the thread that computes most, within the window."""
+    """Of the thread that computes most, in the window."""
 
     share: float
-    """Own time of operators' long calls, of the window; 0 where there are none."""
+    """Fraction of the window in self time of long operator calls; 0 without any."""
     shares: Mapping[str, float]
-    """The same by the operators' names, the most first."""
+    """The same by operator name, in descending order."""
 
 
 @computed
 def cpu_compute_time(trace: Trace) -> CpuComputeTime:
-    """Return how much of the window a thread is in operators that compute."""
+    """Return the fraction of the window in which a thread computes in operators."""
     span, calls = window(trace), trace.host_calls
     start, self_ns = calls["start_ns"].to_numpy(), calls["self_ns"].to_numpy()
     is_long = calls["is_operator"].to_numpy() & (self_ns >= LONG_NS)

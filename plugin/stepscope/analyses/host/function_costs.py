@@ -1,7 +1,7 @@
-"""What each Python function costs: its own time, what it calls, and the device work it leads to.
+"""Cost of each Python function: self time, its calls, and the device work launched in it.
 
-torch writes the line where a function begins, and for one that was already running when the
-recording began, the line that it was at. A function's own time includes built-in functions that it
+torch writes the line where a function begins; for a function that was already running when
+recording started, the current line. A function's self time includes built-in functions that it
 calls, since these have no line.
 """
 
@@ -55,7 +55,7 @@ SCHEMA: Schema = (
 
 @computed
 def function_costs(trace: Trace) -> pd.DataFrame:
-    """Return one row a Python function, the longest on the host first.
+    """Return one row per Python function, the longest on the host first.
 
     Raises:
         MissingDataError: the recording holds neither Python calls nor stacks as text.
@@ -92,7 +92,7 @@ def function_costs(trace: Trace) -> pd.DataFrame:
 
 
 def _operators(trace: Trace, flame: Flame) -> NDArray[np.bool_]:
-    """Tell which nodes are operators or runtime calls."""
+    """Return a mask of the nodes that are operators or runtime calls."""
     is_operator = np.zeros(len(flame), dtype=bool)
     is_operator[flame.paths.node[host_tree(trace).is_operator]] = True
     return is_operator

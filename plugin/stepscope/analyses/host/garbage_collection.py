@@ -1,7 +1,7 @@
-"""When Python's garbage collector ran: by itself, or because the program called `gc.collect()`.
+"""Times of Python's garbage collector, automatic or by `gc.collect()`.
 
-torch 2.9 and later record its runs with `record_python_gc_info=True`, as functions named
-`Python GC`; calls of `gc.collect()` are seen wherever stacks are.
+torch 2.9 and later record its runs with `record_python_gc_info=True`, as functions named `Python
+GC`; calls of `gc.collect()` are recorded with stacks.
 """
 
 import re
@@ -30,20 +30,20 @@ RECORD = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Collections:
-    """The collector's runs within the window."""
+    """The collector's runs in the window."""
 
     rows: NDArray[np.int64]
-    """Rows of `python_calls`: each run, or call of `gc.collect()`, that is not within another."""
+    """Rows of `python_calls`: outermost runs and calls of `gc.collect()`."""
     times: Intervals
-    """When any of them ran."""
+    """Times of all of them."""
     explicit: Intervals
-    """When the program was in `gc.collect()`."""
+    """Times in `gc.collect()`."""
     lines: tuple[str, ...]
-    """For each row, the user's line that it ran in, or ""."""
+    """The user's line around each row, or ""."""
 
 
 def collections(trace: Trace) -> Collections:
-    """Return when the garbage collector ran.
+    """Return the times of garbage collection.
 
     Raises:
         MissingDataError: neither its runs nor calls of it were recorded.
@@ -70,7 +70,7 @@ def collections(trace: Trace) -> Collections:
 
 
 def _outermost(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Leave out what lies within another: `gc.collect()` is a run, too."""
+    """Return the rows that lie in no other one: `gc.collect()` is a run, too."""
     calls = trace.python_calls.iloc[rows]
     thread = calls["thread"].cat.codes.to_numpy()
     nesting = call_tree.nest(thread, calls["start_ns"].to_numpy(), calls["duration_ns"].to_numpy())

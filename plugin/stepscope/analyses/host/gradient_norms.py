@@ -1,8 +1,8 @@
-"""Norms of single tensors between the backward pass and the optimizer's step: clipping.
+"""Norms of single tensors between the backward pass and the optimizer's step: gradient clipping.
 
-`torch.nn.utils.clip_grad_norm_` with `foreach=False`, and loops that people write, ask for the norm
-of one gradient after the other, and multiply one after the other. Norms of the model lie before the
-end of the backward pass, those of an optimizer within its step.
+`torch.nn.utils.clip_grad_norm_` with `foreach=False`, and hand-written loops, compute the norm of
+one gradient after the other, and multiply one after the other. Norms of the model run before the
+end of the backward pass, those of an optimizer in its step.
 """
 
 import re
@@ -30,17 +30,17 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GradientNorms:
-    """What clipped gradients one by one, within the window."""
+    """Gradients clipped one by one in the window."""
 
     rows: Rows
-    """The norms' rows of `host_calls`, those of a list of tensors left out."""
+    """Rows of `host_calls` with norms of single tensors."""
     times: Intervals
-    """From the first norm behind each backward pass to the last norm or scaling before the step."""
+    """From the first norm after each backward pass to the last norm or scaling before the step."""
 
 
 @computed
 def gradient_norms(trace: Trace) -> GradientNorms:
-    """Return the norms of single tensors between each backward pass and the step behind it.
+    """Return the norms of single tensors between each backward pass and the next step.
 
     Raises:
         NotApplicableError: no optimizer's step was recorded.
@@ -62,7 +62,9 @@ def gradient_norms(trace: Trace) -> GradientNorms:
 def _between(
     trace: Trace, pattern: re.Pattern[str], from_ns: Rows, steps_ns: Rows
 ) -> tuple[Rows, Rows]:
-    """Return calls on one tensor that began in `[from_ns, steps_ns)` of a step, and which step."""
+    """Return calls on one tensor that start in `[from_ns, steps_ns)` of a step, and the step's
+    index.
+    """
     rows = _single(trace, pattern)
     start = trace.host_calls["start_ns"].to_numpy()[rows]
     step = np.searchsorted(steps_ns, start, side="right")
@@ -71,9 +73,9 @@ def _between(
 
 
 def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
-    """Return, for each step, when the backward pass before it ended, or the step before it began.
+    """Return the end of the backward pass before each step, or the previous step's start.
 
-    Where no backward pass was recorded before it, it is the end of time: nothing lies behind.
+    The later of the two; without a recorded backward pass before it, the maximum time.
     """
     calls = trace.host_calls
     backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))  # in the order they began
@@ -84,7 +86,7 @@ def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
 
 
 def _single(trace: Trace, pattern: re.Pattern[str]) -> Rows:
-    """Return the calls of such a name that take one tensor, and lie in no step, as rows."""
+    """Return the rows of calls of such a name that take one tensor and are in no step."""
     calls = trace.host_calls
     rows = np.flatnonzero(name_mask(calls["name"], pattern.match))
     is_step = np.zeros(len(calls), dtype=bool)

@@ -1,11 +1,11 @@
-"""All that the host did, as one tree: Python functions, operators, annotations, runtime calls.
+"""Tree of all host calls: Python functions, operators, annotations, runtime calls.
 
 Calls nest by time on each thread, as in torch's own tree (`EventList._populate_cpu_children`). The
-profiler's `Python parent id` says the same of Python calls where it says anything: traces lack the
-ids of callers that began before the recording, while times are always there.
+profiler's `Python parent id` agrees where it is present, but lacks callers that started before the
+trace.
 
-An annotation begins inside the Python frame that opens it and outlives that frame: it is then the
-child of what wholly contains it, and the parent of what runs within it.
+An annotation starts inside the Python frame that opens it and outlives that frame: it is the child
+of the call that contains it completely, and the parent of the calls in it.
 """
 
 import re
@@ -22,7 +22,7 @@ from stepscope.model.frames.steps import without_number
 from stepscope.model.trace import Trace, computed
 
 ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
-"""Of the object that a built-in method was called on: another one each time."""
+"""Address of the object of a built-in method, different each time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,29 +30,29 @@ class HostTree:
     """Rows are those of `python_calls`, then of `host_calls`, then of `runtime_calls`."""
 
     host_offset: int
-    """The row of the first host call."""
+    """Row of the first host call."""
     runtime_offset: int
-    """The row of the first runtime call."""
+    """Row of the first runtime call."""
     name: NDArray[np.int64]
-    """An index into `names`."""
+    """Index into `names`."""
     names: tuple[str, ...]
-    """Distinct; without the addresses of objects, and all steps under one."""
+    """Distinct names, without addresses of objects, and with one name for all steps."""
     thread: NDArray[np.integer]
     start_ns: NDArray[np.int64]
     duration_ns: NDArray[np.int64]
     nesting: call_tree.Nesting
     until_ns: NDArray[np.int64]
-    """Until when the call was running: its end, or where another crosses that, the other's start.
-    Annotations cross the functions that open and close them."""
+    """End of the call, or the start of a call that crosses it. Annotations cross the functions that
+    open and close them."""
     self_ns: NDArray[np.int64]
-    """For how long it was the one begun last, of those running: a thread's sum to its time."""
+    """Time in which this was the latest started of the running calls; sums to the thread's time."""
     device_ns: NDArray[np.int64]
-    """Of kernels, copies and memory sets that the call launched itself."""
+    """Of kernels, copies and memory sets that the call launched directly."""
     is_operator: NDArray[np.bool_]
-    """Operators, and runtime calls; not Python functions and annotations."""
+    """Operators and runtime calls; not Python functions and annotations."""
 
     def __len__(self) -> int:
-        """Return how many calls there are."""
+        """Return the number of calls."""
         return len(self.name)
 
 
@@ -93,7 +93,7 @@ def host_tree(trace: Trace) -> HostTree:
 
 
 def shown_name(name: str) -> str:
-    """Return a call's name as calls are told apart by it."""
+    """Return a call's name without the parts that differ from call to call."""
     return without_number(ADDRESS.sub("", name))
 
 
@@ -111,7 +111,7 @@ def _names(columns: "list[pd.Series]") -> tuple[NDArray[np.int64], tuple[str, ..
 def _device_ns(
     trace: Trace, host_offset: int, runtime_offset: int, count: int
 ) -> NDArray[np.int64]:
-    """Return what each row launched itself, by `analyses.links`."""
+    """Return the device time that each row launched directly, by `core.links`."""
     linked = links(trace)
     call, owner = linked.call_of_device_event, linked.owner_of_device_event
     row = np.where(call >= 0, call + runtime_offset, np.where(owner >= 0, owner + host_offset, -1))

@@ -1,4 +1,8 @@
-"""The flame graph of all host calls, with the host's time and the device time they launched."""
+"""Flame graph of all host calls, with host time and launched device time.
+
+torch 1.8 to 1.10 recorded no Python calls, but stacks as text, innermost first: `model.py(3):
+forward;train.py(7): main`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,26 +18,26 @@ from stepscope.model.trace import Trace, computed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Flame:
-    """A flame graph's columns: one row a node of `paths`."""
+    """Columns of a flame graph: one row per node of `paths`."""
 
     paths: Paths
     names: tuple[str, ...]
-    """What `paths.name` are indices into."""
+    """Texts that `paths.name` indexes."""
     call_count: NDArray[np.int64]
     host_self_ns: NDArray[np.int64]
     host_total_ns: NDArray[np.int64]
-    """The sum of self times of the node and all below it."""
+    """Sum of the self times of the node and all below it."""
     device_self_ns: NDArray[np.int64]
     device_total_ns: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """Return how many nodes there are."""
+        """Return the number of nodes."""
         return len(self.paths)
 
 
 @computed
 def host_flame(trace: Trace) -> Flame:
-    """Return the flame graph of the host's time, and of the device's by what launched it."""
+    """Return the flame graph of host time, and of device time by the launching call."""
     tree = host_tree(trace)
     parent, depth, name, names = _calls(trace, tree)
     paths = merge_calls(parent, depth, name, len(names))
@@ -57,8 +61,8 @@ def _calls(
 ) -> tuple[NDArray[np.int64], NDArray[np.integer], NDArray[np.int64], tuple[str, ...]]:
     """Return the tree's parents, depths and names.
 
-    Where Python functions are written in operators' stacks alone, these go behind the tree's rows,
-    one a distinct path, and are above the operators that were called from there.
+    Python functions recorded only in operators' stacks follow the tree's rows, one per distinct
+    path, as callers of the operators.
     """
     parent, depth = tree.nesting.parent, tree.nesting.depth
     written = trace.host_calls["call_stack"].cat
@@ -82,19 +86,19 @@ def _calls(
 
 
 MOST_FRAMES = 256
-"""Of a stack, the innermost."""
+"""Longest stack, of innermost frames."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextStacks:
-    """One node a distinct path of functions from the outermost; parents come first."""
+    """Tree of functions: one node per distinct path from the outermost; parents come first."""
 
     parent: NDArray[np.int64]
     depth: NDArray[np.int64]
     name: NDArray[np.int64]
     names: tuple[str, ...]
     leaf: NDArray[np.int64]
-    """Of each text, the node of its innermost function; -1 where it has none."""
+    """Node of each text's innermost function; -1 where it has none."""
 
 
 def text_stacks(texts: Sequence[str]) -> TextStacks:

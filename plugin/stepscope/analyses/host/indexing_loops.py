@@ -1,9 +1,9 @@
-"""Loops of Python that take a tensor apart: operators that follow each other again and again.
+"""Python loops that index a tensor element by element: repeating patterns of operators.
 
-A loop is a pattern of at most `LONGEST` operators that follow each other under one caller. It
-takes a tensor apart by an `aten::select` in each turn (`x[i]`), or by an `aten::unbind` in front of
-it (`for row in x`) where each turn reads a value. Operators that C++ calls in a loop of its own (in
-`aten::unbind`, in the engine of autograd) are no Python.
+A loop is a repeating pattern of at most `LONGEST` operators under one caller. It indexes a tensor
+with an `aten::select` per iteration (`x[i]`), or with an `aten::unbind` in front (`for row in x`)
+if each iteration reads a value. Operators that C++ calls in its own loop (`aten::unbind`, the
+autograd engine) do not count.
 """
 
 import re
@@ -19,26 +19,26 @@ Rows = NDArray[np.int64]
 SELECT = "aten::select"
 UNBIND = "aten::unbind"
 READS = frozenset({"aten::item", "aten::is_nonzero", "aten::_local_scalar_dense"})
-"""Operators that hand a tensor's value to Python. Behind `aten::unbind` they tell that a loop could
-do without the rows; other operators may be a model's work, a row at a time."""
+"""Operators that return a tensor's value to Python. After `aten::unbind` they show that the loop
+needs only values; other operators may be a model's work, row by row."""
 LONGEST = 8
-"""As torch's own `ForLoopIndexingPattern` has it."""
+"""As in torch's `ForLoopIndexingPattern`."""
 OF_CPP = re.compile(r"::|Backward\d+$")
-"""Callers that are no Python: an operator of a library, a node of autograd that torch has."""
+"""Callers in C++: an operator of a library, or an autograd node of torch."""
 WORKS = re.compile(
     r"^torch[.:]+distributed\b|^c10d::|^aten::(?:linear|\w*mm\w*|matmul|\w*conv\w*|\w*lstm\w*|\w*gru\w*|\w*rnn\w*|einsum|"
     r"scaled_dot_product\w*|embedding\w*|bilinear)$"
 )
-"""Operators that do a model's work, whose loop is a recurrence or has its reason; and those of
+"""Operators of a model, whose loop is a recurrence or necessary; and those of
 DistributedDataParallel, which loops over its parameters in C++."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IndexingLoops:
-    """Loops, in no order; all arrays are parallel."""
+    """Loops in no particular order; all arrays are parallel."""
 
     first: Rows
-    """The first operator (`host_calls` row): an `aten::select`, or the `aten::unbind` in front."""
+    """First operator (`host_calls` row): an `aten::select`, or the `aten::unbind` in front."""
     repeats: Rows
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
@@ -47,33 +47,33 @@ class IndexingLoops:
     pattern: Rows
     """Index into `patterns`."""
     patterns: tuple[tuple[str, ...], ...]
-    """The operators of one turn."""
+    """Operators of one iteration."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Siblings:
-    """Operators by caller, in the order they began."""
+    """Operators by caller, in start order."""
 
     rows: Rows
     caller: Rows
     name: Rows
     taken_apart: Rows
-    """The rows into which an `aten::unbind` takes its tensor; 0: another operator."""
+    """Number of rows that an `aten::unbind` returns; 0 for other operators."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Repeats:
-    """Patterns of one length that repeat, by place among siblings; all arrays are parallel."""
+    """Repeating patterns of one length, by index among siblings; all arrays are parallel."""
 
     first: Rows
-    """Where the loop begins: with its first turn, or an `aten::unbind` right before it."""
+    """Start of the loop: its first iteration, or an `aten::unbind` right before it."""
     begin: Rows
-    """Where its first turn begins."""
+    """Start of the first iteration."""
     times: Rows
 
 
 def indexing_loops(trace: Trace, least_repeats: int) -> IndexingLoops:
-    """Return the loops of at least `least_repeats` turns (2 at least)."""
+    """Return the loops of at least `least_repeats` (2 or more) iterations."""
     siblings = _siblings(trace, least_repeats)
     is_taken = np.zeros(len(siblings.rows), dtype=bool)
     parts, lengths = [], []
@@ -112,7 +112,7 @@ def _codes(trace: Trace, names: frozenset[str]) -> list[int]:
 
 
 def _siblings(trace: Trace, least_repeats: int) -> _Siblings:
-    """Return the operators of callers in Python that select, or read values, often enough."""
+    """Return the operators of Python callers that select, or read values, often enough."""
     calls = trace.host_calls
     codes = calls["name"].cat.codes.to_numpy()
     thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
@@ -140,7 +140,7 @@ def _siblings(trace: Trace, least_repeats: int) -> _Siblings:
 
 
 def _repeated(trace: Trace, of: _Siblings, length: int, least_repeats: int) -> _Repeats:
-    """Return where a pattern of a length repeats that takes a tensor apart, and how often."""
+    """Return the repeating patterns of one length that index a tensor."""
     name, caller = of.name, of.caller
     same = (name[length:] == name[:-length]) & (caller[length:] == caller[:-length])
     edges = np.flatnonzero(np.diff(np.concatenate(([False], same, [False])).astype(np.int8)))
@@ -163,10 +163,10 @@ def _repeated(trace: Trace, of: _Siblings, length: int, least_repeats: int) -> _
 
 
 def _behind_unbind(of: _Siblings, begin: Rows, times: Rows) -> _Repeats:
-    """Return repeats from the `aten::unbind` right before them on; none where there is none.
+    """Return the repeats that follow an `aten::unbind`, starting at it.
 
-    There are no more turns than rows: an `.item()` behind the loop looks like one more.
-    `zip(x, y)` takes several tensors apart before its first turn.
+    There are at most as many iterations as rows: an `.item()` after the loop looks like one more.
+    `zip(x, y)` unbinds several tensors before its first iteration.
     """
     follows = np.append(False, of.caller[1:] == of.caller[:-1])
     apart_before = np.where(follows, np.roll(of.taken_apart, 1), 0)

@@ -1,7 +1,7 @@
-"""How much of each of the user's labels (`record_function`) is spent in no operator of torch.
+"""Time in the user's labels (`record_function`) outside of torch operators.
 
-A moment is of the innermost label around it. Labels that torch itself writes are left out: those of
-the loop, of DataLoaders, optimizers, collectives and of compiled code.
+A moment belongs to the innermost label around it. Torch's own labels are left out: those of the
+loop, of DataLoaders, optimizers, collectives and of compiled code.
 """
 
 import re
@@ -28,7 +28,7 @@ TORCHS = (ANNOTATION_NAME, BACKEND, REGION, GRAPH, TIMED, BACKWARD, re.compile(r
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelTime:
-    """One label's time on the main thread within the window."""
+    """One label's time on the main thread in the window."""
 
     label: str
     total_ns: int
@@ -36,12 +36,12 @@ class LabelTime:
 
     @property
     def empty_share(self) -> float:
-        """Share of its time in which no operator runs."""
+        """Fraction of its time in which no operator runs."""
         return intervals.duration_ns(self.without_operators) / max(1, self.total_ns)
 
 
 def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
-    """Return the user's labels with the most time without operators, that with most first."""
+    """Return the user's labels with the most time without operators, in descending order."""
     calls, span = trace.host_calls, window(trace)
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
     codes = np.where(on_main & ~calls["is_operator"].to_numpy(), calls["name"].cat.codes, NONE)
@@ -62,17 +62,14 @@ def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
 
 
 def is_user_label(name: str) -> bool:
-    """Tell whether a label is the user's own, none of torch's."""
+    """Return whether a label is the user's own, not torch's."""
     return not any(pattern.search(name) for pattern in TORCHS)
 
 
 def _without_operators(
     trace: Trace,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return starts and ends of the times without operators, cut by the innermost label, and it.
-
-    What no label is around is left out.
-    """
+    """Return starts, ends and innermost label of the labelled times without operators."""
     free, places = without_operators(trace), main_thread_stacks(trace)
     owner, stretch, length_ns = places.cut(free[:, 0], free[:, 1])
     start = np.maximum(places.start_ns[stretch], free[owner, 0])

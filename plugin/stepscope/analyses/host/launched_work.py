@@ -1,4 +1,4 @@
-"""What some host calls launched on the devices, wherever in their call tree that was."""
+"""Device work launched by host calls and their nested calls."""
 
 from dataclasses import dataclass
 
@@ -17,23 +17,23 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaunchedWork:
-    """Launches, and the device events that they brought.
+    """Launches and their device events.
 
-    A graph's launch brings many events; one of which the device's record is missing brings none.
-    Where only a flow tells what launched an event, that is a launch of its own.
+    A graph's launch has many events; a launch whose device event is missing has none. An event
+    linked only by a flow is its own launch.
     """
 
     callers: Rows
-    """For each launch, which of the host calls made it: a row of `host_calls`."""
+    """Host call that made each launch, as a row of `host_calls`."""
     start_ns: Rows
-    """When each launch began; of a flow, when its operator did."""
+    """Start of each launch; for a flow, of its operator."""
     events: Rows
-    """Rows of `device_events`, in their order."""
+    """Rows of `device_events`, in order."""
     launch_of_event: Rows
-    """For each of `events`, the place of its launch."""
+    """Index of each event's launch."""
 
     def select(self, mask: NDArray[np.bool_]) -> "LaunchedWork":
-        """Return some of the launches, and what they brought."""
+        """Return the launches of a mask, and their events."""
         with_event = mask[self.launch_of_event]
         index = np.cumsum(mask) - 1
         return LaunchedWork(
@@ -45,14 +45,14 @@ class LaunchedWork:
 
 
 def outermost(trace: Trace, mask: NDArray[np.bool_]) -> Rows:
-    """Return those of the chosen host calls (a mask) that lie in no other chosen one, as rows."""
+    """Return the masked host calls that lie in no other masked call, as rows."""
     rows = np.flatnonzero(mask)
     parent = trace.host_calls["parent"].to_numpy()
     return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], mask) == NONE])
 
 
 def launched_work(trace: Trace, rows: Rows) -> LaunchedWork:
-    """Return what these rows of `host_calls`, of which none lies in another, launched."""
+    """Return the work launched by these rows of `host_calls`, of which none lies in another."""
     linked, calls, host = links(trace), trace.runtime_calls, trace.host_calls
     call, owner = linked.call_of_device_event, linked.owner_of_device_event
     is_launch = name_mask(calls["name"], LAUNCH_NAME.search)

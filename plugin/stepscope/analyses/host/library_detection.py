@@ -1,8 +1,8 @@
-"""Whose code a Python function is: the user's, a library's, or its caller's.
+"""Library of a Python function: the user's code, a library, or its caller's.
 
-The profiler writes a function as `path(line): name`, and what is written in C as
-`<built-in method sort of numpy.ndarray object at 0x7f01>`. A built-in function that names no
-library (`len`, `isinstance`) is counted as its caller's.
+The profiler writes a function as `path(line): name`, and a C function as `<built-in method sort of
+numpy.ndarray object at 0x7f01>`. A built-in function that names no library (`len`, `isinstance`)
+belongs to its caller.
 """
 
 import re
@@ -11,18 +11,18 @@ from stepscope.analyses.core.event_references import is_user_code
 
 USER, TORCH, GARBAGE, OTHER = "user code", "torch", "garbage collection", "other library"
 NAMED = ("numpy", "pandas", "PIL")
-"""Libraries that prepare what torch computes with."""
+"""Libraries that prepare data for torch."""
 COLLECTION = re.compile(r"^Python GC|^<built-in function collect>")
-"""`record_python_gc_info` records the first (torch 2.9 and later); the second is `gc.collect`."""
+"""The first is of `record_python_gc_info` (torch 2.9 and later); the second is `gc.collect`."""
 BUILT_IN = re.compile(r"^<built-in")
 WORD = re.compile(r"[A-Za-z_]\w*")
 IMAGING = frozenset({"ImagingCore", "ImagingDecoder", "ImagingEncoder"})
-"""Objects of Pillow's own module in C."""
+"""Objects of Pillow's C module."""
 FRAME = re.compile(r"^(?P<file>[^\n]*?)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.DOTALL)
 
 
 def library_of(frame: str) -> str | None:
-    """Return whose code a function is; None where it is its caller's."""
+    """Return a function's library; None where it belongs to its caller."""
     if BUILT_IN.match(frame):
         return GARBAGE if COLLECTION.match(frame) else _named_in(frame)
     if COLLECTION.match(frame):
@@ -41,7 +41,7 @@ def _named_in(frame: str) -> str | None:
 
 
 def _package(frame: str) -> str:
-    """Return a file's package: what follows `site-packages`, else a known one, else the first."""
+    """Return a file's package: the part after `site-packages`, else a known one, else the first."""
     path = frame.partition("(")[0].replace("\\", "/")
     for folder in ("site-packages/", "dist-packages/"):
         _, separator, behind = path.rpartition(folder)

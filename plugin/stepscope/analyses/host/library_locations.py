@@ -1,4 +1,4 @@
-"""Where in the program NumPy, pandas or PIL took time: the label, the user's function, theirs."""
+"""Locations in the program that spend time in NumPy, pandas or PIL."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
 LEAST_SHARE = 0.01
-"""Of the time of all: what takes less is not worth a name."""
+"""Smallest fraction of the total time that is listed."""
 TORCH_EQUIVALENTS = {
     "argwhere": "torch.nonzero(condition)",
     "nonzero": "torch.nonzero(condition, as_tuple=True)",
@@ -38,17 +38,17 @@ TORCH_EQUIVALENTS = {
     "array": "torch.as_tensor(x, device=device)",
     "resize": "torchvision.transforms.v2.functional.resize(images, size)",
 }
-"""What these libraries' functions are in torch."""
+"""Torch equivalents of these libraries' functions."""
 FUNCTION = re.compile(r"\(\d{1,9}\): (\w+)$|^<built-in \w+ (\w+)")
-"""The function's own name, of a frame in Python and of one written in C."""
+"""Function's own name, of a Python frame and of a C frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramLocation:
-    """One place of the user's program."""
+    """A location in the user's program."""
 
     label: str | None
-    """The innermost annotation around it."""
+    """Innermost annotation around it."""
     frame: str | None
     """The user's innermost function; None where none was recorded."""
     time_ns: int
@@ -57,7 +57,7 @@ class ProgramLocation:
 def program_locations(
     trace: Trace, times: Intervals, most: int = 10
 ) -> tuple[ProgramLocation, ...]:
-    """Return where the main thread was during some times, where it was longest first."""
+    """Return the main thread's locations during these times, longest first."""
     program = main_thread_stacks(trace)
     _, stretch, length_ns = program.cut(times[:, 0], times[:, 1])
     labels = [*map(str, trace.host_calls["name"].cat.categories), None]
@@ -78,7 +78,7 @@ def program_locations(
 
 
 def costliest_functions(trace: Trace, times: Intervals) -> tuple[tuple[str, str, int], ...]:
-    """Return (library, function, ns) of what the user's program called, the costliest first."""
+    """Return (library, function, ns) of the library functions called, the longest first."""
     frame, rows = trace.python_calls, library_times(trace).calls
     start, end = (frame[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
     spent_ns = intervals.covered_ns(times, start, end)

@@ -1,8 +1,8 @@
-"""When the program was in NumPy, pandas or PIL instead of torch, by its Python functions.
+"""Time of the program in NumPy, pandas or PIL instead of torch, by its Python functions.
 
-NumPy's operators (`a > b`) leave no function. So two more kinds of time without any operator or
-call into the runtime count: stretches which functions of these libraries fill for the most part,
-and what lies between `tensor.numpy()` and `torch.from_numpy(array)` in one call of a function.
+NumPy's operators (`a > b`) leave no function. So two more kinds of time without operators and
+runtime calls count: gaps that functions of these libraries mostly fill, and the time between
+`tensor.numpy()` and `torch.from_numpy(array)` in one call of a function.
 """
 
 import re
@@ -28,19 +28,19 @@ FROM_NUMPY = re.compile(r"^<built-in (?:method|function) from_numpy\b")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LibraryTimes:
-    """Times of the main thread within the window, data loading left out."""
+    """Times of the main thread in the window, without data loading."""
 
     calls: NDArray[np.int64]
-    """Rows of `python_calls`: these libraries' functions that none of theirs called."""
+    """Rows of `python_calls`: outermost functions of these libraries."""
     inside: Intervals
-    """In such a call, and in no operator that it made."""
+    """In such a call, and in no operator called from it."""
     with_gaps: Intervals
-    """The same, with the time without operators that is theirs by what is around it."""
+    """The same, with the gaps without operators that belong to these libraries."""
 
 
 @computed
 def library_times(trace: Trace) -> LibraryTimes:
-    """Return when the main thread was in NumPy, pandas or PIL; empty without Python functions."""
+    """Return the main thread's times in NumPy, pandas or PIL; empty without Python functions."""
     span, loading = window(trace), data_loading(trace).times
     calls = _outermost(trace)
     theirs = frame_times.times(trace.python_calls, calls)
@@ -56,7 +56,7 @@ def library_times(trace: Trace) -> LibraryTimes:
 
 @computed
 def without_operators(trace: Trace) -> Intervals:
-    """Return when no thread was in an operator, in a call into the runtime, or loading data."""
+    """Return the times with no thread in an operator, runtime call, or data loading."""
     span, calls = window(trace), trace.host_calls
     operators = frame_times.times(calls, calls["is_operator"].to_numpy())
     runtime = frame_times.times(trace.runtime_calls, frame_times.ALL)
@@ -78,7 +78,7 @@ def _outermost(trace: Trace) -> NDArray[np.int64]:
 
 
 def _between_hand_overs(trace: Trace) -> Intervals:
-    """Return when a function had got an array of a tensor and not yet made one of an array."""
+    """Return the times between a tensor's `numpy()` and the next `from_numpy()` of a function."""
     functions = trace.python_calls
     on_main = (functions["thread"] == main_thread(trace)).to_numpy()
     got = np.flatnonzero(on_main & name_mask(functions["name"], TO_NUMPY.search))
@@ -95,7 +95,7 @@ def _between_hand_overs(trace: Trace) -> Intervals:
 
 
 def _operators_called_in(trace: Trace, theirs: Intervals) -> Intervals:
-    """Return when operators ran that were called from within some times."""
+    """Return the times of the operators called during some times."""
     calls = trace.host_calls
     is_operator = (
         calls["is_operator"].to_numpy() & (calls["thread"] == main_thread(trace)).to_numpy()

@@ -1,10 +1,10 @@
-"""Which calls are modules: torch's own records of them, Lightning's names, or `record_function`.
+"""Names of module calls.
 
-- torch's Python tracer names calls `nn.Module: Linear_3`: the class, and a number by which its
-  instances are told apart (`torch/csrc/profiler/collection.cpp`).
-- Lightning's profiler names ranges `[pl][module]torch.nn.modules.linear.Linear: model.head` and
-  `[pl][profile][Strategy]DDPStrategy.training_step` (`lightning/pytorch/profilers/pytorch.py`).
-- Where there is neither, the ranges that somebody named with `record_function` say most.
+torch's Python tracer names calls `nn.Module: Linear_3`: the class, and the number of the instance
+(`torch/csrc/profiler/collection.cpp`). Lightning's profiler names ranges
+`[pl][module]torch.nn.modules.linear.Linear: model.head` and
+`[pl][profile][Strategy]DDPStrategy.training_step` (`lightning/pytorch/profilers/pytorch.py`).
+Without these, the user's own ranges of `record_function` count.
 """
 
 import re
@@ -31,7 +31,7 @@ RECORD = "profile(with_stack=True)"
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleName:
-    """A module: one instance of a class, or what was named as if it were one."""
+    """A module: one instance of a class, or a range named like one."""
 
     name: str
     class_name: str
@@ -39,16 +39,16 @@ class ModuleName:
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleNames:
-    """Which names of calls are modules'."""
+    """Names of module calls."""
 
     origin: Origin
     of_call: dict[str, ModuleName]
-    """By the name of the Python call, or of the annotation."""
+    """By the name of the Python call or annotation."""
 
 
 @computed
 def module_names(trace: Trace) -> ModuleNames:
-    """Return the recording's modules by the names of their calls.
+    """Return the trace's modules by the names of their calls.
 
     Raises:
         MissingDataError: nothing in the recording is a module.

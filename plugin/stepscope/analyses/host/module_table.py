@@ -1,4 +1,4 @@
-"""What each module costs, by its path and by its class, as public tables."""
+"""Tables of module costs, by path and by class."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +22,9 @@ from stepscope.model.trace import Trace, computed
 
 NONE = -1
 SHOWN_NAMES = 64
-"""Of a path, the innermost."""
+"""Innermost modules of a path that are shown."""
 HOST_CODES = [code for code, name in MEMORY_DEVICES.items() if name in {"CPU", "MKLDNN", "IDEEP"}]
-"""Types of devices that are the host's memory, as torch's `key_averages()` has it."""
+"""Device types of host memory, as in torch's `key_averages()`."""
 PATH: Schema = (
     Column("path", "object", "text", "The modules that called it and itself, parted by `/`."),
     Column("parent", "int64", "id", "The row of the module that called it, -1 at the top."),
@@ -82,23 +82,23 @@ CLASS_SCHEMA: Schema = (
     *COSTS,
     *MEMORY,
 )
-"""Totals count a module within another of its class once."""
+"""Totals count a module nested in another of its class once."""
 Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModuleCosts:
-    """The tables' columns of numbers, one value a module by path."""
+    """The tables' columns of numbers, one value per module path."""
 
     exclusive: Columns
-    """What counts a module's own calls, operators and time."""
+    """Columns of a module's own calls, operators and time."""
     total: Columns
-    """What includes the modules within."""
+    """Columns that include nested modules."""
 
 
 @computed
 def module_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a module by path, each followed by those that it calls, as first called.
+    """Return one row per module path, each followed by the modules that it calls, in call order.
 
     Raises:
         MissingDataError: the recording holds no modules.
@@ -122,7 +122,7 @@ def module_table(trace: Trace) -> pd.DataFrame:
 
 @computed
 def class_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a class of modules, longest on the device first, then on the host.
+    """Return one row per module class, longest on the device first, then on the host.
 
     Raises:
         MissingDataError: the recording holds no modules.
@@ -189,7 +189,7 @@ def _costs(trace: Trace) -> ModuleCosts:
 
 
 def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
-    """Return what was allocated in each module's own forward calls, in no module within."""
+    """Return the memory allocated in each module's forward calls, without nested modules."""
     memory = trace.memory
     if tree.origin == "nn.Module":
         row = modules_around(trace)
@@ -198,7 +198,7 @@ def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
             (call := calls_around(trace)) >= 0, call + host_tree(trace).host_offset, NONE
         )
     node = np.append(host_flame(trace).paths.node, NONE)[row]
-    of_flame = np.append(np.where(tree.is_rerun, NONE, tree.of_flame), NONE)
+    of_flame = np.append(np.where(tree.is_rerun, NONE, tree.module_of_node), NONE)
     module = of_flame[node]
     size = memory["bytes"].to_numpy()
     on_host = memory["device_type_code"].isin(HOST_CODES).to_numpy()

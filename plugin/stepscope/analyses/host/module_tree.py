@@ -1,12 +1,12 @@
-"""The modules of a recording as a tree, and what each costs: forward, backward and run again.
+"""Tree of a trace's modules, and their cost: forward, backward and recomputed.
 
-A node is a module by the path of modules that called it, as a rule one instance. Its forward pass
-is what ran within its calls outside of a backward pass; its backward pass is what autograd ran for
-its operators (`analyses.forward_backward`), on whichever thread. What activation checkpointing runs
-again within the backward pass is neither, but counted apart.
+A node is a module by the path of its callers, usually one instance. Its forward pass is the work in
+its calls outside of a backward pass; its backward pass is the work that autograd runs for its
+operators (`core.forward_backward`), on any thread. Activation checkpointing's recomputation in the
+backward pass counts separately.
 
-torch links the gradients' accumulation (`AccumulateGrad`) to no operator: it is run as soon as the
-gradient is there, so it is the module's whose backward call ran before it on the thread, as in
+torch links gradient accumulation (`AccumulateGrad`) to no operator: it runs as soon as the gradient
+is there, so it belongs to the module of the backward call before it on the thread, as in
 torch-tb-profiler (`op_tree.py`).
 """
 
@@ -32,13 +32,13 @@ BACKWARD_PASS = re.compile(
     rf"^(?:{re.escape(WRAPPER)}|<built-in method run_backward of |torch/autograd/graph\.py\(\d+\): "
     r"_engine_run_backward)"
 )
-"""Calls within which autograd runs: of the engine itself, and of what calls it."""
+"""Calls of autograd: the engine's own, and its callers."""
 Nodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cost:
-    """Each node's own time, without the modules that it calls."""
+    """Self time of each node, without nested modules."""
 
     host_ns: Nodes
     device_ns: Nodes
@@ -47,63 +47,63 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Engine:
-    """The calls in which autograd's engine runs a backward function, in the tree's order."""
+    """Calls in which autograd's engine runs a backward function, in the tree's order."""
 
     row: Nodes
-    """In `host_tree`."""
+    """Row of `host_tree`."""
     forward: Nodes
-    """The operator that it is the backward of (a row of `host_tree`), or -1."""
+    """Forward operator (a row of `host_tree`), or -1."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Modules:
-    """Modules by path, and where they are in the flame graph."""
+    """Modules by path, and their nodes in the flame graph."""
 
     paths: Paths
     marked: NDArray[np.bool_]
     """Nodes of the flame graph that are calls of modules."""
     in_backward: NDArray[np.bool_]
-    of_flame: Nodes
+    module_of_node: Nodes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModuleTree:
-    """One row a module by its path; a parent's row is lower than its children's."""
+    """One row per module path; a parent's row is lower than its children's."""
 
     origin: Origin
     modules: tuple[ModuleName, ...]
-    """Of each node."""
+    """Module of each node."""
     parent: Nodes
     depth: Nodes
     call_count: Nodes
     """Calls of the forward pass."""
     rerun_count: Nodes
-    """Calls within the backward pass: activations that were not kept."""
+    """Calls in the backward pass: recomputed activations."""
     operator_count: Nodes
-    """Operators that the forward pass called itself, those within operators not counted."""
+    """Operators that the forward pass called directly, without nested operators."""
     forward: Cost
     outside_operators_ns: Nodes
     """The part of `forward.host_ns` in no operator: Python."""
     backward: Cost
     rerun: Cost
-    of_flame: Nodes
-    """For each node of `host_flame`, the innermost module around it, or -1; in a backward pass
-    only that which is run again there."""
+    module_of_node: Nodes
+    """Innermost module around each node of `host_flame`, or -1; in a backward pass only for
+    recomputation."""
     is_rerun: NDArray[np.bool_]
-    """Which nodes of `host_flame` ran a forward pass again, within a backward pass."""
-    of_backward: Nodes
-    """For each row of `host_tree`, the module in whose backward pass it ran, or -1."""
+    """Mask of the nodes of `host_flame` that recompute a forward pass in a backward pass."""
+    backward_module: Nodes
+    """Module of each row of `host_tree` in a backward pass, or -1."""
     unassigned_backward_ns: tuple[int, int]
-    """Host and device time of backward calls whose module is not known."""
+    """Host and device time of backward calls of unknown modules."""
 
     def __len__(self) -> int:
-        """Return how many nodes there are."""
+        """Return the number of nodes."""
         return len(self.parent)
 
 
 @computed
 def module_tree(trace: Trace) -> ModuleTree:
-    """Return the modules and what they cost.
+    """Return the modules and their cost.
 
     Raises:
         MissingDataError: the recording holds no modules.
@@ -111,7 +111,7 @@ def module_tree(trace: Trace) -> ModuleTree:
     names = module_names(trace)
     graph, tree, engine = host_flame(trace), host_tree(trace), _engine(trace)
     modules = _modules(graph, names.of_call.keys(), engine.row)
-    paths, of_flame, count = modules.paths, modules.of_flame, len(modules.paths)
+    paths, of_flame, count = modules.paths, modules.module_of_node, len(modules.paths)
     operators = np.zeros(len(graph), dtype=bool)
     operators[graph.paths.node[tree.is_operator]] = True
     # Operators may call modules (`CheckpointFunction`), so what counts is what is nearer.
@@ -138,9 +138,9 @@ def module_tree(trace: Trace) -> ModuleTree:
             device_ns=sums_where(tree.device_ns, of_backward, count),
         ),
         rerun=_cost(graph, of_flame, is_rerun, count),
-        of_flame=of_flame,
+        module_of_node=of_flame,
         is_rerun=is_rerun,
-        of_backward=of_backward,
+        backward_module=of_backward,
         unassigned_backward_ns=(
             int(tree.self_ns[is_unassigned].sum()),
             int(tree.device_ns[is_unassigned].sum()),
@@ -160,7 +160,7 @@ def _engine(trace: Trace) -> _Engine:
 
 
 def _above(parent: Nodes, is_selected: NDArray[np.bool_]) -> Nodes:
-    """Return, for each node, the nearest wanted one above it, or -1."""
+    """Return each node's nearest selected ancestor, or -1."""
     return np.append(ancestry.nearest(parent, is_selected), NONE)[parent]
 
 
@@ -184,7 +184,7 @@ def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
         paths=paths,
         marked=marked,
         in_backward=in_backward,
-        of_flame=np.where(
+        module_of_node=np.where(
             in_backward,
             again[ancestry.nearest(parent, marked & in_backward)],
             np.append(paths.node, NONE)[index[ancestry.nearest(parent, is_forward)]],
@@ -200,11 +200,11 @@ def _cost(graph: Flame, of_flame: Nodes, mask: NDArray[np.bool_], count: int) ->
 
 
 def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Nodes, NDArray[np.bool_]]:
-    """Return for which module autograd ran each row of `host_tree`, and which rows it ran."""
+    """Return the module of each row of `host_tree` that autograd ran, and a mask of those rows."""
     tree, node = host_tree(trace), host_flame(trace).paths.node
-    module = _module_of_engine_call(tree, engine, modules.of_flame[node])
+    module = _module_of_engine_call(tree, engine, modules.module_of_node[node])
     # What is run again in there is counted apart.
-    is_backward = (modules.in_backward & (modules.of_flame == NONE))[node]
+    is_backward = (modules.in_backward & (modules.module_of_node == NONE))[node]
     rows = np.flatnonzero(is_backward)
     end_ns = tree.start_ns + tree.duration_ns
     outer, inner = (

@@ -1,7 +1,7 @@
-"""What ran for modules: operators and device work, by name and by pass.
+"""Operators and device work of modules, by name and by pass.
 
-Every call belongs to at most one module and pass, as the costs in `module_tree` do, so that the
-rows of a module sum to its self times, as far as these are of operators.
+Every call belongs to at most one module and pass, as the costs in `module_tree` do, so the rows of
+a module sum to its self times in operators.
 """
 
 from dataclasses import dataclass
@@ -52,32 +52,32 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Owners:
-    """Whose each row of `host_tree` is."""
+    """Module and pass of each row of `host_tree`."""
 
     module: Rows
-    """A node of `module_tree`, or -1."""
-    passed: Rows
-    """A place in `PASSES`."""
+    """Node of `module_tree`, or -1."""
+    pass_index: Rows
+    """Index into `PASSES`."""
 
 
 @computed
 def _owners(trace: Trace) -> _Owners:
     modules, node = module_tree(trace), host_flame(trace).paths.node
-    of_forward = modules.of_flame[node]
+    of_forward = modules.module_of_node[node]
     is_forward = of_forward != NONE
     again = np.where(modules.is_rerun[node], AGAIN, FORWARD)
     return _Owners(
-        module=np.where(is_forward, of_forward, modules.of_backward),
-        passed=np.where(is_forward, again, BACKWARD),
+        module=np.where(is_forward, of_forward, modules.backward_module),
+        pass_index=np.where(is_forward, again, BACKWARD),
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstCalls:
-    """One of each a module: its first call, in the forward pass where it has one there."""
+    """First call of each module, in the forward pass if it has one there."""
 
     event: Rows
-    """The event's place in the file; -1: none."""
+    """Index of the event in the file; -1: none."""
     start_ns: Rows
     end_ns: Rows
 
@@ -94,7 +94,7 @@ def first_calls(trace: Trace) -> FirstCalls:
     is_module = np.array([name in names for name in tree.names], dtype=bool)
     owners = _owners(trace)
     rows = np.flatnonzero(is_module[tree.name] & (owners.module != NONE))
-    rows = rows[np.lexsort((tree.start_ns[rows], owners.passed[rows], owners.module[rows]))]
+    rows = rows[np.lexsort((tree.start_ns[rows], owners.pass_index[rows], owners.module[rows]))]
     module, first_row = np.unique(owners.module[rows], return_index=True)
     first = np.full(len(modules), NONE, dtype=np.int64)
     first[module] = rows[first_row]
@@ -126,7 +126,7 @@ def operators_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "name": tree.name[operator[rows_selected]],
-            "phase": owners.passed[operator[rows_selected]],
+            "phase": owners.pass_index[operator[rows_selected]],
             "call_count": is_called[rows_selected].astype(np.int64),
             "host_self_ns": tree.self_ns[rows_selected],
             "device_self_ns": tree.device_ns[rows_selected],
@@ -156,7 +156,7 @@ def kernels_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "name": name.codes.to_numpy()[rows].astype(np.int64),
-            "phase": owners.passed[row[rows]],
+            "phase": owners.pass_index[row[rows]],
             "call_count": np.ones(len(rows), dtype=np.int64),
             "total_ns": events["duration_ns"].to_numpy()[rows],
         }
@@ -168,7 +168,7 @@ def kernels_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
 
 
 def _is_of(trace: Trace, nodes: Rows) -> NDArray[np.bool_]:
-    """Return which modules are among these; the last entry is of no module."""
+    """Return a mask of these modules; the last entry is for no module."""
     is_of = np.zeros(len(module_tree(trace)) + 1, dtype=bool)
     is_of[nodes] = True
     return is_of

@@ -1,8 +1,8 @@
-"""Each update that an optimizer made: how long the host was in it, and what it launched.
+"""Optimizer updates: host time and launched work of each.
 
-torch records `Optimizer.step#<class>.step` around every step (`torch/optim/optimizer.py`). Where
-one wraps another, the outer one counts. A closure (LBFGS, PyTorch Lightning) runs forward and
-backward inside; an update begins when the backward pass is over, on whatever thread that ran.
+torch records `Optimizer.step#<class>.step` around every step (`torch/optim/optimizer.py`). Of
+nested steps the outer one counts. A closure (LBFGS, PyTorch Lightning) runs forward and backward
+inside; an update starts at the end of the backward pass, on any thread.
 """
 
 import re
@@ -28,25 +28,25 @@ NONE = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OptimizerUpdates:
-    """The updates within the window, in the order they began; arrays are parallel to `rows`."""
+    """Updates in the window, in start order; arrays are parallel to `rows`."""
 
     rows: NDArray[np.int64]
     """Rows of `host_calls`."""
     optimizer: NDArray[np.object_]
-    """The class, as torch wrote it: `AdamW`."""
+    """Class, as torch wrote it: `AdamW`."""
     begin_ns: NDArray[np.int64]
-    """When the update began: the call's start, or later where a closure ran first."""
+    """Start of the update: the call's start, or the end of a closure."""
     end_ns: NDArray[np.int64]
     is_listwise: NDArray[np.bool_]
     """Whether it called `_foreach_` or `_fused_` operators, which take all parameters at once."""
     is_fused: NDArray[np.bool_]
     is_compiled: NDArray[np.bool_]
-    """Whether it called code that torch.compile made, which fuses what it updates."""
+    """Whether it called code compiled by torch.compile, which fuses updates."""
     work: LaunchedWork
-    """What the updates launched, without what closures did."""
+    """Work launched by the updates, without closures."""
 
     def of(self, optimizer: str) -> NDArray[np.int64]:
-        """Return the places of one optimizer's updates."""
+        """Return the indices of one optimizer's updates."""
         return np.flatnonzero(self.optimizer == optimizer)
 
 
@@ -90,7 +90,7 @@ def _class_of(name: str) -> str:
 def _after_closures(
     trace: Trace, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return when the last backward operator within each call ended, else the call's start."""
+    """Return the end of the last backward operator in each call, else the call's start."""
     calls = trace.host_calls
     backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))
     began = calls["start_ns"].to_numpy()[backward]  # in the order they began
@@ -101,7 +101,7 @@ def _after_closures(
 
 
 def _holds(trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-    """Tell which of the calls hold an operator of such a name."""
+    """Return a mask of the calls that contain an operator of such a name."""
     calls = trace.host_calls
     is_step = np.zeros(len(calls), dtype=bool)
     is_step[rows] = True

@@ -1,4 +1,4 @@
-"""What recording costs the program that is recorded: the profiler's own work, and its stacks."""
+"""Cost of recording: the profiler's own work, and the Python functions that it records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 MODULE_LOADING = "Lazy Function Loading"
-"""CUPTI files the loading of kernels under its overhead, though it is the program's own start."""
+"""CUPTI reports kernel loading as its overhead, though the program needs it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProfilerCost:
-    """Within the window."""
+    """Cost in the window."""
 
     overhead: Intervals
-    """When the profiler worked for itself (`overhead` events: buffers requested and flushed)."""
+    """Times of the profiler's own work (`overhead` events: buffers requested and flushed)."""
     overhead_ns: Mapping[str, int]
-    """The same by the events' names, the most first; concurrent ones are counted each."""
+    """The same by event name, in descending order; concurrent events count separately."""
     python_per_operator: float
-    """Python functions recorded for each operator: each costs the host about a microsecond."""
+    """Recorded Python functions per operator: each costs the host about a microsecond."""
 
 
 @computed
 def profiler_cost(trace: Trace) -> ProfilerCost:
-    """Return what recording cost (CUPTI's `CUpti_ActivityOverhead`, as kineto files it)."""
+    """Return the cost of recording (CUPTI's `CUpti_ActivityOverhead`, as kineto files it)."""
     frame = _overheads(trace, trace.source.rows(Kind.OVERHEAD))
     span = window(trace)
     overhead_ns: dict[str, int] = {}
@@ -46,7 +46,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost:
 
 
 def _overheads(trace: Trace, rows: Rows) -> dict[str, Intervals]:
-    """Return when each kind of overhead went on, but for the loading of kernels."""
+    """Return the times of each kind of overhead, without kernel loading."""
     timing = trace.source.timing(rows)
     start, end, names = timing["start_ns"], timing["end_ns"], timing["name"]
     return {

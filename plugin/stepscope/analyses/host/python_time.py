@@ -1,8 +1,8 @@
-"""What the host's main thread did outside operators, step by step: whose Python code it ran.
+"""Time of the host's main thread outside operators, per step and library.
 
-Every moment of a step is of the call begun last. In an operator, it is the operators'; in a call
-into the runtime that no operator made, the runtime's; else it is the library's whose function runs:
-see `analyses.libraries`. Where no function was recorded, it is `not recorded`.
+A moment belongs to the call that started last: in an operator to the operators, in a runtime call
+that no operator made to the runtime, else to the running function's library (`library_detection`).
+Without a recorded function it is `not recorded`.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ SCHEMA: Schema = (
 
 @computed
 def python_time(trace: Trace) -> pd.DataFrame:
-    """Return one row a step and library, those of no time left out.
+    """Return one row per step and library with time.
 
     Raises:
         MissingDataError: the recording holds no Python functions.
@@ -81,9 +81,9 @@ def _steps(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
 def time_by_kind(
     trace: Trace, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how long the main thread was at each of `KINDS` in each time: a row a time.
+    """Return the main thread's time in each of `KINDS`: one row per time range.
 
-    Times ascend and do not overlap. A time's row sums to its length.
+    Ranges ascend and do not overlap. A row sums to the range's length.
     """
     tree = host_tree(trace)
     threads = list(trace.host_calls["thread"].cat.categories)
@@ -134,10 +134,10 @@ def _time_before(
     start_ns: NDArray[np.int64],
     end_ns: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return how much of the intervals of each kind lies before each bound: a row a bound.
+    """Return the intervals' time of each kind before each bound: one row per bound.
 
-    It is the sum of `bound - start` over those begun before, less the same of those ended: in
-    integers that may overflow on the way, and are right in the end.
+    It is the sum of `bound - start` over the intervals started before, minus `bound - end` over
+    those ended: in int64, whose overflows cancel.
     """
     size = len(bounds), len(KINDS)
     before = np.zeros(size, dtype=np.int64)

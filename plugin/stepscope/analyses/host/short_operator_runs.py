@@ -1,7 +1,7 @@
-"""When the host goes from short operator to short operator: what a step costs however few samples.
+"""Runs of short operators on the host: the cost of a step that is independent of its batch size.
 
-Calling an operator and the Python before it take as long for one sample as for many. A long
-operator computes, and a long time between two is no call: data is loaded, or the host waits.
+Calling an operator, and the Python before it, take as long for one sample as for many. Long
+operators compute, and long gaps between operators are data loading or waits.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from stepscope.model.trace import Trace
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShortOperatorRuns:
-    """The window's short operators on the thread that runs the loop, and what is between them."""
+    """The window's short operators on the main thread, with the gaps between them."""
 
     times: Intervals
     share: float
-    """Of the window."""
+    """Fraction of the window."""
     operators: int
 
 
 def short_operator_runs(trace: Trace, long_ns: int) -> ShortOperatorRuns:
-    """Return when neither an operator nor what is between two takes `long_ns` or more.
+    """Return the times in which no operator and no gap takes `long_ns` or more.
 
-    An operator is as long as it is without those that it calls.
+    An operator's length is its self time.
     """
     calls, span = trace.host_calls, window(trace)
     is_counted = (calls["thread"] == main_thread(trace)) & calls["is_operator"]

@@ -1,1 +1,1 @@
-"""What torch's allocators held, for whom, and whether it grows."""
+"""Memory of torch's allocators: levels, owners, growth and fragmentation."""

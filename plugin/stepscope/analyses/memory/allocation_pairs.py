@@ -1,8 +1,8 @@
-"""Which release ended which allocation: events of one device and address, by time.
+"""Pairs of allocation and release: events of one device and address, by time.
 
-An allocation is paired with the next event of its device and address if that is a release of as
-many bytes. What goes in comes out: the bytes allocated are those of pairs, of what is held at the
-recording's end, and of what cannot be paired.
+An allocation is paired with the next event of its device and address if that releases as many
+bytes. The bytes allocated are the sum of the pairs, of live memory at the end of the trace, and of
+allocations that cannot be paired.
 """
 
 from dataclasses import dataclass
@@ -22,23 +22,23 @@ STATES = {
     "lost": "Its address was given out again, or freed with another size: a record is missing.",
     "unknown": "No address was recorded (torch before 1.10): it cannot be paired.",
 }
-"""By code; each row of the pairing is in one of these."""
+"""By code; each row of the pairing is in exactly one state."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """One device's allocations; arrays are parallel, by the time of the first event of each."""
+    """One device's allocations; arrays are parallel, by the time of each first event."""
 
     device: MemoryDevice
     bytes: NDArray[np.int64]
     """Above 0."""
     allocated_at: NDArray[np.int64]
-    """The row of `memory`; -1 where the allocation was not recorded."""
+    """Row of `memory`; -1 where the allocation was not recorded."""
     freed_at: NDArray[np.int64]
-    """The row of `memory`; -1 where the release was not recorded."""
+    """Row of `memory`; -1 where the release was not recorded."""
     freed_by: NDArray[np.int64]
-    """The row from which on it is surely gone: its release, or what else became of its address; a
-    row behind all others where it was held to the end or nothing tells."""
+    """First row at which it is certainly freed: its release, or the next use of its address; one
+    past the last row where it lives to the end or nothing shows it."""
     state: NDArray[np.int8]
 
 

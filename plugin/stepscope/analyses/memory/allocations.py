@@ -1,4 +1,4 @@
-"""Every allocation: how large, for how long, and who asked for it."""
+"""Single allocations: size, lifetime and owner."""
 
 from dataclasses import dataclass
 
@@ -62,7 +62,7 @@ SCHEMA: Schema = (
 
 @computed
 def memory_allocations(trace: Trace) -> pd.DataFrame:
-    """Return one row an allocation, in `SCHEMA` columns, by device and then by time.
+    """Return one row per allocation, in `SCHEMA` columns, by device and then by time.
 
     Raises:
         MissingDataError: the trace has no memory events.
@@ -115,17 +115,17 @@ class AllocationEvents:
     """Arrays parallel to `memory_allocations`."""
 
     freed_event: NDArray[np.int64]
-    """The event that freed it; -1: not recorded."""
+    """Event that freed it; -1: not recorded."""
     owner_event: NDArray[np.int64]
-    """The operator's call that allocated it; -1: none ran, or the allocation was not recorded."""
+    """Call of the operator that allocated it; -1: none ran, or the allocation was not recorded."""
     allocated_level_bytes: NDArray[np.float64]
-    """What the device held behind the allocation; NaN: it was not recorded."""
+    """Memory of the device after the allocation; NaN: not recorded."""
     freed_level_bytes: NDArray[np.float64]
 
 
 @computed
 def allocation_events(trace: Trace) -> AllocationEvents:
-    """Return the events of every allocation, and the curve's height at them.
+    """Return the events of every allocation, and the curve's level at them.
 
     Raises:
         MissingDataError: the trace has no memory events.
@@ -156,13 +156,13 @@ LIFETIMES = (
     "held to the recording's end",
     "release not recorded",
 )
-"""The third is of what was allocated outside of all steps."""
+"""The third is for memory allocated outside of all steps."""
 WITHIN, LATER, RECORDED, TO_END, LOST = range(len(LIFETIMES))
 
 
 @computed
 def lifetimes(trace: Trace) -> pd.Categorical:
-    """Return, for each row of `memory` that allocates, how long that lives; missing for others.
+    """Return the lifetime of each row of `memory` that allocates; missing for others.
 
     Raises:
         MissingDataError: the trace has no memory events.

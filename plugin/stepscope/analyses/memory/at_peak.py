@@ -1,8 +1,8 @@
-"""When each device held most, and which allocations it held then.
+"""Peak of each device's memory, and the allocations live at it.
 
-The sum of what is known and of what is not is the allocator's total. What is not known was
-allocated before the recording began and not freed in it, or its records are missing. Where the file
-has no totals, it is what was held of all that the recording shows: at least so much was allocated.
+Recorded and unrecorded bytes sum to the allocator's total. Unrecorded bytes were allocated before
+the trace and not freed in it, or their events are missing. Where the file has no totals, the peak
+is that of the recorded allocations: a lower bound.
 """
 
 from dataclasses import dataclass
@@ -45,33 +45,33 @@ ABSURD_SIZES = "no memory event of this recording can be told: their sizes are a
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Peak:
-    """One device at a moment: when it held most, or at another that was asked for."""
+    """Memory of one device at its peak or at another moment."""
 
     curve: MemoryCurve
     pairs: Pairs
     at: int
-    """The place in the curve."""
+    """Index into the curve."""
     live: NDArray[np.int64]
-    """Places in `pairs` of what was held then."""
+    """Indices into `pairs` of the live allocations."""
 
     @property
     def earlier_bytes(self) -> int:
-        """What was allocated before the recording, and freed later in it."""
+        """Bytes allocated before the trace and freed later in it."""
         return int(self.pairs.bytes[self.live][self.is_earlier].sum())
 
     @property
     def recorded_bytes(self) -> int:
-        """What was allocated while recording."""
+        """Bytes allocated in the trace."""
         return int(self.pairs.bytes[self.live][~self.is_earlier].sum())
 
     @property
     def is_earlier(self) -> NDArray[np.bool_]:
-        """Which of `held` was allocated before the recording."""
+        """Mask of `live`: allocated before the trace."""
         return np.asarray(self.pairs.state[self.live] == EARLIER)
 
     @property
     def untold_bytes(self) -> float:
-        """What no record tells of; below 0 where records are missing. NaN: there are no totals."""
+        """Bytes that no event explains; below 0 where events are missing. NaN: no totals."""
         recorded = self.earlier_bytes + self.recorded_bytes
         return float(self.curve.allocated_bytes[self.at]) - recorded
 
@@ -90,7 +90,7 @@ def memory_at_peak(trace: Trace) -> tuple[Peak, ...]:
 
 
 def peak_between(curve: MemoryCurve, start_ns: int, end_ns: int) -> int:
-    """Return the place in the curve where most was held in a time; what it began with counts."""
+    """Return the index of the curve's peak in a time range, the level at its start included."""
     low, high = np.searchsorted(curve.time_ns, [start_ns, end_ns], side="left").tolist()
     low = max(0, low - 1)
     levels = curve.level_bytes[low : max(high, low + 1)]
@@ -98,12 +98,12 @@ def peak_between(curve: MemoryCurve, start_ns: int, end_ns: int) -> int:
 
 
 def latest_at(curve: MemoryCurve, time_ns: int) -> int:
-    """Return the place in the curve of the last event until a time; before the first, the first."""
+    """Return the index of the curve's last event up to a time; before the first, the first."""
     return max(0, int(np.searchsorted(curve.time_ns, time_ns, side="right")) - 1)
 
 
 def live_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
-    """Return what a device held behind the event at this place in its curve."""
+    """Return a device's live memory after the event at this index of its curve."""
     row = curve.device.rows[at]
     begun = (pairs.allocated_at == NONE) | (pairs.allocated_at <= row)
     is_live = begun & (pairs.freed_by > row) & (pairs.state != UNKNOWN)
@@ -111,7 +111,7 @@ def live_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
 
 
 def memory_peak_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a device, in `SCHEMA` columns.
+    """Return one row per device, in `SCHEMA` columns.
 
     Raises:
         MissingDataError: the trace has no memory events.

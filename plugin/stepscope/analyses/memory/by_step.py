@@ -1,4 +1,4 @@
-"""Each step's memory: what it allocated and freed, its peak, and what it left behind."""
+"""Memory of each step: allocated, freed, peak, and not freed."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 MOST_ROWS = 2**22
-"""More rows than this are many devices that nobody has, in a file that somebody made up."""
+"""More rows come from damaged or made-up files with many devices."""
 HOW_TO_STEP = "profiler.step()  # in the loop, at the end of each step"
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
@@ -39,7 +39,7 @@ SCHEMA: Schema = (
 
 @computed
 def memory_by_step(trace: Trace) -> pd.DataFrame:
-    """Return one row a device and complete step, in `SCHEMA` columns.
+    """Return one row per device and complete step, in `SCHEMA` columns.
 
     Raises:
         MissingDataError: the trace has no memory events, or no steps.
@@ -91,7 +91,7 @@ def _figures(
 
 
 def _before(curve: MemoryCurve, level: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the level before each event, and behind the last."""
+    """Return the level before each event, and after the last."""
     first_change = curve.change_bytes[:1].astype(np.float64)
     return np.concatenate((level[:1] - first_change, level))
 
@@ -107,7 +107,7 @@ def _sum(
 def _most(
     level: NDArray[np.float64], low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the greatest of `level[low:high]`, NaN where there is none."""
+    """Return the maximum of each `level[low:high]`, NaN where that is empty."""
     ranges = np.stack((low, high), axis=1).ravel()
     most = np.fmax.reduceat(np.append(level, np.nan), ranges)[::2]
     return np.where(high > low, most, np.nan)

@@ -1,8 +1,8 @@
-"""What memory is for, over time: parameters, activations, gradients and the like.
+"""Memory by category over time: parameters, activations, gradients and others.
 
-From a memory timeline (`export_memory_timeline`); torch tells the categories by how operators use
-tensors (`torch/profiler/_memory_profiler.py`), which needs `record_shapes`, `profile_memory` and
-`with_stack`.
+From a memory timeline (`export_memory_timeline`); torch derives the categories from the operators
+that use tensors (`torch/profiler/_memory_profiler.py`), which needs `record_shapes`,
+`profile_memory` and `with_stack`.
 """
 
 from dataclasses import dataclass
@@ -33,21 +33,21 @@ SCHEMA: Schema = (
 
 @dataclass(frozen=True, kw_only=True)
 class TimelinePeak:
-    """When most was held."""
+    """First moment of most memory."""
 
     time_ns: int
     bytes: int
 
 
 def category_curve(timeline: MemoryTimeline) -> pd.DataFrame:
-    """Return one row a time, in `CURVE_SCHEMA` columns."""
+    """Return one row per time, in `CURVE_SCHEMA` columns."""
     sizes = timeline.sizes_bytes
     columns = {f"{name}_bytes": sizes[:, column] for column, name in enumerate(CATEGORIES)}
     return pd.DataFrame({"time_ns": timeline.time_ns, "total_bytes": sizes.sum(axis=1), **columns})
 
 
 def timeline_peak(timeline: MemoryTimeline) -> TimelinePeak | None:
-    """Return when most was held, the first time; None where nothing was recorded."""
+    """Return the first peak; None for an empty timeline."""
     total = timeline.sizes_bytes.sum(axis=1)
     if not len(total):
         return None
@@ -56,7 +56,7 @@ def timeline_peak(timeline: MemoryTimeline) -> TimelinePeak | None:
 
 
 def category_table(timeline: MemoryTimeline) -> pd.DataFrame:
-    """Return one row a category that ever held something, the largest at the peak first."""
+    """Return one row per category with memory, the largest at the peak first."""
     sizes = timeline.sizes_bytes
     if not len(sizes):
         return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in SCHEMA})

@@ -1,10 +1,10 @@
-"""Each device's memory over time: allocated to tensors, and reserved from the device.
+"""Memory of each device over time: allocated to tensors, and reserved from the device.
 
-The totals are the allocators' own, as the profiler wrote them with every event. On devices they
-are the caching allocator's (`c10/cuda/CUDACachingAllocator.cpp`, `reportMemoryUsageToProfiler`). On
-the CPU torch counts what was allocated while a profiler ran, and reserves nothing
+The totals are the allocators' own, which the profiler writes with every event. On devices they are
+the caching allocator's (`c10/cuda/CUDACachingAllocator.cpp`, `reportMemoryUsageToProfiler`). On the
+CPU torch counts allocations made while a profiler runs, and reserves nothing
 (`c10/core/CPUAllocator.cpp`, `ProfiledCPUMemoryReporter`). Traces of torch before 1.10 have no
-totals: there the curve is the change since the recording began, from the events' own sizes.
+totals: their curve is the change since the start of the trace, from the events' sizes.
 """
 
 from dataclasses import dataclass
@@ -55,12 +55,12 @@ class MemoryCurve:
 
     @property
     def has_totals(self) -> bool:
-        """Whether the file tells how much was allocated in all."""
+        """Whether the file has the total of allocated memory."""
         return not bool(np.isnan(self.allocated_bytes).all())
 
     @property
     def level_bytes(self) -> NDArray[np.float64]:
-        """What was allocated, or where no totals are, the change since the recording began."""
+        """Allocated bytes; without totals, the change since the start of the trace."""
         return self.allocated_bytes if self.has_totals else self.change_bytes.astype(np.float64)
 
 
@@ -75,7 +75,7 @@ def memory_curves(trace: Trace) -> tuple[MemoryCurve, ...]:
 
 
 def memory_curve(trace: Trace) -> pd.DataFrame:
-    """Return one row a memory event, in `SCHEMA` columns, by device and then by time."""
+    """Return one row per memory event, in `SCHEMA` columns, by device and then by time."""
     curves = memory_curves(trace)
     devices = tuple(curve.device for curve in curves)
     rows = _joined([device.rows for device in devices], np.int64)
@@ -108,7 +108,7 @@ def _curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
 
 
 def _sound(total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return totals, NaN where they are damage: negative, or more than 64 bits hold."""
+    """Return totals, NaN for damaged ones: negative, or above 64 bits."""
     return np.where((total >= 0) & (total < MOST_TOTAL_BYTES), total, np.nan)
 
 

@@ -1,7 +1,6 @@
-"""Curves with fewer points that look the same: each pixel keeps its first, least, most and last.
+"""Decimation of curves that keeps each pixel's first, lowest, highest and last event.
 
-What is kept are events of the curve, nothing is averaged: a peak of one event stays as high as it
-was. (Jugel et al., M4, VLDB 2014.)
+Nothing is averaged: a peak of one event keeps its height. (Jugel et al., M4, VLDB 2014.)
 """
 
 from collections.abc import Sequence
@@ -15,9 +14,9 @@ Values = NDArray[np.float64]
 def decimated_indices(
     time_ns: NDArray[np.int64], levels: Sequence[Values], start_ns: int, end_ns: int, pixels: int
 ) -> NDArray[np.int64]:
-    """Return which places of curves over the same times are drawn on so many pixels, in order.
+    """Return the indices of the events to draw, in order, for curves over the same times.
 
-    Times ascend; `[start_ns, end_ns]` is what the pixels show.
+    Times ascend; `[start_ns, end_ns]` is the range that the pixels show.
     """
     low = int(np.searchsorted(time_ns, start_ns, side="left"))
     high = int(np.searchsorted(time_ns, end_ns, side="right"))
@@ -37,7 +36,7 @@ def decimated_indices(
 
 
 def _first_of(group: NDArray[np.int64], is_one: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the first place of each group that is one; groups ascend."""
+    """Return the first index of each group where the mask is true; groups ascend."""
     places = np.flatnonzero(is_one)
     is_first = np.append(True, np.diff(group[places]) != 0)[: len(places)]
     first: NDArray[np.int64] = places[is_first]

@@ -1,4 +1,4 @@
-"""What `stepscope memory` tells of a memory snapshot, or of a memory timeline."""
+"""Report of `stepscope memory` for a memory snapshot or a memory timeline."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from stepscope.model.frames.memory_snapshot import MemorySnapshot
 from stepscope.model.frames.memory_timeline import MemoryTimeline
 
 SAMPLES = 64
-"""The level is compared at so many moments, evenly spaced."""
+"""Number of evenly spaced moments at which levels are compared."""
 BLOCK_SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),
     Column("requested_bytes", "int64", "bytes", "What was asked for."),
@@ -43,7 +43,7 @@ NO_HISTORY = (
 
 
 def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryReport:
-    """Return what a snapshot tells: peak, holders, fragmentation, out of memory."""
+    """Return a snapshot's report: peak, holders, fragmentation, out of memory."""
     of_devices = histories(snapshot)
     devices = _frame([_device(snapshot, history) for history in of_devices], DEVICE_SCHEMA)
     at_peak = snapshot_tables.snapshot_holders(snapshot, "peak")
@@ -67,7 +67,7 @@ def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryRep
 
 
 def report_of_timeline(timeline: MemoryTimeline, *, most_rows: int) -> MemoryReport:
-    """Return what a timeline tells: the peak, and what it is for."""
+    """Return a timeline's report: peak and categories."""
     table = memory_categories.category_table(timeline)
     peak = memory_categories.timeline_peak(timeline)
     categories = first_rows(
@@ -115,7 +115,7 @@ def _device(snapshot: MemorySnapshot, history: History) -> dict[str, Any]:
 
 
 def _sampled(time_ns: NDArray[np.int64], level: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the level at evenly spaced times; none where there is no time between."""
+    """Return the level at evenly spaced times; empty for a single moment."""
     if len(time_ns) < 2 or time_ns[-1] <= time_ns[0]:
         return np.zeros(0)
     at = np.linspace(time_ns[0], time_ns[-1], SAMPLES)

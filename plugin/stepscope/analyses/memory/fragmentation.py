@@ -1,9 +1,13 @@
-"""How much of the memory that torch reserved lies idle.
+"""Unused part of the memory that torch reserved.
 
-torch's caching allocator takes segments from the device and keeps what tensors give back
-(`c10/cuda/CUDACachingAllocator.cpp`). Reserved less allocated is what it keeps for later, what it
-lost to rounding, and what lies in pieces too small for the next request: an upper bound of
-fragmentation. A memory snapshot tells them apart (`analyses/snapshot_segments.py`).
+torch's caching allocator takes segments from the device and keeps freed memory
+(`c10/cuda/CUDACachingAllocator.cpp`). Reserved minus allocated is cache, rounding, and pieces too
+small for the next request: an upper bound of fragmentation. A memory snapshot separates them
+(`snapshot_tables.snapshot_pools`).
+
+At most moments, and between steps nearly always, much reserved memory is unused. Only the unused
+part when most is allocated shows pieces too small for a request, or an earlier, larger need
+(`cache_fill`).
 """
 
 from dataclasses import dataclass
@@ -35,7 +39,7 @@ SCHEMA: Schema = (
 
 @computed
 def memory_fragmentation(trace: Trace) -> pd.DataFrame:
-    """Return one row a device whose allocator keeps a cache, in `SCHEMA` columns.
+    """Return one row per device whose allocator keeps a cache, in `SCHEMA` columns.
 
     Raises:
         MissingDataError: the trace has no memory events, or none says what was reserved.
@@ -91,26 +95,26 @@ TABLES = {
 
 @dataclass(frozen=True, kw_only=True)
 class CacheFill:
-    """One device's cache when it was fullest, of the times at which most was reserved."""
+    """One device's cache at its fullest, of the times at which most was reserved."""
 
     device_type: str
     device: int
     reserved_bytes: int
     unused_bytes: int
-    """Of it, allocated to no tensor."""
+    """Reserved and allocated to no tensor."""
     time_ns: int
     step_unused_bytes: tuple[float, ...]
-    """For each complete step what was unused at its fullest; empty without steps."""
+    """Unused bytes at the peak of each complete step; empty without steps."""
 
     @property
     def unused_share(self) -> float:
-        """The same, of what was reserved; 0 where nothing was."""
+        """Unused fraction of reserved memory; 0 where nothing was reserved."""
         return self.unused_bytes / self.reserved_bytes if self.reserved_bytes else 0.0
 
 
 @computed
 def cache_fill(trace: Trace) -> tuple[CacheFill, ...]:
-    """Return each device whose allocator keeps a cache.
+    """Return the cache of each device whose allocator keeps one.
 
     Raises:
         MissingDataError: the trace has no memory events.

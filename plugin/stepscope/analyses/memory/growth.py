@@ -1,7 +1,4 @@
-"""Whether memory grows from step to step.
-
-A device's growth is the robust slope (`robust_slope`) of what is allocated at the steps' ends.
-"""
+"""Growth of memory from step to step: the robust slope of allocated memory at the steps' ends."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +39,7 @@ SCHEMA: Schema = (
 
 @computed
 def memory_growth(trace: Trace) -> pd.DataFrame:
-    """Return one row a device, in `SCHEMA` columns.
+    """Return one row per device, in `SCHEMA` columns.
 
     Raises:
         MissingDataError: the trace has no memory events, or no steps.

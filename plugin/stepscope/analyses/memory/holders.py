@@ -1,7 +1,7 @@
-"""Who holds the memory when a device holds most: by operator, module or stack.
+"""Holders of a device's peak memory: operators, modules or stacks.
 
-A device's rows sum to what was allocated at its peak (`analyses/memory/at_peak.py`), the rest that
-no record tells of included.
+A device's rows sum to the memory allocated at its peak (`at_peak.py`), the unrecorded rest
+included.
 """
 
 from functools import partial
@@ -40,7 +40,7 @@ SCHEMA: Schema = (
 
 
 def memory_holders(trace: Trace, by: By = "operator") -> pd.DataFrame:
-    """Return one row a device and holder, in `SCHEMA` columns, the most memory first.
+    """Return one row per device and holder, in `SCHEMA` columns, the most memory first.
 
     Raises:
         MissingDataError: the trace has no memory events.
@@ -76,7 +76,7 @@ def _holders(trace: Trace, by: By) -> pd.DataFrame:
 
 
 def holders_of(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
-    """Return who held a device's memory at one moment, in `SCHEMA` columns but the device's.
+    """Return the holders of a device's memory at one moment, in `SCHEMA` columns but the device's.
 
     `names` are the allocators of all rows of `memory`.
     """
@@ -102,7 +102,7 @@ def holders_of(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
 
 
 def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
-    """Return the table with the row of what no record tells of."""
+    """Return the table with a row for the bytes that no event explains."""
     untold = peak.untold_bytes
     if np.isnan(untold) and not len(peak.live):  # no totals, and nothing could be paired
         untold = float(peak.curve.change_bytes[peak.at])

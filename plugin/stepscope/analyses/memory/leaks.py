@@ -1,7 +1,7 @@
-"""Whose allocations stay behind step after step: suspected leaks of memory.
+"""Suspected leaks: allocations of the same owner that stay behind in step after step.
 
-A leak is suspected where allocations of the same operator, module and functions are left behind in
-step after step. The last step is not looked at: what it leaves is freed in the next.
+Owners are operator, module and stack. The last step is ignored: its allocations are freed in the
+next.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 FEW_STEPS, MANY_STEPS = 3, 5
-"""Steps before the last that make a suspicion worth something, and those that make it strong."""
+"""Steps before the last that a suspicion needs for medium and for high confidence."""
 MOST_LEAKS = 10_000
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
@@ -42,10 +42,11 @@ SCHEMA: Schema = (
 
 @computed
 def memory_leaks(trace: Trace) -> pd.DataFrame:
-    """Return one row a device, operator, module and stack whose allocations pile up.
+    """Return one row per device, operator, module and stack whose allocations accumulate.
 
-    They are in `SCHEMA` columns, the most memory first: those that stay behind in at least two
-    steps, and in half of them.
+    In `SCHEMA` columns, the most memory first: allocations left behind in at least two steps, and
+    in half of them.
+
 
     Raises:
         MissingDataError: the trace has no memory events, or no steps.
@@ -80,7 +81,7 @@ def memory_leaks(trace: Trace) -> pd.DataFrame:
 def _of_device(
     trace: Trace, pairs: Pairs, names: tuple[pd.Categorical, ...], *, does_grow: bool
 ) -> pd.DataFrame:
-    """Return a device's suspects with a row of `memory` as an example of each."""
+    """Return a device's suspects, each with an example row of `memory`."""
     steps = complete_steps(trace).steps.iloc[:-1]
     left = np.flatnonzero(pairs.state == HELD)
     rows = pairs.allocated_at[left]
@@ -107,7 +108,7 @@ def _of_device(
 
 
 def _steps_of(steps: pd.DataFrame, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return in which step each time lies, or -1."""
+    """Return the step of each time, or -1."""
     step = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
     end_ns = np.append(steps["end_ns"].to_numpy(), 0)
     return np.where((step >= 0) & (time_ns < end_ns[step]), step, -1)

@@ -1,4 +1,4 @@
-"""Whose memory the recording tells of: each device by c10's type and the allocator's number."""
+"""Devices with memory events, by c10's device type and the allocator's number."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,9 @@ from stepscope.model.trace import Trace, computed
 
 CPU = 0
 MOST_BYTES = 2**44
-"""One allocation of 16 TiB is damage, no memory; so many of less that their sum leaves 64 bits do
-not fit a file."""
+"""A single allocation of 16 TiB is damaged; no file has enough smaller ones to overflow 64 bits."""
 MOST_DEVICES = 64
-"""Devices beyond the busiest of these are damage."""
+"""Further devices are damaged data."""
 DEVICE_COLUMNS: Schema = (
     Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
     Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
@@ -31,13 +30,13 @@ class MemoryDevice:
     """`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."""
     type_code: int
     number: int
-    """As the allocator has it, which under `HIP_VISIBLE_DEVICES` is not the kernels'; CPU: -1."""
+    """The allocator's number, which under `HIP_VISIBLE_DEVICES` is not the kernels'; CPU: -1."""
     rows: NDArray[np.int64]
-    """Rows of `Trace.memory` that allocate or free here, in time's order."""
+    """Rows of `Trace.memory` that allocate or free on this device, by time."""
 
     @property
     def label(self) -> str:
-        """Return how it is shown: `CPU`, `CUDA 0`."""
+        """Return the display name: `CPU`, `CUDA 0`."""
         return self.type if self.number < 0 else f"{self.type} {self.number}"
 
 
@@ -46,6 +45,7 @@ def memory_devices(trace: Trace) -> tuple[MemoryDevice, ...]:
     """Return every device that has memory events, by type and number.
 
     Events of 0 bytes and of absurd sizes are left out.
+
 
     Raises:
         MissingDataError: the trace has no memory events.
@@ -78,7 +78,7 @@ def memory_devices(trace: Trace) -> tuple[MemoryDevice, ...]:
 def device_columns(
     devices: tuple[MemoryDevice, ...], counts: list[int]
 ) -> dict[str, pd.Categorical | NDArray[np.int64]]:
-    """Return the `DEVICE_COLUMNS` of so many rows for each device."""
+    """Return the `DEVICE_COLUMNS` for a number of rows per device."""
     types = sorted({device.type for device in devices})
     codes = np.array([types.index(device.type) for device in devices], dtype=np.int64)
     numbers = np.array([device.number for device in devices], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What `stepscope memory` tells of a file: sentences, and the tables that they rest on."""
+"""Report of `stepscope memory`: sentences, and their tables."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -39,14 +39,14 @@ class MemoryTable:
     rows: pd.DataFrame
     """In the columns of `schema`."""
     left_out: int = 0
-    """So many further rows are not among these."""
+    """Number of rows left out."""
     missing: str = ""
-    """Why there are none."""
+    """Reason why there are no rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MemoryReport:
-    """What one file tells of memory."""
+    """Memory report of one file."""
 
     what: What
     summary: tuple[str, ...]
@@ -57,7 +57,7 @@ class MemoryReport:
 def first_rows(
     name: str, title: str, content: tuple[Schema, pd.DataFrame], most_rows: int
 ) -> MemoryTable:
-    """Return a table of the first rows, which are those that matter most."""
+    """Return a table of the first, most important rows."""
     schema, frame = content
     rows = frame.head(most_rows).reset_index(drop=True)
     columns = [column.name for column in schema]
@@ -66,7 +66,7 @@ def first_rows(
 
 
 def report_of_trace(trace: Trace, *, most_rows: int) -> MemoryReport:
-    """Return what a trace tells: peak, holders, growth, fragmentation, what is still held.
+    """Return a trace's report: peak, holders, growth, fragmentation, and live memory.
 
     Raises:
         MissingDataError: no memory was recorded in it.

@@ -1,8 +1,8 @@
-"""When a device ran out of memory while recording, and what lay unused then.
+"""Out-of-memory errors in the trace, and the unused memory at them.
 
-torch records `[OutOfMemory]` with what was asked for and the allocator's totals
-(`torch/csrc/profiler/collection.h`, `ExtraFields<EventType::OutOfMemory>`). By then the allocator
-has given its unused segments back to the device and tried again (`CUDACachingAllocator.cpp`).
+torch records `[OutOfMemory]` with the requested size and the allocator's totals
+(`torch/csrc/profiler/collection.h`, `ExtraFields<EventType::OutOfMemory>`). The allocator has then
+already returned unused segments to the device and tried again (`CUDACachingAllocator.cpp`).
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ SCHEMA: Schema = (
 
 @computed
 def memory_ooms(trace: Trace) -> pd.DataFrame:
-    """Return one row a time that a device ran out of memory, in `SCHEMA` columns, by time.
+    """Return one row per out-of-memory error, in `SCHEMA` columns, by time.
 
     Raises:
         MissingDataError: no memory was recorded, so that nobody can tell.

@@ -1,11 +1,9 @@
-"""What each operator allocated and freed: torch-tb-profiler's Memory Statistics.
+"""Memory allocated and freed by each operator: torch-tb-profiler's Memory Statistics.
 
-Sizes and counts are its own (`torch_tb_profiler/profiler/memory_parser.py`): *self* is what
-happened while the operator was the innermost, *total* what happened on its thread while it ran.
-Its totals go up a tree of calls, from which it drops calls that cross another's end; here an event
-belongs to every call that was running. It also knows two types of device only; here are all.
-As there, an only child of its caller's name is no call of its own, and the totals of an operator
-that calls itself otherwise count twice.
+Sizes and counts are as in `torch_tb_profiler/profiler/memory_parser.py`: *self* while the operator
+was the innermost, *total* on its thread while it ran. An only child of its caller's name is merged
+into it, and totals of other recursive operators count twice. Unlike there, calls that cross
+another's end count, and all device types are included.
 """
 
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ SCHEMA: Schema = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _EventRanges:
-    """The calls in which a device's memory changed: events `order[low:high]` happened in each."""
+    """Calls in which a device's memory changed, with their events `order[low:high]`."""
 
     order: NDArray[np.int64]
     calls: NDArray[np.int64]
@@ -54,7 +52,7 @@ class _EventRanges:
 
 @computed
 def memory_statistics(trace: Trace) -> pd.DataFrame:
-    """Return one row a device and operator that allocated or freed on it, most allocated first.
+    """Return one row per device and operator with memory events, most allocated first.
 
     Raises:
         MissingDataError: the trace has no memory events.
@@ -98,7 +96,6 @@ def _call_counts(trace: Trace) -> NDArray[np.int64]:
 
 
 def _counted_rows(trace: Trace) -> NDArray[np.int64]:
-    """Return the calls that are counted: not an only child of its caller's name."""
     counted = operator_calls(trace).counted
     return np.flatnonzero(counted == np.arange(len(counted)))
 
@@ -106,14 +103,14 @@ def _counted_rows(trace: Trace) -> NDArray[np.int64]:
 def _by_name(
     trace: Trace, calls: NDArray[np.int64], values: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the values' sum for each name of operators."""
+    """Return the values' sum for each operator name."""
     names, is_operator = trace.host_calls["name"].cat, trace.host_calls["is_operator"].to_numpy()
     code = names.codes.to_numpy()[calls]
     return sums_where(values, code, len(names.categories), is_operator[calls])
 
 
 def _event_ranges(trace: Trace, device: MemoryDevice) -> _EventRanges:
-    """Find, for each call, the device's events on its thread from its start up to its end."""
+    """Return, for each call, the device's events on its thread from its start up to its end."""
     thread = trace.memory["thread"].cat.codes.to_numpy()[device.rows]
     order = np.argsort(thread, kind="stable")
     time_ns = trace.memory["start_ns"].to_numpy()[device.rows][order]

@@ -1,10 +1,9 @@
-"""In which operator, module and Python function memory was allocated or given back.
+"""Operator, module and Python functions in which memory was allocated or freed, and their names.
 
-Memory events carry no operator: each belongs to the innermost call that ran on its thread at its
-time, from the call's start up to, not including, its end, as in torch-tb-profiler
-(`memory_parser.py`). torch's `key_averages()` counts an event for every call of that time, on any
-thread, and for both of two calls of which one ends where the other begins
-(`profiler_util.MemRecordsAcc.in_interval`).
+Memory events carry no operator: each belongs to the innermost call on its thread at its time, from
+the call's start up to, not including, its end, as in torch-tb-profiler (`memory_parser.py`).
+torch's `key_averages()` instead counts an event for every call at that time, on any thread, ends
+included (`profiler_util.MemRecordsAcc.in_interval`).
 """
 
 import re
@@ -20,24 +19,24 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 MODULE_NAME = re.compile(r"^nn\.Module: ")
-"""How torch's Python tracer names calls of modules (`torch/csrc/profiler/collection.cpp`)."""
+"""Prefix of modules' calls by torch's Python tracer (`torch/csrc/profiler/collection.cpp`)."""
 
 
 @computed
 def calls_around(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each row of `memory`, the innermost operator or annotation: its row, or -1."""
+    """Return, for each row of `memory`, the innermost operator's or annotation's row, or -1."""
     return enclosing_call(trace, trace.memory)
 
 
 @computed
 def operators_around(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each row of `memory`, the innermost operator: its row in `host_calls`, or -1."""
+    """Return, for each row of `memory`, the innermost operator's `host_calls` row, or -1."""
     return _nearest_operators(trace, calls_around(trace))
 
 
 @computed
 def callers_of_operators(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each row of `host_calls`, the operator that it was called from, or -1."""
+    """Return, for each row of `host_calls`, the calling operator's row, or -1."""
     return _nearest_operators(trace, trace.host_calls["parent"].to_numpy())
 
 
@@ -51,32 +50,33 @@ def modules_around(trace: Trace) -> NDArray[np.int64]:
 
 @computed
 def python_calls_around(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each row of `memory`, the innermost Python call: its row, or -1."""
+    """Return, for each row of `memory`, the innermost Python call's row, or -1."""
     memory = trace.memory
     moments = memory["thread"].cat.codes.to_numpy(), memory["start_ns"].to_numpy()
     return python_calls_at(trace, moments)
 
 
 def _nearest_operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for rows of `host_calls`, themselves if operators, else the nearest one around."""
+    """Return, for rows of `host_calls`, the nearest operator, itself included, or -1."""
     calls = trace.host_calls
     return ancestry.nearest_of(calls["parent"].to_numpy(), rows, calls["is_operator"].to_numpy())
 
 
 NONE = -1
 BARE_ALLOCATION = "aten::empty"
-"""The operators of these names are torch's malloc: who called them says more."""
+"""Prefix of torch's plain allocations, which are shown with their caller."""
 USERS_FUNCTION = re.compile(r"^(?!torch/|threading\.py|multiprocessing/|<).*\.py\(\d+\): ")
-"""A Python function that is neither torch's nor the interpreter's: what a user can change."""
+"""A Python function of neither torch nor the interpreter."""
 MOST_FRAMES = 24
-"""So many innermost functions of a stack are shown."""
+"""Innermost functions of a stack that are shown."""
 
 
 @computed
 def operator_names(trace: Trace) -> pd.Categorical:
-    """Return, for each row of `memory`, the innermost operator, with its caller where it is bare.
+    """Return, for each row of `memory`, the innermost operator's name.
 
-    `aten::empty` is shown as `aten::conv2d (aten::empty)`, as in torch-tb-profiler (`run.py`).
+    `aten::empty` is shown with its caller, `aten::conv2d (aten::empty)`, as in torch-tb-profiler
+    (`run.py`).
     """
     calls, owner = trace.host_calls, operators_around(trace)
     codes = np.append(calls["name"].cat.codes.to_numpy().astype(np.int64), NONE)
@@ -109,7 +109,7 @@ def module_names(trace: Trace) -> pd.Categorical:
 def user_stacks(trace: Trace) -> pd.Categorical:
     """Return, for each row of `memory`, the user's functions around it: `outer;inner`.
 
-    Where no Python function was recorded, it is the operator's `Call stack` as the file has it.
+    Without recorded Python functions, the operator's `Call stack` of the file.
     """
     calls = trace.python_calls
     if not len(calls):
@@ -133,7 +133,7 @@ def user_stacks(trace: Trace) -> pd.Categorical:
 
 
 def _labelled(index: NDArray[np.int64], texts: list[str | None]) -> pd.Categorical:
-    """Return texts by their places as a categorical; None is missing, equal texts are one."""
+    """Return texts by index as a categorical; None is missing, equal texts are merged."""
     distinct = sorted({text for text in texts if text is not None})
     code = {text: number for number, text in enumerate(distinct)}
     codes = np.array([NONE if text is None else code[text] for text in texts], dtype=np.int64)

@@ -1,9 +1,9 @@
-"""What a memory snapshot tells of the time before it: level, peak, and what was held then.
+"""History of a memory snapshot: level, peak, and live memory at the peak.
 
-The history says what changed (`torch.cuda.memory._record_memory_history`), the snapshot what was
-held in the end; the level before is the one less the other, so that it is exact even where only the
-last of the history was kept. Sizes are those that were asked for: the allocator's history leaves
-rounding out (`c10/cuda/CUDACachingAllocator.cpp`, `record_trace`).
+The history holds changes (`torch.cuda.memory._record_memory_history`), the snapshot the memory at
+the end. Levels are computed backwards from the end, so they are exact even for a partial history.
+Sizes are the requested ones: the allocator's history leaves out rounding
+(`c10/cuda/CUDACachingAllocator.cpp`, `record_trace`).
 """
 
 from dataclasses import dataclass
@@ -37,17 +37,17 @@ class History:
     requested_bytes: NDArray[np.int64]
     reserved_bytes: NDArray[np.int64]
     start_requested_bytes: int
-    """Before the first of them."""
+    """Before the first entry."""
     start_reserved_bytes: int
     peak_at: int
-    """The place of the entry behind which most was held; -1: before the first."""
+    """Index of the entry after which most was allocated; -1: before the first."""
     peak_bytes: int
     most_reserved_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LiveBlocks:
-    """Allocations of a device at one moment."""
+    """Live allocations of a device at one moment."""
 
     bytes: NDArray[np.int64]
     stack: NDArray[np.int64]
@@ -63,7 +63,7 @@ def histories(snapshot: MemorySnapshot) -> tuple[History, ...]:
 
 
 def history_curve(snapshot: MemorySnapshot) -> pd.DataFrame:
-    """Return one row an entry, in `SCHEMA` columns, by device."""
+    """Return one row per entry, in `SCHEMA` columns, by device."""
     parts = histories(snapshot)
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *(part.rows for part in parts)])
     entries = snapshot.entries
@@ -104,12 +104,12 @@ def _history(snapshot: MemorySnapshot, device: int) -> History:
 
 
 def release_action(action: NDArray[np.object_]) -> str:
-    """Return which action tells that memory is given back: its request, unless left out."""
+    """Return the action of a release: its request, else its completion."""
     return RELEASE if (action == RELEASE).any() else RELEASE_DONE
 
 
 def live_at_end(snapshot: MemorySnapshot, device: int) -> LiveBlocks:
-    """Return what tensors held on a device when the snapshot was taken."""
+    """Return a device's live memory when the snapshot was taken."""
     blocks = _allocated_blocks(snapshot, device)
     return LiveBlocks(
         bytes=blocks["requested_bytes"].to_numpy(),
@@ -119,9 +119,9 @@ def live_at_end(snapshot: MemorySnapshot, device: int) -> LiveBlocks:
 
 
 def live_at_peak(snapshot: MemorySnapshot, history: History) -> LiveBlocks:
-    """Return what tensors held on a device when most was held.
+    """Return a device's live memory at its peak.
 
-    What was freed later and allocated before the history has no stack: its release's is another.
+    Memory allocated before the history and freed later has no stack: the entry has its release's.
     """
     entries = snapshot.entries
     action = entries["action"].to_numpy()[history.rows]
@@ -156,7 +156,7 @@ def _allocated_blocks(snapshot: MemorySnapshot, device: int) -> pd.DataFrame:
 def _last_allocations(
     snapshot: MemorySnapshot, device: int, blocks: pd.DataFrame
 ) -> NDArray[np.int64]:
-    """Return, for each block, the entry that allocated it, or -1: it is older than the history."""
+    """Return the entry that allocated each block, or -1 if older than the history."""
     entries = snapshot.entries
     action = entries["action"].to_numpy()
     is_on_device = entries["device"].to_numpy() == device

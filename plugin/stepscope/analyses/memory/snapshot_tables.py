@@ -1,4 +1,9 @@
-"""Who holds a snapshot's memory, by stack: at its end, and when most was held before it."""
+"""Tables of a memory snapshot: holders by stack, reserved pools, and out-of-memory errors.
+
+Reserved memory is requested bytes, rounding, memory that another stream still uses, and free
+memory. Free memory is fragmented as far as its largest piece is smaller than all of it: that piece
+is the largest request that needs nothing from the device.
+"""
 
 from typing import Literal
 
@@ -30,7 +35,7 @@ HOLDERS: Schema = (
 
 
 def snapshot_holders(snapshot: MemorySnapshot, moment: Moment = "end") -> pd.DataFrame:
-    """Return one row a device and stack, in `SCHEMA` columns, the most memory first."""
+    """Return one row per device and stack, in `HOLDERS` columns, the most memory first."""
     tables = []
     for history in histories(snapshot):
         at_end = moment == "end"
@@ -86,7 +91,7 @@ POOLS: Schema = (
 
 
 def snapshot_pools(snapshot: MemorySnapshot) -> pd.DataFrame:
-    """Return one row a device, pool, size class and stream, the most reserved first."""
+    """Return one row per device, pool, size class and stream, the most reserved first."""
     segments = snapshot.segments
     groups = segments.groupby(POOL_KEYS, sort=True)
     names = ["total_bytes", "allocated_bytes", "pending_bytes", "requested_bytes"]
@@ -140,7 +145,7 @@ OOMS: Schema = (
 
 
 def snapshot_ooms(snapshot: MemorySnapshot) -> pd.DataFrame:
-    """Return one row a time that a device ran out of memory, in `SCHEMA` columns."""
+    """Return one row per out-of-memory error, in `OOMS` columns."""
     entries = snapshot.entries
     tables = [pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in OOMS})]
     texts = np.array([*snapshot.stacks, None], dtype=object)

@@ -1,1 +1,1 @@
-"""Operators: their cost, their work, and what led to them."""
+"""Operators: cost, arithmetic, kernels, stacks and modules."""

@@ -1,9 +1,9 @@
-"""Attention that is written out: a product, a softmax over its rows, a product with the result.
+"""Unfused attention: a matrix product, a softmax over its rows, and a product with the result.
 
-On each thread the operators that matter are put in a row: batched products, softmaxes, their
-backward, and what lies between layers (other products, norms). Scaling, masks and dropout in
-between are passed over. `product softmax product` is an attention, and in the backward pass two
-products on each side of the softmax's. Recommenders multiply batches too, but without a softmax.
+The relevant operators of each thread are listed in order: batched products, softmaxes, their
+backward functions, and operators between layers (other products, norms). Scaling, masks and dropout
+are skipped. `product softmax product` is an attention; its backward pass has two products on each
+side of the softmax's. Recommenders also multiply batches, but without a softmax.
 """
 
 import re
@@ -32,43 +32,43 @@ BETWEEN_LAYERS = re.compile(
     r"|_efficient_attention_\w+|_scaled_dot_product_(?!attention)\w+)$"
 )
 MATH = "aten::_scaled_dot_product_attention_math"
-"""What torch's own attention is, where no faster kernel takes its operands."""
+"""Torch's own attention where no faster kernel supports the operands."""
 UNKNOWN = (np.nan,) * 4
 _PRODUCT, _SOFTMAX, _BACKWARD, _OTHER = range(4)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnfusedAttention:
-    """Attentions that are written out, on whatever they run; all arrays are parallel."""
+    """Unfused attentions on any device; all arrays are parallel."""
 
     first: Rows
-    """The first product, as a row of `host_calls`."""
+    """First product, as a row of `host_calls`."""
     last: Rows
-    """The last product."""
+    """Last product."""
     is_backward: NDArray[np.bool_]
     is_math: NDArray[np.bool_]
-    """Whether it is torch's own fallback, not the program's."""
+    """Whether torch's own fallback ran, not code of the program."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttentionChains(UnfusedAttention):
-    """The same with their kernels; all arrays but `kernels` and `chains` are parallel."""
+    """Unfused attentions with their kernels; all arrays but `kernels` and `chains` are parallel."""
 
     query_length: NDArray[np.float64]
-    """Rows of scores of one head; NaN where shapes were not recorded."""
+    """Rows of scores per head; NaN where shapes were not recorded."""
     scores_bytes: NDArray[np.float64]
-    """Bytes of all scores of a call; NaN likewise."""
+    """Bytes of all scores of a call; NaN where shapes were not recorded."""
     kernels: Rows
-    """Rows of `device_events`: the busiest device's kernels that were launched within a chain."""
+    """Rows of `device_events`: the busiest device's kernels launched in a chain."""
     chains: Rows
-    """The chain of each of them, as a place in the arrays above."""
+    """Chain of each kernel, as an index into the arrays above."""
     kernel_ns: int
-    """Sum of durations of all kernels of the device within the window, at least 1."""
+    """Sum of durations of the device's kernels in the window, at least 1."""
 
 
 @computed
 def attention_chains(trace: Trace) -> AttentionChains:
-    """Return the attentions that are written out on the thread that launches them.
+    """Return the unfused attentions of the threads that launch them.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -93,7 +93,7 @@ def attention_chains(trace: Trace) -> AttentionChains:
 
 
 def unfused_attention(trace: Trace) -> UnfusedAttention:
-    """Return the attentions that are written out, by the order of operators on a thread."""
+    """Return the unfused attentions, by the order of operators on a thread."""
     kind, row = _marks(trace)
     forward = _forward(trace, kind, row)
     backward = _backward(trace, kind, row)
@@ -107,7 +107,7 @@ def unfused_attention(trace: Trace) -> UnfusedAttention:
 
 
 def _marks(trace: Trace) -> tuple[NDArray[np.int64], Rows]:
-    """Return what matters, thread after thread in the order it began: its kind and its row."""
+    """Return the kinds and rows of the relevant operators, by thread in start order."""
     calls = trace.host_calls
     names = [_kind(str(name)) for name in calls["name"].cat.categories]
     kind = np.array([*names, NONE])[calls["name"].cat.codes.to_numpy()]
@@ -133,7 +133,7 @@ def _kind(name: str) -> int:
 
 
 def _forward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
-    """Return the places of softmaxes between two products that fit each other."""
+    """Return the indices of softmaxes between two products of matching shapes."""
     index = np.flatnonzero(kind == _SOFTMAX)
     index = index[(index >= 1) & (index + 1 < len(kind))]
     is_between = (kind[index - 1] == _PRODUCT) & (kind[index + 1] == _PRODUCT)
@@ -142,7 +142,7 @@ def _forward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
 
 
 def _backward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
-    """Return the places of softmaxes' backward with two products on each side."""
+    """Return the indices of softmax backward functions with two products on each side."""
     index = np.flatnonzero(kind == _BACKWARD)
     index = index[(index >= 2) & (index + 2 < len(kind))]
     for away in (-2, -1, 1, 2):
@@ -156,9 +156,9 @@ def _same_thread(trace: Trace, left: Rows, right: Rows) -> NDArray[np.bool_]:
 
 
 def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
-    """Tell whether the last product's left operand has the first one's result's shape.
+    """Return a mask of products whose result's shape is the last product's left operand.
 
-    True where shapes are not known.
+    True where shapes are unknown.
     """
     _, rows, _, columns = _shapes(trace, first).T
     _, of_operand, inner, _ = _shapes(trace, last).T
@@ -167,7 +167,7 @@ def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
 
 
 def _shapes(trace: Trace, products: Rows) -> NDArray[np.float64]:
-    """Return batch, rows, inner dimension and columns of each product; NaN where not known."""
+    """Return batch, rows, inner dimension and columns of each product; NaN where unknown."""
     group, texts = distinct(trace, products)
     shapes = [batched(*product) or UNKNOWN for product in texts]
     return np.array(shapes, dtype=np.float64).reshape(-1, 4)[group]
@@ -176,7 +176,7 @@ def _shapes(trace: Trace, products: Rows) -> NDArray[np.float64]:
 def _scores(
     trace: Trace, first: Rows, is_backward: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rows of scores of a head, and the bytes of all; of backward chains NaN."""
+    """Return the rows of scores per head and the bytes of all scores; NaN for backward chains."""
     types = operator_work(trace).data_type[first]
     sizes = np.array([*(BYTES.get(str(name), 0) for name in types.categories), np.nan])
     shapes = _shapes(trace, first)
@@ -192,7 +192,7 @@ def _is_in_math(trace: Trace, first: Rows) -> NDArray[np.bool_]:
 
 
 def _launched(trace: Trace, kernels: Rows, first: Rows, last: Rows) -> tuple[Rows, Rows]:
-    """Return the kernels whose launches lie between the beginning and the end of a chain."""
+    """Return the kernels launched between the start and the end of a chain, and their chains."""
     call = links(trace).call_of_device_event[kernels]
     kernels, call = kernels[call != NONE], call[call != NONE]
     thread = trace.runtime_calls["thread"].cat.codes.to_numpy()[call]

@@ -1,7 +1,7 @@
-"""Convolutions with a bias whose result a batch norm takes: the norm subtracts it again.
+"""Convolutions whose bias the following batch norm removes.
 
-A batch norm in training subtracts each channel's mean, and with it whatever the bias added. It is
-the next operator beside the convolution, but for what counts its batches (`num_batches_tracked`).
+In training, a batch norm subtracts each channel's mean, and with it any bias. It is the
+convolution's next sibling, except for the operator that counts batches (`num_batches_tracked`).
 """
 
 import re
@@ -21,10 +21,10 @@ NONE = -1
 CONVOLUTION = re.compile(r"^aten::(?:conv(?:_transpose)?[123]d|convolution)$")
 NORM = "aten::batch_norm"
 BETWEEN = re.compile(r"^aten::(?:add_?|empty\w*|zeros\w*|zero_|fill_|detach_?|to|_to_copy|copy_)$")
-"""What may stand between the two: the count of batches, and what allocates."""
+"""Operators that may run between the two: the count of batches, and allocations."""
 BIAS = 2
 TRAINING = 5
-"""The places of arguments (aten/src/ATen/native/native_functions.yaml)."""
+"""Indices of arguments (aten/src/ATen/native/native_functions.yaml)."""
 ADDS = re.compile(r"^aten::add_?$")
 SUMS = re.compile(r"^aten::sum$")
 BACKWARD = re.compile(r"^(?:\w*Conv\w*Backward\d*)$")
@@ -32,17 +32,17 @@ BACKWARD = re.compile(r"^(?:\w*Conv\w*Backward\d*)$")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BiasedConvolutions:
-    """Convolutions before batch norms; rows of `host_calls`."""
+    """Convolutions before batch norms, as rows of `host_calls`."""
 
     followed: NDArray[np.int64]
-    """Convolutions whose result a batch norm takes."""
+    """Convolutions with a batch norm as the next operator."""
     biased: NDArray[np.int64]
     """Those of them that have a bias."""
 
 
 @computed
 def biased_convolutions(trace: Trace) -> BiasedConvolutions:
-    """Return the calls of convolutions, in training, that a batch norm follows."""
+    """Return the convolutions of training that a batch norm follows."""
     calls = trace.host_calls
     norms = np.flatnonzero(name_mask(calls["name"], NORM.__eq__))
     norms = norms[_trains(trace, norms)]
@@ -57,7 +57,7 @@ def biased_convolutions(trace: Trace) -> BiasedConvolutions:
 
 
 def _trains(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which norms reckon with the batch's own mean; where not recorded, by the program."""
+    """Return a mask of norms in training mode; where not recorded, the mode of the program."""
     inputs = trace.host_calls["concrete_inputs"].cat
     modes = [argument(str(text), TRAINING) for text in inputs.categories]
     default = str(is_training(trace))
@@ -68,7 +68,7 @@ def _trains(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the operator beside and before each norm, but for those between; -1 where none is."""
+    """Return the sibling operator before each norm, skipping `BETWEEN`; -1 for none."""
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
     passed_over = name_mask(calls["name"], BETWEEN.search) | ~calls["is_operator"].to_numpy()
@@ -82,7 +82,7 @@ def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def bias_kernels(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the `device_events` that add these calls' biases, and that sum up their gradients."""
+    """Return the `device_events` that add these calls' biases or sum their gradients."""
     calls, owner = trace.host_calls, links(trace).owner_of_device_event
     parent = calls["parent"].to_numpy()
     is_selected = np.zeros(len(calls), dtype=bool)

@@ -1,4 +1,12 @@
-"""The figures of every call that counts as one, which tables of operators add up."""
+"""Metrics of single operator calls, which the operator tables sum, and quantiles of their times.
+
+Many calls launch no device work: times of 0 are not stored but count. Times are sorted once, and
+then for each grouping by group alone, in one pass where groups fit 16 bits.
+
+Memory is that of torch's `key_averages()`: an allocator event counts for every call whose time
+includes it, on any thread (`torch/autograd/profiler_util.py`, `MemRecordsAcc.in_interval`).
+`memory/owners.py` assigns each event to a single operator instead.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,24 +26,24 @@ Rows = NDArray[np.int64]
 SIDES = ("host", "device")
 QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.5, "p95": 0.95})
 BITS = 63
-"""Of a number in int64, without its sign."""
+"""Bits of an int64 without its sign."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SortedTimes:
-    """Times of calls, the shortest first; of calls that are not here, 0."""
+    """Times of calls in ascending order; calls that are not listed took 0."""
 
     index: Rows
     values: NDArray[np.int64]
 
     def without(self, is_left_out: NDArray[np.bool_]) -> "SortedTimes":
-        """Return the other calls' times."""
+        """Return the times of the other calls."""
         mask = ~is_left_out[self.index]
         return SortedTimes(index=self.index[mask], values=self.values[mask])
 
 
 def sorted_times(values: NDArray[np.int64]) -> SortedTimes:
-    """Return the times that are above 0, in order; `values` is one a call."""
+    """Return the times above 0 in ascending order; `values` has one time per call."""
     index = np.flatnonzero(values > 0)
     times = values if len(index) == len(values) else values[index]
     bits = len(times).bit_length()
@@ -52,9 +60,9 @@ def sorted_times(values: NDArray[np.int64]) -> SortedTimes:
 
 
 def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray[Any]]:
-    """Return each group's `QUANTILES`, with numpy's method `linear`, and its longest: `max`.
+    """Return each group's `QUANTILES`, by numpy's `linear` method, and its maximum as `max`.
 
-    `group` is one a call, `calls` how many there are in each group: one at least.
+    `group` has one entry per call, `calls` the number of calls per group: at least one.
     """
     small = group.astype(np.uint16) if len(calls) <= 2**16 else group
     of_times = small[times.index]
@@ -76,16 +84,16 @@ def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Metric:
-    """A figure of the calls that have it."""
+    """Values of a metric for the calls that have it."""
 
     index: Rows | slice
-    """Which calls, as indices into `CallMetrics.rows`; one may come more than once."""
+    """Indices into `CallMetrics.rows`; a call may occur more than once."""
     values: NDArray[np.int64] | NDArray[np.float64]
     is_complete: bool
-    """Whether that of all other calls is 0; else it is not known."""
+    """Whether the value of all other calls is 0; else it is unknown."""
 
     def without(self, is_left_out: NDArray[np.bool_]) -> "Metric":
-        """Return the figure of the other calls."""
+        """Return the metric without some calls."""
         if not len(self.values):
             return self
         mask = ~is_left_out[self.index]
@@ -95,27 +103,27 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CallMetrics:
-    """Calls that count, and what they cost."""
+    """Counted calls and their cost."""
 
     rows: Rows
     """The calls, as rows of `host_calls`."""
     is_call: NDArray[np.bool_]
-    """Whether each is a call of its own, or has its total in another's."""
+    """Whether the call counts itself; else its total is part of another's."""
     spreads: Mapping[str, SortedTimes]
-    """Totals of host and device in order, by the beginning of the table's columns."""
+    """Sorted host and device totals, by the prefix of the table's columns."""
     times: Mapping[str, Metric]
-    """Times in ns by the name of the table's column."""
+    """Times in ns by column name."""
     amounts: Mapping[str, Metric]
-    """Bytes and operations by the name of the table's column."""
+    """Bytes and operations by column name."""
     data_type: Metric
     """Codes of `operator_work`'s types."""
     flops_source: Metric
     """Codes of `operator_work`'s sources."""
     fits_matrix_unit: Metric
-    """See `matrix_unit_types.fitting`."""
+    """See `matrix_unit_types.fits_matrix_unit`."""
 
     def without_totals(self, is_left_out: NDArray[np.bool_]) -> "CallMetrics":
-        """Return the figures without the calls and the totals of some: what is their own stays."""
+        """Return the metrics without some calls' counts and totals; their self values stay."""
 
         def totals(figures: Mapping[str, Metric]) -> Mapping[str, Metric]:
             return {
@@ -135,7 +143,7 @@ class CallMetrics:
 
 @computed
 def call_metrics(trace: Trace) -> CallMetrics:
-    """Return the figures of all calls that count as one."""
+    """Return the metrics of all counted calls."""
     costs = operator_calls(trace)
     rows = np.flatnonzero(costs.counted == np.arange(len(costs.counted)))
     total = np.full(len(costs.counted), -1, dtype=np.int64)
@@ -177,7 +185,7 @@ def _of_all(values: NDArray[np.int64]) -> Metric:
 
 
 def _where(values: NDArray[np.int64], index: Rows) -> Metric:
-    """Return the values of calls at the calls in whose place they count."""
+    """Return the values of calls, at the indices of the calls that they count for."""
     return _at(values, np.flatnonzero(values), index, is_complete=True)
 
 
@@ -208,10 +216,10 @@ def _memory(trace: Trace, self_index: Rows, total_index: Rows) -> dict[str, Metr
 
 
 def _operations(trace: Trace, index: Rows) -> dict[str, Metric]:
-    """Return the operations of calls, own and with calls within.
+    """Return the operations of calls: self, and with nested calls.
 
-    A call that is counted as the one around it does that one's work, not the same again. Of a
-    product inside a product the total has the inner one's work alone.
+    A call that is merged into its caller does the caller's work once. Of a product inside a product
+    the total counts the inner one only.
     """
     flops = operator_work(trace).flops
     with_flops = np.flatnonzero(~np.isnan(flops))
@@ -229,15 +237,15 @@ def _operations(trace: Trace, index: Rows) -> dict[str, Metric]:
 
 
 HOST_DEVICE_TYPES = (0, 2, 5)
-"""CPU, MKLDNN and IDEEP of `c10::DeviceType`, as in `_cpu_memory_usage`; all others are devices."""
+"""CPU, MKLDNN and IDEEP of `c10::DeviceType`, as in `_cpu_memory_usage`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OperatorMemory:
-    """Bytes allocated less bytes given back; all arrays are parallel to `host_calls`."""
+    """Bytes allocated minus bytes freed; all arrays are parallel to `host_calls`."""
 
     host_self_bytes: NDArray[np.int64]
-    """Without calls within."""
+    """Without nested calls."""
     host_total_bytes: NDArray[np.int64]
     device_self_bytes: NDArray[np.int64]
     device_total_bytes: NDArray[np.int64]
@@ -245,7 +253,7 @@ class OperatorMemory:
 
 @computed
 def operator_memory(trace: Trace) -> OperatorMemory | None:
-    """Return what every operator and annotation allocated; None: memory was not recorded."""
+    """Return the net allocation of every operator and annotation; None: memory was not recorded."""
     memory = trace.memory
     if not len(memory):
         return None

@@ -1,8 +1,8 @@
-"""What each call of an operator or annotation costs, on the host and on the devices it feeds.
+"""Cost of each operator and annotation call, on the host and on the devices it launches work on.
 
-As torch's `key_averages()` has it (`torch/autograd/profiler_util.py`): a call whose only child has
-its name is one call with it (`_remove_dup_nodes`), and self time is without the operators,
-annotations and runtime calls within.
+As in torch's `key_averages()` (`torch/autograd/profiler_util.py`): a call whose only child has its
+name is one call with it (`_remove_dup_nodes`), and self time excludes nested operators, annotations
+and runtime calls.
 """
 
 from dataclasses import dataclass
@@ -23,17 +23,16 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OperatorCalls:
-    """Every call with its cost; all arrays are parallel to `host_calls`."""
+    """Cost of every call; all arrays are parallel to `host_calls`."""
 
     counted: Rows
-    """The call that each is counted as: itself, or the one around it of which it is the only
-    child and has the name."""
+    """Call that each counts as: itself, or the caller of the same name whose only child it is."""
     host_self_ns: NDArray[np.int64]
-    """Without calls within; of calls counted as another's, 0, as in the next ones."""
+    """Without nested calls; 0 for calls that count as another, as in the next three."""
     device_self_ns: NDArray[np.int64]
     matrix_unit_self_ns: NDArray[np.int64]
     unclassified_self_ns: NDArray[np.int64]
-    """Of kernels whose names do not tell whether they use matrix units."""
+    """Time of kernels whose names do not show whether they use matrix units."""
     device_total_ns: NDArray[np.int64]
     matrix_unit_total_ns: NDArray[np.int64]
     unclassified_total_ns: NDArray[np.int64]
@@ -41,7 +40,7 @@ class OperatorCalls:
 
 @computed
 def operator_calls(trace: Trace) -> OperatorCalls:
-    """Return every operator's and annotation's own and total cost."""
+    """Return the self and total cost of every operator and annotation."""
     counted = _counted(trace)
     host_self = np.maximum(trace.host_calls["self_ns"].to_numpy() - _runtime_ns(trace), 0)
     of_devices = _device_ns(trace)
@@ -63,7 +62,7 @@ def operator_calls(trace: Trace) -> OperatorCalls:
 
 
 def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
-    """Return the values of calls at the calls that they are counted as."""
+    """Return the values of calls, moved to the calls that they count as."""
     moved = np.flatnonzero(values)
     moved = moved[into[moved] != moved]
     if not len(moved):
@@ -78,7 +77,7 @@ def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
 def owners_of_device_events(trace: Trace) -> Rows:
     """Return the call that launched each of `device_events`: an operator, else an annotation.
 
-    Rows of `host_calls`; -1 where the launch is not known, or nothing was around it.
+    Rows of `host_calls`; -1 where the launch is unknown or has no enclosing call.
     """
     linked = links(trace)
     around = np.append(calls_around_runtime_calls(trace), -1)[linked.call_of_device_event]
@@ -86,7 +85,7 @@ def owners_of_device_events(trace: Trace) -> Rows:
 
 
 def _counted(trace: Trace) -> Rows:
-    """Return the row that each call is counted as, after torch's `_remove_dup_nodes`."""
+    """Return the row that each call counts as, like torch's `_remove_dup_nodes`."""
     calls = trace.host_calls
     name, parent = calls["name"].cat.codes.to_numpy(), calls["parent"].to_numpy()
     child_count = np.bincount(parent[parent >= 0], minlength=len(calls))
@@ -102,7 +101,7 @@ def _counted(trace: Trace) -> Rows:
 
 @computed
 def _outermost_calls(trace: Trace) -> tuple[Rows, Rows]:
-    """Return the runtime calls that no other runtime call holds, and the host call around each."""
+    """Return the runtime calls that are in no other one, and the host call around each."""
     runtime = trace.runtime_calls
     thread = runtime["thread"].cat.codes.to_numpy()
     start, duration = runtime["start_ns"].to_numpy(), runtime["duration_ns"].to_numpy()
@@ -111,7 +110,7 @@ def _outermost_calls(trace: Trace) -> tuple[Rows, Rows]:
 
 
 def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
-    """Return how long each host call was in runtime calls that it made itself."""
+    """Return the time of the runtime calls that each host call made directly."""
     end = trace.host_calls["end_ns"].to_numpy()
     rows, made_by = _outermost_calls(trace)
     rows, made_by = rows[made_by >= 0], made_by[made_by >= 0]
@@ -120,9 +119,9 @@ def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
 
 
 def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
-    """Return the device time that each host call launched itself.
+    """Return the device time that each host call launched directly.
 
-    All of it, what ran on matrix units, and what does not tell whether it did.
+    In total, on matrix units, and of kernels whose use of matrix units is unknown.
     """
     owner = owners_of_device_events(trace)
     duration = trace.device_events["duration_ns"].to_numpy()

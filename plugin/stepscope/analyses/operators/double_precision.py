@@ -1,8 +1,8 @@
-"""Operators that work in double precision, and what the same ones cost in single precision.
+"""Operators that run in double precision, and the cost of the same operators in float32.
 
-A call works in the type of its first operand (`flops.operator_work`). Counted is the outermost of
-calls within each other, autograd's nodes around them left out. Its twins are the calls of the same
-operator with the same shapes in float32: what they cost on average is what it would cost.
+A call's type is that of its first operand (`flops.operator_work`). Of nested calls the outermost
+counts, without autograd's nodes. The float32 cost of a call is the mean of the calls of the same
+operator and shapes in float32.
 """
 
 import re
@@ -28,7 +28,7 @@ DOUBLE, SINGLE = "float64", "float32"
 OPERATOR = re.compile(r"(?!autograd::|torch::autograd::)\w+::")
 """`aten::mm`, `torchvision::nms`; not `MmBackward0`, `Optimizer.step#SGD.step`."""
 SLOW_CONVOLUTION = re.compile(r"^aten::(?:thnn_conv|_?slow_conv)")
-"""What torch takes where oneDNN does not know the type (`aten/src/ATen/native/Convolution.cpp`)."""
+"""Fallback where oneDNN does not support the type (`aten/src/ATen/native/Convolution.cpp`)."""
 FLOATING = frozenset({DOUBLE, SINGLE, "float16", "bfloat16"})
 
 
@@ -37,26 +37,26 @@ class DoublePrecision:
     """Work in float64; all arrays but `device_rows` and `owners` are parallel."""
 
     calls: Rows
-    """Rows of `host_calls`; on devices also -1, for all kernels whose operator is not known."""
+    """Rows of `host_calls`; on devices also -1, for all kernels without a known operator."""
     cost_ns: NDArray[np.int64]
-    """How long each call, or on devices its kernels, took."""
+    """Duration of each call, or on devices of its kernels."""
     float32_ns: NDArray[np.float64]
-    """Mean cost of its twins in float32; NaN where there are none."""
+    """Mean cost of the same call in float32; NaN where there is none."""
     is_product: NDArray[np.bool_]
     total_ns: int
     floating_share: float
-    """Of all work in floating-point types; NaN where there is none."""
+    """Fraction of all work in floating-point types; NaN where there is none."""
     whole_ns: int
-    """What shares are of: the window's operators, or all kernels of the device."""
+    """Reference of fractions: the window, or all kernels of the device."""
     device_rows: Rows
     """On devices, the kernels; empty on hosts."""
     owners: Rows
-    """The call of each of them."""
+    """Call of each kernel."""
 
 
 @computed
 def on_host(trace: Trace) -> DoublePrecision:
-    """Return what operators on the host do in float64, within the window."""
+    """Return the float64 operators of the host in the window."""
     span = window(trace)
     start = trace.host_calls["start_ns"].to_numpy()
     inside = (start >= span.start_ns) & (start < span.end_ns)
@@ -78,7 +78,7 @@ def on_host(trace: Trace) -> DoublePrecision:
 
 @computed
 def on_device(trace: Trace) -> DoublePrecision:
-    """Return what the busiest device does in float64, by its kernels' names or their operators.
+    """Return the float64 kernels of the busiest device, by kernel names or their operators.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -134,9 +134,9 @@ def _double(  # noqa: PLR0913 (each a figure of the result)
 
 
 def _have_dimensions(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which calls have an input of at least one dimension, or one that is not known.
+    """Return a mask of calls with an input of at least one dimension or unknown shape.
 
-    A number that Python computes with, such as a learning rate, is a float64 tensor of none.
+    A Python number, such as a learning rate, is a float64 tensor without dimensions.
     """
     dims = trace.host_calls["input_dims"]
     is_recorded = dims.cat.codes.to_numpy() != NONE
@@ -173,7 +173,7 @@ def _kernel_types(trace: Trace, rows: Rows, owner: Rows) -> pd.Categorical:
 def _float32_means(
     trace: Trace, calls: Rows, singles: Rows, single_ns: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the mean cost of each call's twins; NaN where it has none."""
+    """Return the mean cost of each call's float32 counterparts; NaN without any."""
     keys, single_keys = _keys(trace, calls), _keys(trace, singles)
     index, distinct = pd.factorize(single_keys)
     mean = ratio(sums(single_ns, index, len(distinct)), np.bincount(index, minlength=len(distinct)))
@@ -182,7 +182,7 @@ def _float32_means(
 
 
 def _keys(trace: Trace, rows: Rows) -> Rows:
-    """Return a number for each call's name and shapes, -1 where these are not known; and for -1."""
+    """Return a number for each call's name and shapes; -1 where unknown."""
     name, dims = (trace.host_calls[column].cat for column in ("name", "input_dims"))
     shapes, names = (np.append(column.codes.to_numpy(), NONE)[rows] for column in (dims, name))
     whole = names.astype(np.int64) * (len(dims.categories) + 1) + shapes
@@ -190,10 +190,10 @@ def _keys(trace: Trace, rows: Rows) -> Rows:
 
 
 def by_operator(trace: Trace, double: DoublePrecision) -> pd.DataFrame:
-    """Return one row an operator with shapes, the costliest first.
+    """Return one row per operator and shapes, the most expensive first.
 
-    Columns: `name`, `dims` (JSON or None), `calls`, `ns` (in all) and `float32_ns`, the mean of
-    a call in float32 or NaN.
+    Columns: `name`, `dims` (JSON or None), `calls`, `ns` (total) and `float32_ns`, the mean of a
+    call in float32 or NaN.
     """
     has_call = double.calls != NONE
     calls = trace.host_calls.iloc[double.calls[has_call]]
@@ -211,6 +211,6 @@ def by_operator(trace: Trace, double: DoublePrecision) -> pd.DataFrame:
 
 
 def slow_convolutions(trace: Trace) -> list[str]:
-    """Return the names of the convolutions that ran because the library knows no float64."""
+    """Return the names of the convolutions that ran because oneDNN has no float64."""
     names = trace.host_calls["name"].cat.categories
     return [str(name) for name in names if SLOW_CONVOLUTION.match(str(name))]

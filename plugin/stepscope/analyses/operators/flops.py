@@ -1,9 +1,9 @@
-"""How much arithmetic each operator did, and the least it had to read and write.
+"""Arithmetic of each operator, and the least bytes it has to read and write.
 
-By the shapes of its inputs (`record_shapes=True`) and the formulas of `work_formulas`. Work is
-counted once: the seven operators of `with_flops` always count, as they do in `key_averages()`; of
-others that call each other (`aten::matmul` → `aten::bmm`) the innermost does, and what runs inside
-an `aten::conv2d` that counts is that one's.
+Computed from the shapes of the inputs (`record_shapes=True`) by the formulas of `work_formulas`.
+Work counts once: the seven operators of `with_flops` always count, as in `key_averages()`; of
+others that call each other (`aten::matmul` → `aten::bmm`) the innermost counts, and nothing inside
+an `aten::conv2d` that counts.
 """
 
 import json
@@ -34,14 +34,15 @@ class OperatorWork:
     """Work of every operator; all arrays are parallel to `host_calls`."""
 
     flops: NDArray[np.float64]
-    """Floating-point operations of its own; NaN where they are not known or another's."""
+    """Floating-point operations of the call itself; NaN where unknown or counted for another call.
+    """
     moved_bytes: NDArray[np.float64]
-    """Bytes of its inputs and outputs, each once: no implementation moves fewer from and to the
-    device's memory, unless they stay in a cache. NaN where `flops` is, or a type is not known."""
+    """Bytes of inputs and outputs, each once: a lower bound of memory traffic, unless data stays in
+    a cache. NaN where `flops` is NaN or a type is unknown."""
     data_type: pd.Categorical
     """Type of the operand, by torch's name (`bfloat16`); missing where types are not recorded."""
     source: pd.Categorical
-    """Where the formula is from; missing where there is none."""
+    """Source of the formula; missing where there is none."""
 
 
 @computed
@@ -68,25 +69,25 @@ def operator_work(trace: Trace) -> OperatorWork:
 
 
 def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
-    """Return, for rows of `host_calls` or -1, the nearest call whose work is known, or -1.
+    """Return, for rows of `host_calls` or -1, the nearest enclosing call of known work, or -1.
 
-    That is the call itself or one around it: a kernel that `aten::cudnn_convolution` launched does
-    the work of the `aten::conv2d` around it.
+    The call itself counts: a kernel that `aten::cudnn_convolution` launched does the work of the
+    `aten::conv2d` around it.
     """
     parent = trace.host_calls["parent"].to_numpy()
     return ancestry.nearest_of(parent, rows, ~np.isnan(operator_work(trace).flops))
 
 
 def counted_products(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which of `host_calls` are products of matrices whose work counts."""
+    """Return a mask of the `host_calls` that are matrix products whose work counts."""
     is_product = name_mask(trace.host_calls["name"], lambda name: _formula_is(name, product=True))
     return np.asarray(is_product & ~np.isnan(operator_work(trace).flops))
 
 
 def with_work_inside(trace: Trace, is_product: NDArray[np.bool_]) -> Rows:
-    """Return those of some products in which another of them did the work.
+    """Return those of some products whose work another one inside them did.
 
-    Under autocast `aten::conv2d` calls itself again with what it rounded; `with_flops` counts both.
+    Under autocast `aten::conv2d` calls itself again with cast inputs; `with_flops` counts both.
     """
     parent = trace.host_calls["parent"].to_numpy()
     around = ancestry.nearest_of(parent, parent[np.flatnonzero(is_product)], is_product)
@@ -94,7 +95,7 @@ def with_work_inside(trace: Trace, is_product: NDArray[np.bool_]) -> Rows:
 
 
 def _combinations(calls: pd.DataFrame, rows: Rows) -> tuple[Rows, list[Combination]]:
-    """Return which distinct formula and inputs each row has, and those."""
+    """Return each row's index into the distinct combinations of formula and inputs, and those."""
     name, *given = (calls[column] for column in COMBINED)
     key = name.cat.codes.to_numpy()[rows].astype(np.int64)
     for column in given:
@@ -112,7 +113,7 @@ def _combinations(calls: pd.DataFrame, rows: Rows) -> tuple[Rows, list[Combinati
 
 
 def _texts(column: pd.Series) -> NDArray[Any]:
-    """Return a column's texts by code; of code -1, none, it is empty."""
+    """Return a column's texts by code; code -1 is empty."""
     return np.array([*column.cat.categories, ""], dtype=object)
 
 
@@ -125,7 +126,7 @@ def _decoded(text: str) -> list[Any]:
 
 
 def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float]:
-    """Return the operations and the bytes of these inputs; NaN where they do not tell."""
+    """Return the operations and the bytes of these inputs; NaN where unknown."""
     flops = moved = float("nan")
     try:
         work = formula.count(inputs)
@@ -149,7 +150,7 @@ def _moved_bytes(inputs: Inputs, work: Work, operand: int) -> float:
 
 
 def _are_counted(calls: pd.DataFrame, rows: Rows) -> NDArray[np.bool_]:
-    """Tell which calls' work counts, of those whose work is known."""
+    """Return a mask of the calls of known work whose work counts."""
     always = name_mask(calls["name"], lambda name: _formula_is(name, always=True))
     is_counted = np.zeros(len(calls), dtype=bool)
     is_counted[rows] = True
@@ -181,7 +182,7 @@ def _data_types(
     alike: Rows,
     combinations: list[Combination],
 ) -> pd.Categorical:
-    """Return the type of each call's operand: where no formula names it, its first tensor's."""
+    """Return the type of each call's operand; without a formula, that of its first tensor."""
     written = calls["input_types"].cat
     code_of_type = {name: code for code, name in enumerate(BYTES)}
     first = [_first_type(_decoded(str(text))) for text in written.categories]
@@ -198,7 +199,7 @@ def _data_types(
 
 
 def _operand_type(formula: Formula, inputs: Inputs) -> str | None:
-    """Return the type of an operator's arithmetic: of a number and a tensor, the tensor's."""
+    """Return the type of an operator's arithmetic; of a number and a tensor, the tensor's."""
     if formula.is_elementwise:
         with suppress(UnknownWorkError):
             return formula.count(inputs).output_type

@@ -1,8 +1,8 @@
-"""What the backward pass costs beside the forward pass, by the operator that caused both.
+"""Cost of the backward pass compared with the forward pass, by forward operator.
 
 The forward operator is the one that made autograd's node (`forward_backward`): `aten::addmm`, not
-the `aten::linear` around it. Backward time is the engine's call around the node, where there is
-one: the node and the adding up of its gradients.
+the `aten::linear` around it. Backward time is that of the engine's call around the node, if there
+is one: the node and the accumulation of its gradients.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ SCHEMA: Schema = (
 
 @computed
 def forward_backward_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a forward operator and its node's name, largest backward cost first."""
+    """Return one row per forward operator and node name, largest backward cost first."""
     links = forward_backward(trace)
     nodes = np.flatnonzero(links.forward != NONE)
     makers = links.forward[nodes]

@@ -1,4 +1,11 @@
-"""By what operators are put together in tables: a group and its texts for every call."""
+"""Labels by which operator tables group calls: name, node, shapes and module.
+
+`autograd::engine::evaluate_function: MmBackward0` runs `MmBackward0` and then accumulates its
+results. Grouped by node, both are one call of the node's name, as long as the wrapper.
+
+A call's module is the innermost `nn.Module` call of Python around it. An operator of the backward
+pass, and the engine's call around it, has the module of its forward operator (`forward_backward`).
+"""
 
 from dataclasses import dataclass
 
@@ -22,7 +29,7 @@ class Labels:
     """A text for each call, or none."""
 
     codes: Rows
-    """An index into `texts`, -1 for none; one a call."""
+    """Index into `texts` for each call; -1 for none."""
     texts: tuple[str, ...]
 
     def at(self, codes: Rows) -> NDArray[np.object_]:
@@ -44,7 +51,7 @@ def shapes(trace: Trace) -> Labels:
 
 
 def distinct(codes: NDArray[np.integer], texts: list[str]) -> Labels:
-    """Return labels of which several codes may have the same text; code -1 is the last text."""
+    """Return labels with equal texts merged; code -1 is the last text."""
     index, unique = pd.factorize(np.array(texts, dtype=object))
     return Labels(codes=index.astype(np.int64)[codes], texts=tuple(unique))
 
@@ -53,19 +60,19 @@ NONE = -1
 
 
 def are_wrapped(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which calls are nodes that a wrapper calls: their time is the wrapper's, too."""
+    """Return a mask of nodes that a wrapper calls, whose time is part of the wrapper's."""
     return np.asarray(forward_backward(trace).wrapper != NONE)
 
 
 def node_names(trace: Trace) -> Labels:
-    """Return each call's name, of a wrapper the name of what it runs."""
+    """Return each call's name; for a wrapper, the name of its node."""
     labels = names(trace)
     texts = [text.removeprefix(WRAPPER) for text in labels.texts]
     return distinct(labels.codes, [*texts, ""])
 
 
 MODULE_PREFIX = "nn.Module: "
-"""How torch's Python tracer names the call of a module (`torch/csrc/profiler/collection.cpp`)."""
+"""Prefix of modules' calls by torch's Python tracer (`torch/csrc/profiler/collection.cpp`)."""
 
 
 def modules(trace: Trace) -> Labels:

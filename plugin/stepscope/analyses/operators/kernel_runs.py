@@ -1,13 +1,12 @@
-"""Which kernels each operator runs, one after the other, and how often just these.
+"""Sequences of kernels that each operator runs, and their frequency.
 
-As HTA's frequent kernel sequences (`get_frequent_cuda_kernel_sequences`), for every operator and
-annotation instead of one that is named: all that is launched from within a call, on its thread, in
-the order of the launches. HTA sorts by when the work began, which is another order only where
-several streams have it.
+Like HTA's frequent kernel sequences (`get_frequent_cuda_kernel_sequences`), for every operator and
+annotation: all work launched inside a call, on its thread, in launch order. HTA sorts by start on
+the device, which differs only with several streams.
 
-Two calls have the same sequence if both their first 2^k kernels and their last 2^k are the same,
-for the greatest k that fits. Stretches of 2^k get their numbers by doubling: exact, and linear in
-the number of kernels and calls.
+Two calls have the same sequence if their first 2^k kernels and their last 2^k are the same, for the
+greatest k that fits. Runs of 2^k kernels get their numbers by doubling: exact, and linear in the
+number of kernels and calls.
 """
 
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from stepscope.model.trace import Trace, computed
 SHORTEST = 2
 MOST_DOUBLED = 5
 LONGEST = 2 ** (MOST_DOUBLED + 1) - 1
-"""Calls with more kernels are whole parts of the program: their sequence says nothing."""
+"""Calls with more kernels are whole parts of the program and have no useful sequence."""
 MOST_ROWS = 1000
 ARROW = " → "
 SCHEMA: Schema = (
@@ -45,13 +44,12 @@ SCHEMA: Schema = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Work:
-    """Device work by launching thread, in the order of launches."""
+    """Device work by launching thread, in launch order."""
 
     row: NDArray[np.int64]
     code: NDArray[np.int64]
-    """Codes of the names."""
     device_ns: NDArray[np.int64]
-    """Sum of durations before each, and of all: one more than there are."""
+    """Sum of durations before each piece of work, then of all: one entry more."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,13 +58,13 @@ class _Calls:
 
     row: NDArray[np.int64]
     first: NDArray[np.int64]
-    """The place of a call's first piece of work in `_Work`."""
+    """Index of a call's first piece of work in `_Work`."""
     count: NDArray[np.int64]
 
 
 @computed
 def operator_sequences(trace: Trace) -> pd.DataFrame:
-    """Return one row an operator and sequence, most device time first, at most `MOST_ROWS`."""
+    """Return one row per operator and sequence, most device time first, at most `MOST_ROWS`."""
     work, calls = _work_and_calls(trace)
     host = trace.host_calls
     keys = pd.DataFrame(
@@ -126,7 +124,7 @@ def _work_and_calls(trace: Trace) -> tuple[_Work, _Calls]:
 
 
 def _numbers(work: _Work, calls: _Calls) -> NDArray[np.int64]:
-    """Return a number for each call that those of one length have in common if one sequence."""
+    """Return a number for each call; calls of equal length and number have the same sequence."""
     numbers = np.zeros(len(calls.row), dtype=np.int64)
     number, length = work.code + 1, 1  # a missing name is -1
     while length <= LONGEST:

@@ -1,7 +1,7 @@
-"""Whether the operands of operators have a type that matrix units take.
+"""Operand types that matrix units support.
 
-Half precision and below always has; float32 where torch was allowed to round it (TF32), which only
-the kernels tell: `allow_tf32` is not in the file. Other types run elsewhere.
+Half precision and below always fits; float32 where torch may round it (TF32), which only the
+kernels show: `allow_tf32` is not in the file. Other types do not fit.
 """
 
 import numpy as np
@@ -29,10 +29,10 @@ FITTING_TYPES = frozenset(
 
 
 def fits_matrix_unit(trace: Trace) -> NDArray[np.float64]:
-    """Return 1 for each call whose operands matrix units took or would take, and 0 for others.
+    """Return 1 for calls whose operands matrix units used or could use, and 0 for others.
 
-    NaN for operators that do not work on matrices, for types that were not recorded, and for
-    float32 where no kernel tells.
+    NaN for operators that are not matrix operations, for types that were not recorded, and for
+    float32 without a kernel that shows it.
     """
     is_eligible = name_mask(trace.host_calls["name"], matrix_units.is_eligible)
     types = operator_work(trace).data_type

@@ -1,4 +1,4 @@
-"""Who uses matrix units (tensor cores, matrix cores), and which operators could."""
+"""Kernels that use matrix units (tensor cores, matrix cores), and operators that can."""
 
 import re
 from collections.abc import Callable
@@ -45,24 +45,24 @@ ELIGIBLE = frozenset(
     flash_attn_3::_flash_attn_forward flash_attn_3::_flash_attn_backward
     """.split()  # noqa: SIM905 (two screens long as a list)
 )
-"""Operators whose work fits matrix units, given a fitting type: autocast's lower-precision list
-by way of torch-tb-profiler (`tensor_core.py`), and below the gap what came after it."""
+"""Operators that can run on matrix units, given a fitting type: autocast's lower-precision list by
+way of torch-tb-profiler (`tensor_core.py`), and below the gap later ones."""
 _NODE_NUMBER = re.compile(r"(?<=Backward)\d+$")
 
 
 def is_eligible(operator: str) -> bool:
-    """Tell whether an operator's work can run on matrix units."""
+    """Return whether an operator's work can run on matrix units."""
     # since torch 1.10 the names of autograd's nodes end in a number
     return _NODE_NUMBER.sub("", operator) in ELIGIBLE
 
 
 def are_used(trace: Trace) -> NDArray[np.bool_]:
-    """Tell of each device event whether it is a kernel on matrix units; False where untold."""
+    """Return a mask of the device events that are kernels on matrix units; False where unknown."""
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is True)
 
 
 def are_classified(trace: Trace) -> NDArray[np.bool_]:
-    """Tell of each device event whether it is a kernel whose name says if it uses matrix units."""
+    """Return a mask of the kernels whose name shows whether they use matrix units."""
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is not None)
 
 

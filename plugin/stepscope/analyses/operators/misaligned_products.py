@@ -1,10 +1,10 @@
-"""Products whose matrices' rows do not begin where matrix units can load them at once.
+"""Products of matrices with misaligned rows, which matrix units cannot load at once.
 
-A load takes 16 bytes: 8 elements of 16 bits, 4 of TF32. Some libraries write into a kernel's name
-how many elements it loads at a time. Where the name does not tell, shapes and strides do: of each
-operand the length of its rows in memory and the distance between them, and the length of the
-result's rows (cuBLAS' conditions for Tensor Cores). Without recorded strides an operand is taken to
-lie row by row, which holds in the forward pass only: calls below a backward node are left out.
+A load takes 16 bytes: 8 elements of 16 bits, 4 of TF32. Some libraries write the elements per load
+into a kernel's name. Otherwise shapes and strides decide: the row length and row distance of both
+operands, and the row length of the result (cuBLAS' conditions for Tensor Cores). Without recorded
+strides, operands are assumed contiguous, which holds in the forward pass only: calls below a
+backward node are left out.
 """
 
 import re
@@ -27,7 +27,7 @@ Rows = NDArray[np.int64]
 SIXTEEN_BITS = ("float16", "bfloat16")
 BACKWARD = re.compile(r"Backward\d*$")
 CURRENT_MAJOR = 8
-"""Compute capability from which kernels for capability 7 are those of an earlier generation."""
+"""Compute capability from which kernels for capability 7 are of an earlier generation."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,19 +38,19 @@ class MisalignedProducts:
     by_name: NDArray[np.bool_]
     by_shape: NDArray[np.bool_]
     on_older_unit: NDArray[np.bool_]
-    """Of both: kernels for an earlier generation of devices."""
+    """Misaligned kernels for an earlier generation of devices."""
     sizes: NDArray[np.object_]
-    """What does not fit, `K 2798 → 2800`, as far as the shapes tell; empty where they do not."""
+    """Misaligned sizes, `K 2798 → 2800`; empty where unknown."""
 
     @property
     def is_misaligned(self) -> NDArray[np.bool_]:
-        """Which kernels are misaligned."""
+        """Mask of all misaligned kernels."""
         return self.by_name | self.by_shape
 
 
 @computed
 def misaligned_products(trace: Trace) -> MisalignedProducts:
-    """Return which kernels of products load less at a time than matrix units could.
+    """Return the product kernels that load fewer elements at a time than matrix units could.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -75,7 +75,7 @@ def misaligned_products(trace: Trace) -> MisalignedProducts:
 
 
 def _on_older(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
-    """Tell which kernels were made for an earlier generation than the device is of."""
+    """Return a mask of the kernels made for an earlier generation than the device's."""
     older = trace.dialect.older_matrix_unit_kernel
     if older is None or (compute_major(trace) or 0) < CURRENT_MAJOR:
         return np.zeros(len(rows), dtype=bool)
@@ -83,14 +83,14 @@ def _on_older(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
 
 
 def _alignment(trace: Trace, kernel: str) -> int:
-    """Return how many elements a kernel loads at a time; 0: its name does not tell."""
+    """Return the elements that a kernel loads at a time; 0 where its name does not show it."""
     pattern = trace.dialect.alignment
     match = pattern.search(kernel) if pattern is not None else None
     return int(match[1]) if match else 0
 
 
 def _aligned_elements(trace: Trace, products: ProductKernels) -> NDArray[np.int64]:
-    """Return how many elements of each product's type are aligned; 0: that is not known."""
+    """Return the elements of each product's type in an aligned load; 0 where unknown."""
     sizes = {**BYTES, TF32: BYTES["float32"]}
     whole = trace.dialect.aligned_bytes
     of_type = [whole // sizes[str(name)] for name in products.data_type.categories]
@@ -98,9 +98,9 @@ def _aligned_elements(trace: Trace, products: ProductKernels) -> NDArray[np.int6
 
 
 def _strides(trace: Trace, calls: Rows) -> tuple[Rows, list[str]]:
-    """Return the recorded strides of each call's inputs as places in a list of texts (JSON).
+    """Return the recorded strides of each call's inputs as indices into a list of texts (JSON).
 
-    The last text, at place -1, is of calls without them: "".
+    The last text, at index -1, is of calls without strides: "".
     """
     is_called = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_called[calls] = True
@@ -120,7 +120,7 @@ def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
 def _sizes(
     trace: Trace, calls: Rows, aligned: NDArray[np.int64], strides: tuple[Rows, list[str]]
 ) -> NDArray[np.object_]:
-    """Return what of each call's shapes does not fit, as text; distinct calls are asked once."""
+    """Return the misaligned sizes of each call as text; distinct calls are parsed once."""
     (product, products), (stride, written) = distinct(trace, calls), strides
     frame = pd.DataFrame({"product": product, "stride": stride, "wanted": aligned})
     group, first = group_statistics.group_rows(frame, frame.columns)
@@ -154,7 +154,7 @@ Named = tuple[str, int]
 
 
 def _rows(first: Named, second: Named, steps: tuple[int, int]) -> tuple[Named, ...]:
-    """Return the length of an operand's rows in memory, and how far apart they are."""
+    """Return the length of an operand's rows in memory, and their distance."""
     if steps[1] == 1:
         inner, apart = second, steps[0]
     elif steps[0] == 1:

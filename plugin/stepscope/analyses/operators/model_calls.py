@@ -1,7 +1,7 @@
-"""Where a model's heavy operators ran: on a device, or on the CPU.
+"""Device or CPU of a model's heavy operators.
 
-Heavy are convolutions, matrix products, attention and recurrent layers, forward and backward. Not
-the model's is what a DataLoader asks for in its own process, and what torch.compile runs to trace.
+Heavy are convolutions, matrix products, attention and recurrent layers, forward and backward.
+Operators of a DataLoader in its own process, and of torch.compile's tracing, are not the model's.
 """
 
 import re
@@ -32,21 +32,21 @@ class ModelCalls:
     """Calls of heavy operators that no other such call encloses; arrays are parallel."""
 
     rows: NDArray[np.int64]
-    """Rows of `host_calls`, within the window."""
+    """Rows of `host_calls` in the window."""
     on_device: NDArray[np.bool_]
-    """Whether anything was launched from within."""
+    """Whether the call launched anything."""
     host_times: Intervals
-    """When those ran that launched nothing, outside data loading."""
+    """Times of the calls that launched nothing, outside data loading."""
 
     @property
     def on_host_count(self) -> int:
-        """How many launched nothing."""
+        """Number of calls that launched nothing."""
         return int(np.count_nonzero(~self.on_device))
 
 
 @computed
 def model_calls(trace: Trace) -> ModelCalls:
-    """Return the calls of heavy operators, and which of them ran on the CPU."""
+    """Return the calls of heavy operators, and the ones that ran on the CPU."""
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
     is_heavy = name_mask(calls["name"], MODEL_OPERATOR.search)
@@ -72,7 +72,7 @@ def _inside(times: Intervals, moment_ns: NDArray[np.int64]) -> NDArray[np.bool_]
 
 
 def _launches(trace: Trace) -> NDArray[np.int64]:
-    """Return how many runtime calls and device events each call and those within it asked for."""
+    """Return the number of runtime calls and device events of each call, with nested calls."""
     linked = links(trace)
     owners = np.concatenate((linked.owner_of_call, linked.owner_of_device_event))
     launch_count = np.bincount(owners[owners >= 0], minlength=len(trace.host_calls))

@@ -1,20 +1,20 @@
-"""One argument of an operator, from the lists that the profiler writes of them as JSON text."""
+"""Single arguments of an operator, from the profiler's JSON lists."""
 
 import json
 from typing import Any
 
 MOST = 2**63
-"""What is as large is no size."""
+"""Larger numbers are no sizes."""
 
 
 def argument(arguments: str, index: int) -> str:
-    """Return the argument at a place as text (`True`, `float`); "" where there is none."""
+    """Return an argument as text (`True`, `float`); "" where there is none."""
     value = _at(arguments, index)
     return "" if value is None else str(value)
 
 
 def shape(dims: str, index: int) -> tuple[int, ...]:
-    """Return the shape of the input at a place; () where it is no tensor, or none is written."""
+    """Return the shape of an input; () where it is no tensor or not recorded."""
     value = _at(dims, index)
     sizes = value if isinstance(value, list) else []
     return tuple(sizes) if all(type(size) is int and 0 <= size < MOST for size in sizes) else ()

@@ -1,9 +1,9 @@
-"""What each operator ran on the devices: its kernels, copies and memory sets, with their delays.
+"""Kernels, copies and memory sets that each operator ran on the devices, with their delays.
 
-Every device event is of the innermost operator around its launch on the launching thread, or of
-the annotation where no operator is (`costs.py`). The two delays are those of HTA's
+Each device event belongs to the innermost operator around its launch on the launching thread, or to
+the annotation where there is no operator (`costs.py`). The two delays are those of HTA's
 `get_aten_op_kernels_and_delay` (`hta/analyzers/cuda_kernel_analysis.py`), which however takes the
-operator that began last on any thread.
+operator that started last on any thread.
 """
 
 from typing import Any
@@ -61,7 +61,7 @@ SCHEMA: Schema = (
 
 @computed
 def operator_kernels(trace: Trace) -> pd.DataFrame:
-    """Return one row an operator and what it ran, by the operator's device time, then its own."""
+    """Return one row per operator and device work, by the operator's device time."""
     events = trace.device_events
     owner = owners_of_device_events(trace)
     labels = names(trace)
@@ -107,7 +107,7 @@ def _short(full: NDArray[np.object_], kind: NDArray[np.int64]) -> NDArray[np.obj
 def _delays(
     trace: Trace, owner: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each device event how long after what its launch and its start were, or NaN."""
+    """Return each device event's delays, operator to launch and launch to start; NaN if unknown."""
     call = links(trace).call_of_device_event
     begun = np.append(trace.host_calls["start_ns"].to_numpy(), 0)[owner]
     called = np.append(trace.runtime_calls["start_ns"].to_numpy(), 0)[call]

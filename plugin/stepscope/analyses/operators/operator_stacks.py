@@ -1,9 +1,9 @@
-"""The Python functions from which each operator was called, innermost first.
+"""Python functions that called each operator, innermost first.
 
 From `Call stack` where the file has it (torch 1.8 to 1.10), else from the Python functions around
-the call. An operator of the backward pass has the stack of the forward operator that it belongs
-to, as in torch's `key_averages(group_by_stack_n=…)` (`_set_backward_stacktraces`), but of the one
-that made the node: see `forward_backward`.
+the call. An operator of the backward pass has the stack of its forward operator, as in torch's
+`key_averages(group_by_stack_n=…)` (`_set_backward_stacktraces`), but of the one that made the node
+(`forward_backward`).
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ from stepscope.model.trace import Trace, computed
 NONE = -1
 SEPARATOR = ";"
 MOST_FRAMES = 256
-"""Frames that a stack has at the most, the innermost: Python itself stops at 1,000."""
+"""Longest stack, of innermost frames: Python itself stops at 1,000."""
 TOP_FRAMES = 5
-"""Frames that a stack has where it is cut: what torch's documentation groups by."""
+"""Frames of a shortened stack, as in torch's documentation."""
 HIDDEN_FRAMES = (
     # what torch leaves out (torch/autograd/profiler_util.py, _filter_stack_entry)
     ("autograd/__init__", "_make_grads"),
@@ -65,7 +65,7 @@ def _shortened(trace: Trace, most: int) -> Labels:
 
 @computed
 def _stacks(trace: Trace) -> tuple[Rows, list[list[str]]] | None:
-    """Return which stack each call has (-1: none), and the stacks' frames, innermost first."""
+    """Return each call's index into the stacks (-1: none), and those, innermost frame first."""
     written = trace.host_calls["call_stack"].cat
     codes = written.codes.to_numpy().astype(np.int64)
     frames = [_frames_of(str(text)) for text in written.categories]
@@ -85,12 +85,12 @@ def _frames_of(text: str) -> list[str]:
 
 
 def is_shown(frame: str) -> bool:
-    """Tell whether torch shows this function where it writes stacks."""
+    """Return whether torch shows this function in stacks."""
     return not any(file in frame and function in frame for file, function in HIDDEN_FRAMES)
 
 
 def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
-    """Return the stack of each call by the Python calls around it, each distinct stack once."""
+    """Return each call's index into the distinct stacks around it, and those."""
     names = [*map(str, trace.python_calls["name"].cat.categories), ""]
     paths = python_paths(trace)
     node = np.append(paths.node, NONE)[python_callers(trace).caller]

@@ -1,9 +1,9 @@
-"""What each operator and annotation costs on the host and on the devices it feeds.
+"""Cost of each operator and annotation on the host and on the devices it launches work on.
 
-Calls, self and total host time and memory are those of torch's `key_averages()`
-(`torch/autograd/profiler_util.py`), see `costs.py` and `memory.py`; operations of the
-operators that `with_flops` knows are its, see `flops`. As there, the total of a name is the sum of
-its calls, so that one that calls itself deeper down counts the inner time twice.
+Calls, host times and memory are those of torch's `key_averages()`
+(`torch/autograd/profiler_util.py`), see `costs.py` and `call_metrics.py`; operations of the
+operators that `with_flops` supports are torch's, see `flops.py`. As there, the total of a name is
+the sum of its calls, so that a recursive operator counts inner time twice.
 """
 
 from collections.abc import Callable, Mapping
@@ -153,10 +153,11 @@ SCHEMAS: Mapping[Grouping, Schema] = MappingProxyType(
 
 
 def operator_table(trace: Trace, by: Grouping = "name") -> pd.DataFrame:
-    """Return one row a name, kind and what else the grouping says, in `SCHEMAS[by]` columns.
+    """Return one row per name, kind and label of the grouping, in `SCHEMAS[by]` columns.
 
-    By `node`, the autograd engine's call around a node is one call with it, of the node's name.
+    By `node`, the autograd engine's call around a node is one call with it, under the node's name.
     Rows are ordered by device self time, then by host self time, largest first.
+
 
     Raises:
         MissingDataError: stacks or modules are asked for and were not recorded.
@@ -241,7 +242,7 @@ def _table(
 def _measures(
     trace: Trace, metrics: CallMetrics, group: Rows, count: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of numbers, one row a group."""
+    """Return the columns of numbers, one row per group."""
     calls = np.bincount(group[metrics.is_call], minlength=count)
     columns: dict[str, NDArray[Any]] = {"call_count": calls}
     for name, figure in metrics.times.items():
@@ -269,7 +270,7 @@ def _measures(
 
 
 def _nan_sums(figure: Metric, group: Rows, count: int) -> NDArray[np.float64]:
-    """Return each group's sum; NaN where nothing is known."""
+    """Return each group's sum; NaN where no value is known."""
     of_group = group[figure.index]
     total = np.bincount(of_group, weights=figure.values.astype(np.float64), minlength=count)
     has_value = figure.is_complete or np.bincount(of_group, minlength=count) > 0

@@ -1,4 +1,4 @@
-"""Operators and runtime calls as one tree: who called whom, annotations left out."""
+"""Tree of operators and runtime calls, without annotations."""
 
 from dataclasses import dataclass
 
@@ -22,14 +22,14 @@ class OperatorTree:
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     parent: NDArray[np.int64]
-    """The row of the operator that it was called from, or -1."""
+    """Row of the calling operator, or -1."""
     operator_count: int
-    """So many of the rows are operators."""
+    """Number of operators, the first rows."""
 
 
 @computed
 def operator_tree(trace: Trace) -> OperatorTree:
-    """Return operators and runtime calls with the operators they were called from."""
+    """Return operators and runtime calls with their calling operators."""
     host, calls = trace.host_calls, trace.runtime_calls
     is_operator = host["is_operator"].to_numpy()
     rows = np.flatnonzero(is_operator)
@@ -55,10 +55,10 @@ def operator_tree(trace: Trace) -> OperatorTree:
 def self_covered_ns(
     tree: OperatorTree, covered: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how much of each row's covered time none of those it called covers.
+    """Return the part of each row's covered time that no row called by it covers.
 
-    `covered` is of all rows, and 0 beyond `rows`. Where calls cross one another it never falls
-    below 0.
+    `covered` has all rows, and is 0 outside `rows`. Where calls cross one another the result is at
+    least 0.
     """
     left = covered.copy()
     child = rows[tree.parent[rows] >= 0]

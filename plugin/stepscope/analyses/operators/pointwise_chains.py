@@ -1,13 +1,12 @@
-"""Pointwise work done one operation at a time: what torch.compile would do in one go.
+"""Chains of pointwise operations that torch.compile would fuse into one kernel.
 
-Pointwise operators and reductions read their inputs from memory and write the result back. Where
-several follow each other, one kernel could do the work of all: it reads once and writes once. On a
-device they are told by the names of torch's own kernels, which all vendors share, on the host by
-the operators' names. What runs between two of them on the same stream or thread ends a chain; views
-do nothing there. What an optimizer does is left out: it has fused versions of its own.
+Pointwise operators and reductions read inputs from memory and write results back; one fused kernel
+reads and writes once. On a device they are recognized by the names of torch's own kernels, the same
+for all vendors, on the host by operator names. Other work between two of them on the same stream or
+thread ends a chain; views do no work there. Optimizers are left out: they have fused versions.
 
-The one kernel takes about as long as the longest of the chain takes now: it moves what that moves.
-All but the longest is therefore what fusing could save.
+The fused kernel takes about as long as the longest of the chain, whose data it moves. Fusing saves
+all the others.
 """
 
 import re
@@ -43,7 +42,7 @@ OPERATOR = re.compile(
     rf"^aten::(?:(?:{_BINARY}|{_UNARY}|{_COMPARISONS}|{_REDUCTIONS})_?"
     rf"|(?:{_UNARY}|native_layer_norm)_backward)$"
 )
-"""Operators that torch.compile writes as loops of its own (torch/_inductor/lowering.py)."""
+"""Operators that torch.compile lowers to loops (torch/_inductor/lowering.py)."""
 WORK = re.compile(
     r"^aten::(?!(?:view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute|slice|select"
     r"|unsqueeze|squeeze|as_strided|detach|alias|chunk|split\w*|narrow|unbind|unfold|flatten|numpy_T"
@@ -51,40 +50,40 @@ WORK = re.compile(
     r"|zeros_like|zeros|ones|zero_|item|set_|lift_fresh|is_nonzero|\w+_like|detach_"
     r"|scalar_tensor|resolve_(?:conj|neg))$)"
 )
-"""Operators that do work; the others are views, allocations, or have another do it."""
+"""Operators that do work; others are views, allocations, or delegate it."""
 OPTIMIZER = re.compile(r"^Optimizer\.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chains:
-    """Pointwise work, and what of it follows other such work."""
+    """Pointwise work and its chains."""
 
     rows: NDArray[np.int64]
-    """All of it, as rows of `device_events` or `host_calls`."""
+    """Rows of `device_events` or `host_calls`."""
     chain: NDArray[np.int64]
-    """The number of the chain that each belongs to, from 0; -1 of what stands alone."""
+    """Number of each row's chain, from 0; -1 for single rows."""
     is_longest: NDArray[np.bool_]
     """Whether each is the longest of its chain (of equals the first)."""
 
     @property
     def count(self) -> int:
-        """How many chains there are."""
+        """Number of chains."""
         return int(self.chain.max(initial=NONE)) + 1
 
     @property
     def chained(self) -> NDArray[np.int64]:
-        """The rows that belong to a chain."""
+        """Rows that belong to a chain."""
         return np.asarray(self.rows[self.chain != NONE])
 
     @property
     def fusable(self) -> NDArray[np.int64]:
-        """The rows that belong to a chain and are not the longest of it."""
+        """Rows of chains other than the longest of each."""
         return np.asarray(self.rows[(self.chain != NONE) & ~self.is_longest])
 
 
 @computed
 def kernel_chains(trace: Trace) -> Chains:
-    """Return the pointwise kernels that began on the main device within the window, by stream."""
+    """Return the pointwise kernels of the main device that start in the window, by stream."""
     device, span = main_device(trace), window(trace)
     rows = np.zeros(0, dtype=np.int64) if device is None else device.rows
     events = trace.device_events
@@ -113,7 +112,7 @@ def operator_chains(trace: Trace) -> Chains:
 
 
 def _is_under_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which of the rows another operator that works has called: `sum` of `mean`."""
+    """Return a mask of rows that another working operator called: the `sum` of a `mean`."""
     calls = trace.host_calls
     does_work = name_mask(calls["name"], WORK.search)
     above = calls["parent"].to_numpy()[rows]
@@ -134,7 +133,7 @@ def _chains(
     is_pointwise: NDArray[np.bool_],
     took_ns: NDArray[np.int64],
 ) -> Chains:
-    """Return runs of wanted rows that follow each other in one lane; rows are by lane, in order.
+    """Return runs of adjacent pointwise rows of one lane; rows are ordered by lane.
 
     `took_ns` are the durations of the whole frame's rows.
     """

@@ -1,11 +1,11 @@
-"""Which kernels of the busiest device belong to products of matrices, and of what type they are.
+"""Kernels of matrix products on the busiest device, and their operand types.
 
 Convolutions and attention are products too. A kernel belongs to the nearest such operator around
-its launch; what only converts or copies in between (`aten::to`, as under autocast) does not. Where
-no operator is known, as in a replayed graph, the kernel's name tells.
+its launch, but not if a conversion or copy in between launched it (`aten::to`, as under autocast).
+Where the operator is unknown, as in a replayed graph, the kernel's name decides.
 
-Its type is what its name tells where that is the name of a product, else what was recorded of the
-operator's operands, else what the name tells. Float32 that matrix units round first is `tf32`.
+The type is that of the kernel's name if it names a product, else the recorded type of the
+operator's operands, else any type in the name. Float32 that matrix units round first is `tf32`.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ NO_PRODUCTS = frozenset(
         "aten::_thnn_fused_gru_cell",
     }
 )
-"""Of those that autocast runs in lower precision, what multiplies element by element."""
+"""Operators of autocast's lower-precision list that multiply element by element."""
 COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"})
 
 
@@ -53,41 +53,41 @@ class ProductKernels:
     """Kernels of products; all arrays are parallel."""
 
     rows: Rows
-    """Rows of `device_events`, in the order they began."""
+    """Rows of `device_events`, in start order."""
     calls: Rows
-    """The operator, as a row of `host_calls`; -1 where it is not known."""
+    """Operator, as a row of `host_calls`; -1 where unknown."""
     data_type: pd.Categorical
-    """One of `TYPES`; missing where neither shapes nor the name tell."""
+    """One of `TYPES`; missing where neither shapes nor the name show it."""
     multiplies: NDArray[np.bool_]
-    """Whether the name tells that it is the product itself, not what prepares or collects."""
+    """Whether the name shows the product itself, not its preparation or collection."""
     on_matrix_unit: NDArray[np.bool_]
-    """Whether the name tells that it runs on matrix units."""
+    """Whether the name shows that it runs on matrix units."""
     duration_ns: NDArray[np.int64]
     kernel_ns: int
-    """Sum of durations of all kernels of the device within the window, at least 1."""
+    """Sum of durations of the device's kernels in the window, at least 1."""
 
     def of_type(self, *types: str) -> NDArray[np.bool_]:
-        """Tell which are of one of these types."""
+        """Return a mask of the kernels of these types."""
         return name_mask(self.data_type, set(types).__contains__)
 
     def total_ns(self, mask: NDArray[np.bool_]) -> int:
-        """Return the sum of the chosen ones' durations."""
+        """Return the sum of the masked kernels' durations."""
         return int(self.duration_ns[mask].sum())
 
     def share(self, mask: NDArray[np.bool_]) -> float:
-        """Return the same as a share of all kernels' durations."""
+        """Return the masked kernels' fraction of all kernels' durations."""
         return self.total_ns(mask) / self.kernel_ns
 
 
 def is_product(operator: str) -> bool:
-    """Tell whether an operator multiplies matrices."""
+    """Return whether an operator multiplies matrices."""
     is_eligible = matrix_units.is_eligible(operator) and operator not in NO_PRODUCTS
     return is_eligible or operator in RECURRENT
 
 
 @computed
 def kernels_in_window(trace: Trace) -> Rows:
-    """Return the busiest device's kernels that began in the window, as rows of `device_events`.
+    """Return the busiest device's kernels that start in the window, as row numbers.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -134,7 +134,7 @@ def product_kernels(trace: Trace) -> ProductKernels:
 
 
 def _named_traits(dialect: Dialect, kernel: str) -> tuple[int, bool, bool]:
-    """Return what a kernel's name tells: its type's place, whether it multiplies, and on units."""
+    """Return a kernel name's type index, and whether it multiplies and uses matrix units."""
     on_unit = dialect.uses_matrix_unit(kernel)
     plain = dialect.plain_product
     is_plain = on_unit is False and plain is not None and plain.search(kernel) is not None

@@ -1,4 +1,4 @@
-"""The operands of a product of two matrices, of what was recorded of its inputs."""
+"""Operand shapes of matrix products, from the recorded inputs."""
 
 import json
 from collections.abc import Mapping
@@ -22,16 +22,16 @@ LEFT_OPERAND: Mapping[str, int] = MappingProxyType(
         "aten::baddbmm_": 1,
     }
 )
-"""The place of a product's left operand; the right one is behind it."""
+"""Index of a product's left operand; the right one follows."""
 MOST = 2**63
-"""One more than what int64 holds: no tensor has such a size or stride."""
+"""Above int64: no tensor has such a size or stride."""
 Pair = tuple[int, int]
 
 
 def operands(name: str, text: str) -> tuple[Pair, Pair] | None:
     """Return the last two numbers of both operands, of shapes or of strides (JSON).
 
-    Of shapes `((m, k), (k, n))`. None for other operators, and where there are no such numbers.
+    Of shapes `((m, k), (k, n))`. None for other operators, or without such numbers.
     """
     both = _both(name, text)
     if both is None or min(map(len, both)) < 2:
@@ -41,7 +41,7 @@ def operands(name: str, text: str) -> tuple[Pair, Pair] | None:
 
 
 def batched(name: str, text: str) -> tuple[int, int, int, int] | None:
-    """Return batch, rows, inner dimension and columns of a product of batches; None as above."""
+    """Return batch, rows, inner dimension and columns of a batched product, or None."""
     both = _both(name, text)
     if both is None or [len(sizes) for sizes in both] != [3, 3]:
         return None
@@ -66,9 +66,9 @@ def _both(name: str, text: str) -> tuple[list[int], list[int]] | None:
 def distinct(
     trace: Trace, calls: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
-    """Return the group of each of some rows of `host_calls`, and each group's name and shapes.
+    """Return the group of some rows of `host_calls`, and each group's name and shapes.
 
-    Shapes are text (JSON), "" where they were not recorded. Row -1, no call, has two empty texts.
+    Shapes are JSON text, "" where not recorded. Row -1, no call, has two empty texts.
     """
     columns = [trace.host_calls[name].cat for name in ("name", "input_dims")]
     codes = [np.append(column.codes.to_numpy(), -1)[calls] for column in columns]

@@ -1,9 +1,9 @@
-"""Calls of layers that behave as in training: dropout that drops, batches that normalise.
+"""Calls of layers in training mode: dropout that drops, batch norms that use batch statistics.
 
 `aten::dropout` and `aten::batch_norm` take an argument `train` or `training`
-(`aten/src/ATen/native/native_functions.yaml`), recorded with shapes. Without it, dropout is told by
-what it calls: it calls nothing where it does nothing. Batch normalisation without running
-statistics (`track_running_stats=False`, instance normalisation) has no other behaviour.
+(`aten/src/ATen/native/native_functions.yaml`), recorded with shapes. Without it, a dropout that
+calls other operators is active. Batch normalisation without running statistics
+(`track_running_stats=False`, instance normalisation) has no other mode.
 """
 
 import json
@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 @computed
 def training_layers(trace: Trace) -> Rows:
-    """Return the rows of `host_calls` that are such calls, in the order they began."""
+    """Return the rows of `host_calls` with layers in training mode, in start order."""
     return np.sort(np.concatenate((_dropping(trace), _normalising(trace))))
 
 
@@ -51,7 +51,7 @@ def _normalising(trace: Trace) -> Rows:
 
 
 def _inputs(column: "pd.Series[str]", rows: Rows, index: int) -> NDArray[np.str_]:
-    """Return the input at a place as text, for rows of a column of JSON lists; "" if unknown."""
+    """Return an input as text, for rows of a column of JSON lists; "" where unknown."""
     codes = column.cat.codes.to_numpy()[rows]
     used, at = np.unique(codes, return_inverse=True)
     texts = [_input(str(column.cat.categories[c]) if c != NONE else "", index) for c in used]

@@ -1,9 +1,9 @@
-"""Kernels that only convert floating-point numbers from one type to another, and for whom.
+"""Kernels that only convert floating-point types, and the calls that need them.
 
-A conversion is a kernel of a copy (`aten::copy_`) whose two operands have different types; where
-types were not recorded, one below `aten::_to_copy`, whose pair is then not known. Conversions to
-and from integers are left out, since something is made of those, and 8-bit floats too: quantising
-is what their products need.
+A conversion is a kernel of a copy (`aten::copy_`) whose operands have different types; where types
+were not recorded, a copy below `aten::_to_copy`, of an unknown pair. Conversions to and from
+integers are left out, because they make new data, and so are 8-bit floats: quantised products need
+them.
 """
 
 import json
@@ -33,7 +33,7 @@ PARTS = frozenset(
         "ToCopyBackward0",
     }
 )
-"""What a conversion consists of: who asked for it is above."""
+"""Operators that a conversion consists of; the requesting call is above them."""
 FLOATING = frozenset({"float64", "float32", "float16", "bfloat16"})
 UNKNOWN = "not recorded"
 SAME = ""
@@ -44,21 +44,21 @@ class TypeCasts:
     """Kernels of conversions; all arrays are parallel."""
 
     rows: Rows
-    """Rows of `device_events`: the busiest device's, within the window."""
+    """Rows of `device_events`: the busiest device's kernels in the window."""
     pairs: NDArray[np.object_]
     """`float32 → bfloat16`, or `UNKNOWN`."""
     owners: Rows
-    """The operator that launched each, as a row of `host_calls`."""
+    """Operator that launched each kernel, as a row of `host_calls`."""
     callers: Rows
-    """The call that they were made for, as a row of `host_calls`; -1: Python itself."""
+    """Call that requested each conversion, as a row of `host_calls`; -1: Python itself."""
     duration_ns: NDArray[np.int64]
     kernel_ns: int
-    """Sum of durations of all kernels of the device within the window, at least 1."""
+    """Sum of durations of the device's kernels in the window, at least 1."""
 
 
 @computed
 def type_casts(trace: Trace) -> TypeCasts:
-    """Return the kernels that only convert.
+    """Return the kernels that only convert types.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -84,9 +84,9 @@ def type_casts(trace: Trace) -> TypeCasts:
 
 
 def _pairs(trace: Trace, owner: Rows) -> tuple[Rows, list[str]]:
-    """Return which types each copy is between, as places in a list of texts.
+    """Return each copy's pair of types, as indices into a list of texts.
 
-    -1 for what is no conversion of floats. Where types are not known it may be one.
+    -1 for copies that are no conversion of floats. Copies of unknown types may be one.
     """
     calls = trace.host_calls
     types = calls["input_types"].cat

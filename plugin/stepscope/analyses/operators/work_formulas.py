@@ -1,4 +1,13 @@
-"""Work of products of matrices, and of elementwise operators."""
+"""Formulas for the arithmetic of operators, by their inputs' shapes.
+
+For the seven operators that `profile(with_flops=True)` supports, the formulas are torch's
+(`torch/csrc/profiler/util.cpp`, `computeFlops`). The others follow `torch.utils.flop_counter`,
+which counts a multiplication and an addition as two and leaves out bias, softmax and the masking of
+causal attention. Three errors of that counter are corrected: the weight's gradient of a grouped
+convolution (it counts each group's channels against all others'), attention in the layout `[batch,
+sequence, heads, size]` (it takes heads for sequence), and scaled products of 4-bit floats (an
+element of `float4_e2m1fn_x2` holds two).
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +19,7 @@ from stepscope.model.frames.data_types import PACKED_TYPE, SCALAR_TYPES
 
 
 def matrices(inputs: Inputs, left: int, rank: int) -> Work:
-    """Count a product of matrices, or of as many as the first dimension says."""
+    """Count a product of matrices, or of batches of them."""
     a, b = inputs.shape(left, rank=rank), inputs.shape(left + 1, rank=rank)
     if a[-1] != b[-2] or a[:-2] != b[:-2]:
         raise UnknownWorkError
@@ -18,12 +27,12 @@ def matrices(inputs: Inputs, left: int, rank: int) -> Work:
 
 
 def product(left: int = 0, rank: int = 2) -> Callable[[Inputs], Work]:
-    """Return the formula of a product whose left operand is at a place; rank 3: of batches."""
+    """Return the formula of a product with its left operand at an index; rank 3: of batches."""
     return lambda inputs: matrices(inputs, left, rank)
 
 
 def elementwise(inputs: Inputs) -> Work:
-    """Count one operation an element of the first input, as torch does: not of the result."""
+    """Count one operation per element of the first input, as torch does, not of the result."""
     first = inputs.shape(0)
     try:
         second = inputs.shape(1)
@@ -41,7 +50,7 @@ def _broadcast(first: Shape, second: Shape) -> Shape:
 
 
 def linear(inputs: Inputs) -> Work:
-    """Count `linear(input, weight, bias)`, the weight being transposed."""
+    """Count `linear(input, weight, bias)` with the transposed weight."""
     x, weight = inputs.shape(0), inputs.shape(1, rank=2)
     if not x or x[-1] != weight[1]:
         raise UnknownWorkError
@@ -49,7 +58,7 @@ def linear(inputs: Inputs) -> Work:
 
 
 def matmul(inputs: Inputs) -> Work:
-    """Count `matmul(a, b)`, of vectors, matrices or batches that are broadcast."""
+    """Count `matmul(a, b)` of vectors, matrices or broadcast batches."""
     a, b = inputs.shape(0), inputs.shape(1)
     if not a or not b:
         raise UnknownWorkError
@@ -71,13 +80,13 @@ def vector_product(inputs: Inputs, left: int = 0) -> Work:
 
 
 def scaled_product(inputs: Inputs, out_type: int = 6) -> Work:
-    """`_scaled_mm(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype)`, and its next."""
+    """Count `_scaled_mm(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype)`, and v2."""
     work = matrices(inputs, 0, 2)
     return replace(_unpacked(inputs, work), output_type=_written_type(inputs, out_type))
 
 
 def scaled_grouped_product(offsets: int, out_type: int) -> Callable[[Inputs], Work]:
-    """Return the formula of `_scaled_grouped_mm`, by the places of `offs` and `out_dtype`."""
+    """Return the formula of `_scaled_grouped_mm`, by the indices of `offs` and `out_dtype`."""
 
     def count(inputs: Inputs) -> Work:
         written = _written_type(inputs, out_type) or "bfloat16"  # what torch takes where none is
@@ -91,13 +100,13 @@ def _written_type(inputs: Inputs, index: int) -> str | None:
 
 
 def _unpacked(inputs: Inputs, work: Work) -> Work:
-    """Return the work of operands that may hold two numbers in an element."""
+    """Return the work of operands that may hold two numbers per element."""
     is_packed = inputs.type_of(0) == PACKED_TYPE
     return replace(work, flops=2 * work.flops) if is_packed else work
 
 
 def grouped_product(inputs: Inputs, offsets: int = 2) -> Work:
-    """`_grouped_mm(self, mat2, offs)`: rows, columns or the sum are parted among the groups."""
+    """Count `_grouped_mm(self, mat2, offs)`, whose groups split rows, columns or the sum."""
     a, b = inputs.shape(0), inputs.shape(1)
     if len(a) == len(b) == 3:
         return matrices(inputs, 0, 3)
@@ -110,7 +119,7 @@ def grouped_product(inputs: Inputs, offsets: int = 2) -> Work:
 
 @dataclass(frozen=True)
 class Convolution:
-    """Places of a convolution's arguments; a negative one: it has no such argument."""
+    """Indices of a convolution's arguments; negative: no such argument."""
 
     stride: int
     padding: int
@@ -119,7 +128,7 @@ class Convolution:
     output_padding: int = -1
 
     def __call__(self, inputs: Inputs) -> Work:
-        """Count the work of inputs: of each output, or input if transposed, with each weight."""
+        """Count the work of inputs: each output, or input if transposed, with each weight."""
         x, weight = inputs.shape(0), inputs.shape(1)
         space = len(weight) - 2
         if space < 1 or len(x) != len(weight):
@@ -157,14 +166,14 @@ class Convolution:
 
 
 def conv2d(inputs: Inputs) -> Work:
-    """`conv2d`, which torch counts for batches of images only."""
+    """Count `conv2d`, for batches of images only, as torch does."""
     for index in (0, 1):
         inputs.shape(index, rank=4)
     return Convolution(stride=3, padding=4, dilation=5)(inputs)
 
 
 def convolution_backward(inputs: Inputs) -> Work:
-    """Count each wanted gradient as the forward convolution: it has the same products to add."""
+    """Count each requested gradient as the forward convolution: it has as many products."""
     grad, x, weight = (inputs.shape(index) for index in range(3))
     if not 3 <= len(weight) == len(x) == len(grad):
         raise UnknownWorkError
@@ -180,7 +189,7 @@ def convolution_backward(inputs: Inputs) -> Work:
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention; the operands' first place, and where the lengths of packed sequences are."""
+    """Attention, by the index of the query, and of the lengths of packed sequences."""
 
     query: int = 0
     heads_last: bool = False
@@ -217,12 +226,12 @@ OWN = "stepscope"
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """How to count one operator's work."""
+    """Formula of an operator's work."""
 
     count: Callable[[Inputs], Work]
     source: str
     operand: int = 0
-    """The place of the input whose type the arithmetic has."""
+    """Index of the input whose type the arithmetic has."""
     is_elementwise: bool = False
 
 
@@ -313,4 +322,4 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         **_formulas(OWN, matmul, "aten::matmul"),
     }
 )
-"""The formula of each operator that has one, by its name."""
+"""Formula of each supported operator, by its name."""

@@ -1,4 +1,4 @@
-"""An operator's inputs as recorded, and the work that a formula makes of them."""
+"""Recorded inputs of an operator, and its work."""
 
 import json
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ Shape = tuple[int, ...]
 
 
 class UnknownWorkError(ValueError):
-    """The inputs do not tell how much there was to do."""
+    """The recorded inputs do not determine the work."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """An operator's inputs as recorded: shapes, types and values, by place."""
+    """Recorded inputs of an operator: shapes, types and values, by index."""
 
     shapes: list[Any]
     types: list[Any]
@@ -35,11 +35,11 @@ class Inputs:
         return tuple(sizes)
 
     def is_tensor(self, index: int, sizes: list[Any]) -> bool:
-        """Tell whether an input is a tensor; where types are not recorded, by its dimensions."""
+        """Return whether an input is a tensor; without recorded types, by its dimensions."""
         return self.type_of(index) is not None if self.types else bool(sizes)
 
     def type_of(self, index: int) -> str | None:
-        """Return a tensor's type by torch's name; None: it is no tensor, or not recorded."""
+        """Return a tensor's type by torch's name; None for no tensor or where not recorded."""
         return data_type(str(self.types[index])) if index < len(self.types) else None
 
     def value(self, index: int) -> str:
@@ -49,7 +49,7 @@ class Inputs:
         return str(self.values[index])
 
     def numbers(self, index: int, count: int) -> Shape:
-        """Return a list of numbers; one number alone stands for all."""
+        """Return a list of numbers; a single number stands for all."""
         try:
             given = json.loads(self.value(index).replace("True", "1").replace("False", "0"))
         except ValueError as error:
@@ -63,13 +63,13 @@ class Inputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What an operator does at the least."""
+    """Least work of an operator."""
 
     flops: int
     outputs: tuple[Shape, ...]
-    """Shapes of what it writes."""
+    """Shapes of the outputs."""
     output_type: str | None = None
-    """The outputs' type where it is not the operand's."""
+    """Type of the outputs where it is not the operand's."""
 
 
 def _is_size(value: object) -> bool:
