@@ -62,9 +62,7 @@ def gradient_norms(trace: Trace) -> GradientNorms:
 def _between(
     trace: Trace, pattern: re.Pattern[str], from_ns: Rows, steps_ns: Rows
 ) -> tuple[Rows, Rows]:
-    """Return calls on one tensor that start in `[from_ns, steps_ns)` of a step, and the step's
-    index.
-    """
+    """Return calls on one tensor that start in `[from_ns, steps_ns)` of a step, and that step."""
     rows = _single(trace, pattern)
     start = trace.host_calls["start_ns"].to_numpy()[rows]
     step = np.searchsorted(steps_ns, start, side="right")
@@ -73,7 +71,7 @@ def _between(
 
 
 def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
-    """Return the end of the backward pass before each step, or the previous step's start.
+    """Return the end of the backward pass before each step, or the last step's start.
 
     The later of the two; without a recorded backward pass before it, the maximum time.
     """

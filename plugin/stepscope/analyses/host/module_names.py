@@ -67,7 +67,7 @@ def module_names(trace: Trace) -> ModuleNames:
     for origin, names in candidates:
         if names:
             return ModuleNames(origin=origin, of_call=names)
-    msg = "the recording holds neither calls of modules nor ranges that somebody named"
+    msg = "the trace has neither module calls nor ranges of record_function"
     raise MissingDataError(msg, RECORD)
 
 
