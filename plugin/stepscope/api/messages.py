@@ -1,7 +1,7 @@
 """The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
 
 `api/openapi.json` names all routes with their parameters: `api/runs` is what was found and how far
-reading has come, to be polled while `loading`; `endpoints/` and `changes.py` hold most others.
+reading has come, to be polled while `loading`; `endpoints/` holds most others.
 `trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status.
 
 A run or trace that is still being read answers 409 with `code` `still-loading`, one whose reading

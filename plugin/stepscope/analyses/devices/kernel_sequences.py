@@ -4,7 +4,7 @@ A sequence is two to eight kernels, one behind the other on a stream, with no co
 collective between them, which no single kernel could replace. Those that would save most launches
 come first (one fused kernel launches once); a kernel is given to the first that has it, so no
 launch is counted twice. HTA looks for sequences within one operator that the user names
-(`get_frequent_cuda_kernel_sequences`); that is `operators/sequences.py`.
+(`get_frequent_cuda_kernel_sequences`); that is `operators/kernel_runs.py`.
 
 Every sequence of n kernels has the number of its first n - 1 and of its last kernel, made small
 again by sorting: exact, and linear in the number of kernels.
