@@ -140,7 +140,7 @@ def watch_profilers(recorder: ScriptRecorder) -> None:
 def watch_evaluation(recorder: ScriptRecorder) -> None:
     """Notify the recorder when a model enters evaluation mode, which may be all that a script does.
 
-    No hook of modules: with torch.compile, those cause recompilations, and errors (`live_objects.py`).
+    No module hooks: with torch.compile, those cause recompilations and errors (`live_objects.py`).
     """
     prepare = torch.nn.Module.eval
 
