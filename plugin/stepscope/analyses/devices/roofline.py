@@ -4,8 +4,8 @@ The roofline (Williams, Waterman and Patterson, "Roofline: an insightful visual 
 for multicore architectures", Communications of the ACM 52(4), 2009): work of so many operations a
 byte can be no faster than the lower of two roofs, the device's arithmetic and its memory.
 Operations and the least traffic are computed from shapes (`operators/flops.py`), the time is that
-of the kernels that the operator launched, the roofs are the maker's (`core/device_specs.py`). TraceLens calls
-the time at the roof over the time `Pct Roofline`.
+of the kernels that the operator launched, the roofs are the maker's (`core/device_specs.py`).
+TraceLens calls the time at the roof over the time `Pct Roofline`.
 
 Where products are inside each other, as under autocast, which calls `aten::conv2d` again with what
 it rounded, the innermost did the work: the kernels of those around it only prepare.
