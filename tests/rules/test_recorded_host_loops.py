@@ -51,7 +51,7 @@ def total_in_a_loop() -> object:
 def test_a_loop_over_rows_is_found_and_one_operator_is_not(tmp_path: Path) -> None:
     fault = said(recorded(tmp_path / "fault.json", total_in_a_loop), LOOPS)
     assert fault.severity in ("warning", "critical")  # a slow first step lowers its confidence
-    assert "in 1,000 turns of aten::select → aten::sum → aten::add" in fault.message
+    assert "in 1,000 iterations of aten::select → aten::sum → aten::add" in fault.message
     fix = recorded(tmp_path / "fix.json", lambda: torch.ones(200, 32).sum())
     assert said(fix, LOOPS).status == "passed"
 
@@ -72,7 +72,7 @@ def test_reading_a_value_of_each_row_is_found_and_reading_all_at_once_is_not(
 
     fault = said(recorded(tmp_path / "fault.json", hits), LOOPS)
     assert fault.severity in ("warning", "critical")  # a slow first step lowers its confidence
-    assert "in 1,000 turns of aten::argmax → aten::eq → aten::item" in fault.message
+    assert "in 1,000 iterations of aten::argmax → aten::eq → aten::item" in fault.message
     fix = recorded(tmp_path / "fix.json", lambda: (rows.argmax(1) == wanted).sum().item())
     assert said(fix, LOOPS).status == "passed"
 

@@ -151,12 +151,12 @@ RULE = Rule(
     "`least_blocked_share` return only when their kernel has ended, or behind `least_waited_share` "
     "of which the same thread waits for the device.",
     silent=(
-        "What graphs replay is launched by one call and is left out.",
-        "A kernel may have ended by chance before its launch returned: not nine of ten.",
+        "Work that graphs replay is launched by one call and is left out.",
+        "A kernel may end by chance before its launch returns, but not nine of ten.",
     ),
-    saving="Idle time of under 1 ms before launches (and behind waits), at most as much as the "
-    "host waits in launches: with both at work at once, the longer one decides. At least half of "
-    "it, by an estimate.",
+    saving="Idle time of under 1 ms before launches (and after waits), at most as much as the "
+    "host waits in launches: with both working at the same time, the longer one decides. An "
+    "estimate: at least half of it.",
     fix=Fix(
         "Take the debugging mode out of the environment of the job.",
         language="sh",

@@ -42,7 +42,7 @@ class Options:
         origin="ours: xprof calls 15 % of a step in kernel launches severe, hidden ones included",
     )
     least_kernels: int = option(
-        50, "Kernels per step.", origin="ours: with fewer there is next to nothing to fuse"
+        50, "Kernels per step.", origin="ours: with fewer there is hardly anything to fuse"
     )
     python_share: float = option(
         0.30,
@@ -92,7 +92,7 @@ def _is_distorted(trace: Trace) -> bool:
 
 def _split(gaps: DispatchGaps) -> str:
     if not gaps.has_operators:
-        return ""  # the host's work in between was not recorded
+        return ""
     return (
         f": {share(gaps.inside_share)} of it inside operators, {share(gaps.launch_share)} in the "
         f"launch calls, {share(gaps.between_share)} between operators (Python)"
@@ -187,18 +187,19 @@ RULE = Rule(
     why="Each kernel costs the host some 5 to 20 µs of Python, dispatch and launch. Where kernels "
     "are shorter than that, the device waits for the host.",
     detects="Gaps of under 1 ms on the busiest device that end with work which was launched, or "
-    "still being launched, after the gap began. It reports where there are `least_kernels` kernels "
-    "per step and such gaps are `warning_share` of the window; from `critical_share` on it is "
-    "critical. From `python_share` of the gaps between operators on, Python is named.",
+    "still being launched, after the gap began. It reports where there are `least_kernels` "
+    "kernels per step and such gaps are `warning_share` of the window; from `critical_share` on "
+    "it is critical. Python is named as a cause where `python_share` of the gaps is between "
+    "operators.",
     silent=(
         "Gaps of 1 ms and more are not dispatch: the host did something else.",
-        "Gaps behind a wait, in the allocator or while data was loaded belong to other rules.",
-        "Where under 95 % of the device's work has a recorded launch, or graphs were captured, the "
-        "rule is inconclusive.",
+        "Gaps after a wait, in the allocator or while data was loaded are reported by other rules.",
+        "Where under 95 % of the device's work has a recorded launch, or graphs were captured, "
+        "it is inconclusive.",
         "Where stacks were recorded, which causes such gaps, confidence is medium.",
     ),
-    saving="At most all idle time in such gaps, as replaying a graph would save it; at least half "
-    "of it. The device's own work stays.",
+    saving="At most all idle time in such gaps, which replaying a graph saves; at least half of "
+    "it. The device's work stays the same.",
     fix=Fix(
         "Launch fewer, larger kernels.",
         'model = torch.compile(model, mode="reduce-overhead")',

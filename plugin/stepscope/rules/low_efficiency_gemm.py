@@ -37,13 +37,13 @@ class Options:
 
     most_roofline_share: float = option(
         0.30,
-        "Share of what the device can do at the product's shapes, up to which it is far below.",
+        "Fraction of the device's peak for the product's shapes up to which it is too slow.",
         origin="ours: large products reach 0.35 to 0.69 in real traces of MI300X and H100",
     )
     least_share: float = option(
         0.10,
-        "Share of all kernels' time in such products from which it reports.",
-        origin="ours: below that, at the target, less than 6 % is won",
+        "Fraction of all kernels' time in such products from which it reports.",
+        origin="ours: below that, at the target, less than 6 % is saved",
     )
 
 
@@ -160,16 +160,16 @@ RULE = Rule(
     why="A product of given shapes can be no faster than the device's arithmetic or its memory "
     "allows. Products that are small, or whose sizes do not fill the tiles that they are cut into, "
     "leave most of the device idle.",
-    detects="Matrix products whose operations and bytes, by their shapes, over their kernels' time "
-    "reach `most_roofline_share` of the device's peak or less, as a share of all kernels' time. It "
-    "reports from `least_share` on.",
+    detects="Matrix products whose operations and bytes, by their shapes, over their kernels' "
+    "time reach `most_roofline_share` of the device's peak or less. It reports where they take "
+    "`least_share` of all kernels' time.",
     silent=(
-        "Convolutions and attention have rules of their own.",
+        "Convolutions and attention are left to other rules.",
         "Where the device is not in the table of data sheets, it is inconclusive.",
-        "Where the host is the limit it is rejected.",
+        "Where the host is the limit it is ruled out.",
     ),
-    saving="What would be won at 75 % of the roofline, where the device is the limit, at most; "
-    "nothing at least: whether such shapes allow it is known only by trying.",
+    saving="At most the time saved at 75 % of the roofline, where the device is the limit; "
+    "nothing at least: only a trial shows whether such shapes allow it.",
     fix=_fix_of("", is_short=True),
     effort="hour",
     risk="none",

@@ -37,13 +37,13 @@ class Options:
 
     warn_below_share: float = option(
         0.70,
-        "Busy share below which it is worth reporting.",
+        "Busy fraction below which it reports.",
         origin="ours: loops that keep their device busy reach 0.73 to 0.98 in public traces; "
         "TraceLens reports below 0.85, xprof below 0.90",
     )
     critical_below_share: float = option(
         0.50,
-        "Busy share below which it is critical.",
+        "Busy fraction below which it is critical.",
         origin="torch-tb-profiler and Nsight Systems' gpu_time_util",
     )
 
@@ -128,16 +128,18 @@ RULE = Rule(
     id="low-gpu-utilization",
     title="The device is idle much of the time",
     category="utilization",
-    why="Idle time is paid for and does nothing. This is a symptom: its causes stand above it.",
-    detects="For each device, the share of the window in which anything runs on it: kernels, "
-    "copies or memory sets. It reports below `warn_below_share`, and calls it critical below "
-    "`critical_below_share`. Without steps the window is from the device's first work to its last.",
+    why="Idle time is paid for and computes nothing. This is a symptom: its causes are listed "
+    "above it.",
+    detects="For each device, the fraction of the window in which anything runs on it: kernels, "
+    "copies or memory sets. It reports below `warn_below_share`, and is critical below "
+    "`critical_below_share`. Without steps the window is from the device's first work to its "
+    "last.",
     silent=(
-        "A device with less than 1 % of all kernels only holds a context.",
+        "A device with less than 1 % of all kernels only has a context.",
         "While graphs are captured, launches are recorded and not run.",
     ),
-    saving="None is claimed: the causes claim the idle time, each its own part of it, so that "
-    "nothing is counted twice.",
+    saving="None is claimed: the rules for its causes claim the idle time, so that nothing is "
+    "counted twice.",
     fix=Fix(
         "Fix the causes that are listed; if none is, make each step larger (batch size).",
         verify="Record again: the busy share of the device rises.",

@@ -33,8 +33,8 @@ class Options:
 
     least_share: float = option(
         0.01,
-        "Of the window, 0 to 1: pinning while no device works.",
-        origin="ours: what all advice needs to be worth reporting; seen in a real trace at 0.03 %",
+        "Fraction of the window in pinning while no device works.",
+        origin="ours: below 1 % no rule reports; a real trace has 0.03 %",
     )
 
 
@@ -160,11 +160,11 @@ RULE = Rule(
     category="input pipeline",
     why="Pinning takes locked memory from the system and copies the tensor into it, on the CPU. "
     "Pinning it and then copying it may take longer than copying it from pageable memory.",
-    detects="on the thread that runs the loop. It reports where those of them during which no "
-    "device works are at least `least_share` of the window.",
+    detects="Calls of aten::pin_memory on the thread that runs the loop. It reports where the "
+    "part of them during which no device works is at least `least_share` of the window.",
     silent=(
-        "The DataLoader's pinning thread does it: that lies beside the loop.",
-        "A device works meanwhile: nothing could be won.",
+        "The DataLoader's pinning thread does it, in parallel with the loop.",
+        "A device works meanwhile: nothing could be saved.",
     ),
     saving="At most all pinning during which no device works; half of it at least (an estimate).",
     fix=Fix(

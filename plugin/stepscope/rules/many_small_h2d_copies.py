@@ -26,7 +26,7 @@ class Options:
 
     below_bytes: int = option(
         64_000,
-        "Of one copy: smaller ones are small.",
+        "Size of one copy below which it is small.",
         origin="ours: below it, the time on the bus is less than that of the call (PCIe)",
     )
     least_count: float = option(
@@ -36,8 +36,8 @@ class Options:
     )
     least_share: float = option(
         0.01,
-        "Of the window, 0 to 1: idle time that they cause.",
-        origin="ours: what all advice needs to be worth reporting",
+        "Fraction of the window in idle time that they cause.",
+        origin="ours: below 1 % no rule reports",
     )
 
 
@@ -137,19 +137,15 @@ RULE = Rule(
     why="A copy of a few bytes costs the host as much as a large one: the call, the operators "
     "around it, and the wait for it where it blocks.",
     detects="Copies to the device of less than `below_bytes`. It reports from `least_count` per "
-    "step "
-    "on (without steps, in 100 ms) where the device is idle for `least_share` of the window "
-    "on account of them: while the host is in their calls, or right behind its waits for them.",
+    "step on (without steps, in 100 ms) where the device is idle for `least_share` of the window "
+    "because of them: while the host is in their calls, or right after its waits for them.",
     silent=(
-        "The device has work queued meanwhile: then they cost no time, and are listed as "
-        "ruled out.",
-        (
-            "The copies lie in a first step that has ten times the copies of any later one: the "
-            "model is being loaded."
-        ),
-        "Graphs are being captured: what is recorded then was not run.",
+        "The device has work queued meanwhile: then they cost no time and are listed as ruled out.",
+        "The copies are in a first step that has ten times the copies of any later step: the "
+        "model is being loaded.",
+        "Graphs are being captured: their work was recorded, not run.",
     ),
-    saving="At most the idle time while the host is in their calls and right behind its waits for "
+    saving="At most the idle time while the host is in their calls and right after its waits for "
     "them; at least half of the former.",
     fix=_fix("many", copy_sources.ANY_DEVICE),
     effort="hour",

@@ -154,18 +154,19 @@ RULE = Rule(
     id="memory-growth",
     title="Memory grows from step to step",
     category="memory",
-    why="Something keeps tensors of past steps alive. It ends with the device out of memory, hours "
+    why="Something keeps tensors of past steps alive, until the device runs out of memory hours "
     "after the start. A tensor that requires gradients keeps all that its backward pass needs.",
     detects="Compares what is allocated at the ends of the steps: the median slope between them "
     "(Theil-Sen), and whether the rise may be chance (Mann-Kendall, 5 %). It reports where a step "
     "adds `least_share` or more, and warns where the device is full within `soon_step_count` "
     "steps.",
     silent=(
-        "With fewer than five steps growth cannot be told from chance.",
-        "A rise in one step alone, such as of an optimizer's state in the first, is none.",
+        "With fewer than five steps growth cannot be distinguished from chance: it is "
+        "inconclusive.",
+        "A rise in one step alone, such as of an optimizer's state in the first, does not count.",
         "Where nothing trains it never warns: a cache of keys and values grows by design.",
     ),
-    saving="Nothing is claimed: it costs memory, no time, until there is none left.",
+    saving="None is claimed: it costs memory, not time.",
     fix=FIX,
     effort="hour",
     risk="none",

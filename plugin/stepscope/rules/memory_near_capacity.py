@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.training_detection import is_training
@@ -14,11 +14,10 @@ from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.memory.holders import memory_holders
 from stepscope.analyses.memory.memory_devices import REMEDY
 from stepscope.analyses.memory.ooms import memory_ooms
-from stepscope.base.errors import MissingDataError
-from stepscope.base.findings import Evidence, EvidenceTable, Fix
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Unit
 from stepscope.base.formatting import count, share, size
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, conclusive_if, option
 from stepscope.rules.shared import facts
 
 MOST_ROWS = 10
@@ -30,8 +29,8 @@ class Options:
 
     least_share: float = option(
         0.90,
-        "The most that torch reserved (before torch 1.10: what the trace saw allocated), of "
-        "the device's memory.",
+        "Fraction of the device's memory that torch reserved at most (before torch 1.10: that "
+        "the trace shows as allocated).",
         origin="torch-tb-profiler: more than 90 % is at the limit",
     )
 
@@ -70,35 +69,43 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     requirements.main_device(trace)
     full, ooms = _fullest(trace), len(memory_ooms(trace))
     if full.used_share < options.least_share and not ooms:
-        if not full.has_totals:
-            reason = "torch before 1.10 does not record how much is allocated in total"
-            raise MissingDataError(reason, "pip install --upgrade torch")
-        return
-    if not ooms and not is_training(trace) and _began_with(trace, full) >= options.least_share:
-        yield RuledOut(message=_preallocated(full), evidence=_evidence(full, ooms))
+        conclusive_if(
+            full.has_totals,
+            "torch before 1.10 does not record how much is allocated in total",
+            "pip install --upgrade torch",
+        )
         return
     is_tight = ooms > 0 or full.allocated_bytes >= options.least_share * full.capacity_bytes
-    yield Finding(
+    finding = Finding(
         severity="warning" if is_tight else "info",
         confidence="high" if full.has_totals else "medium",
         message=_message(full, ooms, is_tight=is_tight),
-        evidence=_evidence(full, ooms),
-        tables=tuple(_holders(trace, full)),
+        evidence=tuple(_evidence(full, ooms)),
+        tables=_holders(trace, full),
         fix=_fix(trace),
         subject=full.label,
     )
+    is_server = not ooms and not is_training(trace)
+    if is_server and _reserved_before(trace, full) >= options.least_share:
+        text = (
+            f"{full.label} is {share(full.used_share)} full, but that was reserved before "
+            "recording began, and nothing trains: a server takes its memory in advance, by design."
+        )
+        yield RuledOut(message=text, evidence=finding.evidence)
+        return
+    yield finding
 
 
 def _fullest(trace: Trace) -> _Fullest:
     table = memory_peak_table(trace)
     of_device = table["device_type"].astype(object) != "CPU"
-    if not of_device.any():
-        reason = "no memory of a device was recorded"
-        raise MissingDataError(reason, REMEDY)
+    conclusive_if(of_device.any(), "no memory of a device was recorded", REMEDY)
     sized = table[of_device & ~np.isnan(table["capacity_bytes"])]
-    if not len(sized):
-        reason = "how much memory the device has was not recorded"
-        raise MissingDataError(reason, "prof.export_chrome_trace(path)  # of torch 1.8.1 or later")
+    conclusive_if(
+        len(sized),
+        "how much memory the device has was not recorded",
+        "prof.export_chrome_trace(path)  # of torch 1.8.1 or later",
+    )
     return max((_of(row) for row in sized.to_dict("records")), key=lambda device: device.used_share)
 
 
@@ -114,20 +121,13 @@ def _of(row: dict[Any, Any]) -> _Fullest:
     )
 
 
-def _began_with(trace: Trace, full: _Fullest) -> float:
-    """Return how much of what was reserved at most was reserved already when recording began."""
+def _reserved_before(trace: Trace, full: _Fullest) -> float:
+    """Return the fraction of the reserved memory that was reserved before recording began."""
     for curve in memory_curves(trace):
         if (curve.device.type, curve.device.number) == (full.type, full.number):
             sized = curve.reserved_bytes[~np.isnan(curve.reserved_bytes)]
             return float(sized[0] / full.reserved_bytes) if len(sized) else 0.0
     return 0.0
-
-
-def _preallocated(full: _Fullest) -> str:
-    return (
-        f"{full.label} is {share(full.used_share)} full, but that was reserved before recording "
-        "began, and nothing trains: a server takes its memory in advance, by design."
-    )
 
 
 def _message(full: _Fullest, ooms: int, *, is_tight: bool) -> str:
@@ -138,58 +138,46 @@ def _message(full: _Fullest, ooms: int, *, is_tight: bool) -> str:
         f"{size(full.capacity_bytes)} ({share(full.used_share)})."
     )
     if full.has_totals and not np.isnan(full.reserved_bytes):
-        text += f" Tensors hold {size(full.allocated_bytes)} of that at most"
-        text += "." if is_tight else "; the rest is torch's cache, which it can give back."
+        text += f" Tensors take at most {size(full.allocated_bytes)} of that"
+        text += "." if is_tight else "; the rest is torch's cache, which it can release."
     if ooms:
         text += f" That happened {count(ooms, 'time')}."
     return text
 
 
-def _evidence(full: _Fullest, ooms: int) -> tuple[Evidence, ...]:
-    evidence = [
-        facts.fraction("Taken, of the device", full.used_share),
-        facts.size("Allocated at the peak", int(full.allocated_bytes)),
-        facts.size("The device has", int(full.capacity_bytes)),
-        facts.count("Out of memory", ooms),
-    ]
+def _evidence(full: _Fullest, ooms: int) -> Iterator[Evidence]:
+    yield facts.fraction("Fraction of the device's memory in use", full.used_share)
     if not np.isnan(full.reserved_bytes):
-        reserved = int(full.reserved_bytes)
-        evidence.insert(1, facts.size("Reserved at most", reserved))
-    return tuple(evidence)
+        yield facts.size("Reserved at most", int(full.reserved_bytes))
+    yield facts.size("Allocated at the peak", int(full.allocated_bytes))
+    yield facts.size("Device memory", int(full.capacity_bytes))
+    yield facts.count("Out of memory in total", ooms)
 
 
-def _holders(trace: Trace, full: _Fullest) -> Iterator[EvidenceTable]:
-    """Yield which operators had allocated what was held at the peak, where that is known."""
-    table: pd.DataFrame = memory_holders(trace)
-    is_on_device = (table["device_type"] == full.type) & (table["device"] == full.number)
-    if not is_on_device.any():
-        return
-    yield facts.table(
-        "Who holds the memory at the peak",
-        {"Operator": "text", "Allocated": "text", "Held": "bytes", "Share": "share"},
-        (
-            (row["holder"], row["origin"], int(row["held_bytes"]), row["peak_share"])
-            for row in table[is_on_device].head(MOST_ROWS).to_dict("records")
-        ),
-        "operators",
-    )
+def _holders(trace: Trace, full: _Fullest) -> tuple[EvidenceTable, ...]:
+    """Return the operators that allocated the memory in use at the peak, where that is known."""
+    table = memory_holders(trace)
+    rows = table[(table["device_type"] == full.type) & (table["device"] == full.number)]
+    shown = rows[["holder", "origin", "held_bytes", "peak_share"]].head(MOST_ROWS).astype(object)
+    columns: dict[str, Unit] = {
+        "Operator": "text",
+        "Allocated": "text",
+        "In use": "bytes",
+        "Fraction of the peak": "share",
+    }
+    return (facts.table("Memory in use at the peak, by operator", columns, shown, "operators"),)
 
 
 def _fix(trace: Trace) -> Fix:
     module = trace.dialect.terms.get("module", "cuda")
-    if not is_training(trace):
-        return Fix(
-            "Hold less at once, or cap what the server takes.",
-            "with torch.inference_mode():    # keeps nothing for a backward pass\n"
-            "    outputs = [model(part).cpu() for part in batch.split(8)]",
-            verify=FIX.verify,
-            caveats=("A cache of keys and values grows with the batch and the length.",),
-        )
+    if is_training(trace):
+        return replace(FIX, code=FIX.code.replace('"cuda"', f'"{module}"'))
     return Fix(
-        FIX.summary,
-        FIX.code.replace('"cuda"', f'"{module}"'),
+        "Use less memory at once, or limit what the server reserves.",
+        "with torch.inference_mode():    # keeps nothing for a backward pass\n"
+        "    outputs = [model(part).cpu() for part in batch.split(8)]",
         verify=FIX.verify,
-        caveats=FIX.caveats,
+        caveats=("A cache of keys and values grows with the batch and the length.",),
     )
 
 
@@ -199,10 +187,10 @@ FIX = Fix(
     'with torch.autocast("cuda", dtype=torch.bfloat16):\n'
     "    loss = model(batch)\n"
     "torch.distributed.fsdp.fully_shard(model)    # with several devices",
-    verify="The most that is reserved lies below 90 % of the device in Memory.",
+    verify="In Memory, torch reserves at most 90 % of the device's memory.",
     caveats=(
         "Checkpointing computes the forward pass twice; fewer samples per step cost nothing else.",
-        "What is nearly full and never fails is well used: this is a warning of what may come.",
+        "A device that is nearly full and never fails is well used: this only warns of the risk.",
     ),
 )
 
@@ -211,16 +199,17 @@ RULE = Rule(
     title="The device's memory is nearly full",
     category="memory",
     why="A longer sequence, a larger batch or an evaluation in between may run it out of memory. "
-    "Close to the limit torch's allocator also gives segments back and asks for them again, which "
+    "Close to the limit torch's allocator also frees segments and allocates them again, which "
     "waits for the device.",
-    detects="Compares the most that torch reserved on the fullest device with what it has "
-    "(deviceProperties.totalGlobalMem); it reports from `least_share` on, and where an "
-    "out-of-memory was recorded. It warns then, and where tensors themselves hold as much.",
+    detects="Compares the most that torch reserved on the fullest device with its memory "
+    "(deviceProperties.totalGlobalMem). It reports from `least_share` on, and where the trace "
+    "contains an out-of-memory event. It warns in that case, and where the tensors alone take "
+    "`least_share`.",
     silent=(
-        "Where nothing trains and the memory was reserved before recording began: servers take "
-        "theirs in advance.",
+        "Nothing trains and the memory was reserved before recording began: servers take theirs "
+        "in advance.",
     ),
-    saving="Nothing is claimed: memory is no time.",
+    saving="None is claimed: it costs memory, not time.",
     fix=FIX,
     effort="hour",
     risk="numerics",
@@ -232,5 +221,5 @@ RULE = Rule(
         "https://docs.pytorch.org/docs/stable/checkpoint.html",
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
     ),
-    origin="torch-tb-profiler's memory limit, which also spoke of servers' memory",
+    origin="torch-tb-profiler's memory limit, without servers' memory",
 )

@@ -100,9 +100,9 @@ RULE = Rule(
     id="missing-ranks",
     title="Some ranks of the job were not recorded",
     category="trace quality",
-    why="How long a rank waits in a collective is known from the rank that came last. Where that "
-    "one has no trace, its lateness is taken for the transfer of the others, and who holds the "
-    "job up is not found.",
+    why="The rank that came last shows how long the others wait in a collective. If it has no "
+    "trace, its lateness looks like transfer time of the others, and the rank that delays the "
+    "job is not found.",
     detects="The job's size by `distributedInfo.world_size` or its process groups; the ranks that "
     "have a trace by header, file name or content. It reports from `least_missing_count` ranks "
     "without one on, and tells files that could not be read from those that are not there.",
@@ -111,7 +111,7 @@ RULE = Rule(
         "Traces that name neither a job's size nor groups are not taken for ranks of one.",
         "While files of the run are still to be read, their ranks are not taken for missing.",
     ),
-    saving="None: it is about what can be told of the others.",
+    saving="None: it concerns the trace, not the program.",
     fix=Fix(
         "Record the same steps on every rank, into one folder that all of them can write.",
         REMEDY,

@@ -48,18 +48,20 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report a model whose heavy operators launch nothing on the device."""
-    device = device_presence(trace)
+    device, calls = device_presence(trace), model_calls(trace)
     if device is None:
         msg = "the program ran on a machine without a device"
         raise NotApplicableError(msg)
-    calls = model_calls(trace)
-    lost = _lost(trace, calls)
+    main = main_device(trace)
+    lost = intervals.difference(calls.host_times, intervals.EMPTY if main is None else main.busy)
     lost_ns = intervals.duration_ns(lost)
     fraction = phrases.fraction_of_window(trace, lost_ns)
     if fraction < options.least_time_share:
         return
     _require_links(trace, device)
     rows = calls.rows[~calls.on_device]
+    build = recorded_settings(trace).torch
+    has_device_build = build.version is None or bool(build.cuda or build.hip)
     yield Finding(
         confidence="medium" if calls.on_device.any() else "high",
         message=_message(trace, device, calls, lost_ns),
@@ -76,7 +78,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         tables=(call_costs.by_name(trace.host_calls, rows, "Operators on the CPU"),),
         locations=call_costs.lines(trace, rows, SHOWN),
         claims=(_claim(trace, device, rows, lost),),
-        fix=_fix(device) if _knows_devices(trace) else _other_build(device),
+        fix=_fix(device, can_use_device=has_device_build or "+cpu" not in str(build.version)),
     )
 
 
@@ -97,13 +99,6 @@ def _claim(trace: Trace, device: DevicePresence, rows: NDArray[np.int64], lost: 
         f"{duration(LONG_CALL_NS)} and more, compared with which a launch is short.",
         low_intervals=intervals.intersection(lost, frame_times.times(trace.host_calls, long)),
     )
-
-
-def _lost(trace: Trace, calls: ModelCalls) -> Intervals:
-    """Return the times in which operators ran on the CPU and no device worked."""
-    device = main_device(trace)
-    busy = intervals.EMPTY if device is None else device.busy
-    return intervals.difference(calls.host_times, busy)
 
 
 def _require_links(trace: Trace, device: DevicePresence) -> None:
@@ -128,60 +123,44 @@ def _require_links(trace: Trace, device: DevicePresence) -> None:
 def _message(trace: Trace, device: DevicePresence, calls: ModelCalls, lost_ns: int) -> str:
     name = device.device_names[0] if device.device_names else "A device"
     number = count(calls.on_host_count, "call")
+    text = f"{name} is available, but the model computes on the CPU: {number} of convolutions, "
+    text += "matrix products and the like, and none on the device."
     if calls.on_device.any():
-        part = (
-            f"a part of the model computes on the CPU: {number} of its {len(calls.rows):,} "
-            "convolutions, matrix products and the like"
+        text = (
+            f"{name} is available, but a part of the model computes on the CPU: {number} of its "
+            f"{len(calls.rows):,} convolutions, matrix products and the like."
         )
-    else:
-        part = (
-            f"the model computes on the CPU: {number} of convolutions, matrix products and the "
-            "like, and none on the device"
-        )
-    took = phrases.time_and_fraction(trace, lost_ns)
-    text = f"{name} is available, but {part}. They take {took}."
+    text += f" They take {phrases.time_and_fraction(trace, lost_ns)}."
     if device.is_model_on_host:
         text += f" The model's parameters are on the CPU ({RECORDED})."
     return text
 
 
-def _knows_devices(trace: Trace) -> bool:
-    """Return whether torch was built for a device, as far as it was recorded."""
-    build = recorded_settings(trace).torch
-    return build.version is None or bool(build.cuda or build.hip) or "+cpu" not in build.version
-
-
-def _other_build(device: DevicePresence) -> Fix:
-    """Return the fix where torch itself was built without the device."""
-    return Fix(
-        "Install a build of torch for the device; then move the model to it.",
-        "pip install torch  # from the index that https://pytorch.org/get-started names\n"
-        "python -c 'import torch; print(torch.accelerator.current_accelerator())'",
-        language="sh",
-        verify="torch names the device; then `model.to(device)`, and every batch.",
-        caveats=(
-            f"This torch was built for the CPU alone ({RECORDED}).",
-            *_fix(device).caveats[:2],
-        ),
+def _fix(device: DevicePresence, *, can_use_device: bool) -> Fix:
+    variable = device.dialect.environment.get("devices", "")
+    caveats = (
+        "The model, its gradients and the optimizer's state must fit the device's memory.",
+        "A very small model may be faster on the CPU.",
     )
-
-
-def _fix(device: DevicePresence) -> Fix:
-    visible = device.dialect.environment.get("devices", "")
-    hidden = (f"Is it hidden from the process? See the variable {visible}.",) if visible else ()
+    if not can_use_device:
+        return Fix(
+            "Install a build of torch for the device; then move the model to it.",
+            "pip install torch  # from the index that https://pytorch.org/get-started names\n"
+            "python -c 'import torch; print(torch.accelerator.current_accelerator())'",
+            language="sh",
+            verify="torch names the device; then `model.to(device)`, and every batch.",
+            caveats=(f"This torch was built for the CPU alone ({RECORDED}).", *caveats),
+        )
+    hidden = (f"The variable {variable} may hide it from the process.",) if variable else ()
     return Fix(
-        "Move the model and every batch to the device.",
+        RULE.fix.summary,
         f"device = {device_code(device.dialect)}\n"
         "model = model.to(device)  # before the optimizer is made\n"
         "for inputs, targets in loader:\n"
         "    inputs = inputs.to(device, non_blocking=True)\n"
         "    targets = targets.to(device, non_blocking=True)",
         verify="The next trace has kernels, and these operators have device time in Operators.",
-        caveats=(
-            "The model, its gradients and the optimizer's state must fit the device's memory.",
-            "A very small model may be faster on the CPU.",
-            *hidden,
-        ),
+        caveats=(*caveats, *hidden),
     )
 
 
@@ -189,17 +168,17 @@ RULE = Rule(
     id="model-on-cpu",
     title="The model computes on the CPU though a device is available",
     category="utilization",
-    why="Devices compute convolutions and matrix products ten times as "
-    "fast as a CPU and more. A forgotten `.to(device)` leaves them on the CPU, and nothing fails.",
-    detects="A device is in the file's header or the recorded settings, or its runtime or events "
-    "were recorded; and convolutions, matrix products, attention and recurrent layers, forward and "
-    "backward, launch nothing on it. It reports where they take `least_time_share` of the window "
-    "or more while no device works.",
+    why="Devices compute convolutions and matrix products at least ten times as fast as a CPU. A "
+    "forgotten `.to(device)` leaves them on the CPU without an error.",
+    detects="The file's header or the recorded settings name a device, or its runtime or events "
+    "were recorded; and convolutions, matrix products, attention and recurrent layers, forward "
+    "and backward, launch nothing on it. It reports where they take `least_time_share` of the "
+    "window or more while no device works.",
     silent=(
-        "Operators in the DataLoader's own process are preprocessing, not the model.",
-        "Operators that torch.compile runs while it traces are no work.",
-        "Where the device's activity was not recorded and no operator certainly ran on the CPU, it "
-        "is inconclusive: see no-gpu-work.",
+        "Operators in the DataLoader's process are preprocessing, not the model.",
+        "Operators that torch.compile runs while it traces do not count.",
+        "Where the device's activity was not recorded and no operator certainly ran on the CPU, "
+        "it is inconclusive: see no-gpu-work.",
     ),
     saving="From nothing to 73 % of the time of these operators: an estimate, from one public "
     "case. The saving depends on the model's size. Where the trace handler recorded that the model "

@@ -136,21 +136,21 @@ def _finding(
 
 RULE = Rule(
     id="no-gpu-work",
-    title="A device is available, and nothing of it was recorded",
+    title="A device is available, and nothing on it was recorded",
     category="utilization",
     why="Without device events the utilization of the device is unknown: either it was not "
     "recorded, or the program does not use it.",
     detects="A device in the file's header, its runtime's calls, operators that only run on one, "
-    "or memory allocated on one; and no device event. It says which of three it is: kernels were "
-    "launched and the profiler did not see them; the device worked and was not recorded; or either "
-    "that or the program ran on the CPU.",
+    "or memory allocated on one; and no device event. It distinguishes three cases: kernels were "
+    "launched and the profiler did not see them; the device worked and was not recorded; or "
+    "either that or the program ran on the CPU.",
     silent=(
-        "Where the header names no device and nothing else tells of one, it does not apply.",
-        "Where operators are known to have run on the CPU, model-on-cpu says so.",
+        "Nothing in the trace names a device: it does not apply.",
+        "Operators are known to have run on the CPU: model-on-cpu reports that.",
         "A file that was cut off before any device event is inconclusive.",
-        "Of a device that torch's profiler cannot record (mps) nothing is missing.",
+        "torch's profiler cannot record the device (mps).",
     ),
-    saving="None is claimed: nothing of the device was measured.",
+    saving="None is claimed: nothing on the device was measured.",
     fix=Fix(
         "Record the device's activity, and see that the model is on the device.",
         "profile()  # without `activities`, all that are supported are recorded",

@@ -43,7 +43,7 @@ class Options:
     least_ratio: float = option(
         3.0,
         "Their time, as a multiple of that of products in 16 bits and less.",
-        origin="ours: with autocast some products stay in float32, next to none in real traces",
+        origin="ours: with autocast some products stay in float32, very few in real traces",
     )
 
 
@@ -174,13 +174,13 @@ RULE = Rule(
     "their names and by the recorded types of the operands. It reports where float32 and TF32 are "
     "`least_share` of all kernels' time and `least_ratio` times that of 16-bit types.",
     silent=(
-        "Normalisations, losses and optimizers stay in float32 under autocast and do not count.",
+        "Normalizations, losses and optimizers stay in float32 under autocast and do not count.",
         "Devices before compute capability 7 have no matrix units.",
-        "A kernel counts on neither side where its name and operands show no type.",
+        "Kernels whose name and operands show no type do not count.",
     ),
     saving="The products' time on the device: 1.5 to 4 times as fast from float32, 1.2 to 2 times "
-    "from TF32, at most as many times as the data sheet's peaks differ, and twice for memory; only "
-    "where the host is early enough.",
+    "from TF32, limited by the ratio of the data sheet's peaks, and by two for memory; only "
+    "where the host launches early enough.",
     fix=Fix(
         "Multiply in bfloat16 with autocast.",
         'with torch.autocast("cuda", dtype=torch.bfloat16):\n    out = model(x)',

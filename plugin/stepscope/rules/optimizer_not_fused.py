@@ -102,14 +102,13 @@ RULE = Rule(
     title="The optimizer does not use its fused kernel",
     category="optimizer",
     why="With foreach each arithmetic step of the update is a kernel over all parameters, which "
-    "reads and writes them again, and the host prepares each anew. A fused update is "
-    "one.",
+    "reads and writes them again, and which the host prepares. A fused update is one kernel.",
     detects="Updates that call aten::_foreach_* and no aten::_fused_* operator. It reports "
     "where the device's idle time during the updates and the time of their kernels are "
     "`least_share` of the window or more.",
     silent=(
         "On a CPU.",
-        "Where the update is short: there is little to win.",
+        "Where the update is short: little could be saved.",
         "Forward and backward of a closure within Optimizer.step are not counted.",
     ),
     saving="At most half of the idle time and of the kernels' time of the updates, an estimate; "

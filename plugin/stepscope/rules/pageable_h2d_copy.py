@@ -10,12 +10,20 @@ from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.errors import MissingDataError
-from stepscope.base.findings import Evidence, Fix, Link
-from stepscope.base.formatting import count, duration, share, size
+from stepscope.base.findings import Evidence, Fix
+from stepscope.base.formatting import count, size
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules import (
+    Claim,
+    Finding,
+    Rule,
+    RuledOut,
+    RuleResult,
+    conclusive_if,
+    option,
+    severity_of,
+)
 from stepscope.rules.shared import copy_sources, facts, loading_costs, phrases, recorded_facts
 
 VERIFY = "Recorded again, the copies say `Pinned`, no longer `Pageable`, and their rate is higher."
@@ -27,18 +35,18 @@ class Options:
 
     least_copy_bytes: int = option(
         64_000,
-        "Of one copy; smaller ones are left out.",
+        "Size of one copy; smaller ones are left out.",
         origin="ours: smaller copies are bound by latency, which pinning does not change",
     )
     least_step_bytes: int = option(
         1_000_000,
-        "Of all these copies, per step (without steps: in total), from which it reports.",
+        "Size of all these copies per step (without steps: in total) from which it reports.",
         origin="ours: Nsight Systems lists every pageable copy, which is noise",
     )
     least_host_share: float = option(
         0.01,
-        "Of the window, 0 to 1, in the calls: from here on it reports of fewer bytes too.",
-        origin="ours: what all advice needs to be worth reporting",
+        "Fraction of the window in the calls, from which it reports fewer bytes too.",
+        origin="ours: below 1 % no rule reports",
     )
 
 
@@ -46,33 +54,34 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main_device(trace)
     copies = copy_sources.to_device(trace, device)
-    if not trace.dialect.records_pageable:
-        vendor = trace.dialect.vendor or "this vendor"
-        msg = f"{vendor}'s traces do not tell pageable memory from pinned"
-        raise MissingDataError(msg)
+    vendor = trace.dialect.vendor or "this vendor"
+    conclusive_if(
+        trace.dialect.records_pageable,
+        f"{vendor}'s traces do not distinguish pageable memory from pinned",
+    )
     copies = copies.select(copies.is_pageable & (copies.bytes >= options.least_copy_bytes))
-    span = window(trace)
-    host_share = copies.host_ns / span.reference_ns
-    is_large = span.per_step(copies.total_bytes) >= options.least_step_bytes
+    host_share = phrases.fraction_of_window(trace, copies.host_ns)
+    is_large = window(trace).per_step(copies.total_bytes) >= options.least_step_bytes
     if not len(copies.rows) or not (is_large or host_share >= options.least_host_share):
         return
     cost = copy_cost(trace, device, copies)
     claimed = intervals.merged(cost.exposed, cost.idle)
-    claimed_ns = intervals.duration_ns(claimed)
     evidence = tuple(_evidence(trace, copies, cost, host_share))
-    if not claimed_ns:
-        yield RuledOut(
-            message=f"{_copied(copies)}, but kernels run meanwhile and behind them: nothing could "
-            "be won.",
-            evidence=evidence,
-        )
+    text = (
+        f"{count(len(copies.rows), 'copy comes', 'copies come')} from pageable memory: "
+        f"{size(copies.total_bytes)} at {size(copies.bytes_per_second)}/s"
+    )
+    if not len(claimed):
+        reason = "but kernels run during and after them: nothing could be saved."
+        yield RuledOut(message=f"{text}, {reason}", evidence=evidence)
         return
     tables, events, lines = copy_sources.sources(trace, copies, copy_sources.largest(copies))
     loading = data_loading(trace)
+    lost = phrases.fraction_of_window(trace, intervals.duration_ns(claimed))
     yield Finding(
-        severity=severity_of(claimed_ns / span.reference_ns) or "info",
-        message=f"{_copied(copies)}; the host spends {duration(span.per_step(copies.host_ns))} "
-        f"{phrases.per_step(trace)} ({share(host_share)}) staging them.",
+        severity=severity_of(lost) or "info",
+        message=f"{text}; the host spends {phrases.time_and_fraction(trace, copies.host_ns)} "
+        "staging them.",
         evidence=evidence,
         tables=tables,
         events=events,
@@ -82,8 +91,8 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
                 claimed,
                 HALF_TO_ALL,
                 "Copying that no kernel hides, and idle time while the host stages the copies or "
-                "right behind its waits for them. Pinned copies have still to be made: at least "
-                "half of the copying is won.",
+                "right after its waits for them. Pinned copies also take time: at least half of "
+                "the copying is saved.",
                 low_intervals=cost.exposed,
             ),
         ),
@@ -92,38 +101,25 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     )
 
 
-def _copied(copies: HostCopies) -> str:
-    rate = copies.bytes_per_second
-    return (
-        f"{count(len(copies.rows), 'copy comes', 'copies come')} from pageable memory: "
-        f"{size(copies.total_bytes)} at {size(rate)}/s"
-    )
-
-
 def _evidence(
     trace: Trace, copies: HostCopies, cost: CopyCost, host_share: float
 ) -> Iterator[Evidence]:
-    span = window(trace)
-    a_step = span.per_step(copies.total_bytes)
-    label = "Bytes per step" if span.has_steps else "Bytes"
-    yield facts.size(label, a_step)
+    times_ns = map(intervals.duration_ns, (cost.exposed, cost.late, cost.behind))
+    exposed_ns, late_ns, behind_ns = times_ns
+    per_step = window(trace).per_step(copies.total_bytes)
+    yield facts.size(f"Bytes {phrases.per_step(trace)}", per_step)
     yield facts.bandwidth("Rate", copies.bytes_per_second)
     yield facts.fraction("Host time in the copy calls", host_share)
-    exposed_ns = intervals.duration_ns(cost.exposed)
-    yield facts.duration("Copying while no kernel runs", exposed_ns)
-    overview = Link(view="overview")
-    late_ns, behind_ns = intervals.duration_ns(cost.late), intervals.duration_ns(cost.behind)
-    staging = "Device idle while the host stages"
-    yield facts.duration(staging, late_ns, overview)
-    waiting = "Device idle behind waits for them"
-    yield facts.duration(waiting, behind_ns, overview)
+    yield facts.duration("Copying while no kernel runs, in total", exposed_ns)
+    yield facts.duration("Device idle while the host stages, in total", late_ns, "overview")
+    yield facts.duration("Device idle after waits for them, in total", behind_ns, "overview")
 
 
 def _fix(trace: Trace, loading: DataLoading) -> Fix:
-    """Return what to do: let the loader pin, or where there is none, keep a pinned buffer."""
+    """Return the fix: let the loader pin, or where there is none, reuse a pinned buffer."""
     caveats = (
         "Do not pin in the loop (t.pin_memory().to(...)): that may be twice as slow.",
-        "What is copied without blocking must not be overwritten before the copy has run.",
+        "Do not overwrite memory that is copied without blocking before the copy has run.",
     )
     if not loading.call_count:
         return Fix(
@@ -151,14 +147,14 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
 
 
 def _not_the_loaders(trace: Trace, caveats: tuple[str, ...]) -> Fix:
-    """Return what helps where the loader pins already: these copies are of something else."""
+    """Return the fix where the loader pins already: these copies are not of its batches."""
     return Fix(
-        "The DataLoader pins already: pin what is copied beside its batches, too.",
+        "The DataLoader pins already: pin the other tensors that are copied, too.",
         "class Batch:\n"
-        "    def pin_memory(self):  # the loader calls it on a batch of a class of your own\n"
+        "    def pin_memory(self):  # the loader calls it on batches of your class\n"
         "        self.inputs = self.inputs.pin_memory()\n"
         "        return self\n"
-        "# what is made behind the loader: make it on the device\n"
+        "# tensors made after the loader: make them on the device\n"
         f"mask = torch.zeros(shape, device={copy_sources.target(trace)})",
         verify=VERIFY,
         caveats=(f"pin_memory=True of the loader was {RECORDED}.", *caveats),
@@ -169,20 +165,20 @@ RULE = Rule(
     id="pageable-h2d-copy",
     title="Copies to the device come from pageable memory",
     category="transfer",
-    why="The driver first copies pageable memory into a pinned buffer of its own, in the calling "
-    "thread: the copy is slower, cannot overlap, and blocks the host.",
+    why="The driver first copies pageable memory into its pinned buffer, in the calling thread: "
+    "the copy is slower, cannot overlap, and blocks the host.",
     detects="Copies to the device of at least `least_copy_bytes` each that the profiler labels as "
     "pageable. It reports where they are at least `least_step_bytes` per step, or keep the host in "
     "their calls for `least_host_share` of the window.",
     silent=(
-        "The copies lie in a first step that has ten times the copies of any later one: the model "
-        "is being loaded.",
-        "They are smaller than `least_copy_bytes`: many-small-h2d-copies answers for those.",
+        "The copies are in a first step that has ten times the copies of any later step: the "
+        "model is being loaded.",
+        "They are smaller than `least_copy_bytes`: many-small-h2d-copies reports those.",
         "No time is lost: kernels run meanwhile, and the device is never idle for them.",
     ),
-    saving="At most all copying that no kernel hides, and the idle time while the host is in their "
-    "calls or right behind its waits for them; at least half of that copying, since pinned copies "
-    "have to be made too.",
+    saving="At most all copying that no kernel hides, and the idle time while the host is in "
+    "their calls or right after its waits for them; at least half of that copying, since pinned "
+    "copies take time too.",
     fix=Fix(
         "Let the DataLoader pin its batches, and copy without blocking.",
         "loader = DataLoader(dataset, num_workers=4, pin_memory=True)\n"

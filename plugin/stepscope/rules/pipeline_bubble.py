@@ -22,7 +22,7 @@ class Options:
 
     least_excess_share: float = option(
         0.05,
-        "Waiting for neighbours beyond what the schedule has to wait, of the window.",
+        "Fraction of the window in waiting for neighbours beyond the schedule's bubble.",
         origin="pytscope's pipeline rule reports from an excess of 5 %",
     )
 
@@ -69,7 +69,7 @@ def _evidence(stages: Pipeline, waited: float, excess: float) -> Iterator[Eviden
 
 RULE = Rule(
     id="pipeline-bubble",
-    title="A pipeline's stage waits for its neighbours longer than its schedule has to",
+    title="A pipeline's stage waits for its neighbours longer than its schedule requires",
     category="communication",
     why="A stage can compute only what its neighbours have sent. At the beginning and end of a "
     "step some waiting is inherent; more of it means stages of unequal work, or slow transfers.",
@@ -78,7 +78,7 @@ RULE = Rule(
     "1F1B). "
     "It reports from `least_excess_share` beyond that.",
     silent=("Interleaved and zero-bubble schedules wait less than that, and are never blamed.",),
-    saving="At most the waiting beyond the schedule's bubble; nothing is sure.",
+    saving="At most the waiting beyond the schedule's bubble; nothing at least.",
     fix=Fix(
         "Give the stages equal work, and split the batch into more micro-batches.",
         "from torch.distributed.pipelining import ScheduleInterleaved1F1B\n"

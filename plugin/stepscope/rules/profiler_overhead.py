@@ -106,10 +106,10 @@ _FLUSHED = Fix(
 )
 RULE = Rule(
     id="profiler-overhead",
-    title="Recording takes a part of what was recorded",
+    title="Recording takes a part of the recorded time",
     category="profiling",
-    why="What the profiler does for itself is counted as the program's time, and stacks cost the "
-    "host about a microsecond for each Python function: a host that is late is later still.",
+    why="The profiler's work counts as the program's time, and stacks cost the host about a "
+    "microsecond per Python function: a late host becomes later still.",
     detects="The profiler's own work (`overhead` events) from `least_own_share` on; and stacks "
     "with `least_python_calls` for each operator where the device waits for the host for "
     "`least_late_share`.",
@@ -117,7 +117,7 @@ RULE = Rule(
         "Loading kernels at their first use is filed as overhead too, and is the program's own.",
         "Stacks cost nothing where the device is the limit.",
     ),
-    saving="None: it is about the trace, not about the program.",
+    saving="None: it concerns the trace, not the program.",
     fix=Fix(
         "Measure without stacks; use the recording with them to find source lines.",
         "torch.profiler.profile(..., with_stack=False)",

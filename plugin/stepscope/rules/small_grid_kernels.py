@@ -25,7 +25,7 @@ class Options:
 
     least_time_share: float = option(
         0.30,
-        "Kernel time in kernels of less than one block a multiprocessor.",
+        "Fraction of kernel time in kernels with less than one block per multiprocessor.",
         origin="ours: healthy public traces have 0.04 to 0.19, those of tiny batches 0.65 and "
         "0.78; that less than one block is not fully utilised is torch-tb-profiler's definition",
     )
@@ -153,23 +153,18 @@ RULE = Rule(
     title="Kernels too small to fill the device",
     category="utilization",
     why="A kernel's blocks are spread over the device's multiprocessors. With fewer blocks than "
-    "multiprocessors some stand idle for as long as it runs, though the device counts as busy.",
-    detects="Of the busiest device, the share of kernel time in kernels with fewer blocks than the "
-    "device has multiprocessors. It reports above `least_time_share`, where at least "
-    "`least_kernel_count` kernels tell their grids.",
+    "multiprocessors some are idle while it runs, though the device counts as busy.",
+    detects="The fraction of kernel time of the busiest device in kernels with fewer blocks than "
+    "the device has multiprocessors. It reports above `least_time_share`, where the grids of at "
+    "least `least_kernel_count` kernels were recorded.",
     silent=(
         "Collectives are left out: few blocks are enough to move data.",
-        (
-            "Numbers of blocks that are negative, or more than a million for each multiprocessor, "
-            "are no measurement."
-        ),
-        (
-            "On devices whose traces do not tell the blocks for each multiprocessor it does not "
-            "apply."
-        ),
+        "Numbers of blocks that are negative, or more than a million per multiprocessor, are "
+        "ignored.",
+        "Without recorded blocks per multiprocessor it does not apply.",
     ),
-    saving="None is claimed: how much faster larger kernels are, the grid alone does not tell. It "
-    "makes it more likely that the batch is too small.",
+    saving="None is claimed: the grid does not show how much faster larger kernels are. It makes "
+    "it more likely that the batch is too small.",
     fix=Fix(
         "Give each kernel more to do.",
         "model = torch.compile(model)  # fuses neighbours into fewer, larger kernels",

@@ -27,7 +27,7 @@ class Options:
 
     least_steps: int = option(
         5,
-        "Steps that are needed to tell what is usual.",
+        "Steps needed to know the usual duration.",
         origin="ours: the first and last are left out",
     )
     least_z: float = option(
@@ -45,8 +45,8 @@ class Options:
     )
     least_odd_steps: int = option(
         2,
-        "Steps that stand out from which it is more than a hint.",
-        origin="ours: what happens once may be another program's doing, and need not come again",
+        "Outlier steps from which it is more than a hint.",
+        origin="ours: a single event may be caused by another program, and not happen again",
     )
 
 
@@ -135,11 +135,11 @@ RULE = Rule(
     category="distributed balance",
     why="A step that is long now and then (a checkpoint, a garbage collection, a slow shard) costs "
     "every rank, and mean step times hide it.",
-    detects="The steps but the first and the last. It reports where a step's modified z-score is "
-    "above `least_z` and it is longer than `least_ratio` times the median, of `least_steps` or "
-    "more. Fewer than `least_odd_steps` of them are a hint, whatever they cost.",
-    silent=("Steps whose inputs have other shapes than the rest take longer for that.",),
-    saving="At most what those steps take beyond the median, as far as no other rule claims it.",
+    detects="All steps except the first and the last, of `least_steps` or more. It reports where "
+    "a step's modified z-score is above `least_z` and it is longer than `least_ratio` times the "
+    "median. Fewer than `least_odd_steps` of them are a hint, whatever they cost.",
+    silent=("Steps whose inputs have other shapes than the rest are expected to take longer.",),
+    saving="At most the time of those steps beyond the median, as far as no other rule claims it.",
     fix=Fix(
         "Look at what the long steps do and the others do not.",
         verify="The longest step is less than 1.2 times the median one.",

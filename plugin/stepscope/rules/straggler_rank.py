@@ -14,7 +14,7 @@ from stepscope.analyses.communication.ranked_run import RankRun, several_ranks
 from stepscope.analyses.communication.straggler_groups import StragglerGroup, straggler_groups
 from stepscope.analyses.communication.stragglers import stragglers_of
 from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
-from stepscope.base.findings import EvidenceTable, Fix, Link
+from stepscope.base.findings import EvidenceTable, Fix, Link, Unit
 from stepscope.base.formatting import duration, number_ranges, share
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
@@ -23,16 +23,16 @@ from stepscope.rules.shared.rank_evidence import Ranks, rank_name, rank_number
 ROWS_SHOWN = 10
 COUNTS = ("last_count", "collective_count")
 REMEDIES = {
-    "computing": "Give every rank the same work: bucket by length, shuffle shards; else check the"
-    " device's clock and temperature.",
+    "computing": "Give every rank the same work: bucket by length, shuffle shards; else check the "
+    "device's clock and temperature.",
     "data loading": "Load faster there: more workers, the same storage as the others.",
     "copies": "Pin the memory that it copies from, and check its PCIe link and NUMA node.",
-    "host": "Check what else runs on its machine, and how many cores it has.",
+    "host": "Check the other processes on its machine, and its number of cores.",
 }
 METHOD = (
     "The others' waiting in collectives beyond the shortest duration over the ranks, as far as "
-    "this rank causes it: by as much as it has more to do than the slowest of the others, or else "
-    "the part before collectives to which it came last; at least 30 % of it."
+    "this rank causes it: the time by which it has more to do than the slowest of the others, or "
+    "else the part before collectives to which it came last; at least 30 % of it."
 )
 
 
@@ -77,13 +77,13 @@ class _LateRanks:
 
     @property
     def subject(self) -> str:
-        """What distinguishes these ranks from other late ones."""
+        """Group, or rank, that distinguishes these ranks from other late ones."""
         are_many = len(self.of_ranks) > 1
         return self.group.name or ("several ranks" if are_many else rank_name(self.rows[0]))
 
     @property
     def names(self) -> str:
-        """The ranks, as a sentence begins."""
+        """The ranks as a sentence's subject."""
         if len(self.of_ranks) == 1:
             name = rank_name(self.rows[0])
             return name[:1].upper() + name[1:]
@@ -103,17 +103,16 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     groups = _late_ranks(ranks, run)
     step_ns = max((late.step_ns for late in groups), default=0.0)
     if sum(late.mean_ns for late in groups) >= options.least_wait_share * step_ns:
-        for late in groups[: options.shown_count]:
-            yield _finding(ranks, late, stragglers_of(run))
+        table = _table(stragglers_of(run))
+        yield from (_finding(ranks, late, table) for late in groups[: options.shown_count])
 
 
 def _late_ranks(ranks: Ranks, run: RankRun) -> list[_LateRanks]:
-    """Return the late ranks with the time that the others lose.
+    """Return the late ranks with the time that the others lose, which no computing hides.
 
-    It is waiting that no computing hides: the time by which these ranks have more to do than the
-    slowest of the others, since they delay the ranks of their groups, which delay others in turn;
-    where their compute time shows no such difference, the part before collectives to which they
-    came last.
+    That is the time by which these ranks have more to do than the slowest of the others, since
+    they delay the ranks of their groups, which delay others in turn. Where their compute time shows
+    no such difference, it is the part before collectives to which they came last.
     """
     rows = {(row["worker"], row["span"]): row for row in stragglers_of(run).to_dict("records")}
     table = rank_table_of(run)
@@ -123,27 +122,21 @@ def _late_ranks(ranks: Ranks, run: RankRun) -> list[_LateRanks]:
     result = []
     for group in straggler_groups(run):
         parts = [run.parts[index].evidence for index in group.indexes]
-        late = [rows[part.worker, part.span] for part in parts]
-        is_other = np.isin(spans, [part.span for part in parts])
+        late = tuple(rows[part.worker, part.span] for part in parts)
+        caused = {row["span"]: float(row["wait_caused_share"]) for row in late}
+        is_other = np.isin(spans, list(caused))
         is_other[list(group.indexes)] = False
-        fraction = np.zeros(len(spans))
-        for row in late:
-            fraction[spans == row["span"]] += float(row["wait_caused_share"])
+        fraction = np.array([caused.get(span, 0.0) for span in spans])
         lost = np.minimum(left, group.gain_ns) if group.gain_ns else left * fraction
         waiting = np.flatnonzero(is_other & ~np.isnan(left)).tolist()
-        result.append(
-            _LateRanks(
-                group=group,
-                rows=tuple(late),
-                waits_ns={traces[index]: float(lost[index]) for index in waiting},
-                step_ns=float(step_ns[is_other].mean()),
-            )
-        )
+        waits_ns = {traces[index]: float(lost[index]) for index in waiting}
+        mean_ns = float(step_ns[is_other].mean())
+        result.append(_LateRanks(group=group, rows=late, waits_ns=waits_ns, step_ns=mean_ns))
         left = np.where(is_other, left - lost, left)
     return result
 
 
-def _finding(ranks: Ranks, late: _LateRanks, table: pd.DataFrame) -> Finding:
+def _finding(ranks: Ranks, late: _LateRanks, table: EvidenceTable) -> Finding:
     first = late.rows[0]
     cause = first["cause"]
     return Finding(
@@ -154,7 +147,7 @@ def _finding(ranks: Ranks, late: _LateRanks, table: pd.DataFrame) -> Finding:
             facts.fraction("Collectives to which it comes last", float(first["last_share"])),
             facts.duration("Lateness per collective", round(first["lateness_ns"])),
         ),
-        tables=(_table(table),),
+        tables=(table,),
         run_claim=RunClaim(
             low_ns=WAITING_FOR_A_LATE_RANK.low * late.mean_ns,
             high_ns=WAITING_FOR_A_LATE_RANK.high * late.mean_ns,
@@ -204,53 +197,50 @@ def _rules_only_there(ranks: Ranks, rows: Sequence[Mapping[Any, Any]]) -> list[s
 
 
 def _table(late: pd.DataFrame) -> EvidenceTable:
-    return facts.table(
-        "Ranks, the latest first",
-        {
-            "Rank": "text",
-            "Lateness per collective": "ns",
-            "Comes last": "share",
-            "Waits for others in total": "ns",
-        },
-        (
-            facts.row(
-                rank_name(row),
-                row["lateness_ns"],
-                row["last_share"],
-                row["wait_ns"],
-                link=Link(view="overview", rank=rank_number(row)),
-            )
-            for row in late.head(ROWS_SHOWN).to_dict("records")
-        ),
+    columns: dict[str, Unit] = {
+        "Rank": "text",
+        "Lateness per collective": "ns",
+        "Comes last": "share",
+        "Waits for others in total": "ns",
+    }
+    rows = (
+        facts.row(
+            rank_name(row),
+            *(row[name] for name in ("lateness_ns", "last_share", "wait_ns")),
+            link=Link(view="overview", rank=rank_number(row)),
+        )
+        for row in late.head(ROWS_SHOWN).to_dict("records")
     )
+    return facts.table("Ranks, the latest first", columns, rows)
 
 
 RULE = Rule(
     id="straggler-rank",
     title="One rank comes late to collectives, and the others wait for it",
     category="distributed balance",
-    why="No rank leaves a collective before all have come. A rank that is late makes every other "
-    "rank wait, and the job as slow as itself.",
+    why="No rank leaves a collective before all have entered it: a late rank makes every other "
+    "rank wait.",
     detects="Collectives matched across ranks by group and sequence. All ranks leave together, so "
     "the one whose call is shortest came last; this needs no common clock. A rank is late if its "
-    "lateness is an outlier among the ranks (modified z-score above 3.5; of two ranks, last in 60 "
-    "% of the collectives) and 1 % of a step or more; or if the same holds of its compute time, "
-    "the step less exposed communication, compared with the ranks of its pipeline stage. Late "
-    "ranks that are most of a machine, or of a process group, are reported together. The rule "
-    "reports where the others wait for all late ranks together for `least_wait_share` of a step.",
+    "lateness is an outlier among the ranks (modified z-score above 3.5; of two ranks, last in "
+    "60 % of the collectives) and at least 1 % of a step; or if the same holds for its compute "
+    "time, which is the step less exposed communication, compared with the ranks of its pipeline "
+    "stage. Late ranks that are most of a machine or of a process group are reported together. "
+    "It reports where the others wait for all late ranks together for `least_wait_share` of a "
+    "step.",
     silent=(
-        "A rank that is late in one of its groups only because another delayed it there does not "
-        "count as late.",
+        "A rank that is late in one of its groups only because another delayed it does not count "
+        "as late.",
         "Collectives that do not make every rank wait (sends, receives, broadcasts) do not count.",
     ),
-    saving="At most the others' mean waiting per step that no computing hides, as far as this rank "
-    "causes it: by as much as its compute time is longer than that of the slowest other rank, or "
-    "else before collectives to which it comes last. At least 30 % of that, which evening out the "
-    "work of the ranks in sample_logs/ranks saved. The others' `exposed-communication` claims as "
-    "much less.",
+    saving="At most the others' mean waiting per step that no computing hides, as far as this "
+    "rank causes it: the time by which its compute time is longer than that of the slowest other "
+    "rank, or else the part before collectives to which it comes last. At least 30 % of that, "
+    "which equal work saved in sample_logs/ranks. The others' `exposed-communication` claims "
+    "that much less.",
     fix=Fix(
-        "Find out what is different on that rank, and make its work equal to the others'.",
-        verify="In the next trace no rank comes last to more than its share of collectives.",
+        "Find the difference between that rank and the others, and make their work equal.",
+        verify="In the next trace no rank comes last to more than its fraction of the collectives.",
         caveats=(
             "Stages of a pipeline wait for each other by design.",
             "Record all ranks over the same steps: otherwise they do not match.",

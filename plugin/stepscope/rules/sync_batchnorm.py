@@ -84,16 +84,15 @@ RULE = Rule(
     why="SyncBatchNorm gathers every layer's statistics from all ranks in the forward pass, and "
     "reduces two sums in the backward pass. What follows needs them at once: nothing hides these "
     "messages, and every rank waits for the latest at every layer.",
-    detects="At least `least_a_step` calls of SyncBatchNorm per step, and the collectives that "
-    "were "
-    "asked for within them and their backward. It reports where those are exposed for 1 % of the "
+    detects="At least `least_a_step` calls of SyncBatchNorm per step, and the collectives "
+    "requested within them and their backward. It reports where those are exposed for 1 % of the "
     "window or more.",
     silent=(
-        "With no SyncBatchNorm it does not apply.",
-        "Messages that cost less than 1 % of the window are listed as harmless.",
+        "Without SyncBatchNorm it does not apply.",
+        "Messages that cost less than 1 % of the window are listed as ruled out.",
     ),
-    saving="Half to all of the messages' exposed time, where the device is the limit: late ranks "
-    "are waited for elsewhere instead.",
+    saving="Half to all of the messages' exposed time, where the device is the limit: without "
+    "them the ranks wait for late ranks elsewhere.",
     fix=Fix(
         "Normalize over each rank's own samples, or not over the batch at all.",
         "model = DDP(model)  # without SyncBatchNorm.convert_sync_batchnorm(model)\n"

@@ -1,4 +1,4 @@
-"""Sizes of matrices keep matrix units from loading whole rows."""
+"""Sizes of matrices prevent matrix units from loading whole rows."""
 
 import re
 from collections.abc import Iterator
@@ -9,11 +9,10 @@ import pandas as pd
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.misaligned_products import MisalignedProducts, misaligned_products
 from stepscope.base.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
-from stepscope.base.formatting import duration, share
+from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link, Unit
+from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules import Claim, Finding, Rule, RuleResult, applies_if, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
@@ -28,17 +27,18 @@ class Options:
 
     least_share: float = option(
         0.02,
-        "Kernels of misaligned products, of all kernels' time.",
-        origin="ours: real traces have 0, or 5 % and more; padding is a change of a line",
+        "Fraction of all kernels' time in misaligned products.",
+        origin="ours: real traces have 0, or 5 % and more; padding is a change of one line",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report products that are misaligned by their kernels' names or their operands' shapes."""
     misaligned = misaligned_products(trace)
-    if trace.dialect.alignment is None:
-        msg = "kernels' names do not tell here how operands are loaded"
-        raise NotApplicableError(msg)
+    applies_if(
+        trace.dialect.alignment is not None,
+        "kernels' names do not show how operands are loaded on this device",
+    )
     part = misaligned.products.share(misaligned.is_misaligned)
     if part < options.least_share or not part:
         return
@@ -57,20 +57,17 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 
 def _message(trace: Trace, misaligned: MisalignedProducts) -> str:
-    products = misaligned.products
-    total_ns = products.total_ns(misaligned.is_misaligned)
-    lasting = duration(window(trace).per_step(total_ns))
-    worst = _worst(misaligned)
-    because = f", such as {worst}" if worst else ""
+    worst, products = _worst(misaligned), misaligned.products
     return (
-        f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
-        f"{lasting} {phrases.per_step(trace)} ({share(total_ns / products.kernel_ns)} of the "
-        f"kernels' time){because}."
+        f"Products of matrices whose rows {trace.dialect.matrix_unit}s cannot load at once take "
+        f"{phrases.time(trace, products.total_ns(misaligned.is_misaligned))} "
+        f"({share(products.share(misaligned.is_misaligned))} of the kernels' time)"
+        f"{f', such as {worst}' if worst else ''}."
     )
 
 
 def _by_size(misaligned: MisalignedProducts) -> pd.DataFrame:
-    """Return one row a product and misfit, the costliest first."""
+    """Return one row per product and misaligned size, the costliest first."""
     rows, products = misaligned.is_misaligned, misaligned.products
     frame = pd.DataFrame(
         {
@@ -84,7 +81,7 @@ def _by_size(misaligned: MisalignedProducts) -> pd.DataFrame:
 
 
 def _worst(misaligned: MisalignedProducts) -> str:
-    """Return the size that costs most, or "" where no shape tells."""
+    """Return the size that costs most, or "" where no shape was recorded."""
     frame = _by_size(misaligned)
     totals = frame[frame["sizes"] != ""].groupby("sizes", sort=False)["ns"].sum()
     return str(totals.idxmax()) if len(totals) else ""
@@ -103,8 +100,7 @@ def _evidence(trace: Trace, misaligned: MisalignedProducts) -> Iterator[Evidence
     )
     for label, rows in parts:
         if rows.any():
-            value = misaligned.products.share(rows)
-            yield facts.fraction(label, value, link)
+            yield facts.fraction(label, misaligned.products.share(rows), link)
     yield from product_evidence.limit(trace)
 
 
@@ -116,39 +112,25 @@ def _sizes(trace: Trace, misaligned: MisalignedProducts) -> EvidenceTable:
     keys = ["name", "dims", "type", "sizes"]
     worst = frame.groupby(keys, dropna=False, sort=False)["ns"].sum().reset_index()
     worst = worst.sort_values("ns", ascending=False, kind="stable").head(product_evidence.MOST_ROWS)
-    return facts.table(
-        "Misaligned products",
-        {
-            "Operator": "text",
-            "Shapes": "code",
-            "Type": "text",
-            "What does not fit": "text",
-            f"Kernel time {phrases.per_step(trace)}": "ns",
-        },
-        (
-            (
-                name,
-                shapes if isinstance(shapes, str) else None,
-                of_type if isinstance(of_type, str) else None,
-                sizes or None,
-                window(trace).per_step(total_ns),
-            )
-            for name, shapes, of_type, sizes, total_ns in zip(
-                *(worst[column].tolist() for column in worst), strict=True
-            )
-        ),
-        "operators",
-    )
+    worst["ns"] = [window(trace).per_step(time_ns) for time_ns in worst["ns"].tolist()]
+    columns: dict[str, Unit] = {
+        "Operator": "text",
+        "Shapes": "code",
+        "Type": "text",
+        "Misaligned size": "text",
+        f"Kernel time {phrases.per_step(trace)}": "ns",
+    }
+    return facts.table("Misaligned products", columns, worst, "operators")
 
 
 def _claims(trace: Trace, misaligned: MisalignedProducts) -> Iterator[Claim]:
     older = misaligned.is_misaligned & misaligned.on_older_unit
-    for rows, factor, what in (
-        (older, ALIGNED_PRODUCTS_ON_OLDER_UNITS, "on kernels of an earlier generation"),
-        (misaligned.is_misaligned & ~older, ALIGNED_PRODUCTS, "misaligned"),
+    for rows, factor, kind in (
+        (older, ALIGNED_PRODUCTS_ON_OLDER_UNITS, "products on kernels of an earlier generation"),
+        (misaligned.is_misaligned & ~older, ALIGNED_PRODUCTS, "products"),
     ):
         if rows.any():
-            method = f"Aligned, what is {what} is {product_evidence.times(factor)} times as fast."
+            method = f"Aligned, {kind} are {product_evidence.times(factor)} times as fast."
             yield kernel_time.claim(
                 trace, product_evidence.work(misaligned.products, rows), factor, method
             )
@@ -168,7 +150,7 @@ def _fix(misaligned: MisalignedProducts) -> Fix:
     return Fix(
         "Pad sizes to a multiple of 8 elements (4 in TF32, 16 in 8-bit types).",
         code,
-        verify="In Kernels, `align1` and `align2` have become `align8`, or the names are others.",
+        verify="In Kernels, no name of a product contains `align1` or `align2`.",
         caveats=(
             "Padding must be masked or cut off where it would count: in a softmax, in a loss.",
             "A batch's last, smaller part has other sizes: drop_last=True keeps them.",
@@ -178,25 +160,25 @@ def _fix(misaligned: MisalignedProducts) -> Fix:
 
 RULE = Rule(
     id="tensor-core-misaligned",
-    title="Sizes of matrices keep the matrix units from loading whole rows",
+    title="Matrix sizes prevent matrix units from loading whole rows",
     category="precision",
     why="Matrix units are fed by loads of 16 bytes: 8 elements of 16 bits, 4 of TF32. Where rows "
-    "do not begin at a multiple of that, libraries take kernels that load element by element, some "
-    "of them made for earlier devices.",
-    detects="Kernels on matrix units whose names say that they load less than 16 bytes at a time "
-    "(`align1`, `align2`); where the names do not tell, products in 16-bit types of which a row's "
-    "length, or the distance of rows, is no multiple of 8. It reports from `least_share` of all "
-    "kernels' time on.",
+    "do not begin at a multiple of that, libraries use kernels that load element by element, "
+    "some of them made for earlier devices.",
+    detects="Kernels on matrix units whose names show that they load less than 16 bytes at a time "
+    "(`align1`, `align2`); where the names do not show it, products in 16-bit types of which a "
+    "row's length, or the distance of rows, is no multiple of 8. It reports from `least_share` "
+    "of all kernels' time on.",
     silent=(
-        "Dimensions that are not the length of a row in memory, such as tokens or batches, do not "
-        "matter.",
+        "Dimensions that are not the length of a row in memory, such as tokens or batches, do "
+        "not matter.",
         "Products with a vector are limited by memory.",
-        "Without recorded strides, products of the backward pass are left out: which of their "
-        "operands are transposed is not known.",
+        "Without recorded strides, products of the backward pass are left out: it is not known "
+        "which of their operands are transposed.",
     ),
-    saving="The products' time on the device, 1.1 to 2 times as fast, to 3 times where they run on "
-    "kernels of an earlier generation; only where the host is early enough. Attention that is "
-    "written out goes first: fused, it has no such product.",
+    saving="The products' time on the device, 1.1 to 2 times as fast, up to 3 times for kernels "
+    "of an earlier generation; only where the host launches early enough. Unfused attention "
+    "claims its products first: fused, it has none.",
     fix=Fix("Pad sizes to a multiple of 8.", PAD),
     effort="hour",
     risk="behaviour",

@@ -47,15 +47,15 @@ def _capital(text: str) -> str:
 
 RULE = Rule(
     id="trace-integrity",
-    title="Parts of the recording are not to be relied upon",
+    title="Parts of the trace are not reliable",
     category="profiling",
     why="Work without its launch, clocks that disagree, lost records and cut-off files make some "
-    "figures wrong. It is better to know which than to believe them.",
+    "figures wrong.",
     detects="Everything that the health checks call damage with an effect on answers: events that "
     "were repaired or lost, device work whose launch was not recorded, work before its launch, "
     "steps that are cut, ranks recorded twice. `stepscope health` tells each with its place.",
-    silent=("What is merely missing (shapes, stacks, steps) is no damage.",),
-    saving="None: it is about the trace, not about the program.",
+    silent=("Missing data (shapes, stacks, steps) is no damage.",),
+    saving="None: it concerns the trace, not the program.",
     fix=Fix(
         "Record it again.",
         verify="`stepscope health` finds nothing that puts answers in doubt.",

@@ -1,4 +1,4 @@
-"""Attention writes its scores out: product, softmax, product."""
+"""Attention writes its scores to memory: product, softmax, product."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work
 
 LONG = 512
-"""Rows of scores from which they no longer fit caches, and FlashAttention was measured."""
+"""Rows of scores from which they exceed caches, and for which FlashAttention was measured."""
 EAGER = "eager_attention_forward"
-"""The function that Hugging Face's transformers call where no other is asked for."""
+"""The function that Hugging Face's transformers call by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +31,13 @@ class Options:
 
     least_share: float = option(
         0.05,
-        "Kernels of attention that is written out, of all kernels' time.",
-        origin="ours: models that write it out spend 70 to 89 % there, others 0",
+        "Fraction of all kernels' time in unfused attention.",
+        origin="ours: models without fused attention spend 70 to 89 % there, others 0",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
-    """Report attention that is written out, by the order of operators on a thread."""
+    """Report unfused attention, by the order of operators on a thread."""
     chains = attention_chains(trace)
     duration_ns = trace.device_events["duration_ns"].to_numpy()[chains.kernels]
     total_ns = int(duration_ns.sum())
@@ -63,32 +63,29 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 
 def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: bool) -> str:
-    forward = ~chains.is_backward
-    number = window(trace).per_step(int(forward.sum())) or int(forward.sum())
-    what = (
-        "run by torch's fallback, which writes its scores out"
+    forward = int((~chains.is_backward).sum())
+    number = window(trace).per_step(forward) or forward
+    form = (
+        "run by torch's fallback, which writes its scores to memory"
         if is_math
-        else "written as product, softmax, product"
+        else "computed as product, softmax, product"
     )
-    lasting = phrases.time(trace, total_ns)
     text = (
         f"{count(number, 'attention')} {phrases.per_step(trace)} {'is' if number == 1 else 'are'} "
-        f"{what}: {lasting} ({share(total_ns / chains.kernel_ns)} of the kernels' time)."
+        f"{form}: {phrases.time(trace, total_ns)} ({share(total_ns / chains.kernel_ns)} of the "
+        "kernels' time)."
     )
     largest = np.nanmax(chains.scores_bytes, initial=0)
-    if largest:
-        text += f" The scores of one are {size(largest)}."
-    return text
+    return f"{text} The scores of one take {size(largest)}." if largest else text
 
 
 def _evidence(trace: Trace, chains: AttentionChains, total_ns: int) -> Iterator[Evidence]:
     link = Link(view="operators", search="softmax")
-    yield facts.fraction("Kernels of attention written out", total_ns / chains.kernel_ns, link)
-    yield facts.count("Forward attentions", int((~chains.is_backward).sum()), link)
-    yield facts.count("Backward attentions", int(chains.is_backward.sum()), link)
+    yield facts.fraction("Kernels of unfused attention", total_ns / chains.kernel_ns, link)
+    yield facts.count("Forward attentions in total", int((~chains.is_backward).sum()), link)
+    yield facts.count("Backward attentions in total", int(chains.is_backward.sum()), link)
     if chains.is_math.any():
-        value = int(chains.is_math.sum())
-        yield facts.count("By torch's fallback", value, link)
+        yield facts.count("By torch's fallback in total", int(chains.is_math.sum()), link)
     largest = float(np.nanmax(chains.scores_bytes, initial=0))
     if largest:
         yield facts.size("Scores of one attention", round(largest))
@@ -129,7 +126,7 @@ def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
     longest = np.nanmax(chains.query_length, initial=0)
     length = np.where(chains.is_backward, longest, chains.query_length)
     is_long = length >= LONG  # of NaN it is not
-    for is_selected, factor, what in (
+    for is_selected, factor, length_text in (
         (is_long, FUSED_ATTENTION, f"{LONG} rows of scores and more"),
         (~is_long, FUSED_SHORT_ATTENTION, "fewer rows of scores, or an unknown number"),
     ):
@@ -138,7 +135,8 @@ def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
             yield Claim(
                 exclusive_device_time(trace, rows),
                 factor,
-                f"Fused, attention with {what} is {product_evidence.times(factor)} times as fast.",
+                f"Fused, attention with {length_text} is "
+                f"{product_evidence.times(factor)} times as fast.",
                 is_device_work=True,
             )
 
@@ -148,19 +146,18 @@ def _is_eager(trace: Trace) -> bool:
 
 
 def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
-    softmaxes = "aten::_softmax is gone from the operators, aten::_scaled_dot_product_… has come."
+    verify = "Operators list aten::_scaled_dot_product_… in place of aten::_softmax."
+    mask = "For a bias or mask that no kernel supports, FlexAttention compiles a kernel."
     if is_math:
         return Fix(
-            "Give scaled_dot_product_attention what its fused kernels take.",
+            "Give scaled_dot_product_attention inputs that its fused kernels support.",
             "# 16-bit types, heads of up to 256, a mask of the queries' type or none\n"
             "from torch.nn.attention import SDPBackend, sdpa_kernel\n"
             "fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]\n"
             "with sdpa_kernel(fused):   # warns why a kernel cannot be taken\n"
             "    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)",
-            verify=softmaxes,
-            caveats=(
-                "A bias or mask of one's own that no kernel takes: FlexAttention compiles one.",
-            ),
+            verify=verify,
+            caveats=(mask,),
         )
     code = (
         "# softmax(q @ k.transpose(-2, -1) / sqrt(d) + mask) @ v becomes\n"
@@ -170,12 +167,12 @@ def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
     if _is_eager(trace):
         code = 'model = AutoModel.from_pretrained(name, attn_implementation="sdpa")'
     return Fix(
-        "Let one kernel do it, which never writes the scores to memory.",
+        "Use one kernel, which never writes the scores to memory.",
         code,
-        verify=softmaxes,
+        verify=verify,
         caveats=(
             "Code that reads the attention weights (output_attentions=True) needs them in memory.",
-            "A bias or mask of one's own that no kernel takes: FlexAttention compiles one.",
+            mask,
         ),
     )
 
@@ -185,19 +182,19 @@ RULE = Rule(
     title="Attention writes its matrix of scores to memory",
     category="operators",
     why="Queries times keys give a matrix of scores that grows with the square of the sequence. "
-    "Written out it goes to memory and back for the scaling, the mask, the softmax, the dropout "
-    "and the second product. A fused kernel keeps it in registers, tile by tile.",
+    "Unfused, it goes to memory and back for the scaling, the mask, the softmax, the dropout and "
+    "the second product. A fused kernel keeps it in registers, tile by tile.",
     detects="On one thread, `aten::bmm` or `aten::baddbmm`, then a softmax, then such a product "
     "again whose left operand has the first one's shape; scaling, masks and dropout may lie "
     "between. In the backward pass, two products on each side of the softmax's. It reports where "
     "the kernels launched there are `least_share` of all kernels' time.",
     silent=(
-        "Products of batches without a softmax between them, as recommenders have, are none.",
-        "Attention within a replayed graph is launched by no operator: it cannot be told.",
-        "Fused kernels of torch, FlashAttention and the like have no softmax of their own.",
+        "Products of batches without a softmax between them, as in recommenders, do not count.",
+        "Attention within a replayed graph is launched by no operator and is not recognized.",
+        "Fused kernels of torch, FlashAttention and the like launch no separate softmax.",
     ),
     saving="The kernels' time on the device, 1.5 to 4 times as fast from 512 rows of scores on, "
-    "below that 1.2 to 2 times; only where the host is early enough.",
+    "below that 1.2 to 2 times; only where the host launches early enough.",
     fix=Fix(
         "Use F.scaled_dot_product_attention.",
         "out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
@@ -214,5 +211,5 @@ RULE = Rule(
         "https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
     ),
     origin="Ascend's advisor on fusible operators; TraceLens; by order and shapes of operators",
-    culprit="attention that is written out",
+    culprit="unfused attention",
 )

@@ -110,10 +110,10 @@ def _evidence(ratio: float | None, loading_ns: int) -> Iterator[Evidence]:
 
 RULE = Rule(
     id="warmup-in-window",
-    title="The trace holds the program's start",
+    title="The trace contains the program's start",
     category="profiling",
     why="The first steps allocate memory, load kernels, choose algorithms and compile. Figures "
-    "that include them say little of the thousands of steps that follow.",
+    "that include them do not represent the thousands of steps that follow.",
     detects="The first step's duration over the median of the others (three steps or more), and "
     "calls of 1 ms or more that load code at its first use while the device does nothing. It "
     "reports from `least_ratio` or `least_loading_share` on.",
@@ -121,7 +121,7 @@ RULE = Rule(
         "A launch that lasts long because the queue is full is no start: the device works "
         "meanwhile.",
     ),
-    saving="None: it is about the trace, not about the program.",
+    saving="None: it concerns the trace, not the program.",
     fix=Fix(
         "Let the profiler warm up for longer before it records.",
         "schedule=torch.profiler.schedule(wait=5, warmup=2, active=3)",
