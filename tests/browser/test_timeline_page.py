@@ -268,7 +268,7 @@ def test_an_area_is_summed_up_by_name_and_by_track(seen: Visit) -> None:
     panel(seen).get_by_role("button", name="Filter to selection").click()
     seen.until(lambda: seen.state().get("time") == state["o.area"])
     panel(seen).get_by_role("button", name="Clear selection").click()
-    expect(panel(seen)).to_contain_text("No area is chosen")
+    expect(panel(seen)).to_contain_text("No area is selected")
     assert "o.area" not in seen.state()
     seen.assert_clean()
 

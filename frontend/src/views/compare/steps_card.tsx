@@ -173,7 +173,7 @@ export function StepsCard({ data }: Props): ReactNode {
         keyOf={({ label }) => label}
         rowProps={({ help }) => ({ title: help })}
         columns={[
-          { label: '', isHeader: true, className: 'muted', cell: ({ label }) => label },
+          { label: 'Figure', isHeader: true, className: 'muted', cell: ({ label }) => label },
           {
             label: 'Before',
             isNumber: true,
