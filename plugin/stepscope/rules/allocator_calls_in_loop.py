@@ -19,7 +19,7 @@ from stepscope.base.findings import EventReference, Fix
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option, severity_of
+from stepscope.rules import Claim, Finding, Priority, Rule, option, severity_of
 from stepscope.rules.shared import call_costs, facts, phrases, recorded_facts
 
 OUTSIDE = "outside any operator"
@@ -147,6 +147,7 @@ def _fix(trace: Trace, rows: Rows) -> Fix:
 RULE = Rule(
     id="allocator-calls-in-loop",
     title="Device memory is allocated and freed in every step",
+    passed="Steps reuse cached device memory",
     category="memory",
     why="The driver's allocation and release take some 0.1 to 10 ms, and a release waits for the "
     "device. torch's cache avoids them: once warm, a loop makes none.",
@@ -175,7 +176,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=70,
+    priority=Priority.RUNTIME,
+    after=("launch-blocking-mode",),
     culprit="allocating device memory",
     links=(
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",

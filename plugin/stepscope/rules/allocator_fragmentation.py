@@ -13,7 +13,7 @@ from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share, size
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import facts, recorded_facts
 
 MANY_STEPS = 2
@@ -118,6 +118,7 @@ def _fix(trace: Trace) -> Fix:
 RULE = Rule(
     id="allocator-fragmentation",
     title="Reserved memory is split into pieces too small to reuse",
+    passed="Reserved memory is not fragmented",
     category="memory",
     why="torch caches freed memory in segments. Requests whose sizes keep changing do not fit into "
     "the free pieces: more memory is reserved than is ever allocated, and a device runs out of "
@@ -146,7 +147,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"memory", "steps"}),
-    priority=522,
+    priority=Priority.PROGRAM,
     links=(
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf",
     ),

@@ -9,7 +9,7 @@ from stepscope.analyses.core.training_detection import is_training
 from stepscope.base.findings import Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, severity_of
+from stepscope.rules import Finding, Priority, Rule, RuleResult, severity_of
 from stepscope.rules.shared import phrases, sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -55,6 +55,7 @@ def _fix(trace: Trace) -> Fix:
 RULE = Rule(
     id="blocking-d2h-copy",
     title="Copying tensors to the CPU (.cpu(), .numpy()) drains the device",
+    passed="Copies to the CPU do not drain the device",
     category="synchronization",
     why="A copy to pageable memory makes the host wait until the device has finished everything "
     "before it; by then nothing is queued, and the device is idle.",
@@ -82,7 +83,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=130,
+    priority=Priority.SYNCHRONIZATION,
+    after=("item-sync",),
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="TraceLens D2H; Nsight Systems cuda_api_sync, here by idle time instead",
     culprit="copying tensors to the host",

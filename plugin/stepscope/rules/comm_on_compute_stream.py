@@ -16,7 +16,7 @@ from stepscope.base.findings import Fix
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import INFO_SHARE, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, facts, phrases
 
 NO_STREAM = -1
@@ -114,6 +114,7 @@ SERVING_FIX = Fix(
 RULE = Rule(
     id="comm-on-compute-stream",
     title="Collectives run on the stream that computes",
+    passed="Collectives run on streams of their own",
     category="communication",
     why="Kernels of one stream run one after the other. A collective on the stream that computes "
     "hides nothing of its time, even where the next kernels do not need its result.",
@@ -142,7 +143,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "steps"}),
-    priority=220,
+    priority=Priority.COMMUNICATION,
+    after=("small-collectives",),
     links=(
         "https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations",
     ),

@@ -18,7 +18,7 @@ from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, applies_if, option
+from stepscope.rules import Claim, Finding, Priority, Rule, applies_if, option
 from stepscope.rules.shared import facts, kernel_time, phrases
 
 MOST_ROWS = 10
@@ -126,6 +126,7 @@ def _code(name: str, given: tuple[int, ...], weight: tuple[int, ...]) -> str:
 RULE = Rule(
     id="conv-bias-before-bn",
     title="Convolutions add a bias that the next batch norm removes",
+    passed="No convolution adds a bias before a batch norm",
     category="operators",
     why="A batch norm in training subtracts each channel's mean, and the bias with it: the "
     "additions of the bias and the sums of its gradient have no effect.",
@@ -151,7 +152,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=290,
+    priority=Priority.DEVICE_WORK,
+    after=("python-loop-indexing",),
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#disable-bias-for-convolutions-directly-followed-by-a-batch-norm",

@@ -15,7 +15,7 @@ from stepscope.base.findings import Fix
 from stepscope.dialects import Kind
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
@@ -194,6 +194,7 @@ def _fix(operator: str, *, is_compiled: bool) -> Fix:
 RULE = Rule(
     id="copy-heavy",
     title="Copies within the device take its time",
+    passed="Copies within the device take little time",
     category="operators",
     why="A copy within the device's memory computes nothing: it reads and writes every byte once, "
     "which takes as long as a whole pointwise operator.",
@@ -213,7 +214,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=380,
+    priority=Priority.DEVICE_WORK,
+    after=("dtype-cast-overhead",),
     links=(
         "https://docs.pytorch.org/docs/stable/tensor_view.html",
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

@@ -20,7 +20,16 @@ from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, conclusive_if, option
+from stepscope.rules import (
+    Claim,
+    Finding,
+    Priority,
+    Rule,
+    RuledOut,
+    RuleResult,
+    conclusive_if,
+    option,
+)
 from stepscope.rules.shared import facts, phrases, product_evidence
 
 UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
@@ -123,6 +132,7 @@ def _fix(trace: Trace) -> Fix:
 RULE = Rule(
     id="cpu-bfloat16",
     title="Large matrix products run in float32 on the CPU",
+    passed="Large matrix products on the CPU run in bfloat16, or would not gain from it",
     category="precision",
     why="Recent server processors multiply bfloat16 with special instructions (AMX, AVX512-BF16, "
     "Arm's BF16): twice as many numbers at a time and half the bytes, or more.",
@@ -150,7 +160,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=420,
+    priority=Priority.DEVICE_WORK,
+    after=("unfused-elementwise",),
     links=(
         "https://pytorch.org/blog/empowering-pytorch-on-intel-xeon-scalable-processors-with-bfloat16/",
         "https://docs.pytorch.org/docs/stable/amp.html#cpu-op-specific-behavior",

@@ -16,7 +16,7 @@ from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Priority, Rule, option
 from stepscope.rules.shared import call_costs, facts, phrases, product_evidence
 
 FACTORS = {
@@ -118,6 +118,7 @@ def _fix(optimizer: str) -> Fix:
 RULE = Rule(
     id="cpu-optimizer-not-fused",
     title="The optimizer's update is not fused on the CPU",
+    passed="The optimizer's update on the CPU is fused or short",
     category="optimizer",
     why="Each parameter takes up to a dozen small operators, each of which costs some microseconds "
     "before it begins, and reads and writes the parameter again. A fused update is one operator "
@@ -138,7 +139,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=275,
+    priority=Priority.OPTIMIZER,
+    after=("optimizer-not-fused",),
     links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
     origin="ours: the traces in sample_logs/optimizer, and each form measured with 2 to 400 "
     "parameters",

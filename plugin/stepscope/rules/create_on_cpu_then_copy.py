@@ -18,7 +18,16 @@ from stepscope.base.formatting import count, share, significant
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, conclusive_if, option, severity_of
+from stepscope.rules import (
+    Claim,
+    Finding,
+    Priority,
+    Rule,
+    RuleResult,
+    conclusive_if,
+    option,
+    severity_of,
+)
 from stepscope.rules.shared import copy_sources, facts, phrases
 
 LEAST_WITHOUT_STEPS = 5
@@ -173,6 +182,7 @@ def _line(maker: str, shape: str, target: str) -> str:
 RULE = Rule(
     id="create-on-cpu-then-copy",
     title="Tensors are made on the CPU and copied to the device",
+    passed="Tensors are created on the device",
     category="transfer",
     why="The device could fill the tensor itself; instead the host does, requests a copy, and "
     "waits for it where the copy blocks.",
@@ -199,7 +209,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=90,
+    priority=Priority.SYNCHRONIZATION,
+    after=("host-device-pingpong",),
     culprit="making tensors on the CPU",
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"

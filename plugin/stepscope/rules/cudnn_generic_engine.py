@@ -14,7 +14,7 @@ from stepscope.base.calibration import CONVOLUTION_ENGINES
 from stepscope.base.findings import Evidence, Fix
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, conclusive_if, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, conclusive_if, option
 from stepscope.rules.shared import facts, kernel_time, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
@@ -141,6 +141,7 @@ def _static_share(trace: Trace, work: Work) -> float:
 RULE = Rule(
     id="cudnn-generic-engine",
     title="Convolutions run on engines made for any shape",
+    passed="Convolutions run on engines selected for their shape",
     category="operators",
     why="A convolution library chooses an algorithm by a rule of thumb, unless it may try them. "
     "These engines fit every shape; for constant shapes, an engine that was measured is often "
@@ -173,7 +174,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "steps"}),
-    priority=400,
+    priority=Priority.DEVICE_WORK,
+    after=("gather-scatter-heavy",),
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#enable-cudnn-auto-tuner",
     ),

@@ -13,7 +13,7 @@ from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, applies_if
+from stepscope.rules import Finding, Priority, Rule, applies_if
 from stepscope.rules.shared import call_costs, ddp, facts, phrases
 
 FORWARD = "DataParallel.forward"
@@ -106,6 +106,7 @@ def _processes(count_text: str, group: str) -> Fix:
 RULE = Rule(
     id="data-parallel-module",
     title="nn.DataParallel drives several devices from one process",
+    passed="Each device has a process of its own",
     category="communication",
     why="In every forward pass DataParallel copies the whole model to all devices, scatters the "
     "batch, runs one Python thread per device under one interpreter lock, and gathers the outputs "
@@ -125,7 +126,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times"}),
-    priority=530,
+    priority=Priority.PROGRAM,
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
         "https://docs.pytorch.org/docs/stable/notes/cuda.html",

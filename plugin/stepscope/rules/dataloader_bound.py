@@ -14,7 +14,7 @@ from stepscope.analyses.idle.data_stalls import (
 from stepscope.base.findings import Effort, Fix
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import loading_costs, phrases, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
@@ -201,6 +201,7 @@ IN_A_THREAD = Fix(
 RULE = Rule(
     id="dataloader-bound",
     title="The step waits for the DataLoader",
+    passed="The DataLoader keeps up with the step",
     category="input pipeline",
     judges="dataloader",
     why="The loop cannot go on before it has the next batch; the device is idle meanwhile.",
@@ -220,7 +221,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=30,
+    priority=Priority.LOADING,
+    after=("main-thread-pin-memory",),
     culprit="the DataLoader",
     links=("https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",),
     origin="torch-tb-profiler (DataLoader > 5 % of the step); xprof InputBound",

@@ -9,7 +9,7 @@ from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.base.findings import Fix
 from stepscope.base.formatting import count, duration, share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import loading_costs, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
@@ -105,6 +105,7 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
 RULE = Rule(
     id="dataloader-no-workers",
     title="The DataLoader runs in the training process",
+    passed="The DataLoader runs in worker processes",
     category="input pipeline",
     why="With num_workers=0 the training loop itself reads, decodes and collates every batch, and "
     "computing waits for it.",
@@ -127,7 +128,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=20,
+    priority=Priority.LOADING,
+    after=("dataloader-worker-respawn",),
     culprit="the DataLoader",
     links=(
         "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",

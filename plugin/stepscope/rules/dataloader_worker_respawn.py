@@ -15,7 +15,7 @@ from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, applies_if, option
 from stepscope.rules.shared import facts, loading_costs, phrases
 
 WORKERS = "_MultiProcessingDataLoaderIter"
@@ -148,6 +148,7 @@ ONE_LOADER = Fix(
 RULE = Rule(
     id="dataloader-worker-respawn",
     title="The DataLoader's workers are restarted every epoch",
+    passed="DataLoader workers persist over epochs",
     category="input pipeline",
     why="Without persistent_workers, the end of an epoch ends all worker processes, and the next "
     "epoch starts new ones, which load nothing until they are up. Most of that is outside calls "
@@ -178,7 +179,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks"}),
-    priority=10,
+    priority=Priority.LOADING,
     culprit="restarting the DataLoader's workers",
     links=("https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",),
     origin="PyTorch's documentation of persistent_workers; no other tool checks it",

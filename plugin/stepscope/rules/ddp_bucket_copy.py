@@ -15,7 +15,16 @@ from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules import (
+    Claim,
+    Finding,
+    Priority,
+    Rule,
+    RuledOut,
+    RuleResult,
+    option,
+    severity_of,
+)
 from stepscope.rules.shared import call_costs, ddp, facts, phrases
 
 Rows = NDArray[np.int64]
@@ -108,6 +117,7 @@ def _evidence(
 RULE = Rule(
     id="ddp-bucket-copy",
     title="DDP copies every reduced gradient out of its bucket",
+    passed="Gradients are views of DDP's buckets",
     category="communication",
     why="DistributedDataParallel reduces gradients in flat buckets. By default it then copies each "
     "parameter's part back into its gradient, one small copy per parameter, for which the "
@@ -133,7 +143,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=200,
+    priority=Priority.COMMUNICATION,
+    after=("ddp-find-unused-parameters",),
     links=(ddp.DOCUMENTATION,),
     origin="torch's DDP documentation; the copy is an event of the reducer",
     culprit="copying gradients out of buckets",

@@ -11,7 +11,7 @@ from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count, duration, share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases, recorded_facts
 
 BUCKET_SIZES_TYPE = "int32"
@@ -75,6 +75,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 RULE = Rule(
     id="ddp-buffer-broadcast",
     title="DDP sends all buffers before every forward",
+    passed="DDP broadcasts no buffers that cost time",
     category="communication",
     why="By default DistributedDataParallel sends rank 0's buffers (mostly the running statistics "
     "of batch norms) to all ranks at the start of every forward. Nothing can compute until they "
@@ -105,7 +106,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=205,
+    priority=Priority.COMMUNICATION,
+    after=("ddp-bucket-copy",),
     links=(ddp.DOCUMENTATION,),
     life_cycle="preview",
     origin="torch's DDP documentation (broadcast_buffers)",

@@ -14,7 +14,16 @@ from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules import (
+    Claim,
+    Finding,
+    Priority,
+    Rule,
+    RuledOut,
+    RuleResult,
+    option,
+    severity_of,
+)
 from stepscope.rules.shared import call_costs, collective_costs, ddp, facts, phrases, recorded_facts
 
 SEARCH = f"{ddp.REDUCER}search_unused_parameters"
@@ -103,6 +112,7 @@ def _setting(trace: Trace) -> Iterator[Evidence]:
 RULE = Rule(
     id="ddp-find-unused-parameters",
     title="DDP searches for unused parameters in every step",
+    passed="DDP does not search for unused parameters",
     category="communication",
     why="With find_unused_parameters=True, DistributedDataParallel walks the whole autograd graph "
     "after each forward, and all ranks agree on the used parameters by one more all-reduce after "
@@ -137,7 +147,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=190,
+    priority=Priority.COMMUNICATION,
+    after=("ddp-missing-no-sync",),
     links=(
         ddp.DOCUMENTATION,
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

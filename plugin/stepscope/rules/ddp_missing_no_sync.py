@@ -9,7 +9,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Fix
 from stepscope.base.formatting import duration, share, significant
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 VERIFY = (
@@ -120,6 +120,7 @@ def _fix(wrapper: str, number: int) -> Fix:
 RULE = Rule(
     id="ddp-missing-no-sync",
     title="Gradients are reduced in every accumulation step",
+    passed="Gradients are reduced once per optimizer step",
     category="communication",
     why="Where gradients are summed over several backward passes before the optimizer steps, only "
     "their sum is needed on all ranks. Without no_sync() every pass sends all of them.",
@@ -143,7 +144,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=180,
+    priority=Priority.COMMUNICATION,
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#skip-unnecessary-all-reduce-if-training-with-distributeddataparallel-and-gradient-accumulation",

@@ -24,7 +24,7 @@ from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, applies_if, option, severity_of
+from stepscope.rules import Claim, Finding, Priority, Rule, applies_if, option, severity_of
 from stepscope.rules.shared import call_costs, facts, phrases
 
 FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<tool>anomaly_mode|gradcheck)\.py\(")
@@ -140,6 +140,7 @@ def _tools_finding(trace: Trace, tools: dict[str, Rows]) -> Finding:
 RULE = Rule(
     id="debug-mode-on",
     title="A debugging mode of autograd is on",
+    passed="No debugging mode of autograd is on",
     category="debugging",
     why="Anomaly detection checks every result of the backward pass for NaN, waits for the answer, "
     "and records a stack for every operator of the forward pass. gradcheck runs a function once "
@@ -168,7 +169,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks"}),
-    priority=55,
+    priority=Priority.RUNTIME,
+    after=("recompile-in-loop",),
     culprit="anomaly detection",
     links=(
         "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",

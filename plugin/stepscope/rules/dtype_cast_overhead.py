@@ -12,7 +12,7 @@ from stepscope.base.calibration import NO_CASTS
 from stepscope.base.findings import EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
@@ -130,6 +130,7 @@ def _fix(trace: Trace, caller: str, pair: str) -> Fix:
 RULE = Rule(
     id="dtype-cast-overhead",
     title="Kernels only convert between floating-point types",
+    passed="Type conversions take little time",
     category="precision",
     why="A conversion reads and writes a whole tensor and computes nothing. Norms written with "
     "`x.float()`, weights of another type than the products and modules of two types each cost "
@@ -154,7 +155,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=370,
+    priority=Priority.DEVICE_WORK,
+    after=("no-mixed-precision",),
     links=(
         "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference",
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html",

@@ -11,7 +11,7 @@ from stepscope.analyses.core.synchronizations import DYNAMIC, ancestor_named, sy
 from stepscope.base.findings import Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Rule, RuleResult
+from stepscope.rules import Priority, Rule, RuleResult
 from stepscope.rules.shared import sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -89,6 +89,7 @@ def _fix(trace: Trace, operators: NDArray[np.int64]) -> Fix:
 RULE = Rule(
     id="dynamic-shape-sync",
     title="Results of unknown shape (nonzero, boolean masks, unique) drain the device",
+    passed="No operator with a result of unknown shape drains the device",
     category="synchronization",
     why="The host needs the size of the result before it can go on, so it waits for the device to "
     "count. By then nothing is queued, and the device is idle.",
@@ -111,7 +112,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=110,
+    priority=Priority.SYNCHRONIZATION,
+    after=("numpy-in-step",),
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#avoid-unnecessary-cpu-gpu-synchronization",

@@ -16,7 +16,7 @@ from stepscope.model import call_tree
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace
-from stepscope.rules import Rule, RuleResult
+from stepscope.rules import Priority, Rule, RuleResult
 from stepscope.rules.shared import sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -74,6 +74,7 @@ def _fix(trace: Trace, waits: Waits) -> Fix:
 RULE = Rule(
     id="explicit-device-sync",
     title="The program waits for the device in the loop (torch.cuda.synchronize())",
+    passed="No explicit synchronization drains the device",
     category="synchronization",
     why="The host waits until the device has finished everything. By then nothing is queued, so "
     "the device is idle until the host has launched again.",
@@ -103,7 +104,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=140,
+    priority=Priority.SYNCHRONIZATION,
+    after=("blocking-d2h-copy",),
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#avoid-unnecessary-cpu-gpu-synchronization",

@@ -12,7 +12,7 @@ from stepscope.base.calibration import EXPOSED_COMMUNICATION
 from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, overlap_fixes, phrases
 
 METHOD = (
@@ -95,6 +95,7 @@ def _evidence(running: float, hidden: float, lost: collective_costs.Exposed) -> 
 RULE = Rule(
     id="exposed-communication",
     title="Communication is not hidden behind computing",
+    passed="Communication overlaps with computing",
     category="communication",
     judges="communication",
     why="A collective that runs while its device computes costs next to nothing; one during which "
@@ -118,7 +119,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "host calls", "steps"}),
-    priority=230,
+    priority=Priority.COMMUNICATION,
+    after=("pipeline-bubble",),
     links=(
         "https://docs.pytorch.org/docs/stable/notes/ddp.html",
         "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",

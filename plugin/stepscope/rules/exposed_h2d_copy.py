@@ -16,7 +16,7 @@ from stepscope.base.formatting import count, share, size
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import copy_sources, facts, phrases
 from stepscope.rules.shared.copy_sources import ANY_DEVICE
 
@@ -141,6 +141,7 @@ def _fix(module: str, target: str) -> Fix:
 RULE = Rule(
     id="exposed-h2d-copy",
     title="Copies to the device are not overlapped with computing",
+    passed="Copies to the device overlap with computing",
     category="transfer",
     why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
     detects="Copies to the device during which nothing computes and the host does not wait for "
@@ -162,7 +163,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=170,
+    priority=Priority.SYNCHRONIZATION,
+    after=("many-small-h2d-copies",),
     culprit="copying to the device",
     links=(copy_sources.TUTORIAL,),
     origin="TraceLens exposed memcpy; xprof DataTransferBound",

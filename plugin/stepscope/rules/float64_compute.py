@@ -33,7 +33,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, share
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work
 
@@ -233,6 +233,7 @@ def _fix(trace: Trace, names: list[str], *, is_default: bool) -> Fix:
 RULE = Rule(
     id="float64-compute",
     title="Work is done in double precision (float64)",
+    passed="Little or no work runs in double precision",
     category="precision",
     why="Double precision moves twice the bytes, and most devices compute it at a half to a 64th "
     "of the speed, without matrix units. On a CPU, torch's fast convolutions (oneDNN) support only "
@@ -260,7 +261,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=310,
+    priority=Priority.DEVICE_WORK,
+    after=("model-on-cpu",),
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.set_default_dtype.html",
         "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html",

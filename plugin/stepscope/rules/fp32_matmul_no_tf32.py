@@ -15,7 +15,7 @@ from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import share
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, applies_if, conclusive_if, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, applies_if, conclusive_if, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts
 
 FIRST_MAJOR = 8
@@ -158,6 +158,7 @@ def _fix(trace: Trace) -> Fix:
 RULE = Rule(
     id="fp32-matmul-no-tf32",
     title="Float32 matrix products do not use the matrix units (TF32)",
+    passed="Float32 matrix products use the matrix units, or are short",
     category="precision",
     why="From compute capability 8 (NVIDIA's A100) on, matrix units multiply float32 that is "
     "rounded to 10 bits of mantissa (TF32), and add in float32. torch allows that for convolutions "
@@ -191,7 +192,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=350,
+    priority=Priority.DEVICE_WORK,
+    after=("layout-transpose",),
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html",
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices",

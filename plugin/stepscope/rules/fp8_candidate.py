@@ -16,7 +16,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 SIXTEEN_BITS = ("float16", "bfloat16")
@@ -107,6 +107,7 @@ model = torch.compile(model)"""
 RULE = Rule(
     id="fp8-candidate",
     title="Large products run in 16 bits where 8 would be faster",
+    passed="No large 16-bit products would gain from 8 bits",
     category="precision",
     why="From compute capability 8.9 (NVIDIA's Ada and Hopper) and gfx942 (AMD's MI300) on, matrix "
     "units multiply 8-bit floats twice as fast as 16-bit types. For large linear layers that saves "
@@ -135,7 +136,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=425,
+    priority=Priority.DEVICE_WORK,
+    after=("cpu-bfloat16",),
     links=(
         "https://github.com/pytorch/ao/tree/main/torchao/float8",
         "https://docs.pytorch.org/ao/stable/",

@@ -18,7 +18,7 @@ from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, applies_if, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, applies_if, option
 from stepscope.rules.shared import collective_costs, facts, phrases, recorded_facts
 
 SHARDED = re.compile(r"^FSDP::|^FullyShardedDataParallel\.")
@@ -146,6 +146,7 @@ def _fix(wrapper: str, settings: DistributedSettings) -> Fix:
 RULE = Rule(
     id="fsdp-no-prefetch",
     title="Sharded parameters are gathered only when they are needed",
+    passed="Sharded parameters are prefetched",
     category="communication",
     why="A fully sharded model gathers each unit's parameters before the unit runs. Where that "
     "begins only when the previous unit has ended, the device waits for the whole transfer, unit "
@@ -168,7 +169,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "host calls", "steps"}),
-    priority=228,
+    priority=Priority.COMMUNICATION,
+    after=("sync-batchnorm",),
     links=(
         "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
         "https://docs.pytorch.org/docs/stable/fsdp.html",

@@ -10,7 +10,7 @@ from stepscope.analyses.core.links import links
 from stepscope.base.calibration import GATHERS
 from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
@@ -121,6 +121,7 @@ def _fix(operator: str) -> Fix:
 RULE = Rule(
     id="gather-scatter-heavy",
     title="Gathers and scatters take much of the device's time",
+    passed="Gathers and scatters take little time",
     category="operators",
     why="A gather reads scattered rows, a scatter writes them: memory delivers a fraction of its "
     "bandwidth, and rows that are written twice wait for each other or are sorted first.",
@@ -140,7 +141,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=390,
+    priority=Priority.DEVICE_WORK,
+    after=("copy-heavy",),
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.index_select.html",
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",

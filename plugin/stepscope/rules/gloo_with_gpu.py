@@ -13,7 +13,7 @@ from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count
 from stepscope.model.frames.collective_names import HOST_BACKENDS
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, applies_if, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, applies_if, option
 from stepscope.rules.shared import collective_costs, facts, phrases, recorded_facts
 
 GLOO = "gloo"
@@ -99,6 +99,7 @@ def _fix(trace: Trace) -> Fix | None:
 RULE = Rule(
     id="gloo-with-gpu",
     title="Gloo sends the devices' results",
+    passed="Device tensors do not pass through Gloo",
     category="communication",
     why="Gloo sends from the host's memory: gradients are copied off the device, sent over the "
     "ordinary network stack, reduced by the CPU and copied back. The device's own library sends "
@@ -129,7 +130,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=535,
+    priority=Priority.PROGRAM,
     links=("https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use",),
     origin="torch-tb-profiler (NCCL is recommended); torch's distributed documentation",
 )

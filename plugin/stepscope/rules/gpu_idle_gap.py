@@ -18,7 +18,7 @@ from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import facts, phrases
 
 CODE = """\
@@ -203,6 +203,7 @@ def _references(trace: Trace, stalls: Intervals) -> Iterator[EventReference]:
 RULE = Rule(
     id="gpu-idle-gap",
     title="Long stalls of the device",
+    passed="The device has no long idle gaps",
     category="utilization",
     why="For a millisecond or more the host gave the device no work: preprocessing, file access, "
     "logging or other Python code ran in between.",
@@ -234,7 +235,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=440,
+    priority=Priority.LAUNCHES,
+    after=("graph-breaks",),
     culprit="the host's own work between launches",
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

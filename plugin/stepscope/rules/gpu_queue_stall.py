@@ -17,7 +17,7 @@ from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import CRITICAL_SHARE, Finding, Rule, option
+from stepscope.rules import CRITICAL_SHARE, Finding, Priority, Rule, option
 from stepscope.rules.shared import facts
 
 
@@ -115,6 +115,7 @@ def _events(trace: Trace, stalls: _Stalls, options: Options) -> Iterator[EventRe
 RULE = Rule(
     id="gpu-queue-stall",
     title="Work is queued and the device does not run it",
+    passed="The device runs queued work without delay",
     category="utilization",
     why="The host was in time, so launching faster saves nothing. The device waits for something "
     "else: an event of another stream, a transfer, a peer, or another process that uses it.",
@@ -142,7 +143,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "clocks", "steps"}),
-    priority=470,
+    priority=Priority.LAUNCHES,
+    after=("tiny-kernels",),
     links=(
         "https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html",
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams",

@@ -17,7 +17,7 @@ from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, applies_if, option
+from stepscope.rules import Claim, Finding, Priority, Rule, applies_if, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
@@ -134,6 +134,7 @@ def _fix(between: tuple[str, ...]) -> Fix:
 RULE = Rule(
     id="graph-breaks",
     title="torch.compile breaks its graph in the middle of a function",
+    passed="torch.compile compiles functions without costly graph breaks",
     category="compile",
     why="Where the compiler cannot trace the code, the graph ends: Python runs that line, guards "
     "are checked, and another graph begins. Nothing is fused across, and the device may wait.",
@@ -151,7 +152,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=430,
+    priority=Priority.LAUNCHES,
     links=(
         "https://docs.pytorch.org/docs/stable/torch.compiler_faq.html#graph-breaks",
         "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",

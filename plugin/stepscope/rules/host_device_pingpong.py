@@ -24,7 +24,7 @@ from stepscope.base.findings import Confidence, EventReference, Fix
 from stepscope.base.formatting import count, size
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, option, severity_of
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option, severity_of
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
@@ -164,6 +164,7 @@ def _fix(trace: Trace, pairs: RoundTrips) -> Fix:
 RULE = Rule(
     id="host-device-pingpong",
     title="A tensor is copied to the CPU and straight back",
+    passed="No tensor makes a round trip through the CPU",
     category="transfer",
     why="The host must wait for the device to finish, copy, compute on a few cores, and copy back, "
     "while the device is idle.",
@@ -195,7 +196,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=80,
+    priority=Priority.SYNCHRONIZATION,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     origin="The HPC tutorials' NumPy in forward; no other tool checks for it",
     culprit="sending tensors to the host and back",

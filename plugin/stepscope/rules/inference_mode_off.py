@@ -12,7 +12,7 @@ from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import call_costs, facts
 
 RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])"
@@ -122,6 +122,7 @@ EVALUATING = Fix(
 RULE = Rule(
     id="inference-mode-off",
     title="Inference records gradients or runs in training mode",
+    passed="Inference runs without gradients and in evaluation mode",
     category="inference",
     why="With gradients on, each operator makes a node for the backward pass and keeps what that "
     "would need. In training mode dropout drops, and normalisation takes the batch's own "
@@ -143,7 +144,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting"}),
-    priority=540,
+    priority=Priority.PROGRAM,
     links=(
         "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

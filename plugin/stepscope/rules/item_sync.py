@@ -13,7 +13,7 @@ from stepscope.base.formatting import count
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult
 from stepscope.rules.shared import phrases, sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -108,6 +108,7 @@ def _fix(trace: Trace) -> Fix:
 RULE = Rule(
     id="item-sync",
     title="Reading values (.item(), if tensor:) drains the device",
+    passed="Reading values does not drain the device",
     category="synchronization",
     why="The host waits until the device has computed the value. By then nothing is queued, so the "
     "device is idle until the host has launched again.",
@@ -137,7 +138,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=120,
+    priority=Priority.SYNCHRONIZATION,
+    after=("dynamic-shape-sync",),
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#avoid-unnecessary-cpu-gpu-synchronization",

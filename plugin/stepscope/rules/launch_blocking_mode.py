@@ -19,7 +19,7 @@ from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option, severity_of
+from stepscope.rules import Claim, Finding, Priority, Rule, option, severity_of
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 5
@@ -144,6 +144,7 @@ def _set_variables(trace: Trace) -> list[str]:
 RULE = Rule(
     id="launch-blocking-mode",
     title="Every launch waits for its kernel: a debugging mode is on",
+    passed="Launches do not wait for their kernels",
     category="synchronization",
     why="Host and device work in turn instead of at the same time: while one works, the other "
     "waits. No two streams overlap, and no queue hides the host's work.",
@@ -174,7 +175,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=60,
+    priority=Priority.RUNTIME,
+    after=("debug-mode-on",),
     links=(
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
         "https://docs.pytorch.org/docs/stable/cuda_environment_variables.html",

@@ -15,7 +15,7 @@ from stepscope.base.formatting import share
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Priority, Rule, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
@@ -183,6 +183,7 @@ def _compiled_fix(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
 RULE = Rule(
     id="launch-bound",
     title="The CPU cannot launch kernels fast enough",
+    passed="The CPU launches kernels fast enough",
     category="kernel launch",
     why="Each kernel costs the host some 5 to 20 µs of Python, dispatch and launch. Where kernels "
     "are shorter than that, the device waits for the host.",
@@ -211,7 +212,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=450,
+    priority=Priority.LAUNCHES,
+    after=("gpu-idle-gap",),
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         "https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/",

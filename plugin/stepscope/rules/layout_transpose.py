@@ -10,7 +10,7 @@ from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.base.calibration import LAYOUT_CONVERSIONS
 from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
@@ -94,6 +94,7 @@ def _are_volumes(trace: Trace, work: Work) -> bool:
 RULE = Rule(
     id="layout-transpose",
     title="Convolutions convert between channels-first and channels-last",
+    passed="Convolutions need no layout conversion",
     category="operators",
     why="Matrix units convolve channels-last tensors. Where the model keeps channels first, the "
     "library reorders each convolution's input, weights and result, which moves all their bytes "
@@ -114,7 +115,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "steps"}),
-    priority=340,
+    priority=Priority.DEVICE_WORK,
+    after=("tensor-core-misaligned",),
     links=("https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",),
     origin="PyTorch tuning guide, channels_last; xprof, layout conversions",
     culprit="converting between tensor layouts",

@@ -16,7 +16,7 @@ from stepscope.base.findings import EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.base.formatting import share
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules import Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time
 
 PRODUCT = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|addbmm|linear|matmul|_scaled_mm|_addmm\w+)$")
@@ -156,6 +156,7 @@ def _shapes(dims: str) -> str:
 RULE = Rule(
     id="low-efficiency-gemm",
     title="Matrix products run far below what the device can do",
+    passed="Matrix products run near the device's peak",
     category="operators",
     why="A product of given shapes can be no faster than the device's arithmetic or its memory "
     "allows. Products that are small, or whose sizes do not fill the tiles that they are cut into, "
@@ -176,7 +177,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=428,
+    priority=Priority.DEVICE_WORK,
+    after=("fp8-candidate",),
     links=(
         "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
     ),

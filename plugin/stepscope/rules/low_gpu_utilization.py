@@ -14,7 +14,7 @@ from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import facts
 
 WHO_TELLS = {
@@ -127,6 +127,7 @@ def _fix(trace: Trace, device: DeviceActivity) -> Fix:
 RULE = Rule(
     id="low-gpu-utilization",
     title="The device is idle much of the time",
+    passed="The device is busy",
     category="utilization",
     why="Idle time is paid for and computes nothing. This is a symptom: its causes are listed "
     "above it.",
@@ -149,7 +150,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "clocks", "steps"}),
-    priority=900,
+    priority=Priority.SYMPTOM,
     is_symptom=True,
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

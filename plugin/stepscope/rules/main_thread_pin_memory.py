@@ -19,7 +19,7 @@ from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import copy_sources, facts, phrases, recorded_facts
 
 PIN = "aten::pin_memory"
@@ -157,6 +157,7 @@ def _fix_of_loop(trace: Trace) -> Fix:
 RULE = Rule(
     id="main-thread-pin-memory",
     title="The training loop pins memory itself",
+    passed="The training loop does not pin memory itself",
     category="input pipeline",
     why="Pinning takes locked memory from the system and copies the tensor into it, on the CPU. "
     "Pinning it and then copying it may take longer than copying it from pageable memory.",
@@ -177,7 +178,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=25,
+    priority=Priority.LOADING,
+    after=("dataloader-no-workers",),
     life_cycle="preview",
     culprit="pinning memory in the loop",
     links=(copy_sources.TUTORIAL,),

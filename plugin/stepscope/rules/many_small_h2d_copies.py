@@ -12,7 +12,7 @@ from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import count, share, significant, size
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import copy_sources, facts, phrases
 
 UNIT_NS = 100_000_000
@@ -133,6 +133,7 @@ def _fix(often: str, target: str) -> Fix:
 RULE = Rule(
     id="many-small-h2d-copies",
     title="Many small copies go to the device",
+    passed="Copies to the device are few or large",
     category="transfer",
     why="A copy of a few bytes costs the host as much as a large one: the call, the operators "
     "around it, and the wait for it where it blocks.",
@@ -153,7 +154,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=160,
+    priority=Priority.SYNCHRONIZATION,
+    after=("pageable-h2d-copy",),
     culprit="copying small tensors to the device one by one",
     links=(copy_sources.TUTORIAL,),
     origin='TraceLens memcpy gate; xprof "combine small chunks"',

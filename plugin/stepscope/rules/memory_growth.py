@@ -16,7 +16,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import Evidence, EvidenceTable, Fix
 from stepscope.base.formatting import count, share, size
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import facts
 
 FEWEST_STEPS = 5
@@ -153,6 +153,7 @@ CACHE = Fix(
 RULE = Rule(
     id="memory-growth",
     title="Memory grows from step to step",
+    passed="Memory does not grow over the steps",
     category="memory",
     why="Something keeps tensors of past steps alive, until the device runs out of memory hours "
     "after the start. A tensor that requires gradients keeps all that its backward pass needs.",
@@ -173,7 +174,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"memory", "steps", "host calls"}),
-    priority=523,
+    priority=Priority.PROGRAM,
     links=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
     origin="PyTorch's FAQ, My model reports out of memory; Sen 1968, Kendall 1975",
 )

@@ -17,7 +17,7 @@ from stepscope.analyses.memory.ooms import memory_ooms
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Unit
 from stepscope.base.formatting import count, share, size
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, RuledOut, RuleResult, conclusive_if, option
+from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, conclusive_if, option
 from stepscope.rules.shared import facts
 
 MOST_ROWS = 10
@@ -197,6 +197,7 @@ FIX = Fix(
 RULE = Rule(
     id="memory-near-capacity",
     title="The device's memory is nearly full",
+    passed="The device has free memory",
     category="memory",
     why="A longer sequence, a larger batch or an evaluation in between may run it out of memory. "
     "Close to the limit torch's allocator also frees segments and allocates them again, which "
@@ -216,7 +217,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"memory"}),
-    priority=521,
+    priority=Priority.PROGRAM,
     links=(
         "https://docs.pytorch.org/docs/stable/checkpoint.html",
         "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",

@@ -9,7 +9,7 @@ from stepscope.analyses.communication.run_groups import RunGroup, run_groups
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import EvidenceTable, Fix
 from stepscope.base.formatting import count, number_ranges
-from stepscope.rules import Finding, Rule, RunEvidence, option
+from stepscope.rules import Finding, Priority, Rule, RunEvidence, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
 
 ROWS_SHOWN = 10
@@ -99,6 +99,7 @@ def _table(groups: list[RunGroup], missing: MissingRanks) -> EvidenceTable:
 RULE = Rule(
     id="missing-ranks",
     title="Some ranks of the job were not recorded",
+    passed="All ranks of the job have a trace",
     category="trace quality",
     why="The rank that came last shows how long the others wait in a collective. If it has no "
     "trace, its lateness looks like transfer time of the others, and the rank that delays the "
@@ -127,7 +128,7 @@ RULE = Rule(
     check_run=check_run,
     is_symptom=True,
     rests_on=frozenset({"ranks"}),
-    priority=910,
+    priority=Priority.SYMPTOM,
     links=("https://docs.pytorch.org/docs/stable/profiler.html",),
     origin="HTA and torch-tb-profiler take the ranks that there are for all of the job's",
 )

@@ -8,7 +8,7 @@ from stepscope.analyses.core.record_next import SHAPES
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule
+from stepscope.rules import Finding, Priority, Rule
 from stepscope.rules.shared import facts
 
 
@@ -37,6 +37,7 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
 RULE = Rule(
     id="missing-shapes",
     title="Input shapes were not recorded",
+    passed="Input shapes were recorded",
     category="profiling",
     why="Shapes and types of inputs tell the batch size, what an operator should cost, and whether "
     "it could run on faster units.",
@@ -53,7 +54,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority=630,
+    priority=Priority.TRACE,
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.profile",),
     origin="the PyTorch profiler's record_shapes",
 )

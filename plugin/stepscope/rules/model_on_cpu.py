@@ -24,7 +24,7 @@ from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, conclusive_if, option
+from stepscope.rules import Claim, Finding, Priority, Rule, conclusive_if, option
 from stepscope.rules.shared import call_costs, facts, phrases
 
 LINKED_SHARE = 0.5
@@ -167,6 +167,7 @@ def _fix(device: DevicePresence, *, can_use_device: bool) -> Fix:
 RULE = Rule(
     id="model-on-cpu",
     title="The model computes on the CPU though a device is available",
+    passed="The model computes on the device",
     category="utilization",
     why="Devices compute convolutions and matrix products at least ten times as fast as a CPU. A "
     "forgotten `.to(device)` leaves them on the CPU without an error.",
@@ -195,7 +196,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "launches", "steps"}),
-    priority=300,
+    priority=Priority.DEVICE_WORK,
+    after=("conv-bias-before-bn",),
     culprit="the model on the CPU",
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to",

@@ -9,7 +9,7 @@ from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Fix
 from stepscope.base.formatting import share, size
-from stepscope.rules import Finding, Rule, RunEvidence, option
+from stepscope.rules import Finding, Priority, Rule, RunEvidence, option
 from stepscope.rules.shared import facts, rank_evidence
 
 EXCHANGES = frozenset({"all_to_all", "all_to_allv"})
@@ -69,6 +69,7 @@ def _mean_bytes(part: RankSummary) -> float:
 RULE = Rule(
     id="moe-imbalance",
     title="Some experts get more tokens than others",
+    passed="Experts receive similar numbers of tokens",
     category="distributed balance",
     why="In a mixture of experts each rank computes the tokens that were routed to its experts. "
     "The one with the most decides how long per step is; tokens beyond capacity are dropped.",
@@ -87,7 +88,7 @@ RULE = Rule(
     options=Options(),
     check_run=check_run,
     rests_on=frozenset({"ranks"}),
-    priority=590,
+    priority=Priority.PROGRAM,
     life_cycle="preview",
     links=("https://arxiv.org/abs/2101.03961",),
     origin="Fedus et al., Switch Transformers (2021): load balancing and expert capacity",

@@ -16,7 +16,7 @@ from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import Confidence, Fix
 from stepscope.base.formatting import count
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule
+from stepscope.rules import Finding, Priority, Rule
 from stepscope.rules.shared import facts
 
 
@@ -137,6 +137,7 @@ def _finding(
 RULE = Rule(
     id="no-gpu-work",
     title="A device is available, and nothing on it was recorded",
+    passed="Device work was recorded",
     category="utilization",
     why="Without device events the utilization of the device is unknown: either it was not "
     "recorded, or the program does not use it.",
@@ -161,7 +162,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority=510,
+    priority=Priority.PROGRAM,
     links=(
         "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.ProfilerActivity",
         "https://developer.nvidia.com/nvidia-development-tools-solutions-err_nvgpuctrperm-permission"

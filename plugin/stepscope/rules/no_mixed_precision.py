@@ -20,7 +20,7 @@ from stepscope.base.calibration import (
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import duration, share
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, applies_if, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
@@ -166,6 +166,7 @@ def _extend_autocast(module: str, dtype: str) -> Fix:
 RULE = Rule(
     id="no-mixed-precision",
     title="Matrix products run in float32 where 16 bits would do",
+    passed="Large matrix products run in 16 bits, or are not the bottleneck",
     category="precision",
     why="Matrix units multiply 16-bit types several times as fast as float32, which they take "
     "rounded at half the speed or not at all, and 16-bit tensors are half the bytes. Autocast "
@@ -190,7 +191,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=360,
+    priority=Priority.DEVICE_WORK,
+    after=("fp32-matmul-no-tf32",),
     links=(
         "https://docs.pytorch.org/docs/stable/amp.html",
         "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html",

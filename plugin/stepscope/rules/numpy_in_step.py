@@ -26,6 +26,7 @@ from stepscope.rules import (
     INFO_SHARE,
     Claim,
     Finding,
+    Priority,
     Rule,
     RuledOut,
     RuleResult,
@@ -250,6 +251,7 @@ def _unknown_functions(trace: Trace, label: LabelTime) -> Finding:
 RULE = Rule(
     id="numpy-in-step",
     title="NumPy, pandas or PIL compute within the step",
+    passed="NumPy, pandas and PIL take little time within the step",
     category="host",
     why="They compute on the CPU, mostly on one thread. Values are read from the device, the "
     "device waits, and results are copied back.",
@@ -280,7 +282,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "clocks", "steps"}),
-    priority=100,
+    priority=Priority.SYNCHRONIZATION,
+    after=("create-on-cpu-then-copy",),
     culprit="NumPy or other Python in the step",
     links=(
         "https://docs.pytorch.org/tutorials/beginner/profiler.html",

@@ -8,7 +8,7 @@ from stepscope.base.calibration import FUSED_UPDATE
 from stepscope.base.findings import Fix
 from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import call_costs, optimizer_steps, phrases, recorded_facts
 from stepscope.rules.shared.optimizer_steps import FUSED, Updates
 
@@ -100,6 +100,7 @@ def _not_torchs(optimizer: str) -> Fix:
 RULE = Rule(
     id="optimizer-not-fused",
     title="The optimizer does not use its fused kernel",
+    passed="The optimizer's update is fused or short",
     category="optimizer",
     why="With foreach each arithmetic step of the update is a kernel over all parameters, which "
     "reads and writes them again, and which the host prepares. A fused update is one kernel.",
@@ -121,7 +122,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=270,
+    priority=Priority.OPTIMIZER,
+    after=("unfused-grad-clip",),
     culprit="the optimizer's update",
     links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
     origin="torch.optim's documentation: fused is faster than foreach, foreach than the loop",

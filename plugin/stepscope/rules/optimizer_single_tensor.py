@@ -8,7 +8,7 @@ from stepscope.base.calibration import HALF_TO_ALL, UPDATE_KERNELS
 from stepscope.base.findings import Fix
 from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import (
     call_costs,
     claimable_time,
@@ -127,6 +127,7 @@ CAVEATS = (
 RULE = Rule(
     id="optimizer-single-tensor",
     title="The optimizer updates parameters one by one",
+    passed="The optimizer updates parameters together",
     category="optimizer",
     why="Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
     "on the host. The same update of all parameters at once takes a few launches.",
@@ -152,7 +153,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=240,
+    priority=Priority.OPTIMIZER,
     culprit="the optimizer's loop over parameters",
     links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
     origin="torch.profiler's OptimizerSingleTensorPattern; MindStudio's optimizer advice",

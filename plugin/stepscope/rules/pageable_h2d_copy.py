@@ -17,6 +17,7 @@ from stepscope.model.trace import Trace
 from stepscope.rules import (
     Claim,
     Finding,
+    Priority,
     Rule,
     RuledOut,
     RuleResult,
@@ -164,6 +165,7 @@ def _not_the_loaders(trace: Trace, caveats: tuple[str, ...]) -> Fix:
 RULE = Rule(
     id="pageable-h2d-copy",
     title="Copies to the device come from pageable memory",
+    passed="Copies to the device come from pinned memory, or are short",
     category="transfer",
     why="The driver first copies pageable memory into its pinned buffer, in the calling thread: "
     "the copy is slower, cannot overlap, and blocks the host.",
@@ -191,7 +193,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=150,
+    priority=Priority.SYNCHRONIZATION,
+    after=("explicit-device-sync",),
     culprit="copying from pageable memory",
     links=(copy_sources.TUTORIAL,),
     origin="Nsight Systems cuda_memcpy_async; PyTorch tuning guide",

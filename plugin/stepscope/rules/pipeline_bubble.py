@@ -12,7 +12,7 @@ from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, significant
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Priority, Rule, option
 from stepscope.rules.shared import facts, phrases
 
 
@@ -70,6 +70,7 @@ def _evidence(stages: Pipeline, waited: float, excess: float) -> Iterator[Eviden
 RULE = Rule(
     id="pipeline-bubble",
     title="A pipeline's stage waits for its neighbours longer than its schedule requires",
+    passed="The pipeline's bubbles are as short as its schedule allows",
     category="communication",
     why="A stage can compute only what its neighbours have sent. At the beginning and end of a "
     "step some waiting is inherent; more of it means stages of unequal work, or slow transfers.",
@@ -91,7 +92,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "steps"}),
-    priority=229,
+    priority=Priority.COMMUNICATION,
+    after=("fsdp-no-prefetch",),
     life_cycle="preview",
     culprit="waiting for other stages",
     links=("https://docs.pytorch.org/docs/stable/distributed.pipelining.html",),

@@ -12,7 +12,7 @@ from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, significant
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import facts
 
 ROWS_SHOWN = 5
@@ -107,6 +107,7 @@ _FLUSHED = Fix(
 RULE = Rule(
     id="profiler-overhead",
     title="Recording takes a part of the recorded time",
+    passed="Recording added little time",
     category="profiling",
     why="The profiler's work counts as the program's time, and stacks cost the host about a "
     "microsecond per Python function: a late host becomes later still.",
@@ -128,7 +129,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks"}),
-    priority=640,
+    priority=Priority.TRACE,
     links=("https://docs.nvidia.com/cupti/api/structCUpti__ActivityOverhead3.html",),
     origin="Nsight Systems' gpu_gaps; CUPTI's overhead records",
 )

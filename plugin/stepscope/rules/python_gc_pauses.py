@@ -14,7 +14,7 @@ from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, option, severity_of
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option, severity_of
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
@@ -129,6 +129,7 @@ VERIFY = "Record again with record_python_gc_info=True: `Python GC` takes less t
 RULE = Rule(
     id="python-gc-pauses",
     title="Python's garbage collection stops the loop",
+    passed="Python's garbage collection takes little time",
     category="kernel launch",
     why="While Python searches for cycles of references, no thread runs Python: nothing is "
     "launched. A full collection visits every object of the program, which may be millions.",
@@ -160,7 +161,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=40,
+    priority=Priority.RUNTIME,
     links=(
         "https://docs.python.org/3/library/gc.html#gc.freeze",
         "https://github.com/pytorch/torchtitan/blob/main/torchtitan/tools/utils.py",

@@ -24,7 +24,16 @@ from stepscope.base.findings import EventReference, EvidenceTable, Fix, Link, Un
 from stepscope.base.formatting import count
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, RuleResult, applies_if, option
+from stepscope.rules import (
+    INFO_SHARE,
+    Claim,
+    Finding,
+    Priority,
+    Rule,
+    RuleResult,
+    applies_if,
+    option,
+)
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
@@ -173,6 +182,7 @@ def _fix(pattern: tuple[str, ...]) -> Fix:
 RULE = Rule(
     id="python-loop-indexing",
     title="A Python loop processes a tensor element by element",
+    passed="No Python loop indexes a tensor element by element",
     category="operators",
     why="Each iteration costs some microseconds of Python and dispatch per operator, however few "
     "numbers it handles, and on a device a launch per operator. One operator over the whole "
@@ -208,7 +218,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "steps"}),
-    priority=280,
+    priority=Priority.DEVICE_WORK,
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
         "https://docs.pytorch.org/docs/stable/generated/torch.index_select.html",

@@ -11,7 +11,7 @@ from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import EvidenceTable, Fix, Severity
 from stepscope.base.formatting import duration, share
-from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
+from stepscope.rules import Finding, Priority, Rule, RunClaim, RunEvidence, option
 from stepscope.rules.shared import facts, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, rank_name
 
@@ -114,6 +114,7 @@ def _table(table: pd.DataFrame) -> EvidenceTable:
 RULE = Rule(
     id="rank-compute-imbalance",
     title="The ranks do not have the same amount to compute",
+    passed="Ranks have similar amounts of work",
     category="distributed balance",
     why="Ranks meet in collectives at least once per step. The step lasts as long as that of the "
     "rank with the most to compute; the others wait.",
@@ -138,7 +139,7 @@ RULE = Rule(
     options=Options(),
     check_run=check_run,
     rests_on=frozenset({"device times", "ranks", "steps"}),
-    priority=560,
+    priority=Priority.PROGRAM,
     culprit="unequal work of the ranks",
     links=(
         "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler",

@@ -21,7 +21,7 @@ from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import INFO_SHARE, Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 NONE = -1
@@ -229,6 +229,7 @@ def _fix(inputs: ChangingInputs) -> Fix:
 RULE = Rule(
     id="recompile-in-loop",
     title="torch.compile compiles again while the loop runs",
+    passed="torch.compile does not recompile in the loop",
     category="compile",
     why="Compiled code holds for the shapes and values that it was compiled for. Where a guard on "
     "them fails, the frame is compiled again, for seconds often; after eight times it is given up "
@@ -251,7 +252,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=50,
+    priority=Priority.RUNTIME,
+    after=("python-gc-pauses",),
     links=(
         "https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
         "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",

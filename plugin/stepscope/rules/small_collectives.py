@@ -18,7 +18,7 @@ from stepscope.base.calibration import EXPOSED_COMMUNICATION, Factor
 from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, size
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import INFO_SHARE, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
@@ -224,6 +224,7 @@ def _larger(trace: Trace) -> str:
 RULE = Rule(
     id="small-collectives",
     title="Communication goes in many small messages",
+    passed="Collectives send messages large enough for the link",
     category="communication",
     why="A message of a few kilobytes takes as long as one of a hundred: its time is the latency "
     "of the call, the kernel and the ranks' meeting, not transfer. Sent together they pay it once.",
@@ -256,7 +257,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=210,
+    priority=Priority.COMMUNICATION,
+    after=("ddp-buffer-broadcast",),
     links=(
         ddp.DOCUMENTATION,
         "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",

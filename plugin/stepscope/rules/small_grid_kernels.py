@@ -13,7 +13,7 @@ from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import EvidenceTable, Fix
 from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import facts, recorded_facts
 
 ROWS_SHOWN = 10
@@ -151,6 +151,7 @@ def _fix(trace: Trace) -> Fix:
 RULE = Rule(
     id="small-grid-kernels",
     title="Kernels too small to fill the device",
+    passed="Kernels fill the device",
     category="utilization",
     why="A kernel's blocks are spread over the device's multiprocessors. With fewer blocks than "
     "multiprocessors some are idle while it runs, though the device counts as busy.",
@@ -175,7 +176,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times"}),
-    priority=480,
+    priority=Priority.LAUNCHES,
+    after=("gpu-queue-stall",),
     links=(
         "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html"
         "#thread-and-block-heuristics",

@@ -14,7 +14,7 @@ from stepscope.base.findings import EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, duration, number_ranges, significant
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import facts
 
 RECORD_MORE = "torch.profiler.schedule(wait=1, warmup=1, active=6)  # five steps or more"
@@ -132,6 +132,7 @@ def _table(odd: pd.DataFrame) -> EvidenceTable:
 RULE = Rule(
     id="step-time-jitter",
     title="Some steps take much longer than the others",
+    passed="Steps take similar times",
     category="distributed balance",
     why="A step that is long now and then (a checkpoint, a garbage collection, a slow shard) costs "
     "every rank, and mean step times hide it.",
@@ -150,7 +151,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=570,
+    priority=Priority.PROGRAM,
     culprit="what some steps take beyond the median",
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
     origin="SageMaker Debugger's StepOutlier; xprof's median absolute deviation",

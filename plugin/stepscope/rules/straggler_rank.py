@@ -16,7 +16,7 @@ from stepscope.analyses.communication.stragglers import stragglers_of
 from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
 from stepscope.base.findings import EvidenceTable, Fix, Link, Unit
 from stepscope.base.formatting import duration, number_ranges, share
-from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
+from stepscope.rules import Finding, Priority, Rule, RunClaim, RunEvidence, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, rank_name, rank_number
 
@@ -217,6 +217,7 @@ def _table(late: pd.DataFrame) -> EvidenceTable:
 RULE = Rule(
     id="straggler-rank",
     title="One rank comes late to collectives, and the others wait for it",
+    passed="No rank delays the others",
     category="distributed balance",
     why="No rank leaves a collective before all have entered it: a late rank makes every other "
     "rank wait.",
@@ -251,7 +252,7 @@ RULE = Rule(
     options=Options(),
     check_run=check_run,
     rests_on=frozenset({"device times", "ranks", "steps"}),
-    priority=550,
+    priority=Priority.PROGRAM,
     culprit="waiting for a late rank",
     links=(
         "https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications",

@@ -12,7 +12,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Evidence, Fix, Link
 from stepscope.base.formatting import duration, share
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules import INFO_SHARE, Finding, Priority, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 FORWARD = "SyncBatchNorm"
@@ -80,6 +80,7 @@ def _evidence(trace: Trace, a_step: float, lost: collective_costs.Exposed) -> It
 RULE = Rule(
     id="sync-batchnorm",
     title="Batch norms wait for all ranks",
+    passed="Batch norms do not wait for other ranks",
     category="communication",
     why="SyncBatchNorm gathers every layer's statistics from all ranks in the forward pass, and "
     "reduces two sums in the backward pass. What follows needs them at once: nothing hides these "
@@ -109,7 +110,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=225,
+    priority=Priority.COMMUNICATION,
+    after=("comm-on-compute-stream",),
     links=("https://docs.pytorch.org/docs/stable/generated/torch.nn.SyncBatchNorm.html",),
     life_cycle="preview",
     origin="msprof-analyze (SyncBatchNorm)",

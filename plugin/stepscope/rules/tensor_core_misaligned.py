@@ -12,7 +12,7 @@ from stepscope.base.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLD
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link, Unit
 from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, applies_if, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
@@ -161,6 +161,7 @@ def _fix(misaligned: MisalignedProducts) -> Fix:
 RULE = Rule(
     id="tensor-core-misaligned",
     title="Matrix sizes prevent matrix units from loading whole rows",
+    passed="Matrix sizes suit the matrix units",
     category="precision",
     why="Matrix units are fed by loads of 16 bytes: 8 elements of 16 bits, 4 of TF32. Where rows "
     "do not begin at a multiple of that, libraries use kernels that load element by element, "
@@ -185,7 +186,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=330,
+    priority=Priority.DEVICE_WORK,
+    after=("unfused-attention",),
     links=(
         "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/"
         "index.html#requirements-tc",

@@ -20,7 +20,16 @@ from stepscope.base.findings import Evidence, Fix, Link, View
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, conclusive_if, option
+from stepscope.rules import (
+    Claim,
+    Finding,
+    Priority,
+    Rule,
+    RuledOut,
+    RuleResult,
+    conclusive_if,
+    option,
+)
 from stepscope.rules.shared import facts, phrases
 
 
@@ -301,6 +310,7 @@ def _fix(batch: BatchSize) -> Fix:
 RULE = Rule(
     id="tiny-batch-size",
     title="The batch is too small for what each step costs",
+    passed="The batch is large enough for the fixed cost of a step",
     category="utilization",
     why="Every kernel costs a launch however little it computes. With few samples the device waits "
     "for launches and runs kernels that do not fill it. On a CPU every operator costs its call.",
@@ -334,7 +344,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=890,
+    priority=Priority.SYMPTOM,
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         "https://docs.aws.amazon.com/sagemaker/latest/dg/debugger-built-in-profiler-rules.html",

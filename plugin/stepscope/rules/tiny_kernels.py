@@ -19,6 +19,7 @@ from stepscope.rules import (
     INFO_SHARE,
     Claim,
     Finding,
+    Priority,
     Rule,
     RuleResult,
     option,
@@ -136,6 +137,7 @@ def _fix(trace: Trace, table: EvidenceTable) -> Fix:
 RULE = Rule(
     id="tiny-kernels",
     title="Most kernels are very short",
+    passed="Kernels are long enough",
     category="kernel launch",
     why="A kernel of some microseconds ends before the host has launched the next one, and reads "
     "and writes all of its data for a single operation.",
@@ -164,7 +166,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=460,
+    priority=Priority.LAUNCHES,
+    after=("launch-bound",),
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",

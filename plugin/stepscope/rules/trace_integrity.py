@@ -8,7 +8,7 @@ from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule
+from stepscope.rules import Finding, Priority, Rule
 from stepscope.rules.shared import facts
 
 ROWS_SHOWN = 10
@@ -48,6 +48,7 @@ def _capital(text: str) -> str:
 RULE = Rule(
     id="trace-integrity",
     title="Parts of the trace are not reliable",
+    passed="The trace is sound",
     category="profiling",
     why="Work without its launch, clocks that disagree, lost records and cut-off files make some "
     "figures wrong.",
@@ -66,7 +67,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset(),
-    priority=650,
+    priority=Priority.TRACE,
     links=("https://github.com/pytorch/kineto/blob/main/libkineto/README.md",),
     origin="torch's _trace_validator; each health check's own",
 )

@@ -15,7 +15,7 @@ from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import count, share, size
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work
 
@@ -180,6 +180,7 @@ def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
 RULE = Rule(
     id="unfused-attention",
     title="Attention writes its matrix of scores to memory",
+    passed="Attention is fused",
     category="operators",
     why="Queries times keys give a matrix of scores that grows with the square of the sequence. "
     "Unfused, it goes to memory and back for the scaling, the mask, the softmax, the dropout and "
@@ -204,7 +205,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=320,
+    priority=Priority.DEVICE_WORK,
+    after=("float64-compute",),
     links=(
         "https://docs.pytorch.org/docs/stable/generated/"
         "torch.nn.functional.scaled_dot_product_attention.html",

@@ -19,7 +19,7 @@ from stepscope.base.formatting import duration, share
 from stepscope.dialects import TRITON_NAME
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option
 from stepscope.rules.shared import call_costs, facts, kernel_time, phrases, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
@@ -218,6 +218,7 @@ def _fix(trace: Trace, call: NDArray[np.int64], *, is_compiled: bool) -> Fix:
 RULE = Rule(
     id="unfused-elementwise",
     title="Pointwise operators run one by one, each through memory",
+    passed="Pointwise operators are fused, or take little time",
     category="kernel launch",
     why="A pointwise operator reads its inputs from memory and writes its result there, for a "
     "little arithmetic. Of several in a row, each reads again what the one before has just "
@@ -249,7 +250,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=410,
+    priority=Priority.DEVICE_WORK,
+    after=("cudnn-generic-engine",),
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",

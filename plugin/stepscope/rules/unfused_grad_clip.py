@@ -15,7 +15,7 @@ from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Priority, Rule, option
 from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 READ = frozenset({"aten::item"})
@@ -120,6 +120,7 @@ FIX = Fix(
 RULE = Rule(
     id="unfused-grad-clip",
     title="Gradients are clipped one by one",
+    passed="Gradient clipping runs on all gradients together",
     category="optimizer",
     why="A norm and a multiplication for each parameter are two small kernels and two launches. "
     "For all gradients at once they are a few.",
@@ -138,7 +139,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=260,
+    priority=Priority.OPTIMIZER,
+    after=("zero-grad-memset",),
     culprit="clipping gradients one by one",
     links=("https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",),
     origin="torch.nn.utils.clip_grad_norm_: foreach is its default on devices since torch 2.0",

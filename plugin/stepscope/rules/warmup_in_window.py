@@ -16,7 +16,7 @@ from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import duration, share, significant
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import facts
 
 LEAST_STEPS = 3
@@ -111,6 +111,7 @@ def _evidence(ratio: float | None, loading_ns: int) -> Iterator[Evidence]:
 RULE = Rule(
     id="warmup-in-window",
     title="The trace contains the program's start",
+    passed="The steps contain no start-up",
     category="profiling",
     why="The first steps allocate memory, load kernels, choose algorithms and compile. Figures "
     "that include them do not represent the thousands of steps that follow.",
@@ -133,7 +134,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times"}),
-    priority=620,
+    priority=Priority.TRACE,
     is_symptom=False,
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
     origin="the PyTorch profiler's schedule; CUDA's lazy loading",

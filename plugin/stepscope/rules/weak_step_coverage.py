@@ -7,7 +7,7 @@ from stepscope.analyses.core.window import window
 from stepscope.base.findings import Fix
 from stepscope.base.formatting import count
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Priority, Rule, option
 from stepscope.rules.shared import facts
 
 
@@ -44,6 +44,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 RULE = Rule(
     id="weak-step-coverage",
     title="Too few steps were recorded",
+    passed="The trace has enough complete steps",
     category="profiling",
     why=("Only steps tell what an iteration costs and how much it varies; the first ones warm up."),
     fix=Fix(
@@ -65,7 +66,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority=610,
+    priority=Priority.TRACE,
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
     origin="21 of 100 public traces have no step; one-step traces are as common",
 )

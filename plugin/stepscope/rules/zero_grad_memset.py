@@ -10,7 +10,7 @@ from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import share
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Priority, Rule, option
 from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 
@@ -75,6 +75,7 @@ def _message(trace: Trace, fill_count: int, cost: CallCost) -> str:
 RULE = Rule(
     id="zero-grad-memset",
     title="Gradients are filled with zeros instead of freed",
+    passed="Gradients are freed instead of filled with zeros",
     category="optimizer",
     why="A fill is an operator and a launch for every gradient, and the backward pass then reads "
     "the zeros and adds to them. A gradient that is None is simply written.",
@@ -104,7 +105,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=250,
+    priority=Priority.OPTIMIZER,
+    after=("optimizer-single-tensor",),
     culprit="filling gradients with zeros",
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
