@@ -300,52 +300,52 @@ export interface Progress {
   left_ns: number | null; // Until it is ready, by what was measured so far.
 }
 
-/** A file or folder that could not be read, and what to do about it. */
+/** A file or folder that could not be read, and the remedy. */
 export interface Problem { path: string; message: string; remedy: string; }
 
-/** A run: its workers' recordings and what every rule said of each, and of all of them. */
+/** A run: its workers' traces and the results of every rule for each, and for all of them. */
 export interface RunReport {
   name: string;
   workers: WorkerReport[];
-  outcomes: Outcome[]; // Of each recording, by its `trace`.
-  merged: MergedOutcome[]; // Findings of all recordings, each once, the most serious first.
+  outcomes: Outcome[]; // Of each trace, by its `trace`.
+  merged: MergedOutcome[]; // Findings of all traces, each once, the most serious first.
   verdict: string; // One plain sentence for the run.
-  job: JobReport | null; // None of a run without recordings.
-  representatives: RepresentativeRecording[]; // The few recordings to look at, of several ranks.
+  job: JobReport | null; // None for a run without traces.
+  representatives: RepresentativeTrace[]; // The few traces that represent several ranks.
 }
 
-/** One worker's recording: one trace file. */
+/** One worker's trace: one file. */
 export interface WorkerReport {
-  trace: string; // Opaque id of the recording, as the API names it.
+  trace: string; // Opaque id of the trace in the API.
   name: string;
   span: string;
   rank: number | null;
   events: number;
   dialect: string;
-  synthetic: boolean; // True where the trace was written by stepscope's synthesiser, not recorded.
+  synthetic: boolean; // True if stepscope's synthesiser wrote the trace.
   verdict: string; // One plain sentence.
   step: StepReport;
   devices: DeviceReport[];
   idle_ns: Record<string, number>; // Idle nanoseconds of the busiest device by cause, per step.
   health: HealthItem[];
-  inflated_bytes: number; // How long the JSON document is, as far as it was read.
-  reader: string; // Which of stepscope's readers read it.
-  producer: string; // What wrote the file, by what stands in it.
-  fingerprint: string; // The same for two recordings with the same events only.
-  record_next: RecordNext[]; // What was not recorded.
-  profile_call: string; // Python that records all of it, and what was recorded already, ready to be pasted.
-  budget: BudgetLine[]; // Where the time goes, and how much of each part could be won back.
-  standing: Standing | null; // None where no rules were asked.
+  inflated_bytes: number; // Size of the JSON document, as far as it was read.
+  reader: string; // The stepscope reader that read the file.
+  producer: string; // The program that wrote the file, by its contents.
+  fingerprint: string; // Equal for two traces with the same events only.
+  record_next: RecordNext[]; // Data that was not recorded.
+  profile_call: string;
+  budget: BudgetLine[]; // Parts of the step's time, with the potential saving in each.
+  standing: OverallStatus | null; // None if no rules were run.
   file: string; // The name of its file, without the folder.
-  settings: RunSetting[]; // What the trace handler recorded of the run.
+  settings: RunSetting[]; // Settings of the run that the trace handler recorded.
   host: string; // The machine's name.
   groups: string[]; // Parts of the job that it belongs to.
   world_size: number | null; // Ranks of the job.
   is_training: boolean | null; // Whether a backward pass or an optimizer's step was recorded.
-  wait_ns: number | null; // How long it waits a step for other ranks in collectives while nothing computes.
+  wait_ns: number | null; // Exposed time per step in which it waits for other ranks in collectives.
 }
 
-/** The mean step. Without steps, `count` is 0 and the figures are of the whole window. */
+/** The mean step. Without steps, `count` is 0 and the numbers are of the whole window. */
 export interface StepReport {
   count: number;
   mean_ns: number;
@@ -353,7 +353,7 @@ export interface StepReport {
   breakdown_ns: Record<string, number>; // Category to nanoseconds of the mean step.
 }
 
-/** How one device was used within the window. */
+/** Use of one device in the window. */
 export interface DeviceReport {
   id: number;
   name: string;
@@ -361,13 +361,13 @@ export interface DeviceReport {
   kernel_busy_share: number;
   sm_efficiency_share: number | null; // Duration-weighted min(1, blocks per SM) over the window.
   occupancy_share: number | null;
-  tensor_core_share: number | null; // Share of kernel time in kernels that use matrix units.
-  memory_peak_bytes: number | null; // Most that torch had taken from it at once.
+  tensor_core_share: number | null; // Fraction of kernel time in kernels that use matrix units.
+  memory_peak_bytes: number | null; // Most memory that torch had taken from it at once.
   memory_capacity_bytes: number | null;
-  notes: Record<string, string>; // For each figure that is None, why, and what would record it.
+  notes: Record<string, string>; // For each number that is None.
 }
 
-/** Something about the file itself that a reader should know. */
+/** A property of the file itself that affects its numbers. */
 export interface HealthItem {
   kind: string;
   severity: 'critical' | 'info' | 'warning';
@@ -375,26 +375,26 @@ export interface HealthItem {
   message: string;
   remedy: string;
   nature: 'damage' | 'gap' | 'note'; // `damage`.
-  of_count: number | null; // How many there are of what `count` counts, damaged or not.
-  action: string; // What was done about it, in words to follow `message`.
-  lost_bytes: number; // Bytes of the document that gave nothing.
+  of_count: number | null; // Total of the things that `count` counts, damaged or not.
+  action: string; // How stepscope handles it, as a clause after `message`.
+  lost_bytes: number; // Bytes of the document without any result.
   examples: HealthExample[];
-  effect: 'low' | 'none' | 'withheld'; // What becomes of everything in `affects`.
-  affects: string[]; // Ids of rules, and names of what else is shown, that rest on what is damaged.
+  effect: 'low' | 'none' | 'withheld'; // Effect on everything in `affects`.
+  affects: string[]; // Ids of rules, and names of other parts of the page, that rest on the damaged data.
 }
 
-/** One place in the file where a thing was found. */
+/** One location in the file that shows a health item. */
 export interface HealthExample {
-  offset_bytes: number; // From the beginning of the JSON document, inflated where the file is compressed.
-  text: string; // What stands there, or which event that is and what is odd about it.
-  start_ns: number | null; // When the event begins, from the trace's first event.
+  offset_bytes: number; // From the start of the JSON document, inflated if the file is compressed.
+  text: string; // The text there, or the event with its oddity.
+  start_ns: number | null; // Start of the event, from the trace's first event.
 }
 
 /** Something that was not recorded, and the line of code that records it next time. */
 export interface RecordNext {
   flag: string;
-  why: string; // What it would show.
-  code: string; // One line, as it stands in `WorkerReport.profile_call`.
+  why: string; // Benefit of recording it.
+  code: string; // One line of `WorkerReport.profile_call`.
 }
 
 /** One part of the mean step (without steps: of the window); the parts sum to the whole. */
@@ -404,24 +404,27 @@ export interface BudgetLine {
   time_ns: number;
   share: number;
   recoverable_low_ns: number;
-  recoverable_high_ns: number;
-  rules: string[]; // The rules whose findings that is, the one that wins most first.
+  recoverable_high_ns: number; // Potential saving of all findings in this part, each nanosecond counted once.
+  rules: string[]; // The rules of these findings, the one that saves most first.
 }
 
-/** Where a recording stands when all rules have spoken, with the numbers that say so. */
-export interface Standing { state: 'cannot-tell' | 'found' | 'healthy' | 'not-applicable'; message: string; }
+/** Overall result of all rules for a trace, with the numbers behind it. */
+export interface OverallStatus {
+  state: 'cannot-tell' | 'found' | 'healthy' | 'not-applicable';
+  message: string;
+}
 
 /** One setting of the run, as the trace handler recorded it. */
 export interface RunSetting {
-  group: string; // What it is a setting of, as it is shown.
-  subject: string; // The same as it was recorded.
+  group: string; // Subject of the setting for display.
+  subject: string; // The subject as recorded.
   name: string;
   label: string;
-  value: number | string; // `on` or `off` of what is switched.
+  value: number | string; // `on` or `off` for a switch.
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
 }
 
-/** What one rule said of one worker's recording. */
+/** Result of one rule for one worker's trace. */
 export interface Outcome {
   rule: string;
   title: string;
@@ -429,44 +432,44 @@ export interface Outcome {
   status: 'cannot-tell' | 'failed' | 'found' | 'not-applicable' | 'passed' | 'rejected' | 'suppressed';
   worker: string;
   span: string;
-  trace: string; // Opaque id of the recording.
+  trace: string; // Opaque id of the trace.
   severity: 'critical' | 'info' | 'warning' | null;
   confidence: 'high' | 'low' | 'medium' | null;
   claim: ClaimReport | null;
-  message: string; // What was measured, in one or two plain sentences with this trace's numbers.
-  why: string; // Why the state that the rule names costs time.
+  message: string; // The measurement, in one or two plain sentences with this trace's numbers.
+  why: string; // Reason that the state costs time.
   evidence: Evidence[];
   events: EventReference[];
   fix: Fix | null;
-  reason: string | null; // Why the rule does not apply, failed, or was suppressed.
-  remedy: string | null; // The line of code that would record what the rule lacks.
+  reason: string | null; // Reason that the rule does not apply, failed, or was suppressed.
+  remedy: string | null; // The line of code that records the data that the rule lacks.
   links: string[];
-  doubts: string[]; // What is wrong with the recording, so that this answer is not to be relied upon.
+  doubts: string[]; // Damage to the trace that makes this result unreliable.
   tables: EvidenceTable[];
   locations: SourceLine[]; // Lines of the user's program that it is about, the costliest first.
   effort: 'day' | 'flag' | 'hour' | null;
   risk: 'behaviour' | 'memory' | 'none' | 'numerics' | null;
   life_cycle: 'deprecated' | 'preview' | 'stable';
-  is_symptom: boolean; // True where it names no cause, and therefore claims nothing.
-  fingerprint: string; // The same in every recording of the same code.
-  package: string; // The package that the rule comes from.
-  culprit: string; // What costs the time, as a verdict names it.
-  suppressed_by: '' | 'baseline' | 'configuration' | 'recording'; // Who put it aside.
-  baseline: '' | 'new' | 'unchanged' | 'worse'; // How it stands to the baseline that was given.
+  is_symptom: boolean; // True if it names no cause, and therefore claims no saving.
+  fingerprint: string; // Equal in every trace of the same code.
+  package: string; // The package that provides the rule.
+  culprit: string; // The cause of the lost time, as a verdict names it.
+  suppressed_by: '' | 'baseline' | 'configuration' | 'recording'; // Origin of the suppression.
+  baseline: '' | 'new' | 'unchanged' | 'worse'; // Change since the given baseline.
   blamed: string[]; // Of a rule over the run.
 }
 
-/** What a finding could save, per step where there are steps, else over the window. */
+/** Potential saving of a finding, per step if there are steps, else over the window. */
 export interface ClaimReport {
   gross_ns: number;
   net_low_ns: number;
   net_high_ns: number;
-  net_share: number; // `net_high_ns` as a share of the step (or window).
-  method: string; // One sentence that says how it was reckoned.
+  net_share: number; // `net_high_ns` as a fraction of the step (or window).
+  method: string; // One sentence on how the saving was estimated.
   steps: string; // Numbers of the steps that hold some of it, as ranges.
 }
 
-/** One measured fact behind a finding: a label, a value with its unit, and where to see it. */
+/** One measured fact behind a finding: a label, a value with its unit, and a link to it. */
 export interface Evidence {
   label: string;
   value: number | string;
@@ -474,15 +477,15 @@ export interface Evidence {
   link: Link | null;
 }
 
-/** A place in the page that shows what a piece of evidence is about. */
+/** A view of the page, with the selection that shows a piece of evidence. */
 export interface Link {
   view: 'advice' | 'compare' | 'distributed' | 'flame' | 'health' | 'kernels' | 'memory' | 'modules' | 'operators' | 'overview' | 'runs' | 'timeline' | 'trends';
   search?: string | null; // Text for the view's search box.
-  group?: string | null; // The grouping that the view's table should use.
+  group?: string | null; // Grouping of the view's table.
   step?: number | null; // The number in `ProfilerStep#N`.
   start_ns?: number | null;
   end_ns?: number | null;
-  trace?: string | null; // Opaque id of the recording, where it is another than the outcome's.
+  trace?: string | null; // Opaque id of the trace, if it differs from the outcome's.
   source?: string | null; // A line of the user's program.
   rank?: number | null;
 }
@@ -490,93 +493,93 @@ export interface Link {
 /** One event of the trace that shows the problem. */
 export interface EventReference {
   name: string;
-  track: string; // Where it ran.
+  track: string; // Thread or stream of the event.
   start_ns: number; // From the trace's first event.
   duration_ns: number;
-  detail: string; // What matters about it here.
-  event: number | null; // Its place among the events of the file, which names it in every table.
+  detail: string; // Details of the event.
+  event: number | null; // Index of the event in the file, its key in every table.
 }
 
-/** What to change, how to see that it worked, and what it may cost. */
+/** The change that a finding suggests, how to verify it, and its caveats. */
 export interface Fix { summary: string; code: string; language: string; verify: string; caveats: string[]; }
 
-/** What a finding is made of: its kernels, operators, source lines, ranks; the worst first. */
+/** Parts of a finding: its kernels, operators, source lines or ranks; the worst first. */
 export interface EvidenceTable { label: string; columns: EvidenceColumn[]; rows: EvidenceRow[]; }
 
-/** A column of a table of evidence, and how its cells are to be read. */
+/** A column of a table of evidence, with the unit of its cells. */
 export interface EvidenceColumn {
   label: string;
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
 }
 
-/** A row of a table of evidence; a cell is None where its value is not known. */
+/** A row of a table of evidence; a cell is None if its value is unknown. */
 export interface EvidenceRow { cells: (number | string | null)[]; link: Link | null; }
 
 /** A line of the user's program that a finding is about. */
 export interface SourceLine { path: string; line: number; function: string; }
 
-/** What one rule found in several recordings of a run, once. */
+/** A finding of one rule in several traces of a run, merged. */
 export interface MergedOutcome {
-  outcome: Outcome; // Of the recording in which it costs most, or is most serious.
-  traces: string[]; // Ids of the recordings in which it was found.
-  of_count: number; // How many recordings the rule could judge.
-  where: string; // In which of them, for people.
+  outcome: Outcome; // Of the trace in which it costs most, or is most serious.
+  traces: string[]; // Ids of the traces that have it.
+  of_count: number; // Number of traces that the rule could judge.
+  where: string; // The traces that have it, for display.
   net_low_ns: number | null;
   net_median_ns: number | null;
-  net_high_ns: number | null; // Least, median and most of what could be saved a step in one of them.
-  ranks: string; // The ranks in which it was found, as ranges.
-  hosts: string[]; // Machines all of whose recorded ranks have it, where no other rank has it, nor all.
-  group: string; // The part of the job all of whose recorded ranks have it, where no other rank has it.
-  steps: string; // Numbers of the steps that hold some of it in any recording, as ranges.
-  when: string; // In which steps, for people.
-  related: RelatedFinding[];
-  related_more: number; // How many such findings there are besides.
-  job_saving: JobSaving | null; // What the job could save if this alone were mended.
+  net_high_ns: number | null; // Least, median and most potential saving per step in one trace.
+  ranks: string; // The ranks that have it, as ranges.
+  hosts: string[]; // Machines all of whose recorded ranks have it, if no other rank has it, nor all.
+  group: string; // The part of the job all of whose recorded ranks have it, if no other rank has it.
+  steps: string; // Numbers of the steps that hold some of it in any trace, as ranges.
+  when: string; // The steps for display.
+  related: RelatedFinding[]; // Findings of the blamed traces that differ from their peers.
+  related_more: number; // Number of further such findings.
+  job_saving: JobSaving | null; // Potential saving of the job by this fix alone.
 }
 
-/** What recordings that are blamed have to say of themselves, and their peers have not. */
+/** A finding in the blamed traces that their peers do not have. */
 export interface RelatedFinding {
   rule: string;
   title: string;
-  trace: string; // Id of the recording in which it costs most beyond its peers.
+  trace: string; // Id of the trace in which it costs most beyond its peers.
   rank: number | null;
   name: string; // The worker's.
   is_only_there: boolean; // Whether the rule found nothing in any of its peers.
-  net_high_ns: number | null; // What it could save there a step at most.
-  peers_net_high_ns: number | null; // The same in the median peer, 0 where it was not found.
-  where: string; // In which of the recordings that are blamed, for people.
-  trace_count: number; // How many recordings these are.
+  net_high_ns: number | null; // Most that it could save there per step.
+  peers_net_high_ns: number | null; // The same in the median peer, 0 if it has no such finding.
+  where: string; // The blamed traces that have it, for display.
+  trace_count: number; // Number of these traces.
 }
 
-/** What the whole job could save, at least and at most: estimated in `advice/job_savings.py`. */
+/** Potential saving of the whole job, as estimated in `advice/job_savings.py`. */
 export interface JobSaving {
   low_share: number;
-  high_share: number; // Of the job's step, and so of each device's time.
+  high_share: number; // Fraction of the job's step, and so of each device's time.
   low_gpu_hours: number | null;
-  high_gpu_hours: number | null; // In a day.
+  high_gpu_hours: number | null; // Per day.
   low_money: number | null;
-  high_money: number | null; // In a day, by the price that was given, in its currency.
+  high_money: number | null; // Per day, at the given price, in its currency.
 }
 
-/** The job that a run is of: its devices, and what all findings together could save in a day. */
+/** The job of a run: its devices, and the potential saving of all findings per day. */
 export interface JobReport {
   step_ns: number; // Its mean step.
   gpu_count: number | null; // None.
-  gpu_source: string; // What tells their number.
+  gpu_source: string; // Source of that number.
   gpu_hour_price: number | null;
   is_asked: boolean; // Whether the user gave a number of devices or a price.
-  total: JobSaving | null; // Of all findings together, which is not the sum of each one's.
-  withheld: string; // Why nothing is told of the job.
-  method: string; // How it was reckoned, and what that takes for granted.
+  total: JobSaving | null; // Of all findings together, which is not the sum of their savings.
+  withheld: string; // Reason that no saving of the job is reported.
+  method: string; // How it was estimated, with its assumptions.
 }
 
-/** One of the few recordings of a run to look at. */
-export interface RepresentativeRecording {
-  kind: 'fastest' | 'median' | 'odd' | 'slowest'; // By its own work, without waiting for others.
-  trace: string; // Id of the recording.
+/** One of the few traces that represent a run. */
+export interface RepresentativeTrace {
+  kind: 'fastest' | 'median' | 'odd' | 'slowest'; // By compute time, without waiting for others.
+  trace: string; // Id of the trace.
   rank: number | null;
   name: string; // The worker's.
-  reason: string; // Why this one.
+  reason: string; // Reason for its selection.
 }
 
 /** Why a request has no answer. */
@@ -602,23 +605,23 @@ export interface ComparedSide {
   devices: string; // The names of its devices, or their kind where names were not recorded.
 }
 
-/** Two sides, and what is different. */
+/** Two sides and their differences. */
 export interface Comparison {
   before: Side;
   after: Side;
   step: Change;
-  waterfall: Part[]; // From the mean step before to the one after.
-  idle: Part[]; // The busiest device's idle time a step by cause.
+  waterfall: Part[]; // Changes of the parts of the mean step, which sum to its change.
+  idle: Part[]; // The busiest device's idle time per step by cause.
   figures: Part[]; // Busy share, peak memory and the like.
-  operators: Row[]; // What changed most first.
+  operators: Row[]; // Largest changes first.
   device_work: Row[]; // Kernels, copies and memory sets, likewise.
   advice: AdviceChange[];
-  savings: Saving[]; // First of all recordings together, then of each that both sides have.
-  warnings: string[]; // What else is different between the sides, or speaks against comparing them.
+  savings: Saving[]; // Of all traces together, then of each trace that both sides have.
+  warnings: string[]; // Caveats.
   settings: SettingChange[]; // Recorded settings that differ.
 }
 
-/** One of the two that are compared. */
+/** One side of a comparison. */
 export interface Side {
   name: string;
   recording_count: number;
@@ -628,7 +631,7 @@ export interface Side {
   median_step_ns: number;
   standard_deviation_ns: number;
   batch_size: number | null;
-  batch_ns: number | null; // Mean step over the batch's samples.
+  batch_ns: number | null; // Mean step per sample.
 }
 
 /** A figure before and after. */
@@ -637,14 +640,14 @@ export interface Change {
   after: number;
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
   standard_error: number | null; // Of the difference.
-  p: number | null; // The chance that any figure of its table would change so if nothing had changed.
+  p: number | null; // Probability of such a change of any figure of the table if nothing had changed.
   verdict: 'less' | 'more' | 'same' | 'untested';
 }
 
 /** A part of the mean step, or of a device's idle time in it. */
 export interface Part { id: string; label: string; meaning: string; change: Change; }
 
-/** What one operator, annotation, kernel, copy or memory set cost a step on each side. */
+/** Cost per step of one operator, annotation, kernel, copy or memory set on each side. */
 export interface Row {
   kind: 'annotation' | 'copy' | 'kernel' | 'memory-set' | 'operator';
   name: string;
@@ -657,15 +660,15 @@ export interface Row {
   calls: Change;
   device: Change; // Device time.
   host: Change; // Host self time.
-  device_total: Change; // Device time with that of operators and annotations within.
-  host_total: Change; // Host time with what was called within, likewise.
+  device_total: Change; // Device time including nested operators and annotations.
+  host_total: Change; // Host time including nested calls, likewise.
 }
 
-/** What became of a piece of advice; savings are a step's, means over a side's recordings. */
+/** Change of a finding; savings are per step, means over a side's traces. */
 export interface AdviceChange {
   rule: string;
   title: string;
-  subject: string; // What it is about, where a rule finds several things.
+  subject: string; // Subject, where a rule has several findings.
   status: 'better' | 'fixed' | 'new' | 'not-checked' | 'still' | 'worse';
   severity_before: 'critical' | 'info' | 'warning' | null;
   severity_after: 'critical' | 'info' | 'warning' | null;
@@ -673,17 +676,17 @@ export interface AdviceChange {
   high_before_ns: number;
   low_after_ns: number;
   high_after_ns: number;
-  reason: string; // Why it was not checked.
+  reason: string; // Reason that it was not checked.
 }
 
-/** What the advice that was followed promised a step, and what became of the step. */
+/** Estimated saving of followed advice per step, and the achieved change of the step. */
 export interface Saving {
-  worker: string; // Empty where it is of all recordings together.
+  worker: string; // Empty where it is of all traces together.
   span: string;
-  rules: string[]; // The advice that is fixed.
+  rules: string[]; // The rules whose findings are fixed.
   predicted_low_ns: number;
   predicted_high_ns: number;
-  realised_mean_ns: number; // Mean step before less after.
+  realised_mean_ns: number; // Mean step before minus after.
   realised_median_ns: number;
 }
 
@@ -695,12 +698,12 @@ export interface SettingChange {
   after: string;
 }
 
-/** What the operators and annotations of one `nn.Module` cost a step on each side. */
+/** Cost per step of the operators and annotations of one `nn.Module` on each side. */
 export interface ModuleRow {
   name: string; // As the profiler numbers it.
   status: 'added' | 'faster' | 'gone' | 'other-calls' | 'same' | 'slower' | 'untested';
-  calls: Change; // Of operators and annotations in it.
-  device: Change; // Device time of what they launched themselves.
+  calls: Change; // Calls of operators and annotations in it.
+  device: Change; // Device time of the work that they launched directly.
   host: Change; // Their host self time.
 }
 
