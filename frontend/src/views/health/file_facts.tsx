@@ -73,7 +73,7 @@ export function FileFacts({ worker, selection }: Props): ReactNode {
       <div className="worth-words">
         <h2 id="worth">{title}</h2>
         <p>{summary(worker)}</p>
-        <p className="wrap note">
+        <p className="worth-file wrap note">
           <code>{selection.span.file}</code>
           {worker.fingerprint !== '' && (
             <span title="Identical only for traces with the same events">
