@@ -97,6 +97,9 @@ def main() -> int:
     parser.add_argument("--count", action="store_true", help="totals by folder")
     options = parser.parse_args()
     python, page = files([path.resolve() for path in options.paths])
+    if options.paths == list(DEFAULT_PATHS):
+        pending = [ROOT / folder for folder in WORDS["pending"]]
+        python = [path for path in python if not any(map(path.is_relative_to, pending))]
     words = [word for path in python for word in words_of_python(path)]
     for path in page:
         words += phrases(path, 1, path.read_text(encoding="utf-8"))

@@ -65,7 +65,7 @@ def block(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
         for name, several in sorted(outcomes.items())
         if several[0].status not in COUNTED
     ]
-    statuses = Counter(several[0].status for several in outcomes.values())
+    statuses: Counter[str] = Counter(several[0].status for several in outcomes.values())
     counts = [f"  {status}: {statuses[status]}\n" for status in COUNTED if statuses[status]]
     return "".join((MARKER, "samples:\n", *listed, *counts))
 
