@@ -151,6 +151,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"device times", "clocks", "steps"}),
     priority=Priority.SYMPTOM,
+    after=("tiny-batch-size",),
     is_symptom=True,
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",

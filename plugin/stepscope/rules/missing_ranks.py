@@ -129,6 +129,7 @@ RULE = Rule(
     is_symptom=True,
     rests_on=frozenset({"ranks"}),
     priority=Priority.SYMPTOM,
+    after=("tiny-batch-size",),
     links=("https://docs.pytorch.org/docs/stable/profiler.html",),
     origin="HTA and torch-tb-profiler take the ranks that there are for all of the job's",
 )
