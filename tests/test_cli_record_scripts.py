@@ -140,7 +140,7 @@ def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
         "an optimizer steps: what was recorded of batches before is removed",
         "recording steps 5 to 9 (a step ends with each step of the optimizer SGD)",
         "recorded steps 5 to 8, and then it was cut short",
-        "1 recording of 1 process in log",
+        "1 trace of 1 process in log",
         "what to change: stepscope advise log",
     ]
     (document,) = documents(tmp_path)
@@ -313,7 +313,7 @@ def test_each_rank_of_torchrun_is_a_worker_and_stop_ends_all(tmp_path: Path) -> 
     done = run(tmp_path, "--stop", "--", "sh", "launch.sh", "train.py")
     assert (done.returncode, done.stdout) == (0, "")
     assert sorted(said(done)) == [
-        "2 recordings of 2 processes in log",
+        "2 traces of 2 processes in log",
         "recorded steps 5 to 8 of rank 0",
         "recorded steps 5 to 8 of rank 1",
         "recording steps 5 to 8 of rank 0 (a step ends with each step of the optimizer SGD)",

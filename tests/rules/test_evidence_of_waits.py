@@ -74,7 +74,7 @@ def test_loops_are_shown_by_what_they_repeat() -> None:
     [row] = rows(outcome)
     assert row.cells == ("aten::select → aten::add", "train.py(7): total", 3, 60, 600_000)
     assert outcome.locations == (SourceLine(path="train.py", line=7, function="total"),)
-    assert {event.detail for event in outcome.events} == {"loop of 20 turns"}
+    assert {event.detail for event in outcome.events} == {"loop of 20 iterations"}
 
 
 def test_many_waits_a_step_are_written_out() -> None:

@@ -56,12 +56,12 @@ def test_searches_for_unused_parameters_are_counted_with_their_all_reduces(
     recordings: Path,
 ) -> None:
     seen = values(said(recordings, "searching", SEARCHES))
-    assert (seen["Searches"], seen["All-reduces of the result"]) == (STEPS, STEPS)
+    assert (seen["Searches in total"], seen["All-reduces of the result in total"]) == (STEPS, STEPS)
     assert said(recordings, "default", SEARCHES).status == "passed"
 
 
 def test_gradients_that_are_views_of_buckets_are_not_copied(recordings: Path) -> None:
-    assert values(said(recordings, "default", COPIES))["Copies"] == STEPS * PARAMETERS
+    assert values(said(recordings, "default", COPIES))["Copies in total"] == STEPS * PARAMETERS
     assert said(recordings, "views", COPIES).status == "passed"
 
 
@@ -74,12 +74,12 @@ def test_small_buckets_are_more_than_the_default_would_be(recordings: Path) -> N
 
 def test_buffers_are_sent_before_every_forward(recordings: Path) -> None:
     # running mean and variance in one message, the count of batches in another
-    assert values(said(recordings, "buffers", BUFFERS))["Broadcasts"] == 2 * STEPS
+    assert values(said(recordings, "buffers", BUFFERS))["Broadcasts in total"] == 2 * STEPS
     assert said(recordings, "no_buffers", BUFFERS).status == "passed"
 
 
 def test_accumulated_gradients_need_no_reduction_but_the_last(recordings: Path) -> None:
     seen = values(said(recordings, "accumulated", ACCUMULATION))
-    assert seen["Forward passes"] == STEPS * PASSES
-    assert seen["Without one, but reduced"] == STEPS * (PASSES - 1)
+    assert seen["Forward passes in total"] == STEPS * PASSES
+    assert seen["Passes without, but reduced, in total"] == STEPS * (PASSES - 1)
     assert said(recordings, "accumulated_without_sync", ACCUMULATION).status == "passed"

@@ -363,6 +363,12 @@ def test_claims_of_special_causes_come_before_those_of_general_ones() -> None:
     assert symptoms == set(sorted(order, key=order.__getitem__)[-len(symptoms) :])
 
 
+def test_two_rules_keep_their_order_where_the_rules_between_them_were_not_run() -> None:
+    some = (RULES["dataloader_bound"], RULES["dataloader_no_workers"])
+    order = rules.claim_order(some)
+    assert order["dataloader-no-workers"] < order["dataloader-bound"]
+
+
 @pytest.mark.parametrize("rule", RULES.values(), ids=sorted(RULES))
 def test_a_rule_comes_after_rules_of_its_own_stage(rule: Rule[Any]) -> None:
     stages = {each.id: each.priority for each in RULES.values()}

@@ -294,9 +294,11 @@ def severity_of(share: float) -> Severity | None:
 def claim_order(rules: Iterable[Rule[Any]]) -> dict[str, int]:
     """Return the position of each rule, by id, in the order in which claims get time.
 
-    By `priority`, then more specific rules first (`after`), then by id.
+    By `priority`, then more specific rules first (`after`), then by id. An `after` counts also
+    where the rule that it names is not among `rules`: what two rules claim must not depend on
+    which others were run, or found something.
     """
-    by_id = {rule.id: rule for rule in rules}
+    by_id = {rule.id: rule for rule in (*all_rules(), *rules)}
 
     def depth(rule: Rule[Any]) -> int:
         return 1 + max(
