@@ -216,7 +216,7 @@ STATED: list[Stated] = [
     (CTL, "dataloader-bound", "passed", None),
     (NO_GPU, "dataloader-no-workers", "passed", None),
     (CPU_ONLY, "dataloader-bound", "not-applicable", None),
-    (W0[0], "pageable-h2d-copy", "info", ("Bytes a step", 19.27e6, 5e3)),
+    (W0[0], "pageable-h2d-copy", "info", ("Bytes per step", 19.27e6, 5e3)),
     (W0[0], "pageable-h2d-copy", "info", ("Rate", 10.1e9, 5e7)),
     (W4[0], "pageable-h2d-copy", "warning", ("Rate", 6.1e9, 5e7)),
     # 10.1 % by the prototype, by the sum of the calls; here within the window
@@ -226,12 +226,12 @@ STATED: list[Stated] = [
     (NCCL, "pageable-h2d-copy", "not-applicable", None),
     (FALCON_AMD, "pageable-h2d-copy", "not-applicable", None),
     (CTL, "exposed-h2d-copy", "info", ("Exposed copying", 0.036, 0.0005)),
-    (CTL, "exposed-h2d-copy", "info", ("Copies", 150, 0)),  # 25 a step
+    (CTL, "exposed-h2d-copy", "info", ("Copies in total", 150, 0)),  # 25 per step
     (W4[0], "exposed-h2d-copy", "passed", None),  # 2.2 %
-    (EVS, "item-sync", "warning", ("Idle time behind them", 0.032, 0.0005)),
-    (CTL, "item-sync", "rejected", ("Idle time behind them", 0.004, 0.0005)),
-    (CTL, "item-sync", "rejected", ("Values read", 24, 0)),  # 4 a step
-    (QWEN, "item-sync", "rejected", ("Idle time behind them", 0.003, 0.0005)),
+    (EVS, "item-sync", "warning", ("Idle time right behind them", 0.032, 0.0005)),
+    (CTL, "item-sync", "rejected", ("Idle time right behind them", 0.004, 0.0005)),
+    (CTL, "item-sync", "rejected", ("Values read in total", 24, 0)),  # 4 per step
+    (QWEN, "item-sync", "rejected", ("Idle time right behind them", 0.003, 0.0005)),
     (W0[0], "item-sync", "passed", None),
     (W4[0], "item-sync", "passed", None),
     (W0[0], "blocking-d2h-copy", "passed", None),

@@ -99,7 +99,7 @@ def test_the_first_call_of_a_module_is_where_it_began_first() -> None:
 
 
 def test_without_modules_it_says_what_to_record() -> None:
-    with pytest.raises(MissingDataError, match="neither calls of modules"):
+    with pytest.raises(MissingDataError, match="neither module calls"):
         operators_of(trace_of([["cpu_op", "aten::mm", 0, 5]]), np.zeros(0, dtype=np.int64))
 
 

@@ -189,7 +189,7 @@ def test_without_modules_ranges_that_somebody_named_stand_in() -> None:
 
 
 def test_without_any_the_table_is_withheld() -> None:
-    with pytest.raises(MissingDataError, match="modules") as missing:
+    with pytest.raises(MissingDataError, match="module calls") as missing:
         module_table(trace_of([["cpu_op", "aten::mm", 0, 10]]))
     assert missing.value.remedy == "profile(with_stack=True)"
 

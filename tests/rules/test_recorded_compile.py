@@ -116,7 +116,7 @@ def test_lines_that_break_a_graph_are_named(tmp_path: Path) -> None:
     outcome = said(path, BREAKS)
     start = forward.__code__.co_firstlineno
     assert outcome.status == "found"
-    assert outcome.message.startswith("2 graph breaks a step")
+    assert outcome.message.startswith("2 graph breaks per step")
     assert [line.line - start for line in outcome.locations] == [2, 4]
     assert outcome.fix is not None
     assert "capture_scalar_outputs" in outcome.fix.code

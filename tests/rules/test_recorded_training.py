@@ -79,7 +79,7 @@ def status(outcomes: list[Outcome]) -> list[str]:
 def test_filling_gradients_with_zeros_is_found_and_freeing_them_is_not(tmp_path: Path) -> None:
     [fault] = said(tmp_path, ZEROS, training(to_none=False))
     # twelve layers and the normalisation, weight and bias
-    assert "Gradients are filled with zeros, 26 operators a step" in fault.message
+    assert "Gradients are filled with zeros, 26 operators per step" in fault.message
     assert status(said(tmp_path, ZEROS, training())) == ["passed"]
 
 
