@@ -1,4 +1,4 @@
-"""docs/accuracy.md: how often the advice is right, and what its savings were worth."""
+"""docs/accuracy.md: accuracy of the advice, and estimated against measured savings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ COUNTED = ("found", "missed", "also true", "false")
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """The recordings of one kind: those that were recorded, or those written from schedules."""
+    """The traces of one kind: recorded by a profiler, or generated from schedules."""
 
     truths: tuple[Recording, ...]
     results: tuple[Result, ...]
 
     @property
     def faults(self) -> tuple[Recording, ...]:
-        """Those with something to change."""
+        """Runs with a fault."""
         return tuple(each for each in self.truths if not each.healthy)
 
     @property
     def healthy(self) -> tuple[Recording, ...]:
-        """Those with nothing to change: fixes, and jobs that never had a fault."""
+        """Runs without a fault: fixes, and jobs that never had one."""
         return tuple(each for each in self.truths if each.healthy)
 
     @property
     def where(self) -> str:
-        """What they were recorded on, in words."""
+        """The devices that they were recorded on, as a phrase."""
         on_gpu = sum(each.device == "cuda" for each in self.truths)
         if not on_gpu:
             return "on a CPU: no GPU was at hand"
@@ -54,7 +54,7 @@ class Part:
 
     @cached_property
     def rules(self) -> dict[str, RuleRecord]:
-        """How each rule fared."""
+        """Record of each rule, by id."""
         return {each.rule: each for each in records([r.id for r in all_rules()], self.truths)}
 
 
@@ -92,36 +92,35 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
     yield from (
         "# How often is the advice right?",
         "",
-        "stepscope is run over every recording in `sample_logs/` of which the truth is known, and "
-        "its answers are held against it. `make score` makes this page; CI fails where it is not "
-        "what the advisor says now.",
+        "`make score` runs stepscope on every trace in `sample_logs/` whose cause is known, compares "
+        "its findings with that cause, and writes this page. CI fails if the page is out of date.",
         "",
     )
     yield from (*(_in_a_line(*each) for each in of.items()), "")
     rows = [
         ("Faults whose true cause is named first", *map(_right, of.values())),
-        ("Faults with a cause that is not named (missed)", *map(_missed, of.values())),
-        ("False alarms on healthy and fixed recordings", *map(_alarms, of.values())),
+        ("Faults whose cause is not named (missed)", *map(_missed, of.values())),
+        ("False alarms on healthy and fixed runs", *map(_alarms, of.values())),
         ("False alarms on the faults", *map(_alarms_on_faults, of.values())),
-        ("Predicted savings that hold what the fix won", *map(_held, of.values())),
-        ("Those that miss it by no more than the steps' jitter", *map(_nearly_held, of.values())),
+        ("Estimated savings that contain the measured saving", *map(_held, of.values())),
+        ("Estimates that miss it by no more than the jitter of the steps", *map(_nearly_held, of.values())),
         (
-            "Predicted savings that hold it, of pairs on which no factor was measured",
+            "Estimates that contain it, for pairs that no factor was measured on",
             *map(_held_out, of.values()),
         ),
-        ("Fixes of which nothing was predicted", *map(_unpredicted, of.values())),
+        ("Fixes without an estimate", *map(_unpredicted, of.values())),
         (
-            "Healthy recordings of which something is said that counts as true",
+            "Healthy runs with a true finding at `warning` or above",
             *map(_true_of_healthy, of.values()),
         ),
     ]
     yield from table(("", "recorded:", "synthetic:"), rows)
     yield from (
-        f"*Recorded*: by torch's profiler, {of['recorded'].where}. *Synthetic*: written from a "
-        "schedule that tells of a GPU; such a file shows that a rule sees what it is meant to see, "
-        "and nothing about the world. The two are never added. *First* is before all other causes: "
-        "a symptom, which names none, may stand before it. A *false alarm* is a finding at "
-        "`warning` or above that is not true; what `stories.toml` calls *also true* is none.",
+        f"*Recorded*: by torch's profiler, {of['recorded'].where}. *Synthetic*: generated from a "
+        "schedule that includes a GPU; such a trace shows that a rule detects its cause, and says "
+        "nothing about real programs. The two are never added. *First*: before all other causes; "
+        "a symptom, which names no cause, may precede it. A *false alarm* is a finding at "
+        "`warning` or above that is not true; those that `stories.toml` lists as *also true* are.",
         "",
     )
 
@@ -131,14 +130,14 @@ def _in_a_line(kind: str, of: Part) -> str:
     exact, near = pair_tables.numbers_held(predicted)
     held = f" ({share(exact / len(predicted))})" if predicted else ""
     others = len(of.results) - len(predicted)
-    unpredicted = f"; of {count(others, 'more fix', 'more fixes')} nothing was predicted"
+    unpredicted = f"; {count(others, 'more fix has', 'more fixes have')} no estimate"
     return (
-        f"- **{kind.capitalize()}:** of {count(len(of.faults), 'fault')} the right cause comes "
-        f"first in {sum(map(right_first, of.faults))}; on "
-        f"{count(len(of.healthy), 'healthy run')} there are "
-        f"{count(_number_false(of.healthy), 'false alarm')}; of "
-        f"{count(len(predicted), 'predicted saving')} {exact} hold what the fix won{held}, {near} "
-        f"miss it by no more than the steps' jitter, and {len(predicted) - exact - near} by more"
+        f"- **{kind.capitalize()}:** the true cause is named first in "
+        f"{sum(map(right_first, of.faults))} of {count(len(of.faults), 'fault')}; "
+        f"{count(_number_false(of.healthy), 'false alarm')} on "
+        f"{count(len(of.healthy), 'healthy run')}; {exact} of "
+        f"{count(len(predicted), 'estimated saving')}{held} contain the measured saving, {near} "
+        f"miss it by no more than the jitter of the steps, {len(predicted) - exact - near} by more"
         f"{unpredicted if others else ''}."
     )
 
@@ -191,26 +190,25 @@ def _number_false(truths: Sequence[Recording]) -> int:
 
 def _how() -> Iterator[str]:
     yield from (
-        "Each run is a folder: the same job with a fault, and without it. What is true of it "
-        "stands in `sample_logs/stories.toml`, apart from the rules and from the cases in "
-        "`tests/rules/` that they were written against: it is known from what the script does, "
-        "and is [told below](#truth).",
+        "Each run is a folder of traces of one job, with a fault or without. The true cause "
+        "([listed below](#truth)) is in `sample_logs/stories.toml`: written from the script's "
+        "code, separately from the rules and from their cases in `tests/rules/`.",
         "",
     )
 
 
 def _healthy(of: dict[str, Part]) -> Iterator[str]:
     yield from (
-        "## Healthy recordings { #healthy }",
+        "## Healthy runs { #healthy }",
         "",
         "Fixes, and jobs that never had a fault. *Notes* are findings at `info`, between 1 % and "
-        "5 % of the step: they are not judged here.",
+        "5 % of the step; they do not count as alarms.",
         "",
     )
     for title, each in of.items():
         yield from (f"### {title.capitalize()}", "")
         yield from table(
-            ("run", "said at warning or above", "of that true", "notes", "verdict"),
+            ("run", "findings at warning or above", "true ones", "notes", "verdict"),
             map(_healthy_row, each.healthy),
         )
 
@@ -229,11 +227,10 @@ def _rules(of: dict[str, Part]) -> Iterator[str]:
     yield from (
         "## Rule by rule { #rules }",
         "",
-        "*Found* of how many runs whose cause the rule names, and how many of them it *missed*. "
-        "*Also true*: said of runs in which it is true beside the cause. Every rule was asked of "
-        "every run, so that it had "
-        f"{len(of['recorded'].truths)} recorded and {len(of['synthetic'].truths)} synthetic ones "
-        "in which to be falsely alarmed.",
+        "*Found*: of the runs whose cause the rule names, those in which it reports it; *missed*: "
+        "the others. *Also true*: reported, and true, in runs with another cause. Every rule is "
+        f"applied to all {len(of['recorded'].truths)} recorded and "
+        f"{len(of['synthetic'].truths)} synthetic runs, so each is a chance of a false alarm.",
         "",
     )
     columns = [f"{kind}: {what}:" for kind in of for what in COUNTED]
@@ -245,13 +242,13 @@ def _rules(of: dict[str, Part]) -> Iterator[str]:
     only_synthetic = [rule for rule in without if synthetic[rule].is_tested]
     nowhere = [rule for rule in without if rule not in only_synthetic]
     yield from (
-        "### Rules that no recording has put to the test",
+        "### Rules that no recorded run tests",
         "",
-        "Synthetic recordings only, of a state that the rule was written for: "
+        "Tested by synthetic runs only: "
         f"{', '.join(map(_link, only_synthetic)) or '–'}.",
         "",
-        f"None at all ({len(nowhere)} of {len(recorded)} rules), beside the cases that they were "
-        f"written with: {', '.join(map(_link, nowhere)) or '–'}.",
+        f"Tested by no run ({len(nowhere)} of {len(recorded)} rules), only by their cases in "
+        f"`tests/rules/`: {', '.join(map(_link, nowhere)) or '–'}.",
         "",
     )
 
@@ -273,20 +270,19 @@ def _tally(record: RuleRecord) -> tuple[str, str, str, str]:
 
 def _truth(stories: Stories) -> Iterator[str]:
     yield from (
-        "## What is true, and how that is known { #truth }",
+        "## True causes, and how they are known { #truth }",
         "",
-        "Causes are written when a scenario is made, from what its script does, and not from what "
-        "the rules say: of the faults, *cause* is what must come first. *Also true* may be said at "
-        "`warning` beside it, or of a healthy run. Some of that was looked into only because a "
-        "rule had said it, and stands here since it was found to be so; what is true beside the "
-        "cause and no rule says may be missing.",
+        "Causes are written down when a scenario is made, from the code of its script, not from "
+        "the rules' findings. *Cause* must be named first; *also true* findings may be reported at "
+        "`warning` as well, or of a healthy run. Some of the latter were checked only because a "
+        "rule reported them; further true causes that no rule reports may be missing.",
         "",
     )
     yield from table(
-        ("run", "cause", "how it is known", "also true", "not said yet"),
+        ("run", "cause", "how it is known", "also true", "not reported yet"),
         map(_true, stories.recording),
     )
-    yield from ("Stories that users told in public, where a run tells one:", "")
+    yield from ("Problems that users described in public, with the runs that reproduce them:", "")
     for number, told in stories.stories.items():
         runs = [each.run for each in stories.recording if each.story == int(number)]
         yield f"- {told}: {names(runs) if runs else 'not recorded'}"
@@ -305,26 +301,25 @@ def _limits(of: dict[str, Part]) -> Iterator[str]:
         "## What these figures do not say { #limits }",
         "",
         "- **They are few.** "
-        f"{len(of['recorded'].faults)} recorded faults tell a rate of a half from one of nine "
-        "tenths, and not much more; most rules have one run, or none.",
-        "- **The scenarios are ours.** Who makes up a fault knows what to look for. A job in the "
-        "field has several faults at once, each smaller than these; the advice will be right less "
-        "often there.",
+        f"{len(of['recorded'].faults)} recorded faults distinguish a rate of 50 % from one of "
+        "90 %, and not much more; most rules have one run, or none.",
+        "- **The scenarios are ours.** We knew each fault when we wrote the rules. A job in the "
+        "field has several faults at once, each smaller than these; expect the advice to be right "
+        "less often there.",
         "- **Few machines.** The recordings were made on one virtual machine of each kind: "
         f"{of['recorded'].where}. "
-        f"{untested} of {len(of['recorded'].rules)} rules have no recorded fault of theirs: most "
-        "speak of devices.",
-        "- **Small jobs.** Models and batches were chosen so that fault and fix stand apart and "
+        f"{untested} of {len(of['recorded'].rules)} rules have no recorded fault: most of these "
+        "concern GPUs.",
+        "- **Small jobs.** Models and batches were chosen so that fault and fix differ clearly and "
         "files stay small.",
-        "- **Some recordings were chosen.** Most are the first that was made while the machine had "
-        "little else to do; of a few several were made, and the steadiest was kept, or one without "
-        "a late batch (`sample_logs/README.md` says of which). That is kind to the advice.",
-        "- **A pair is one difference.** What was won is told for the change that the pair makes, "
-        "on the day it was recorded; the range of what is likely knows the jitter of its steps, "
-        "and not that of another start of the job, nor of another machine.",
-        "- **Some ranges were drawn from these pairs.** Those are marked: of them the page tells "
-        "that the factor fits what it was fitted to. The others are not wholly apart from the "
-        "rules either: both were worked on at the same time, and which factor a rule claims by was "
-        "chosen with such recordings at hand.",
+        "- **Some traces were selected.** Most are the first recording made while the machine was "
+        "mostly idle; for a few, several were made, and the steadiest was kept, or the one without "
+        "a late batch (`sample_logs/README.md` lists them). That favors the advice.",
+        "- **A pair is one measurement.** The measured saving is that of one change on one day; "
+        "its interval contains the jitter of the steps, not the variation between starts of the "
+        "job or between machines.",
+        "- **Some factors were measured on these pairs.** Those pairs are marked: that their "
+        "estimates hold only shows that the factor fits its own data. The other pairs are not "
+        "fully independent either: rules and pairs were written at the same time.",
         "",
     )

@@ -1,4 +1,4 @@
-"""What was predicted and what was won, and the factors behind it, as tables."""
+"""Tables of estimated and measured savings, and of the factors behind the estimates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,32 +9,32 @@ from stepscope.base.formatting import count, duration, share
 
 ANSWERS: dict[Holds, str] = {
     "yes": "yes",
-    "within noise": "within the steps' jitter",
+    "within noise": "within the jitter",
     "no": "**no**",
-    "nothing predicted": "nothing predicted",
+    "nothing predicted": "no estimate",
 }
 
 
 def predicted(results: Iterable[Result]) -> list[Result]:
-    """Return the pairs of which something was predicted."""
+    """Return the pairs with an estimate."""
     return [each for each in results if each.holds != "nothing predicted"]
 
 
 def held(results: Iterable[Result]) -> str:
-    """Return how many of the predictions of pairs hold what was won."""
+    """Return the number of estimates that contain the measured saving."""
     told = predicted(results)
     exact, _ = numbers_held(told)
     return f"{part(exact, len(told))} ({share(exact / len(told))})" if told else part(0, 0)
 
 
 def nearly_held(results: Iterable[Result]) -> str:
-    """Return how many more miss it by no more than the steps' jitter."""
+    """Return the number of estimates that miss it by no more than the jitter of the steps."""
     told = predicted(results)
     return part(numbers_held(told)[1], len(told))
 
 
 def numbers_held(results: Iterable[Result]) -> tuple[int, int]:
-    """Return how many ranges hold what was won, and how many more miss it by jitter alone."""
+    """Return the numbers of estimates that contain the measured saving, or miss it by jitter."""
     answers = [each.holds for each in results]
     return answers.count("yes"), answers.count("within noise")
 
@@ -44,15 +44,13 @@ def pairs(recorded: Sequence[Result], synthetic: Sequence[Result]) -> Iterator[s
     yield from (
         "## Faults and their fixes { #pairs }",
         "",
-        "*Predicted* is the saving that the causes which the fix removes were said to have, and in "
-        "brackets that of all findings together. *Won* is the difference of the mean steps, and "
-        "behind it the differences that the steps' own spread allows at 95 % (the permutation test "
-        "of `stepscope compare`, turned round). Where the fix changes how many samples are in a "
-        "step, both are told by the sample: the saving of a step by the samples in it. *Within the "
-        "steps' jitter*: what was won is outside of the predicted range, but that range and the "
-        "one in brackets overlap, as they do sooner the more the steps vary. *Own* marks a pair on "
-        "which a factor was measured, be it one of its prediction or not: that its range holds "
-        "says little.",
+        "*Estimated*: the potential saving of the causes that the fix removes; in parentheses, "
+        "that of all findings. *Measured*: the difference of the mean steps, with its 95 % "
+        "confidence interval (the permutation test of `stepscope compare`, inverted). Where the "
+        "fix changes the number of samples in a step, both are per sample. *Contained*: whether "
+        "the estimate contains the measured saving; *within the jitter*: it does not, but it "
+        "overlaps the confidence interval. *Own* marks a pair that a factor was measured on, of "
+        "this estimate or of another: that its estimate holds says little.",
         "",
     )
     for title, results in (("Recorded", recorded), ("Synthetic", synthetic)):
@@ -64,9 +62,9 @@ def pairs(recorded: Sequence[Result], synthetic: Sequence[Result]) -> Iterator[s
                 "first cause",
                 "steps:",
                 "before:",
-                "predicted:",
-                "won:",
-                "holds",
+                "estimated:",
+                "measured:",
+                "contained",
                 "own",
             ),
             map(_pair_row, results),
@@ -74,13 +72,13 @@ def pairs(recorded: Sequence[Result], synthetic: Sequence[Result]) -> Iterator[s
         yield from _notes(results)
         yield from _coverage(results)
         yield from table(
-            ("fault", "what is different"),
+            ("fault", "difference"),
             ((f"`{each.pair.fault}`", each.pair.why) for each in results),
         )
 
 
 def _pair_row(result: Result) -> tuple[str, ...]:
-    by = " a sample" if result.pair.unit == "sample" else ""
+    by = " per sample" if result.pair.unit == "sample" else ""
     everything = _span(result.predicted_by_all)
     predicted = _span(result.predicted)
     both = predicted if predicted == everything else f"{predicted} ({everything})"
@@ -99,7 +97,7 @@ def _pair_row(result: Result) -> tuple[str, ...]:
 
 def _span(span: Span) -> str:
     if not span.high and not span.low:
-        return "nothing"
+        return "none"
     low = duration(span.low) if span.low else "0"
     return f"{low} to {duration(span.high)}"
 
@@ -112,7 +110,7 @@ def _notes(results: Iterable[Result]) -> Iterator[str]:
 
 
 def _coverage(results: Sequence[Result]) -> Iterator[str]:
-    """Yield how many ranges hold, how many of them could hardly fail, and which are not own."""
+    """Yield the numbers of estimates that hold, of wide ones, and of those on pairs not own."""
     told = predicted(results)
     wide = [each for each in told if not each.predicted.low]
     other = [each for each in told if not each.is_own_source]
@@ -120,30 +118,31 @@ def _coverage(results: Sequence[Result]) -> Iterator[str]:
     faults = len({each.pair.fault for each in told})
     if told:
         yield (
-            f"Held: {held(told)}; of those that no factor was measured on: {held(other)}; of all "
-            "pairs, those of which nothing was predicted included: "
-            f"{part(numbers_held(told)[0], len(results))}. Missed, but within the steps' jitter: "
-            f"{nearly_held(told)}. Ranges that begin at nothing, and could hardly fail: "
-            f"{len(wide)}. The ranges are of {count(faults, 'fault')}: one with two fixes counts "
-            "twice. Held by the range of all findings together, also where they name another "
-            f"cause: {part(by_all.count('yes'), len(by_all))}."
+            f"Contained: {held(told)}; of pairs that no factor was measured on: {held(other)}; of "
+            "all pairs, including those without an estimate: "
+            f"{part(numbers_held(told)[0], len(results))}. Missed, but within the jitter: "
+            f"{nearly_held(told)}. Estimates that begin at 0, and could hardly fail: "
+            f"{len(wide)}. The estimates are of {count(faults, 'fault')}: a fault with two fixes "
+            "counts twice. Contained in the estimate of all findings together, including other "
+            f"causes: {part(by_all.count('yes'), len(by_all))}."
         )
         yield ""
 
 
 def calibrated(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the section on factors: what was won of the claimed time, and what was changed."""
+    """Yield the section on factors: measured savings as parts of the claimed time."""
     yield from (
-        "## What is won of the claimed time { #calibration }",
+        "## Measured savings as parts of the claimed time { #calibration }",
         "",
-        "A rule claims times; a [factor](rules.md#factors) says what share of them a fix wins, at "
-        "least and at most. *At most* is the most that the cause could save alone; *shown* what "
-        "the advice says of it, and *won* what the fix did; above 100 % it also did what nobody "
-        "claimed. A factor is drawn with room to both sides of what its source names.",
+        "A rule claims times; a [factor](rules.md#factors) is the least and the greatest part of "
+        "them that a fix saves. *Claimed*: the most that the cause could save alone; *estimated*: "
+        "the range that the advice shows; *measured*: the part that the fix saved, which exceeds "
+        "100 % where it also saved time that no rule claims. Factors leave a margin on both sides "
+        "of the values in their sources.",
         "",
     )
     yield from table(
-        ("rule", "fault", "at most:", "shown:", "won:", "kind"),
+        ("rule", "fault", "claimed:", "estimated:", "measured:", "kind"),
         (row for each in results for row in _won_rows(each)),
     )
     changed = [
@@ -151,9 +150,9 @@ def calibrated(results: Sequence[Result]) -> Iterator[str]:
         for name, factor in vars(calibration).items()
         if isinstance(factor, calibration.Factor) and factor.previous is not None
     ]
-    yield from (f"{count(len(changed), 'factor')} changed by what pairs showed:", "")
+    yield from (f"{count(len(changed), 'factor')} changed after measurements on pairs:", "")
     yield from table(
-        ("factor", "was:", "is:", "source"),
+        ("factor", "before:", "now:", "source"),
         (
             (
                 f"`{name}`",

@@ -40,7 +40,7 @@ def grades(stories: Stories, answers: dict[str, Answers]) -> dict[str, dict[str,
 def summary(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
     """Yield one line a program: right on faults, and false alarms."""
     known = grades(stories, answers)
-    yield from ("The same files, read by other programs ([how](#others)):", "")
+    yield from ("Other programs on the same files ([method](#others)):", "")
     columns = [
         f"{kind}: {what}:"
         for kind in ("recorded", "synthetic")
@@ -80,15 +80,14 @@ def details(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
     yield from (
         "## Other programs on the same files { #others }",
         "",
-        "Each is run as its users would, in a process of its own, on the uncompressed file, and "
-        "graded by words: *right*: it names the true cause, or has nothing to say against a "
-        "healthy run; *wrong*: it names another, or says that all is well where it is not; "
-        "*silent*: it says that it cannot tell, or nothing; *crash*. The words are generous: a "
-        "cause that is named in passing counts, also where the program says the same of every "
-        "recording. Of a run of several files, the best answer counts for a fault and the worst "
-        "for a healthy run. gpu-idle and fournex are made for recordings of a GPU, and pytscope "
-        "reads communication alone: the recordings of a CPU ask of them what they do not promise; "
-        "there, to be silent would be right.",
+        "Each program runs as its users would run it, in a separate process, on the uncompressed "
+        "file. Its output is graded by keywords. *Right*: it names the true cause, or reports "
+        "nothing about a healthy run. *Wrong*: it names another cause, or calls a run with a fault "
+        "healthy. *Silent*: it reports nothing, or that it cannot judge. *Crash*. The keywords are "
+        "generous: a cause that is mentioned in passing counts, even if the program mentions it "
+        "for every trace. For a run of several files, the best grade counts for a fault and the "
+        "worst for a healthy run. gpu-idle and fournex are made for GPU traces, and pytscope reads "
+        "communication only; for traces of a CPU, silence would be right.",
         "",
     )
     for title, group in _groups(stories).items():
