@@ -38,7 +38,12 @@ def late_rank(price: float | None = 2.5) -> Report:
         found(0, 1, 2, "other"),
         over_the_run(3, 10, 3),
         msgspec.structs.replace(
-            missing, message=MISSING, claim=None, severity="info", category="trace quality"
+            missing,
+            message=MISSING,
+            claim=None,
+            severity="info",
+            category="trace quality",
+            reports_missing_data=True,
         ),
     )
     return Report((job(*outcomes, workers=workers, price=price),), version="1.2.3")

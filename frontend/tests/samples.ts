@@ -34,6 +34,7 @@ export function outcome(patch: Partial<Outcome>): Outcome {
     risk: null,
     life_cycle: 'stable',
     is_symptom: false,
+    reports_missing_data: false,
     fingerprint: '',
     package: '',
     culprit: '',
@@ -71,6 +72,7 @@ export function claim(netHighNs: number): NonNullable<Outcome['claim']> {
     net_share: netHighNs / 1e8,
     method: 'Estimated from idle time.',
     steps: '',
+    counted_under: [],
   };
 }
 

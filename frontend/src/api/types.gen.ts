@@ -451,6 +451,7 @@ export interface Outcome {
   risk: 'behaviour' | 'memory' | 'none' | 'numerics' | null;
   life_cycle: 'deprecated' | 'preview' | 'stable';
   is_symptom: boolean; // True if it names no cause, and therefore claims no saving.
+  reports_missing_data: boolean;
   fingerprint: string; // Equal in every trace of the same code.
   package: string; // The package that provides the rule.
   culprit: string; // The cause of the lost time, as a verdict names it.
@@ -467,6 +468,7 @@ export interface ClaimReport {
   net_share: number; // `net_high_ns` as a fraction of the step (or window).
   method: string; // One sentence on how the saving was estimated.
   steps: string; // Numbers of the steps that hold some of it, as ranges.
+  counted_under: string[]; // Rules whose findings count the rest of `gross_ns`.
 }
 
 /** One measured fact behind a finding: a label, a value with its unit, and a link to it. */
@@ -595,6 +597,8 @@ export interface ComparisonAnswer {
   comparison: Comparison;
   modules: ModuleRow[]; // Empty where one of the sides has no modules recorded.
   test: string; // How changes are told from noise.
+  significance: string; // Significance of the step's change, as text.
+  status_labels: Record<string, string>; // Labels of the statuses of rows.
 }
 
 /** The recordings of one side, and those that are not in it yet. */

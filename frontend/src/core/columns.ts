@@ -1,5 +1,6 @@
 /** Columns of tables that the page builds itself. */
-import type { Column } from '../api/types.gen';
+import type { Column, Table } from '../api/types.gen';
+import type { CellValue } from './format';
 
 export const column = (key: string, label: string, unit: Column['unit'], help = ''): Column => ({
   key,
@@ -7,4 +8,26 @@ export const column = (key: string, label: string, unit: Column['unit'], help = 
   unit,
   help,
   hidden: false,
+});
+
+/** A table that the page builds itself, from cells by column, in their order. */
+export const tableOf = (
+  columns: Column[],
+  rows: readonly Readonly<Record<string, CellValue>>[],
+): Table => ({
+  schema: 1,
+  columns,
+  row_count: rows.length,
+  values: Object.fromEntries(
+    Object.keys(rows[0] ?? {}).map((key) => [key, rows.map((row) => row[key])]),
+  ),
+  sort: '',
+  groups: [],
+  group: '',
+  total_ns: 0,
+  empty: '',
+  all_row_count: null,
+  sums: [],
+  title: '',
+  meaning: '',
 });

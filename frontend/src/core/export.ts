@@ -35,6 +35,24 @@ export function toJson(table: ExportTable, about: Readonly<Record<string, unknow
   return `${JSON.stringify({ ...about, columns, rows }, null, 1)}\n`;
 }
 
+/** A Markdown table; exact times are in nanoseconds. */
+export function toMarkdown({ columns, rows }: ExportTable): string {
+  return markdownTable(
+    columns.map(({ label, unit }) => label + unitSuffix(unit)),
+    rows.map((row) => row.map((cell) => String(cell ?? ''))),
+  );
+}
+
+export function markdownTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
+  // One line, and no bar that would end a cell.
+  const text = (cell: string): string => cell.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
+  const line = (cells: readonly string[]): string => `| ${cells.map(text).join(' | ')} |`;
+  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
 /** A file name from parts. */
 export function fileName(parts: readonly string[], extension: string): string {
   const words = parts.map((part) =>

@@ -30,6 +30,7 @@ def outcome_of(
         links=rule.links,
         life_cycle=rule.life_cycle,
         is_symptom=rule.is_symptom,
+        reports_missing_data=rule.reports_missing_data,
         package=rule.package,
         **_result_fields(rule, result),
         **more,

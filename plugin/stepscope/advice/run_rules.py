@@ -134,6 +134,7 @@ def reduce_saving(outcome: Outcome, taken: TakenTime) -> Outcome:
         net_high_ns=high_ns,
         net_share=claim.net_share * high_ns / claim.net_high_ns,
         method=f"{claim.method} {lost} of it is counted under {rule}.".strip(),
+        counted_under=(*claim.counted_under, rule),
     )
     severity = less_serious(outcome.severity, severity_of(less.net_share))
     return msgspec.structs.replace(outcome, claim=less, severity=severity)

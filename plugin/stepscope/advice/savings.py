@@ -136,6 +136,7 @@ def _report(
     gross_ns = claimed_ns(trace, claims)
     high_ns = sum(share.high_ns for share in shares)
     method = " ".join(claim.method for claim in claims if claim.method)
+    takers: dict[str, None] = {}
     if round(high_ns) < round(gross_ns):
         lost = duration(span.per_step(gross_ns - high_ns))
         whole = intervals.merged(*claim_times)
@@ -150,6 +151,7 @@ def _report(
         net_share=window_share(span, high_ns),
         method=method,
         steps=_steps(trace, intervals.merged(*(share.times for share in shares))),
+        counted_under=tuple(takers),
     )
 
 

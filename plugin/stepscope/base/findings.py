@@ -138,6 +138,8 @@ class ClaimReport(msgspec.Struct, frozen=True):
     """One sentence on how the saving was estimated."""
     steps: str = ""
     """Numbers of the steps that hold some of it, as ranges: `3-9, 12`."""
+    counted_under: tuple[str, ...] = ()
+    """Rules whose findings count the rest of `gross_ns`."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -176,6 +178,8 @@ class Outcome(msgspec.Struct, frozen=True):
     life_cycle: LifeCycle = "stable"
     is_symptom: bool = False
     """True if it names no cause, and therefore claims no saving."""
+    reports_missing_data: bool = False
+    """True if it reports data missing from the run, which limits all other findings."""
     fingerprint: str = ""
     """Equal in every trace of the same code: of rule, source lines and kernels, not of numbers."""
     package: str = ""

@@ -16,6 +16,7 @@ from stepscope.comparison.messages import (
     Side,
     Status,
 )
+from stepscope.comparison.significance import LEAST_STEPS
 from stepscope.render.phrases import plain, sentences, value
 
 MINUS = "\N{MINUS SIGN}"
@@ -23,12 +24,12 @@ ARROW = "\N{RIGHTWARDS ARROW}"
 NOISE = "·"
 """Marks a change that is not statistically significant."""
 STATUS: dict[Status, str] = {
-    "added": "added",
+    "added": "new",
     "gone": "gone",
     "slower": "slower",
     "faster": "faster",
     "other-calls": "other calls",
-    "same": "same",
+    "same": "not significant",
     "untested": "untested",
 }
 ADVICE: dict[AdviceStatus, str] = {
@@ -88,6 +89,14 @@ def significance(change: Change) -> str:
         return "not enough steps to compare"
     chance = "" if change.p is None else f" ({_p(change.p)})"
     return f"{'' if is_significant(change) else 'not '}statistically significant{chance}"
+
+
+def step_significance(comparison: Comparison) -> str:
+    """Return the significance of the step's change, or the number of steps that are missing."""
+    steps = min(comparison.before.step_count, comparison.after.step_count)
+    text = significance(comparison.step)
+    is_short = comparison.step.verdict == "untested" and steps < LEAST_STEPS
+    return f"{text} (needs {LEAST_STEPS}, has {steps})" if is_short else text
 
 
 def _p(p: float) -> str:

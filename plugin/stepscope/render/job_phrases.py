@@ -9,8 +9,6 @@ from stepscope.render.phrases import capitalised, plain, sentences
 
 LEAST_SHARE = 0.0005
 """Of the step: less would be shown as zero."""
-TRACE_QUALITY = "trace quality"
-"""Category of rules over the run that report missing and unreadable traces."""
 NO_COUNT = "The job's number of GPUs is not known: give it with --gpus N"
 
 
@@ -92,6 +90,5 @@ def _difference(finding: RelatedFinding) -> str:
 def not_recorded(run: RunReport) -> Iterator[str]:
     """Yield the messages on ranks whose traces are missing or unreadable."""
     for outcome in run.outcomes:
-        is_of_run = outcome.status == "found" and not outcome.trace
-        if is_of_run and outcome.category == TRACE_QUALITY:
+        if outcome.status == "found" and outcome.reports_missing_data:
             yield plain(outcome.message)

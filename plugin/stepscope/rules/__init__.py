@@ -249,6 +249,8 @@ class Rule(Generic[OptionsT]):
     """Ids of more specific rules of the same stage, whose claims come first."""
     is_symptom: bool = False
     """Whether the rule names no cause: it is listed after all causes, and claims nothing."""
+    reports_missing_data: bool = False
+    """Whether its findings list data missing from the run: they also stand above the others."""
     rests_on: Parts = PARTS
     """Where these parts of a trace are damaged, it has low confidence or does not run."""
     links: tuple[str, ...] = ()

@@ -127,6 +127,7 @@ RULE = Rule(
     options=Options(),
     check_run=check_run,
     is_symptom=True,
+    reports_missing_data=True,
     rests_on=frozenset({"ranks"}),
     priority=Priority.SYMPTOM,
     after=("tiny-batch-size",),

@@ -1,4 +1,5 @@
 /** A finding as Markdown, to paste into an issue or a merge request. Pure. */
+
 import type {
   ClaimReport,
   Evidence,
@@ -6,6 +7,7 @@ import type {
   Outcome,
   SourceLine,
 } from '../../api/types.gen';
+import { markdownTable } from '../../core/export';
 import { duration, durationRange, instant, quantity, share } from '../../core/format';
 import { sentence } from '../../core/sentence';
 
@@ -29,14 +31,8 @@ export interface MarkdownContext {
   readonly link: string;
 }
 
-/** A table's cell: one line, and no bar that would end it. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
-
-function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  if (rows.length === 0) return '';
-  const line = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`;
-  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
-}
+const table: typeof markdownTable = (header, rows) =>
+  rows.length === 0 ? '' : markdownTable(header, rows);
 
 /** A fence of backticks, longer than any run in the text. */
 function ticks(text: string, least: number): string {

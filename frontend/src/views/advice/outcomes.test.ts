@@ -15,8 +15,8 @@ const report = fixture as unknown as RunReport;
 const here = 't1';
 
 describe('the order of findings', () => {
-  const method = 'Estimated. 2.00 ms of it is counted under first, second.';
-  const related = outcome({ rule: 'c', claim: { ...claim(0), gross_ns: 2e6, method } });
+  const counted_under = ['first', 'second'];
+  const related = outcome({ rule: 'c', claim: { ...claim(0), gross_ns: 2e6, counted_under } });
   const outcomes = [
     outcome({ rule: 'second', severity: 'info', claim: claim(9e7) }),
     related,

@@ -66,13 +66,10 @@ export function onlyElsewhere(merged: readonly MergedOutcome[], trace: string): 
     .filter(({ rule }) => !seen.has(rule) && seen.add(rule));
 }
 
-/** The end of a claim's method: `… 22.9 ms of it is counted under item-sync, launch-bound.` */
-const COUNTED_UNDER = /\bis counted under ([a-z0-9-]+(?:, [a-z0-9-]+)*)\.$/;
-
 /** The findings that count the time of a related symptom. */
 export function countedUnder(outcome: Outcome, findings: readonly Outcome[]): readonly Outcome[] {
-  const rules = COUNTED_UNDER.exec(outcome.claim?.method ?? '')?.[1]?.split(', ') ?? [];
-  return findings.filter((other) => rules.includes(other.rule));
+  const rules = outcome.claim?.counted_under;
+  return findings.filter((other) => rules?.includes(other.rule));
 }
 
 export type EmptyReason = 'healthy' | 'cpu-only' | 'inconclusive' | 'nothing-applicable';

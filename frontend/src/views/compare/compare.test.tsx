@@ -5,15 +5,16 @@ import { renderInPage } from '../../../tests/render';
 import { firstOf, listed, runOf, runOfWorker, spanOf } from '../../../tests/states';
 import { api } from '../../api/client';
 import type { Change, ComparisonAnswer, Row, RunState, Runs } from '../../api/types.gen';
-import { matcherOf } from '../../core/search';
 import * as files from '../../host/download';
 import { HOME, type PageLocation } from '../../state/location';
+import { queryOf } from '../../widgets/table/query';
+import { cellOf, missesOf, orderedRows, rowName, shownRows } from '../../widgets/table/rows';
 import cpuFixture from './fixture.json';
 import gpuFixture from './fixtures/comparison.json';
 import { ComparePage } from './page';
 import { verdictText } from './phrases';
 import { ComparisonReport, caveatsOf } from './report';
-import { changeOf, columnsOf, type RowFilter, rowKey, shownRows } from './rows';
+import { changeOf, identityOf, isOf, type Only, rowsTable } from './rows';
 import { asAfter, asBefore, nameOf, type Side, sidesOf } from './sides';
 import { sourceOf, waterfallOf } from './waterfall';
 
@@ -168,30 +169,29 @@ describe('the rows', () => {
     row('c', { host: change({ before: 100, after: 101, verdict: 'same' }) }),
     row('d', { status: 'gone', module: 'Linear_0', host: change({ before: 3, after: 0 }) }),
   ];
-  const filter: RowFilter = {
-    only: 'all',
-    kind: null,
-    figure: 'either',
-    matcher: matcherOf(''),
-    sort: null,
+  const labels = gpu.status_labels;
+  const names = (search: string, key = '', descending = true): string => {
+    const table = rowsTable(rows, 'either', labels);
+    const misses = missesOf(table, queryOf(table, search));
+    return Array.from(shownRows(orderedRows(table, key, descending), misses), (at) =>
+      cellOf(table, 'name', at),
+    ).join('');
   };
-  const names = (patch: Partial<RowFilter>): string =>
-    shownRows(rows, { ...filter, ...patch })
-      .map(({ name }) => name)
-      .join('');
 
-  it('are filtered by change, kind and text', () => {
-    expect(names({ only: 'changed' })).toBe('abd');
-    expect(names({ only: 'gone' })).toBe('d');
-    expect(names({ matcher: matcherOf('linear') })).toBe('d');
-    expect(names({ kind: 'kernel' })).toBe('');
+  it('are filtered by change and text', () => {
+    const of = (only: Only): string =>
+      rows.flatMap((each) => (isOf(each, only) ? each.name : [])).join('');
+    expect([of('changed'), of('gone')]).toEqual(['abd', 'd']);
+    expect(names('linear')).toBe('d');
+    expect(names('kind:kernel')).toBe('');
+    expect(names('after:>=9ns')).toBe('ac');
   });
 
   it('are sorted by a column, with missing values last', () => {
-    expect(names({ sort: { key: 'delta', descending: true } })).toBe('bacd');
-    expect(names({ sort: { key: 'delta', descending: false } })).toBe('dcab');
-    expect(names({ sort: { key: 'relative', descending: true } })).toBe('acdb');
-    expect(names({ sort: { key: 'relative', descending: false } })).toBe('dcab');
+    expect(names('', 'delta', true)).toBe('bacd');
+    expect(names('', 'delta', false)).toBe('dcab');
+    expect(names('', 'relative', true)).toBe('acdb');
+    expect(names('', 'relative', false)).toBe('dcab');
   });
 
   it('show device time, unless only host time changed significantly', () => {
@@ -205,9 +205,10 @@ describe('the rows', () => {
   });
 
   it('omit empty columns', () => {
-    const keys = columnsOf([row('x', {})], 'host').map(({ key }) => key);
-    expect(keys).not.toContain('place');
-    expect(columnsOf(rows, 'host').map(({ key }) => key)).toContain('place');
+    const keys = (of: readonly Row[]): string[] =>
+      rowsTable(of, 'host', labels).columns.map(({ key }) => key);
+    expect(keys([row('x', {})])).not.toContain('place');
+    expect(keys(rows)).toContain('place');
   });
 });
 
@@ -249,26 +250,29 @@ describe('a comparison of two runs', () => {
     Element.prototype.scrollIntoView = vi.fn();
     await userEvent.click(screen.getByRole('button', { name: /^Memcpy/ }));
     expect(store.current().options).toEqual({ tab: 'device', kind: 'copy', only: 'all' });
-    const table = screen.getByRole('table', { name: 'Device work before and after' });
+    const table = screen.getByRole('grid', { name: 'Device work before and after' });
     expect(within(table).getAllByRole('row').length).toBeGreaterThan(1);
     expect(within(table).queryByText(/gemm/)).toBeNull();
   });
 
   it('has a key for each row in the URL', () => {
     const { operators, device_work } = gpu.comparison;
-    for (const rows of [operators, device_work, gpu.modules])
-      expect(new Set<string>(rows.map(rowKey)).size).toBe(rows.length);
+    for (const rows of [operators, device_work, gpu.modules]) {
+      const table = rowsTable(rows, 'either', gpu.status_labels);
+      const keys = rows.map((_, at) => rowName(table, identityOf(rows), at));
+      expect(new Set(keys).size).toBe(rows.length);
+    }
   });
 
   it('opens the details of a row', async () => {
     const { store, unmount } = renderInPage(<ComparisonReport data={gpu} {...sides} />);
-    const table = screen.getByRole('table', { name: 'Operators before and after' });
+    const table = screen.getByRole('grid', { name: 'Operators before and after' });
     await userEvent.click(within(table).getByText(/SingleProcessDataLoaderIter/));
     const { options } = store.current();
     unmount();
     // The URL says which row it is: a link to it opens it again.
     renderInPage(<ComparisonReport data={gpu} {...sides} />, { options });
-    const drawer = screen.getByRole('complementary', { name: 'Before and after' });
+    const drawer = screen.getByRole('complementary', { name: 'Details' });
     expect(within(drawer).getByText('gone')).toBeTruthy();
     expect(within(drawer).getByRole('link', { name: 'Show before' })).toBeTruthy();
     expect(within(drawer).queryByRole('link', { name: 'Show after' })).toBeNull();
@@ -279,7 +283,7 @@ describe('a comparison of two runs', () => {
     renderInPage(<ComparisonReport data={gpu} {...sides} />, { options: { only: 'gone' } });
     await userEvent.click(screen.getByRole('button', { name: 'CSV' }));
     const [name, , text] = saved.mock.lastCall ?? [];
-    expect(name).toBe('compare_synthetic_dataloader-fault_synthetic_dataloader-fix_operators.csv');
+    expect(name).toBe('synthetic_dataloader-fault_synthetic_dataloader-fix_compare-operators.csv');
     const gone = gpu.comparison.operators.filter(({ status }) => status === 'gone');
     expect(text?.trim().split('\r\n')).toHaveLength(gone.length + 1);
     expect(text).toContain(String(gone[0]?.host.before));

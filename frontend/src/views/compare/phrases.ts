@@ -1,5 +1,5 @@
 /** Sentences about a comparison. Pure; its counterpart is `render/comparison_phrases.py`. */
-import type { Change, Comparison, Part, Row, Side } from '../../api/types.gen';
+import type { Change, Comparison, Part, Side } from '../../api/types.gen';
 import { chance, change, duration, plural, relativeChange } from '../../core/format';
 
 export const deltaOf = (of: Change): number => of.after - of.before;
@@ -11,20 +11,9 @@ export const isSignificant = ({ verdict }: Change): boolean =>
 /** Whether a change was tested and is not significant. */
 export const isNoise = ({ verdict }: Change): boolean => verdict === 'same';
 
-/** Steps per side that the test needs. */
-const LEAST_STEPS = 3;
-
-/** Number of steps of the side with fewer of them. */
-export const stepsOf = ({ before, after }: Comparison): number =>
-  Math.min(before.step_count, after.step_count);
-
 /** The result of the significance test of a change, after “is”. */
-export function significanceOf(of: Change, steps?: number): string {
-  if (of.verdict === 'untested') {
-    return steps !== undefined && steps < LEAST_STEPS
-      ? `untested: not enough steps to compare (needs ${LEAST_STEPS}, has ${steps})`
-      : 'untested';
-  }
+export function significanceOf(of: Change): string {
+  if (of.verdict === 'untested') return 'untested';
   const p = of.p === null ? '' : ` (${chance(of.p)})`;
   return `${isSignificant(of) ? '' : 'not '}statistically significant${p}`;
 }
@@ -93,15 +82,3 @@ export function sizeOf(side: Side): string {
   if (side.step_count === 0) return `${traces}${workers} without steps`;
   return `${plural(side.step_count, 'step')}, ${traces}${workers}`;
 }
-
-export type Status = Row['status'];
-
-export const STATUS_LABELS: Readonly<Record<Status, string>> = {
-  added: 'new',
-  gone: 'gone',
-  slower: 'slower',
-  faster: 'faster',
-  'other-calls': 'other calls',
-  same: 'not significant',
-  untested: 'untested',
-};

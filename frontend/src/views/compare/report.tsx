@@ -13,7 +13,7 @@ import { Prose } from '../../widgets/prose';
 import { Tabs } from '../../widgets/tabs';
 import { AdviceCard } from './advice_card';
 import { PartsList } from './parts_list';
-import { significanceOf, sizeOf, stepsOf, verdictOf, verdictText } from './phrases';
+import { sizeOf, verdictOf, verdictText } from './phrases';
 import { RowsTable } from './rows_table';
 import { asBefore, nameOf, type Side } from './sides';
 import { StepsCard } from './steps_card';
@@ -43,8 +43,8 @@ function VerdictLine({ data }: DataProps): ReactNode {
         <Copy text={() => verdictText(comparison)} label="Copy the verdict" quiet />
       </p>
       <p className="muted">
-        The change of the step is {significanceOf(comparison.step, stepsOf(comparison))}. Before:{' '}
-        {sizeOf(comparison.before)}. After: {sizeOf(comparison.after)}.
+        The change of the step: {data.significance}. Before: {sizeOf(comparison.before)}. After:{' '}
+        {sizeOf(comparison.after)}.
       </p>
     </div>
   );
@@ -110,7 +110,7 @@ interface TablesProps extends Props {
 
 function Tables({ data, before, after, target }: TablesProps): ReactNode {
   const { operators, device_work: device } = data.comparison;
-  const { modules } = data;
+  const { modules, status_labels: labels } = data;
   const tables = {
     operators: {
       rows: operators,
@@ -147,7 +147,9 @@ function Tables({ data, before, after, target }: TablesProps): ReactNode {
           </Goto>
         }
       >
-        {(tab) => <RowsTable key={tab} name={tab} before={before} after={after} {...tables[tab]} />}
+        {(tab) => (
+          <RowsTable key={tab} name={tab} {...{ labels, before, after }} {...tables[tab]} />
+        )}
       </Tabs>
     </section>
   );

@@ -1,23 +1,19 @@
-/** The rows of a comparison: filtered, sorted, as cells. Pure. */
-import type { Change, Column, ModuleRow, Row } from '../../api/types.gen';
-import { column } from '../../core/columns';
+/** The rows of a comparison as a table. Pure. */
+import type { Change, Column, ComparisonAnswer, ModuleRow, Row, Table } from '../../api/types.gen';
+import { column, tableOf } from '../../core/columns';
 import type { CellValue } from '../../core/format';
-import { compareValues } from '../../core/natural';
-import type { Matcher } from '../../core/search';
-import type { Sort } from '../../state/location';
-import { nameOfRow } from '../../widgets/table/rows';
-import { deltaOf, isSignificant, STATUS_LABELS, type Status } from './phrases';
+import { deltaOf, isSignificant } from './phrases';
 
 /** The time of the device or the host; `either` is the more relevant one of each row. */
 export type Figure = 'either' | 'device' | 'host' | 'device-total' | 'host-total';
 export type Only = 'changed' | 'slower' | 'faster' | 'added' | 'gone' | 'all';
 export type AnyRow = Row | ModuleRow;
+export type StatusLabels = ComparisonAnswer['status_labels'];
 
-const NOISE: readonly Status[] = ['same', 'untested'];
-
-export const isNoiseRow = (row: AnyRow): boolean => NOISE.includes(row.status);
+export const isNoiseRow = ({ status }: AnyRow): boolean =>
+  status === 'same' || status === 'untested';
 export const isRow = (row: AnyRow): row is Row => 'kind' in row;
-export const rowName = (row: AnyRow): string =>
+const rowName = (row: AnyRow): string =>
   row.name === '' && !isRow(row) ? '(in no module)' : row.name;
 
 export function isOf(row: AnyRow, only: Only): boolean {
@@ -31,16 +27,11 @@ const hasDeviceTime = ({ device }: AnyRow): boolean => device.before > 0 || devi
 export const isOnDevice = (rows: readonly AnyRow[]): boolean => rows.some(hasDeviceTime);
 
 /** The device time if there is any, unless only the host's change is significant. */
-function mainFigure(row: AnyRow): 'device' | 'host' {
-  return hasDeviceTime(row) && (isSignificant(row.device) || !isSignificant(row.host))
-    ? 'device'
-    : 'host';
+function whereOf(row: AnyRow, figure: Figure): 'device' | 'host' {
+  if (figure !== 'either') return figure.startsWith('device') ? 'device' : 'host';
+  const isHost = isSignificant(row.host) && !isSignificant(row.device);
+  return hasDeviceTime(row) && !isHost ? 'device' : 'host';
 }
-
-const whereOf = (row: AnyRow, figure: Figure): 'device' | 'host' => {
-  if (figure === 'either') return mainFigure(row);
-  return figure === 'device' || figure === 'device-total' ? 'device' : 'host';
-};
 
 /** The change of a row; modules have no totals, as their time is the sum of their operators. */
 export function changeOf(row: AnyRow, figure: Figure): Change {
@@ -49,43 +40,11 @@ export function changeOf(row: AnyRow, figure: Figure): Change {
   return row[whereOf(row, figure)];
 }
 
-/** The module of a row, or the operator that launched it. */
-const locationOf = (row: AnyRow): string => (isRow(row) ? row.module || row.operator : '');
-
 export function shapesOf(row: AnyRow): string {
   if (!isRow(row)) return '';
   const [was, now] = [row.shapes_before.join('; '), row.shapes_after.join('; ')];
   return was === now || was === '' || now === '' ? was || now : `${was} → ${now}`;
 }
-
-const shareOf = ({ before, after }: Change): number | null =>
-  before === 0 ? null : (after - before) / before;
-
-type Cells = Readonly<Record<string, (row: AnyRow, figure: Figure) => CellValue>>;
-
-/** The key of a row in the URL. */
-export const rowKey = (row: AnyRow): string =>
-  nameOfRow([row.name, ...(isRow(row) ? [row.kind, row.module, row.operator, shapesOf(row)] : [])]);
-
-const CELLS: Cells = {
-  name: rowName,
-  status: (row) => STATUS_LABELS[row.status],
-  where: (row, figure) => whereOf(row, figure),
-  before: (row, figure) => changeOf(row, figure).before,
-  after: (row, figure) => changeOf(row, figure).after,
-  delta: (row, figure) => deltaOf(changeOf(row, figure)),
-  relative: (row, figure) => shareOf(changeOf(row, figure)),
-  p: (row, figure) => changeOf(row, figure).p,
-  calls_before: (row) => row.calls.before,
-  calls_after: (row) => row.calls.after,
-  place: locationOf,
-  matched_by: (row) => (isRow(row) ? row.matched_by : ''),
-  kind: (row) => (isRow(row) ? row.kind : ''),
-  shapes: shapesOf,
-};
-
-export const cellOf = (row: AnyRow, key: string, figure: Figure): CellValue =>
-  CELLS[key]?.(row, figure) ?? null;
 
 const FIGURE_HELP: Readonly<Record<Figure, string>> = {
   either: 'device time per step if there is any, else host time excluding callees',
@@ -95,20 +54,17 @@ const FIGURE_HELP: Readonly<Record<Figure, string>> = {
   'host-total': 'host time per step, including callees',
 };
 
-/** Columns of exports and of the row details only. */
-const UNSHOWN: readonly string[] = ['p', 'kind', 'shapes'];
+const OPTIONAL: ReadonlySet<string> = new Set(['place', 'matched_by', 'kind', 'shapes']);
+/** Off until the user selects them. */
+const HIDDEN: ReadonlySet<string> = new Set(['p', 'kind', 'shapes']);
 
-/** The columns of a table of rows, without empty ones. */
-export function columnsOf(rows: readonly AnyRow[], figure: Figure): Column[] {
+function columnsOf(figure: Figure): Column[] {
   const what = FIGURE_HELP[figure];
-  const all = [
+  const statuses = 'New, gone, slower or faster; or not statistically significant.';
+  const matched = 'The evidence that the rows of both sides correspond.';
+  return [
     column('name', 'Name', 'code', 'The name of the row.'),
-    column(
-      'status',
-      'Change',
-      'text',
-      'New, gone, slower or faster; or not statistically significant.',
-    ),
+    column('status', 'Change', 'text', statuses),
     column('where', 'Time of', 'text', 'The time of the device or of the host.'),
     column('before', 'Before', 'ns', `Before: ${what}.`),
     column('after', 'After', 'ns', `After: ${what}.`),
@@ -118,51 +74,50 @@ export function columnsOf(rows: readonly AnyRow[], figure: Figure): Column[] {
     column('calls_before', 'Calls before', 'count', 'Calls per step, before.'),
     column('calls_after', 'Calls after', 'count', 'Calls per step, after.'),
     column('place', 'In', 'code', 'The module, or the launching operator.'),
-    column(
-      'matched_by',
-      'Matched by',
-      'text',
-      'The evidence that the rows of both sides correspond.',
-    ),
+    column('matched_by', 'Matched by', 'text', matched),
     column('kind', 'Kind', 'text', 'The kind of the row.'),
     column('shapes', 'Shapes', 'code', 'Shapes of its inputs; → if they changed.'),
-  ];
-  const optional = ['place', 'matched_by', 'kind', 'shapes'];
-  const isMixed = new Set(rows.map((row) => whereOf(row, figure))).size > 1;
-  return all.filter(
+  ].map((each) => ({ ...each, hidden: HIDDEN.has(each.key) }));
+}
+
+const NO_ROW = { kind: '', module: '', operator: '', matched_by: '' };
+
+/** Cells by column; the module and the operator only identify a row. */
+function cellsOf(row: AnyRow, figure: Figure, labels: StatusLabels): Record<string, CellValue> {
+  const of = changeOf(row, figure);
+  const { kind, module, operator, matched_by } = isRow(row) ? row : NO_ROW;
+  return {
+    name: rowName(row),
+    status: labels[row.status] ?? row.status,
+    where: whereOf(row, figure),
+    before: of.before,
+    after: of.after,
+    delta: deltaOf(of),
+    relative: of.before === 0 ? null : deltaOf(of) / of.before,
+    p: of.p,
+    calls_before: row.calls.before,
+    calls_after: row.calls.after,
+    place: module || operator,
+    matched_by,
+    kind,
+    shapes: shapesOf(row),
+    module,
+    operator,
+  };
+}
+
+/** The cells that identify a row in the URL. */
+export const identityOf = (rows: readonly AnyRow[]): readonly string[] =>
+  rows.some(isRow) ? ['name', 'kind', 'module', 'operator', 'shapes'] : ['name'];
+
+/** A table of rows in the order of the comparison, without empty columns. */
+export function rowsTable(rows: readonly AnyRow[], figure: Figure, labels: StatusLabels): Table {
+  const cells = rows.map((row) => cellsOf(row, figure, labels));
+  const isMixed = new Set(cells.map(({ where }) => where)).size > 1;
+  const columns = columnsOf(figure).filter(
     ({ key }) =>
       (key !== 'where' || isMixed) &&
-      (!optional.includes(key) || rows.some((row) => cellOf(row, key, figure) !== '')),
+      (!OPTIONAL.has(key) || cells.some((cell) => cell[key] !== '')),
   );
-}
-
-export const shownColumns = (columns: readonly Column[]): Column[] =>
-  columns.filter(({ key }) => !UNSHOWN.includes(key));
-
-export interface RowFilter {
-  readonly only: Only;
-  /** Of device work: `kernel`, `copy`, `memory-set`; null: all. */
-  readonly kind: string | null;
-  readonly figure: Figure;
-  readonly matcher: Matcher;
-  /** Null: the order of the comparison, the largest changes first. */
-  readonly sort: Sort | null;
-}
-
-const isMatch = (row: AnyRow, matcher: Matcher): boolean =>
-  matcher.kind !== 'test' ||
-  [rowName(row), locationOf(row), shapesOf(row)].some((text) => matcher.test(text));
-
-const isOfKind = (row: AnyRow, kind: string | null): boolean =>
-  kind === null || (isRow(row) && row.kind === kind);
-
-export function shownRows(rows: readonly AnyRow[], filter: RowFilter): AnyRow[] {
-  const { only, kind, figure, matcher, sort } = filter;
-  const matching = rows.filter(
-    (row) => isOf(row, only) && isOfKind(row, kind) && isMatch(row, matcher),
-  );
-  if (sort === null || !(sort.key in CELLS)) return matching;
-  return matching.toSorted((a, b) =>
-    compareValues(cellOf(a, sort.key, figure), cellOf(b, sort.key, figure), sort.descending),
-  );
+  return tableOf(columns, cells);
 }

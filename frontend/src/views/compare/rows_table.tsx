@@ -1,37 +1,36 @@
-import { type ReactNode, useCallback, useDeferredValue, useMemo } from 'react';
-import type { Column } from '../../api/types.gen';
-import type { ExportTable } from '../../core/export';
-import { count } from '../../core/format';
-import { matcherOf } from '../../core/search';
+import { type ReactNode, useMemo } from 'react';
+import type { Change, Table } from '../../api/types.gen';
+import { change, count, relativeChange } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
-import { ExportMenu } from '../../widgets/export_menu';
 import { Icon } from '../../widgets/icon';
-import { saveTable } from '../../widgets/save_table';
 import { type Segment, Segmented } from '../../widgets/segmented';
-import { RowCount, SearchBox } from '../../widgets/table/toolbar';
-import { RowDrawer } from './row_drawer';
+import { DataTable } from '../../widgets/table';
+import type { Look } from '../../widgets/table/cell';
+import { deltaOf } from './phrases';
+import { RowDetails } from './row_details';
 import {
   type AnyRow,
-  cellOf,
-  columnsOf,
+  changeOf,
   type Figure,
+  identityOf,
+  isNoiseRow,
   isOf,
   isOnDevice,
+  isRow,
   type Only,
-  rowKey,
-  shownColumns,
-  shownRows,
+  rowsTable,
+  type StatusLabels,
+  shapesOf,
 } from './rows';
-import { RowsGrid } from './rows_grid';
 import { nameOf, type Side } from './sides';
-import '../../widgets/table/table.css';
 
 interface Props {
   readonly rows: readonly AnyRow[];
-  /** The id of the tab, for the names of exports. */
+  /** The id of the tab. */
   readonly name: 'operators' | 'device' | 'modules';
   readonly label: string;
+  readonly labels: StatusLabels;
   readonly before: Side;
   readonly after: Side;
   /** The text without rows. */
@@ -60,17 +59,10 @@ const SELF: readonly Segment<Figure>[] = [
   { id: 'device', label: 'Device', title: 'Device time per step, excluding callees' },
   { id: 'host', label: 'Host', title: 'Host time per step, excluding callees' },
 ];
+const NESTED = 'per step, including callees: nested calls count in both';
 const TOTALS: readonly Segment<Figure>[] = [
-  {
-    id: 'device-total',
-    label: 'Device total',
-    title: 'Device time per step, including callees: nested calls count in both',
-  },
-  {
-    id: 'host-total',
-    label: 'Host total',
-    title: 'Host time per step, including callees: nested calls count in both',
-  },
+  { id: 'device-total', label: 'Device total', title: `Device time ${NESTED}` },
+  { id: 'host-total', label: 'Host total', title: `Host time ${NESTED}` },
 ];
 
 /** The selectable times; device work has only one. */
@@ -102,104 +94,100 @@ function KindChip({ kind, onClear }: ChipProps): ReactNode {
   );
 }
 
-function exportOf(
-  rows: readonly AnyRow[],
-  columns: readonly Column[],
-  figure: Figure,
-): ExportTable {
+interface BarProps {
+  readonly of: Change;
+  /** The largest difference of all rows: a full bar. */
+  readonly scale: number;
+}
+
+/** A bar to the right for more, to the left for less. */
+function DeltaBar({ of, scale }: BarProps): ReactNode {
+  const share = scale > 0 ? deltaOf(of) / scale : 0;
+  return (
+    <span className="delta-bar" aria-hidden="true">
+      <span
+        style={{ left: `${50 + Math.min(0, share) * 50}%`, width: `${Math.abs(share) * 50}%` }}
+      />
+    </span>
+  );
+}
+
+const TONES: Readonly<Record<string, string>> = { more: 'tone-worse', less: 'tone-better' };
+
+/** More time is worse, less is better; insignificant changes are neutral. */
+function lookOf(rows: readonly AnyRow[], figure: Figure): Look {
+  const changes = rows.map((row) => changeOf(row, figure));
+  const scale = changes.reduce((most, of) => Math.max(most, Math.abs(deltaOf(of))), 0);
   return {
-    columns,
-    rows: rows.map((row) => columns.map(({ key }) => cellOf(row, key, figure))),
+    rowClass: (at) => (rows[at] && isNoiseRow(rows[at]) ? 'row-noise' : ''),
+    cell: ({ key, unit }, at) => {
+      const [row, of] = [rows[at], changes[at]];
+      if (!row || !of) return undefined;
+      const className = TONES[of.verdict] ?? '';
+      if (key === 'name') {
+        return { after: <span className="row-shapes">{shapesOf(row)}</span> };
+      }
+      if (key === 'status') return { className: `row-status status-${row.status}` };
+      if (key === 'relative') return { className, text: relativeChange(of.before, of.after) };
+      if (key !== 'delta') return undefined;
+      const before = <DeltaBar of={of} scale={scale} />;
+      return { className, before, text: change(deltaOf(of), unit) };
+    },
   };
 }
 
-function markdownOf({ columns, rows }: ExportTable): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  const text = (cell: unknown): string => String(cell ?? '').replaceAll('|', '\\|');
-  return [
-    line(columns.map(({ label, unit }) => (unit === 'ns' ? `${label} (ns)` : label))),
-    line(columns.map(() => '---')),
-    ...rows.map((row) => line(row.map(text))),
-  ].join('\n');
+interface Shown {
+  readonly rows: readonly AnyRow[];
+  readonly table: Table;
+  readonly look: Look;
 }
 
 /** The changed rows with search, filters and export. */
-export function RowsTable({ rows, name, label, before, after, none }: Props): ReactNode {
+export function RowsTable({ rows, name, label, labels, before, after, none }: Props): ReactNode {
   const { location, go } = useNavigation();
-  const { options, sort } = location;
+  const { options } = location;
   const defaultOnly: Only = rows.some((row) => isOf(row, 'changed')) ? 'changed' : 'all';
   const [only, chooseOnly] = useOption<Only>('only', defaultOnly, IDS);
   const figures = figuresOf(rows, name);
-  const [figure, chooseFigure] = useOption<Figure>(
-    'figure',
-    figures[0]?.id ?? 'either',
-    figures.map(({ id }) => id),
-  );
+  const ids = figures.map(({ id }) => id);
+  const [figure, chooseFigure] = useOption<Figure>('figure', ids[0] ?? 'either', ids);
   const kind = name === 'device' ? (options.kind ?? null) : null;
-  const search = useDeferredValue(location.search);
-  const matcher = useMemo(() => matcherOf(search), [search]);
-  const shown = useMemo(
-    () => shownRows(rows, { only, kind, figure, matcher, sort }),
-    [rows, only, kind, figure, matcher, sort],
-  );
-  const columns = useMemo(() => columnsOf(rows, figure), [rows, figure]);
-  const selected = useMemo(
-    () => (options.row && rows.find((row) => rowKey(row) === options.row)) || null,
-    [rows, options.row],
-  );
-  const select = (row: AnyRow | null): void =>
-    go({ options: withOption(options, 'row', row && rowKey(row)) }, 'replace');
-  const onSearch = useCallback((text: string) => go({ search: text }, 'replace'), [go]);
+  const shown = useMemo<Shown>(() => {
+    const of = rows.filter(
+      (row) => isOf(row, only) && (kind === null || (isRow(row) && row.kind === kind)),
+    );
+    const table = rowsTable(of, figure, labels);
+    return { rows: of, table: { ...table, empty: 'No row matches.' }, look: lookOf(of, figure) };
+  }, [rows, only, kind, figure, labels]);
   if (rows.length === 0) return <p className="muted rows-none">{none}</p>;
-  const save = (format: 'csv' | 'json'): void => {
-    const about = { before: nameOf(before), after: nameOf(after), table: name, figure, only };
-    const table = exportOf(shown, columns, figure);
-    const file = ['compare', nameOf(before), nameOf(after), name];
-    saveTable({ name: file, format, table, about: { ...about, search } });
-  };
   return (
-    <div className="rows-table">
-      <div className="bar wrap">
-        <SearchBox
-          hasConditions={false}
-          value={location.search}
-          onChange={onSearch}
-          invalid={matcher.kind === 'invalid' ? matcher.message : null}
-        />
-        <Segmented label="Rows" segments={segmentsOf(rows)} value={only} onChoose={chooseOnly} />
-        {figures.length > 1 && (
-          <Segmented label="Time" segments={figures} value={figure} onChoose={chooseFigure} />
-        )}
-        {kind !== null && (
-          <KindChip
-            kind={kind}
-            onClear={() => go({ options: withOption(options, 'kind', null) }, 'replace')}
-          />
-        )}
-        <RowCount shown={shown.length} all={rows.length} />
-        <span className="space" />
-        <ExportMenu
-          note="The shown rows with all columns, in full precision."
-          onExport={save}
-          markdown={() => markdownOf(exportOf(shown, shownColumns(columns), figure))}
-        />
-      </div>
-      <div className="rows-body">
-        <RowsGrid
-          label={label}
-          rows={shown}
-          columns={shownColumns(columns)}
-          figure={figure}
-          sort={sort}
-          selected={selected}
-          onSort={(next) => go({ sort: next }, 'replace')}
-          onSelect={select}
-        />
-        {shown.length === 0 && <p className="rows-none muted">No row matches.</p>}
-        {selected && (
-          <RowDrawer row={selected} before={before} after={after} close={() => select(null)} />
-        )}
-      </div>
-    </div>
+    <DataTable
+      table={shown.table}
+      name={`compare-${name}`}
+      label={label}
+      traceName={[nameOf(before), nameOf(after)]}
+      about={{ before: nameOf(before), after: nameOf(after), figure, only }}
+      isStale={false}
+      identity={identityOf(rows)}
+      look={shown.look}
+      details={(at) => {
+        const row = shown.rows[at];
+        return row && <RowDetails row={row} before={before} after={after} />;
+      }}
+      tools={
+        <>
+          <Segmented label="Rows" segments={segmentsOf(rows)} value={only} onChoose={chooseOnly} />
+          {figures.length > 1 && (
+            <Segmented label="Time" segments={figures} value={figure} onChoose={chooseFigure} />
+          )}
+          {kind !== null && (
+            <KindChip
+              kind={kind}
+              onClear={() => go({ options: withOption(options, 'kind', null) }, 'replace')}
+            />
+          )}
+        </>
+      }
+    />
   );
 }

@@ -4,6 +4,20 @@ import { type CellValue, quantity, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
 import { isNumeric } from '../../core/units';
 
+/** A cell that is drawn unlike others of its unit. */
+interface CellLook {
+  readonly text?: string;
+  readonly className?: string;
+  readonly before?: ReactNode;
+  readonly after?: ReactNode;
+}
+
+/** The appearance of rows and cells beyond that of their units. */
+export interface Look {
+  readonly rowClass?: (at: number) => string;
+  readonly cell?: (column: Column, at: number) => CellLook | undefined;
+}
+
 interface Props {
   readonly column: Column;
   /** Index among the visible columns. */
@@ -14,11 +28,12 @@ interface Props {
   readonly isActive: boolean;
   /** Replaces the value in the tooltip. */
   readonly title?: string | undefined;
+  readonly look?: CellLook | undefined;
 }
 
-function kindOf(column: Column, isActive: boolean): string {
+function classOf({ column, isActive, look }: Props): string {
   const kind = isNumeric(column.unit) ? 'number' : column.unit === 'code' ? 'mono' : '';
-  return isActive ? `${kind} cell-active` : kind;
+  return [kind, isActive && 'cell-active', look?.className].filter(Boolean).join(' ');
 }
 
 /** `/home/me/train.py(12): step;…` → `train.py(12): step ‹ …`: file names without folders. */
@@ -37,9 +52,9 @@ function textOf(column: Column, value: CellValue): string {
 
 /** A cell with the exact value as a tooltip. */
 export const Cell = memo(function Cell(props: Props): ReactNode {
-  const { column, index, value, scale, isActive, title } = props;
-  const isShare = column.unit === 'share' && typeof value === 'number';
-  const text = textOf(column, value);
+  const { column, index, value, scale, title, look } = props;
+  const isShare = column.unit === 'share' && typeof value === 'number' && look === undefined;
+  const text = look?.text ?? textOf(column, value);
   return (
     <td
       // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a cell of a grid is reached by keys
@@ -47,15 +62,17 @@ export const Cell = memo(function Cell(props: Props): ReactNode {
       tabIndex={-1}
       data-column={index}
       aria-colindex={index + 1}
-      className={kindOf(column, isActive)}
+      className={classOf(props)}
       title={title ?? quantityExact(value, column.unit)}
     >
+      {look?.before}
       {isShare && (
         <span className="share-bar" aria-hidden="true">
           <span style={{ width: `${scale > 0 ? Math.min(1, value / scale) * 100 : 0}%` }} />
         </span>
       )}
       <span className={value === null ? 'muted' : 'cell-text'}>{text}</span>
+      {look?.after}
     </td>
   );
 });

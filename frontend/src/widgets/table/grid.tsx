@@ -15,7 +15,7 @@ import { isNumeric } from '../../core/units';
 import { copyText } from '../../host/clipboard';
 import type { Sort } from '../../state/location';
 import { toast } from '../toast';
-import { Cell } from './cell';
+import { Cell, type Look } from './cell';
 import { CellMenu, type Entry } from './cell_menu';
 import { cellText, columnText, conditionText, rowText } from './copying';
 import { Head } from './head';
@@ -32,7 +32,9 @@ interface Props {
   readonly rowPx: number;
   readonly widths: ColumnWidths;
   readonly selected: number | null;
-  readonly onSort: (sort: Sort) => void;
+  readonly look?: Look | undefined;
+  /** Null: the default order. */
+  readonly onSort: (sort: Sort | null) => void;
   readonly onSelect: (at: number | null) => void;
   /** Adds a condition to the search. */
   readonly onNarrow: (condition: string) => void;
@@ -142,7 +144,7 @@ function positionOfEvent(event: { readonly target: EventTarget }): CellPosition 
 
 /** The visible rows as a table; `aria-rowcount` has the number of all rows. */
 export function Grid(props: Props): ReactNode {
-  const { table, columns, rows, selected, onSelect, rowPx, widths } = props;
+  const { table, columns, rows, selected, onSelect, rowPx, widths, look } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState<CellPosition>({ index: 0, column: ROW });
   const [opened, setOpened] = useState<Opened | null>(null);
@@ -271,6 +273,7 @@ export function Grid(props: Props): ReactNode {
                 data-at={item.index}
                 aria-rowindex={item.index + 2}
                 aria-selected={at === selected}
+                className={look?.rowClass?.(at)}
                 tabIndex={item.index === reachable ? 0 : -1}
                 onFocus={(event) => {
                   if (event.target === event.currentTarget)
@@ -292,6 +295,7 @@ export function Grid(props: Props): ReactNode {
                     scale={column.unit === 'share' ? shareScale(table, column.key) : 0}
                     isActive={item.index === current && column_at === columnAt}
                     title={column_at === 0 ? wholeName(table, at) : undefined}
+                    look={look?.cell?.(column, at)}
                   />
                 ))}
               </tr>

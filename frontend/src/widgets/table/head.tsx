@@ -3,15 +3,9 @@ import type { Column } from '../../api/types.gen';
 import { isNumeric } from '../../core/units';
 import type { Sort } from '../../state/location';
 import { Icon } from '../icon';
-import { ariaSort } from './aria_sort';
+import { ariaSort, cycledSort } from './sort_header';
 
 const KEY_STEP_PX = 24;
-
-/** The first click sorts numbers descending, names ascending. */
-function nextSort(sort: Sort, column: Column): Sort {
-  if (sort.key !== column.key) return { key: column.key, descending: isNumeric(column.unit) };
-  return { key: column.key, descending: !sort.descending };
-}
 
 interface HandleProps {
   readonly column: Column;
@@ -54,7 +48,7 @@ function Handle({ column, resize }: HandleProps): ReactNode {
 interface Props {
   readonly columns: readonly Column[];
   readonly sort: Sort;
-  readonly onSort: (sort: Sort) => void;
+  readonly onSort: (sort: Sort | null) => void;
   readonly resize: (key: string, px: number | null) => void;
 }
 
@@ -81,7 +75,7 @@ export function Head({ columns, sort, onSort, resize }: Props): ReactNode {
             <button
               type="button"
               title={`${column.help}\nAlt+← and Alt+→ change the width.`}
-              onClick={() => onSort(nextSort(sort, column))}
+              onClick={() => onSort(cycledSort(sort, column.key, isNumeric(column.unit)))}
             >
               <span>{column.label}</span>
               <span className="sort-mark">

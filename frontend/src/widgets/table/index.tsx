@@ -1,12 +1,14 @@
 import { type ReactNode, useCallback, useDeferredValue, useEffect, useMemo, useRef } from 'react';
 import type { Column, Table } from '../../api/types.gen';
+import { type ExportTable, toMarkdown } from '../../core/export';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
 import { Empty } from '../empty';
-import { ExportMenu } from '../export_menu';
+import { type ExportFormat, ExportMenu } from '../export_menu';
 import { saveTable } from '../save_table';
 import { ViewHeader } from '../view_header';
+import type { Look } from './cell';
 import { useColumnsShown } from './columns_shown';
 import { ROW_PX, useDensity } from './density';
 import { RowDrawer } from './details';
@@ -50,6 +52,9 @@ interface Props {
   readonly details?: ((at: number) => ReactNode) | undefined;
   /** Shown between the toolbar and the rows. */
   readonly above?: ((shown: ShownTable) => ReactNode) | undefined;
+  readonly look?: Look | undefined;
+  /** Further fields of an exported JSON. */
+  readonly about?: Readonly<Record<string, unknown>>;
   /** Shown first in the toolbar. */
   readonly tools?: ReactNode;
 }
@@ -74,18 +79,23 @@ interface ExportOptions {
   readonly props: Props;
   readonly shown: Shown;
   readonly search: string;
-  readonly format: 'csv' | 'json';
+  readonly format: ExportFormat;
 }
 
-function save({ props, shown, search, format }: ExportOptions): void {
-  const { table, name, traceName } = props;
-  const exported = {
+function exportOf({ table }: Props, shown: Shown): ExportTable {
+  return {
     columns: shown.columns,
     rows: Array.from(shown.rows, (at) =>
       shown.columns.map((column) => cellOf(table, column.key, at)),
     ),
   };
-  const about = { table: name, trace: traceName, group: table.group, search, schema: table.schema };
+}
+
+function save({ props, shown, search, format }: ExportOptions): void {
+  const { table, name, traceName, about: more } = props;
+  const { group, schema } = table;
+  const exported = exportOf(props, shown);
+  const about = { table: name, trace: traceName, group, search, schema, ...more };
   saveTable({ name: [...traceName, name], format, table: exported, about });
 }
 
@@ -176,6 +186,7 @@ function Toolbar(toolbar: ToolbarProps): ReactNode {
       <ExportMenu
         note="The rows and columns shown, in full precision."
         onExport={(format) => save({ props, shown, search: location.search, format })}
+        markdown={() => toMarkdown(exportOf(props, shown))}
       />
     </ViewHeader>
   );
@@ -252,6 +263,7 @@ function FilledTable(props: Props): ReactNode {
           rowPx={ROW_PX[density[0]]}
           widths={widths}
           selected={selected}
+          look={props.look}
           onSort={(next) => go({ sort: next }, 'replace')}
           onSelect={select}
           onNarrow={(condition) => onSearch(`${location.search} ${condition}`.trim())}

@@ -1,7 +1,12 @@
 import type { ReactNode } from 'react';
 import type { Sort } from '../../state/location';
 import { Icon } from '../icon';
-import { ariaSort } from './aria_sort';
+
+/** The `aria-sort` of a column; null: the rows are not sorted by a column. */
+export function ariaSort(sort: Sort | null, key: string): 'ascending' | 'descending' | 'none' {
+  if (sort === null || sort.key !== key) return 'none';
+  return sort.descending ? 'descending' : 'ascending';
+}
 
 /** The order after a click on a header: one direction, then the other. */
 export const toggledSort = (sort: Sort | null, key: string, descendingFirst: boolean): Sort => ({

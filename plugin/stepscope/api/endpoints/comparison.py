@@ -10,10 +10,11 @@ from stepscope.base.report import SCHEMA_VERSION, Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.comparison import TEST, compare
-from stepscope.comparison.messages import Comparison, ModuleRow
+from stepscope.comparison.messages import Comparison, ModuleRow, Status
 from stepscope.comparison.operator_changes import module_rows
 from stepscope.comparison.samples import Sample, sample
 from stepscope.comparison.side import SideSamples, side_samples
+from stepscope.render.comparison_phrases import STATUS, step_significance
 
 DEVICE_CONDITIONS = ("the kind of device", "the device")
 
@@ -47,6 +48,10 @@ class ComparisonAnswer(msgspec.Struct, frozen=True):
     """Empty where one of the sides has no modules recorded."""
     test: str
     """How changes are told from noise."""
+    significance: str = ""
+    """Significance of the step's change, as text."""
+    status_labels: dict[Status, str] = {}
+    """Labels of the statuses of rows."""
 
 
 Side = tuple[str, Group[Sample]]
@@ -57,15 +62,18 @@ def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonAnsw
     """Return what changed from one side to the other."""
     sides = _together(before), _together(after)
     devices = [_devices(side.traces) for side in sides]
+    comparison = compare(before[0], before[1].parts, after[0], after[1].parts)
     return ComparisonAnswer(
         schema=SCHEMA_VERSION,
         before=_side(before[1], sides[0]),
         after=_side(after[1], sides[1]),
         is_same=is_same,
         has_other_devices="" not in devices and devices[0] != devices[1],
-        comparison=compare(before[0], before[1].parts, after[0], after[1].parts),
+        comparison=comparison,
         modules=module_rows(sides) if all(map(_has_modules, sides)) else (),
         test=TEST,
+        significance=step_significance(comparison),
+        status_labels=STATUS,
     )
 
 

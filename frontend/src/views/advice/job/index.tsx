@@ -28,9 +28,6 @@ interface Props {
   readonly choice: ReactNode;
 }
 
-/** Findings of this category are also listed at the top. */
-const TRACE_QUALITY = 'trace quality';
-
 interface VerdictProps extends Pick<Props, 'report' | 'run'> {
   readonly terms: JobTerms;
 }
@@ -138,7 +135,7 @@ export function Job({ report, run, choice }: Props): ReactNode {
         <Verdict report={report} run={run} terms={terms} />
         <Incomplete
           run={run}
-          missing={report.merged.find(({ outcome }) => outcome.category === TRACE_QUALITY)?.outcome}
+          missing={report.merged.find(({ outcome }) => outcome.reports_missing_data)?.outcome}
         />
         {shown.length > 0 ? (
           <section aria-labelledby="fix-first">

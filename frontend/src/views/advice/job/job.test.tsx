@@ -151,6 +151,7 @@ describe('the advice for a job of a thousand ranks', () => {
       outcome: outcome({
         rule: 'missing-ranks',
         category: 'trace quality',
+        reports_missing_data: true,
         title: 'Some ranks of the job were not recorded',
         message: 'Ranks 8-9 have no recording, of 1,024 ranks.',
         severity: 'info',

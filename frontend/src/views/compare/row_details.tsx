@@ -1,19 +1,16 @@
 import type { ReactNode } from 'react';
 import type { Change, Row } from '../../api/types.gen';
 import { change, quantity, quantityExact, relativeChange } from '../../core/format';
-import { Copy } from '../../widgets/copy';
-import { Drawer } from '../../widgets/drawer';
 import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
-import { deltaOf, STATUS_LABELS, significanceOf } from './phrases';
-import { type AnyRow, isRow, rowName } from './rows';
+import { deltaOf, significanceOf } from './phrases';
+import { type AnyRow, isRow } from './rows';
 import type { Side } from './sides';
 
 interface Props {
   readonly row: AnyRow;
   readonly before: Side;
   readonly after: Side;
-  readonly close: () => void;
 }
 
 function changed(label: string, of: Change): Fact {
@@ -32,8 +29,6 @@ function changed(label: string, of: Change): Fact {
     `${quantityExact(before, unit)} → ${quantityExact(after, unit)}`,
   ];
 }
-
-const text = (label: string, value: string): Fact => value !== '' && [label, value];
 
 const VIEWS: Readonly<Record<string, string>> = {
   operator: 'operators',
@@ -64,46 +59,32 @@ function RowLink({ row, side, label, calls }: LinkProps): ReactNode {
 /** Whether a row runs on the host, and may have callees. */
 const isHost = ({ kind }: Row): boolean => kind === 'operator' || kind === 'annotation';
 
+/** The changes of all times of a row. */
 function factsOf(row: AnyRow): Fact[] {
-  const shared: Fact[] = [
-    text('Change', STATUS_LABELS[row.status]),
+  const hasCallees = isRow(row) && isHost(row);
+  return [
     changed('Device time per step', row.device),
     changed('Host time per step', row.host),
-  ];
-  if (!isRow(row)) return [...shared, changed('Calls per step', row.calls)];
-  return [
-    ...shared,
-    isHost(row) && changed('Device time, including callees', row.device_total),
-    isHost(row) && changed('Host time, including callees', row.host_total),
+    hasCallees && changed('Device time, including callees', row.device_total),
+    hasCallees && changed('Host time, including callees', row.host_total),
     changed('Calls per step', row.calls),
-    text('Kind', row.kind),
-    text('In module', row.module),
-    text('Launched by', row.operator),
-    text('Shapes before', row.shapes_before.join('; ')),
-    text('Shapes after', row.shapes_after.join('; ')),
-    text('Matched by', row.matched_by || 'nothing: it is on one side only'),
   ];
 }
 
 /** The details of a row on both sides. */
-export function RowDrawer({ row, before, after, close }: Props): ReactNode {
-  const name = rowName(row);
+export function RowDetails({ row, before, after }: Props): ReactNode {
   return (
-    <Drawer title="Before and after" close={close}>
-      <p className="field-name mono">{name}</p>
+    <>
       <div className="row">
-        <Copy text={name} label="Copy name" />
         <RowLink row={row} side={before} label="Show before" calls={row.calls.before} />
         <RowLink row={row} side={after} label="Show after" calls={row.calls.after} />
-      </div>
-      {!isRow(row) && row.name !== '' && (
-        <p>
+        {!isRow(row) && row.name !== '' && (
           <Goto to={{ search: row.name, options: { only: 'all' } }} className="button">
             Show its operators
           </Goto>
-        </p>
-      )}
+        )}
+      </div>
       <Facts className="fields" facts={factsOf(row)} />
-    </Drawer>
+    </>
   );
 }
