@@ -92,8 +92,9 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
     yield from (
         "# How often is the advice right?",
         "",
-        "`make score` runs stepscope on every trace in `sample_logs/` whose cause is known, compares "
-        "its findings with that cause, and writes this page. CI fails if the page is out of date.",
+        "`make score` runs stepscope on every trace in `sample_logs/` whose cause is known, "
+        "compares its findings with that cause, and writes this page. CI fails if the page is out "
+        "of date.",
         "",
     )
     yield from (*(_in_a_line(*each) for each in of.items()), "")
@@ -103,7 +104,10 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
         ("False alarms on healthy and fixed runs", *map(_alarms, of.values())),
         ("False alarms on the faults", *map(_alarms_on_faults, of.values())),
         ("Estimated savings that contain the measured saving", *map(_held, of.values())),
-        ("Estimates that miss it by no more than the jitter of the steps", *map(_nearly_held, of.values())),
+        (
+            "Estimates that miss it by no more than the jitter of the steps",
+            *map(_nearly_held, of.values()),
+        ),
         (
             "Estimates that contain it, for pairs that no factor was measured on",
             *map(_held_out, of.values()),
@@ -244,8 +248,7 @@ def _rules(of: dict[str, Part]) -> Iterator[str]:
     yield from (
         "### Rules that no recorded run tests",
         "",
-        "Tested by synthetic runs only: "
-        f"{', '.join(map(_link, only_synthetic)) or '–'}.",
+        f"Tested by synthetic runs only: {', '.join(map(_link, only_synthetic)) or '–'}.",
         "",
         f"Tested by no run ({len(nowhere)} of {len(recorded)} rules), only by their cases in "
         f"`tests/rules/`: {', '.join(map(_link, nowhere)) or '–'}.",
