@@ -112,11 +112,11 @@ def test_what_is_held_is_told_apart_from_what_was_near_and_from_what_was_not_pre
     assert pair_tables.held(results) == "1 of 2 (50.0 %)"
     assert pair_tables.nearly_held(results) == "1 of 2"
     [text, _] = pair_tables._coverage(results)  # noqa: SLF001
-    assert text.startswith("Held: 1 of 2 (50.0 %);")
-    assert "nothing was predicted included: 1 of 3." in text
-    assert "Missed, but within the steps' jitter: 1 of 2." in text
-    assert "The ranges are of 1 fault: one with two fixes counts twice." in text
-    assert text.endswith("also where they name another cause: 1 of 3.")
+    assert text.startswith("Contained: 1 of 2 (50.0 %);")
+    assert "including those without an estimate: 1 of 3." in text
+    assert "Missed, but within the jitter: 1 of 2." in text
+    assert "The estimates are of 1 fault: a fault with two fixes counts twice." in text
+    assert text.endswith("including other causes: 1 of 3.")
 
 
 def test_the_summary_the_pairs_and_the_rules_are_printed() -> None:

@@ -1,4 +1,4 @@
-"""On recordings whose cause is known our verdict is right, where the young peers' mostly is not."""
+"""On traces whose cause is known our verdict is right; those of the young peers are mostly not."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_our_verdict_is_right(case: Case) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not (PEERS / "analyzer.py").exists(), reason="the peers are not installed")
 def test_no_peer_is_right_on_most_of_them() -> None:
-    """Should one become so, docs/peers.md is to be made anew."""
+    """If one is, write docs/peers.md again."""
     right: dict[str, int] = {}
     for case in CASES:
         for name, grade in of_peers(case).items():

@@ -1,12 +1,11 @@
-"""What other programs say of a trace, and whether that is right: gpu-idle, fournex, pytscope.
+"""Grades of other programs that read a trace and name a cause: gpu-idle, fournex, pytscope.
 
-They are the ones that read a profiler's trace and name a cause. Each is run as its users would, in
-a process of its own, on the uncompressed file where it cannot open another. A grade is reckoned
-from what it prints, by the words for the true cause:
+Each runs as its users would run it, in a separate process, on the uncompressed file if it cannot
+open another. The grade follows from its output, by the terms for the true cause:
 
-    right     it names the true cause, or says that a healthy run is healthy
-    wrong     it names another, or says that all is well where it is not
-    silent    it says that it cannot tell
+    right     it names the true cause, or calls a healthy run healthy
+    wrong     it names another cause, or calls a faulty run healthy
+    silent    it reports that it has no result
     crash     it ends with a traceback
 
 `python -m peers.young_advisers` writes the table into docs/peers.md.
@@ -33,15 +32,15 @@ SECONDS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A recording whose cause is known."""
+    """A trace whose cause is known."""
 
     path: str
-    """Below the shared traces."""
+    """Relative to the shared traces."""
     truth: str
     rules: tuple[str, ...]
-    """Of stepscope's: one of them comes first; none where the run is healthy."""
+    """Rules of stepscope, one of which must come first; empty for a healthy run."""
     names: str
-    """Words by which another program names the cause: a pattern."""
+    """Pattern of the terms with which other programs name the cause."""
 
 
 LOADER = r"dataloader|input.bound|loader"
@@ -60,13 +59,13 @@ CASES = (
     ),
     Case(
         path="kineto/resnet50_num_workers_4/worker0.1623212756351.pt.trace.json.gz",
-        truth="float32 products, and 19 % of dispatch",
+        truth="float32 matrix products, and 19 % dispatch",
         rules=("no-mixed-precision", "launch-bound"),
         names=r"launch|dispatch|small ?batch|mixed.precision|\bamp\b",
     ),
     Case(
         path="kineto/resnet50_num_workers_4/worker0.1623213129365.pt.trace.json.gz",
-        truth="float32 products, and 19 % of dispatch",
+        truth="float32 matrix products, and 19 % dispatch",
         rules=("no-mixed-precision", "launch-bound"),
         names=r"launch|dispatch|small ?batch|mixed.precision|\bamp\b",
     ),
@@ -96,7 +95,7 @@ CASES = (
     ),
     Case(
         path="hta/trace_diff/control/control.json.gz",
-        truth="19 % of communication that nothing hides",
+        truth="exposed communication, 19 %",
         rules=("exposed-communication",),
         names=r"EXPOSED_COMM|exposed communication|exposed.*comm",
     ),
@@ -110,20 +109,20 @@ CASES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
-    """What a program said of a recording."""
+class Output:
+    """Output of a program for one trace."""
 
     text: str
     has_crashed: bool
 
 
-def gpu_idle(trace: Path, _folder: Path) -> Said:
-    """Run gpu-idle on a plain JSON file: it opens no other."""
+def gpu_idle(trace: Path, _folder: Path) -> Output:
+    """Run gpu-idle on a plain JSON file, the only kind that it opens."""
     return run_program("from analyzer import _cli; _cli()", str(trace))
 
 
-def fournex(trace: Path, folder: Path) -> Said:
-    """Run fournex on a folder that holds the trace where it looks for one."""
+def fournex(trace: Path, folder: Path) -> Output:
+    """Run fournex on a folder with the trace in the subfolder that it reads."""
     run = folder / "run"
     (run / "profiler").mkdir(parents=True)
     (run / "profiler" / trace.name).symlink_to(trace)
@@ -132,7 +131,7 @@ def fournex(trace: Path, folder: Path) -> Said:
     )
 
 
-def pytscope(trace: Path, folder: Path) -> Said:
+def pytscope(trace: Path, folder: Path) -> Output:
     """Run pytscope on an empty run with this trace."""
     run = folder / "run"
     run.mkdir()
@@ -141,19 +140,19 @@ def pytscope(trace: Path, folder: Path) -> Said:
     )
 
 
-PROGRAMS: dict[str, Callable[[Path, Path], Said]] = {
+PROGRAMS: dict[str, Callable[[Path, Path], Output]] = {
     "gpu-idle 0.1.0": gpu_idle,
     "fournex 0.3.1": fournex,
     "pytscope 0.2.1": pytscope,
 }
-CANNOT_TELL = (
+NO_RESULT = (
     r"insufficient_telemetry|unattributed|known signatures match|Analysis incomplete|No trace data"
     r"|No steps or trace found"
 )
 
 
-def run_program(code: str, *arguments: str) -> Said:
-    """Run a program of Python with the peers on its path, and return all that it prints."""
+def run_program(code: str, *arguments: str) -> Output:
+    """Run Python code with the peers on its path, and return all its output."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         env={**os.environ, "PYTHONPATH": str(PEERS), "NO_COLOR": "1"},
@@ -162,29 +161,31 @@ def run_program(code: str, *arguments: str) -> Said:
         timeout=SECONDS,
         check=False,
     )
-    return Said(text=done.stdout + done.stderr, has_crashed="Traceback (most recent" in done.stderr)
+    return Output(
+        text=done.stdout + done.stderr, has_crashed="Traceback (most recent" in done.stderr
+    )
 
 
-def verdict_of(said: Said) -> str:
-    """Return the part by which it is graded: the primary bottleneck where one is told, or all."""
-    leading = re.search(r"Primary Bottleneck : (\S+)", said.text)
-    return leading[1] if leading else said.text
+def verdict_of(output: Output) -> str:
+    """Return the graded part of an output: the primary bottleneck, or all if there is none."""
+    leading = re.search(r"Primary Bottleneck : (\S+)", output.text)
+    return leading[1] if leading else output.text
 
 
-def grade(said: Said, case: Case) -> Grade:
-    """Return whether what was said names the true cause."""
-    return "crash" if said.has_crashed else grade_of(verdict_of(said), case.names)
+def grade(output: Output, case: Case) -> Grade:
+    """Return the grade of an output: whether it names the true cause."""
+    return "crash" if output.has_crashed else grade_of(verdict_of(output), case.names)
 
 
 def grade_of(verdict: str, names: str) -> Grade:
-    """Return whether a verdict names the cause, or the health, that `names` is a pattern of."""
-    if re.search(CANNOT_TELL, verdict):
+    """Return the grade of a verdict: whether it matches the pattern `names` of the truth."""
+    if re.search(NO_RESULT, verdict):
         return "silent"
     return "right" if re.search(names, verdict, re.IGNORECASE) else "wrong"
 
 
 def of_peers(case: Case) -> dict[str, Grade]:
-    """Return every program's grade on a recording."""
+    """Return the grade of every program on a trace."""
     grades: dict[str, Grade] = {}
     for name, program in PROGRAMS.items():
         with TemporaryDirectory() as folder:
@@ -195,16 +196,16 @@ def of_peers(case: Case) -> dict[str, Grade]:
 
 
 def of_stepscope(case: Case) -> tuple[str, str]:
-    """Return our grade and verdict: the first cause that is serious must be the true one."""
+    """Return our grade and verdict: the first cause at warning or above must be the true one."""
     from loading import trace_at
     from stepscope.advice import advise
     from stepscope.model.trace import Run
 
     report = advise(Run(name="run", workers=(trace_at(SHARED_TRACES / case.path),)))
     serious = [
-        each.outcome.rule
-        for each in report.merged
-        if each.outcome.severity in ("critical", "warning") and not each.outcome.is_symptom
+        finding.outcome.rule
+        for finding in report.merged
+        if finding.outcome.severity in ("critical", "warning") and not finding.outcome.is_symptom
     ]
     if not case.rules:
         is_right = "and is the limit; the loop keeps it busy" in report.verdict
@@ -215,27 +216,28 @@ def of_stepscope(case: Case) -> tuple[str, str]:
 def page() -> str:
     """Return the page in Markdown."""
     lines = [
-        "# Beside other advisers",
+        "# Comparison with other tools",
         "",
-        "What programs that read a profiler's trace say of the same recordings, each run as its "
-        "users would. *Right*: it names the true cause, or calls a healthy run healthy. *Silent*: "
-        "it says that it cannot tell. Made by `python -m peers.young_advisers` in `tests`; a test "
-        "keeps our column.",
+        "The results of programs that read the trace of a profiler and name a cause, on the same "
+        "traces. Each runs as its users would run it. *Right*: it names the true cause, or calls a "
+        "healthy run healthy. *Wrong*: it names another cause, or calls a faulty run healthy. "
+        "*Silent*: it reports that it has no result. `python -m peers.young_advisers`, in `tests`, "
+        "writes this page; a test checks the column of stepscope.",
         "",
-        f"| recording | truth | stepscope | {' | '.join(PROGRAMS)} |",
+        f"| trace | true cause | stepscope | {' | '.join(PROGRAMS)} |",
         f"|---|---|---|{'---|' * len(PROGRAMS)}",
     ]
     totals: dict[str, int] = {}
     verdicts = []
     for case in CASES:
-        own, verdict = of_stepscope(case)
-        grades = {"stepscope": own, **of_peers(case)}
-        for name, each in grades.items():
-            totals[name] = totals.get(name, 0) + (each == "right")
+        stepscope_grade, verdict = of_stepscope(case)
+        grades = {"stepscope": stepscope_grade, **of_peers(case)}
+        for name, result in grades.items():
+            totals[name] = totals.get(name, 0) + (result == "right")
         lines.append(f"| {case.path} | {case.truth} | {' | '.join(grades.values())} |")
         verdicts.append(f"- {case.path}: {verdict}")
     counts = " | ".join(f"**{totals[name]} of {len(CASES)}**" for name in totals)
-    lines += [f"| right | | {counts} |", "", "Our verdicts:", "", *verdicts, ""]
+    lines += [f"| right | | {counts} |", "", "Summaries by stepscope:", "", *verdicts, ""]
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ def test_every_subject_is_told_and_no_other() -> None:
 
 
 def test_every_variable_of_the_environment_is_told_and_no_other() -> None:
-    told = PAGE.read_text().partition("where they are set:\n\n")[2].partition(".\n\nTo leave")[0]
+    told = PAGE.read_text().partition("where they are set:\n\n")[2].partition(".\n\nTo omit")[0]
     assert tuple(re.findall(r"`(\w+)`", told)) == RECORDED
 
 

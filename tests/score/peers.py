@@ -20,7 +20,7 @@ import msgspec
 
 from loading import SAMPLE_LOGS
 from peers.young_advisers import PROGRAMS as YOUNG
-from peers.young_advisers import Grade, Said, grade_of, run_program, verdict_of
+from peers.young_advisers import Grade, Output, grade_of, run_program, verdict_of
 from score.stories import Recording, Stories
 
 KEPT = Path(__file__).with_name("peers.json")
@@ -53,13 +53,13 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """Program to what it said of each file, in the order of their names."""
 
 
-def torch_tb_profiler(trace: Path, folder: Path) -> Said:
+def torch_tb_profiler(trace: Path, folder: Path) -> Output:
     """Run torch-tb-profiler's reading of a file, and return its recommendations."""
-    said = run_program(TORCH_TB_PROFILER, str(trace), str(folder))
-    return Said(text=re.sub(r"<[^>]*>", "", said.text), has_crashed=said.has_crashed)
+    output = run_program(TORCH_TB_PROFILER, str(trace), str(folder))
+    return Output(text=re.sub(r"<[^>]*>", "", output.text), has_crashed=output.has_crashed)
 
 
-PROGRAMS: Mapping[str, Callable[[Path, Path], Said]] = MappingProxyType(
+PROGRAMS: Mapping[str, Callable[[Path, Path], Output]] = MappingProxyType(
     {f"torch-tb-profiler {version('torch-tb-profiler')}": torch_tb_profiler, **YOUNG}
 )
 

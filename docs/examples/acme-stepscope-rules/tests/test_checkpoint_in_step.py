@@ -1,4 +1,4 @@
-"""The rule on a trace of a few lines: no recording is needed."""
+"""The rule on a trace of a few lines, without a recording."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from stepscope.advice import rule_outcomes
 
 
 def trace(folder: Path, *, checkpoint_ms: int) -> Path:
-    """Write a step of 100 ms with a kernel of 50 ms and a checkpoint behind it."""
+    """Write a step of 100 ms with a kernel of 50 ms and a checkpoint after it."""
     events = [
         ("user_annotation", "ProfilerStep#1", 0, 100),
         ("user_annotation", "save_checkpoint", 50, checkpoint_ms),
@@ -26,11 +26,11 @@ def trace(folder: Path, *, checkpoint_ms: int) -> Path:
 
 def test_a_checkpoint_of_30_ms_costs_30_ms(tmp_path: Path) -> None:
     run = stepscope.load(trace(tmp_path, checkpoint_ms=30))
-    [found] = rule_outcomes(run.workers[0], RULES)
-    assert found.status == "found"
-    assert found.claim.net_high_ns == 30_000_000
+    [outcome] = rule_outcomes(run.workers[0], RULES)
+    assert outcome.status == "found"
+    assert outcome.claim.net_high_ns == 30_000_000
 
 
 def test_a_checkpoint_of_1_ms_costs_next_to_nothing(tmp_path: Path) -> None:
     run = stepscope.load(trace(tmp_path, checkpoint_ms=1))
-    assert [each.status for each in rule_outcomes(run.workers[0], RULES)] == ["passed"]
+    assert [outcome.status for outcome in rule_outcomes(run.workers[0], RULES)] == ["passed"]

@@ -1,4 +1,4 @@
-"""Checkpoints that are written while the device waits."""
+"""Checkpoints that are written while the device is idle."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,37 +14,37 @@ from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Priority, Rule, option
 
 LABEL = "save_checkpoint"
-"""Our training loop wraps checkpoints in `record_function("save_checkpoint")`."""
+"""The training loop wraps checkpoints in `record_function("save_checkpoint")`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When checkpoints are worth a word."""
+    """Threshold of the rule."""
 
     least_share: float = option(
-        0.02, "Idle time during checkpoints, of the window.", origin="ours: less is rare enough"
+        0.02, "Idle time during checkpoints, of the window.", origin="ours: less is negligible"
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
-    """Report the time in which a checkpoint is written and the device does nothing."""
+    """Report the time in which a checkpoint is written and the device is idle."""
     device = main_device(trace)
     calls = trace.annotations[trace.annotations["name"] == LABEL]
     if device is None or not len(calls):
         msg = f"no checkpoint was recorded ({LABEL})"
         raise NotApplicableError(msg)
     saving = intervals.union(calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy())
-    within = window(trace)
+    steps = window(trace)
     idle = intervals.clip(
-        intervals.difference(saving, device.busy), within.start_ns, within.device_end_ns
+        intervals.difference(saving, device.busy), steps.start_ns, steps.device_end_ns
     )
     idle_ns = intervals.duration_ns(idle)
-    if idle_ns < options.least_share * within.reference_ns:
+    if idle_ns < options.least_share * steps.reference_ns:
         return
     yield Finding(
         message=(
             f"{count(len(calls), 'checkpoint is', 'checkpoints are')} written while the "
-            f"{trace.dialect.device} waits: {duration(within.per_step(idle_ns))} a step."
+            f"{trace.dialect.device} is idle: {duration(steps.per_step(idle_ns))} per step."
         ),
         evidence=(Evidence(label="Idle while saving", value=idle_ns, unit="ns"),),
         claims=(
@@ -59,15 +59,15 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 
 RULE = Rule(
     id="acme/checkpoint-in-step",
-    title="Checkpoints are written while the device waits",
+    title="Checkpoints are written while the device is idle",
     category="input and output",
-    why="Writing a checkpoint takes seconds, in which the host launches nothing.",
-    detects=f"Ranges named {LABEL}: it speaks where the device is idle in them for `least_share`.",
+    why="Writing a checkpoint takes seconds, during which the host launches no kernels.",
+    detects=f"Ranges named {LABEL} during which the device is idle for `least_share` or more.",
     saving="The idle time in those ranges: at least half of it.",
     fix=Fix(
         summary="Write checkpoints in the background.",
         code="torch.distributed.checkpoint.async_save(state, checkpoint_id=path)",
-        verify="The range becomes short in the next recording.",
+        verify="The range is short in the next trace.",
     ),
     effort="hour",
     risk="memory",
@@ -76,6 +76,6 @@ RULE = Rule(
     priority=Priority.LOADING,
     culprit="writing checkpoints",
     links=("https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",),
-    origin="an incident of ours",
+    origin="an incident at acme",
     since="0.1.0",
 )
