@@ -134,7 +134,9 @@ def test_all_of_it_can_be_reached_by_keyboard(seen: Visit) -> None:
     assert any(re.fullmatch(r"and \d+ checks", text) for text in reached)
 
 
-@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"), [(900, "light"), pytest.param(1440, "dark", marks=pytest.mark.slow)]
+)
 def test_every_view_of_a_damaged_file_is_accessible_and_fits(
     seen: Visit, width: int, theme: Literal["light", "dark"]
 ) -> None:

@@ -127,7 +127,12 @@ def test_every_view_of_real_traces_renders_stand_alone(
 
 
 @pytest.mark.parametrize(
-    ("mode", "prefix"), [("auto", ""), ("true", ""), ("false", "/team/boards")]
+    ("mode", "prefix"),
+    [
+        pytest.param("auto", "", marks=pytest.mark.slow),
+        ("true", ""),
+        pytest.param("false", "/team/boards", marks=pytest.mark.slow),
+    ],
 )
 def test_every_way_of_loading_shows_the_views(
     context: BrowserContext, few_samples: Path, tmp_path: Path, mode: str, prefix: str
@@ -146,6 +151,7 @@ def test_every_way_of_loading_shows_the_views(
         seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_page_works_below_an_experiments_path(
     context: BrowserContext, all_samples_server: Server
 ) -> None:

@@ -180,7 +180,9 @@ def test_a_server_that_is_gone_is_said_beside_the_button(
     )
 
 
-@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"), [(900, "light"), pytest.param(1440, "dark", marks=pytest.mark.slow)]
+)
 def test_reading_is_accessible_and_fits(
     context: BrowserContext, log: Path, tmp_path: Path, width: int, theme: str
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from _pytest.mark import ParameterSet
 from playwright.sync_api import BrowserContext, expect
 
 from browser import damaged, servers
@@ -20,6 +21,15 @@ RICH = ("synthetic_dataloader", "language_model", "ranks")
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WINDOWS = ((1440, 900), (900, 800))
 TABS_ENOUGH = 400
+BRIEF_VIEWS = ("advice", "timeline", "tables")
+"""A list, a canvas and a table: `make test` opens these, `make test-all` the others too."""
+
+
+def all_but_brief(*names: str) -> list[ParameterSet]:
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names if name not in BRIEF_VIEWS]
+
+
+BRIEF_AND_OTHER_VIEWS = (*BRIEF_VIEWS, *all_but_brief(*VIEWS))
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +72,9 @@ def test_every_view_of_every_scenario_shows_something_in_tensorboard(
     in_tensorboard.assert_clean()
 
 
-@pytest.mark.parametrize("part", ["synthetic_dataloader/fault", "long_job", "one_slow_rank"])
+@pytest.mark.parametrize(
+    "part", ["synthetic_dataloader/fault", *all_but_brief("long_job", "one_slow_rank")]
+)
 def test_every_view_can_be_read_by_everyone_in_both_themes(seen: Visit, part: str) -> None:
     run = run_named(seen.server, part)
     seen.open(seen.fragment(VIEWS[0], run=run.id))
@@ -91,7 +103,7 @@ def test_every_view_fits_the_window(seen: Visit, size: tuple[int, int]) -> None:
     seen.assert_clean()
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", BRIEF_AND_OTHER_VIEWS)
 def test_a_link_to_a_view_holds_over_a_reload(seen: Visit, view: str) -> None:
     run = run_named(seen.server, "synthetic_dataloader/fault")
     step = {"step": "2"} if view in {"operators", "kernels", "timeline"} else {}
@@ -123,7 +135,7 @@ def test_back_leads_through_the_views_that_were_seen(seen: Visit) -> None:
     seen.assert_clean()
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", BRIEF_AND_OTHER_VIEWS)
 def test_the_keyboard_reaches_everything_and_is_never_caught(seen: Visit, view: str) -> None:
     """Tab goes through the view and comes out of it again, and every stop can be seen."""
     run = run_named(seen.server, "synthetic_dataloader/fault")
