@@ -20,6 +20,7 @@ from stepscope.api.messages import Table
 from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base.errors import UsageError
 from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.arrays import NONE
 from stepscope.model.table import Table as PublicTable
 from stepscope.model.trace import Trace
 
@@ -328,12 +329,12 @@ def timeline_at(trace: Trace, track: int, row: int, time_ns: int) -> TimelineNei
     rows = slices.rows_of(track)
     own = [each for each in rows if int(slices.row_number[each]) == row]
     at_ns = _within((time_ns, time_ns))[0]
-    place = slice_neighbors.nearest(slices, own[0], at_ns) if own else slice_neighbors.NONE
+    place = slice_neighbors.nearest(slices, own[0], at_ns) if own else NONE
     return _neighbour(timeline(trace), slices, place)
 
 
 def _neighbour(found: Timeline, slices: Slices, place: int) -> TimelineNeighbour:
-    hit = None if place == slice_neighbors.NONE else hit_of(found, slices, place)
+    hit = None if place == NONE else hit_of(found, slices, place)
     return TimelineNeighbour(schema=SCHEMA_VERSION, hit=hit)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.base.findings import Unit
 from stepscope.comparison.messages import Change, MatchedBy, ModuleRow, Row, Status
@@ -20,13 +19,12 @@ from stepscope.comparison.side import (
     totals,
 )
 from stepscope.comparison.significance import changes
+from stepscope.model.arrays import Ints
 
 SMALL_SHARE = 0.001
 """Fraction of the mean step below which an operator has no row."""
 MOST_ROWS = 2000
 MOST_SHAPES = 3
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 Sides = tuple[SideSamples, SideSamples]
 
 
@@ -90,9 +88,9 @@ class _MatchedCosts:
     """The costs of both sides, matched; `selected` are the groups with a row."""
 
     costs: tuple[CostTable, CostTable]
-    groups: tuple[Numbers, Numbers]
+    groups: tuple[Ints, Ints]
     matched: "RowMatch"
-    selected: Numbers
+    selected: Ints
 
 
 def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
@@ -207,10 +205,10 @@ def _status(calls: Change, device: Change, host: Change) -> Status:
 class RowMatch:
     """Groups of rows matched by name; a group may have rows of one side only."""
 
-    before: Numbers
+    before: Ints
     """Each row's group."""
-    after: Numbers
-    level: Numbers
+    after: Ints
+    level: Ints
     """Index of the level at which each group was matched; the number of levels: unmatched."""
 
 
@@ -224,7 +222,7 @@ def match_rows(
     count = len(before)
     both = pd.concat([before, after], ignore_index=True)
     group = np.full(len(both), -1, dtype=np.int64)
-    level_of: list[Numbers] = []
+    level_of: list[Ints] = []
     groups = 0
     for number, columns in enumerate((*levels, levels[0])):
         left = np.flatnonzero(group < 0)
@@ -244,7 +242,7 @@ def match_rows(
     return RowMatch(before=group[:count], after=group[count:], level=np.concatenate(level_of))
 
 
-def _codes(rows: pd.DataFrame, columns: Sequence[str], selected: Numbers) -> Numbers:
+def _codes(rows: pd.DataFrame, columns: Sequence[str], selected: Ints) -> Ints:
     codes = np.zeros(len(selected), dtype=np.int64)
     for column in columns:
         column_codes, distinct = pd.factorize(rows[column].to_numpy()[selected])

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.advice import advise
 from stepscope.analyses.core.batch_size import batch_size
@@ -23,16 +22,15 @@ from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import size
 from stepscope.base.report import RunReport
 from stepscope.dialects import Kind
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.trace import Run, Trace, whole_number
 
 OPERATOR_KEYS = ("kind", "name", "shape", "module", "stem")
 DEVICE_WORK_KEYS = ("kind", "name", "operator", "stem")
 """The columns of `Costs.keys`; `stem` is the name without the hash that each version changes."""
-NONE = -1
 HASH = re.compile(r"\b[a-z2-7]{51,52}\b")
 """Hash of a compiled graph, which changes with the code (`torch/_inductor/codecache.py`)."""
-Numbers = NDArray[np.int64]
-Columns = Annotated[Numbers, "columns"]
+Columns = Annotated[Ints, "columns"]
 """Two-dimensional."""
 
 
@@ -42,16 +40,16 @@ class Costs:
 
     keys: pd.DataFrame
     """One row per operator or kernel: its names, as objects."""
-    key: Numbers
+    key: Ints
     """A row of `keys`."""
-    step: Numbers
-    call_count: Numbers
-    host_ns: Numbers
+    step: Ints
+    call_count: Ints
+    host_ns: Ints
     """Self time; 0 for device work."""
-    device_ns: Numbers
-    host_total_ns: Numbers
+    device_ns: Ints
+    host_total_ns: Ints
     """Including nested calls."""
-    device_total_ns: Numbers
+    device_total_ns: Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,9 +60,9 @@ class Sample:
     span: str
     has_steps: bool
     step_numbers: tuple[int, ...]
-    duration_ns: Numbers
+    duration_ns: Ints
     """Of each step, until its device work ends."""
-    loop_ns: Numbers
+    loop_ns: Ints
     """Of each iteration of the host's loop, from one `prof.step()` to the next."""
     parts_ns: Columns
     """Parts of `duration_ns`: a row per step, a column per category."""
@@ -98,12 +96,12 @@ def sample(trace: Trace, report: RunReport | None = None) -> Sample:
     )
 
 
-def _loop_ns(trace: Trace) -> Numbers:
+def _loop_ns(trace: Trace) -> Ints:
     steps = complete_steps(trace).steps
     return steps["duration_ns"].to_numpy() if len(steps) else step_breakdown(trace).duration_ns
 
 
-def _step_at(trace: Trace, start_ns: Numbers) -> Numbers:
+def _step_at(trace: Trace, start_ns: Ints) -> Ints:
     """Return the host's step at each time, or -1; 0 where there are no steps."""
     steps = complete_steps(trace).steps
     if not len(steps):
@@ -168,7 +166,7 @@ def _device_work(trace: Trace) -> Costs:
     return _costs(keys, step, figures)
 
 
-def _step_on_device(trace: Trace, start_ns: Numbers) -> Numbers:
+def _step_on_device(trace: Trace, start_ns: Ints) -> Ints:
     """Return the step in which each event without a launch began, or -1."""
     steps = step_breakdown(trace)
     if not steps.step_count:
@@ -179,9 +177,9 @@ def _step_on_device(trace: Trace, start_ns: Numbers) -> Numbers:
 
 
 def _costs(
-    columns: dict[str, tuple[Numbers, tuple[str, ...]]],
-    step: Numbers,
-    figures: dict[str, Numbers],
+    columns: dict[str, tuple[Ints, tuple[str, ...]]],
+    step: Ints,
+    figures: dict[str, Ints],
 ) -> Costs:
     """Sum figures by key and step, without events outside steps."""
     inside = np.flatnonzero(step >= 0)
@@ -206,7 +204,7 @@ def _costs(
     )
 
 
-def _texts(codes: Numbers, texts: tuple[str, ...]) -> NDArray[np.object_]:
+def _texts(codes: Ints, texts: tuple[str, ...]) -> Objects:
     return np.array([*map(str, texts), ""], dtype=object)[codes]
 
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.steps.step_breakdown import whole_parts
 from stepscope.comparison.samples import Costs, Sample
+from stepscope.model.arrays import Floats, Ints
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 PARTS_OF_NS = 1000
 MOST_SCALED_NS = 10**15
 """Longest step; in thousandths of a nanosecond more would not fit 64 bits."""
@@ -28,11 +27,11 @@ class SideSamples:
 
     name: str
     traces: tuple[Sample, ...]
-    sample_of: tuple[Numbers, ...]
+    sample_of: tuple[Ints, ...]
     """For each trace, the sample of each of its steps."""
     ranks: Floats
     """Number of steps of traces in each sample."""
-    span: Numbers
+    span: Ints
     """The span of each sample, from 0."""
     step_total: int
     """Number of steps before merging, each once for all ranks."""
@@ -64,7 +63,7 @@ class SideSamples:
         weights = np.rint(means * scale).astype(np.int64)
         return mean_ns, tuple(whole_parts(weights, mean_ns))
 
-    def _mean(self, values: Sequence[Numbers]) -> Floats:
+    def _mean(self, values: Sequence[Ints]) -> Floats:
         sums = np.zeros(len(self.ranks))
         for samples, of_trace in zip(self.sample_of, values, strict=True):
             np.add.at(sums, samples, of_trace)
@@ -138,7 +137,7 @@ def cost_table(side: SideSamples, costs: Sequence[Costs]) -> CostTable:
     )
 
 
-def totals(costs: CostTable, group: Numbers, count: int) -> dict[str, Floats]:
+def totals(costs: CostTable, group: Ints, count: int) -> dict[str, Floats]:
     """Return each group's sums over all cells."""
     of = group[costs.cells["key"].to_numpy()]
     return {
@@ -147,12 +146,12 @@ def totals(costs: CostTable, group: Numbers, count: int) -> dict[str, Floats]:
     }
 
 
-def _sums(of: Numbers, values: NDArray[Any], count: int) -> Floats:
+def _sums(of: Ints, values: NDArray[Any], count: int) -> Floats:
     return np.bincount(of, weights=values, minlength=count).astype(np.float64)
 
 
 def sampled(
-    side: SideSamples, costs: CostTable, group: Numbers, figure: str, selected: Numbers
+    side: SideSamples, costs: CostTable, group: Ints, figure: str, selected: Ints
 ) -> Floats:
     """Return a figure of the selected groups (rows) in each sample (columns)."""
     row_of = np.full(int(max(group.max(initial=-1), selected.max(initial=-1))) + 1, -1)

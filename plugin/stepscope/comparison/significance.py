@@ -18,11 +18,11 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.base.findings import Unit
 from stepscope.comparison.messages import Change, Verdict
 from stepscope.comparison.side import batched
+from stepscope.model.arrays import Floats
 
 LEVEL = 0.05
 """Probability of one false alarm among all figures of a family."""
@@ -34,7 +34,6 @@ FAR = 3.0
 """Scaled median absolute deviations: standard deviations of a normal distribution."""
 MAD_TO_DEVIATION = 1.4826
 ROUNDING = 1e-6
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.ordered_lookup import Grouped, last_not_after
 
-NONE = -1
-Spans = tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]
+Spans = tuple[NDArray[np.integer], Ints, Ints]
 """Threads, starts and ends of calls: parallel arrays."""
 Moments = Grouped
 """Threads, and times on them: parallel arrays."""
@@ -23,16 +23,14 @@ one, which is slower but never slow."""
 class Nesting:
     """One row per call. `parent` is a row or -1; `self_ns` excludes direct children."""
 
-    parent: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    self_ns: NDArray[np.int64]
-    order: NDArray[np.int64]
+    parent: Ints
+    depth: Ints
+    self_ns: Ints
+    order: Ints
     """The rows by thread, then start; of equal starts the outer call first."""
 
 
-def nest(
-    thread: NDArray[np.integer], start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]
-) -> Nesting:
+def nest(thread: NDArray[np.integer], start_ns: Ints, duration_ns: Ints) -> Nesting:
     """Nest calls by time on each thread: a parent contains its child entirely.
 
     A call that crosses the end of another is not its child, as in torch's own tree
@@ -50,9 +48,7 @@ def nest(
     return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns), order=order)
 
 
-def ordered(
-    thread: NDArray[np.integer], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def ordered(thread: NDArray[np.integer], start_ns: Ints, end_ns: Ints) -> Ints:
     """Return the calls by thread, then start, the longest first; equal ones keep their order.
 
     It equals `np.lexsort((-end_ns, start_ns, thread))`. Calls are nearly ordered by start, which a
@@ -68,16 +64,14 @@ def ordered(
     return order
 
 
-def _last_reaching(
-    thread: NDArray[np.integer], end_ns: NDArray[np.int64], needed_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _last_reaching(thread: NDArray[np.integer], end_ns: Ints, needed_ns: Ints) -> Ints:
     """Return, for each row, the last one before it on its thread that ends at `needed_ns` or later.
 
     Rows are ordered by thread and start, and no row reaches its own `needed_ns`. Each row starts
     from the one before it; while that one ends too early, it goes on to that one's result: all rows
     in between end no later.
     """
-    last: NDArray[np.int64] = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
+    last: Ints = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
     last[1:][thread[1:] != thread[:-1]] = NONE
     ends = np.append(end_ns, np.iinfo(np.int64).max)  # of row -1
     falls_short = last != NONE
@@ -99,7 +93,7 @@ def _last_reaching(
     return last
 
 
-def depth_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+def depth_of(parent: Ints) -> Ints:
     """Return the number of ancestors of each row; parents come before their children.
 
     A chain of rows in which each is the next one's parent is a run: only its first row climbs,
@@ -120,11 +114,11 @@ def depth_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
         further = above[over]
         above[going] = further
         going = going[further != NONE]
-    depths: NDArray[np.int64] = np.repeat(depth - first, length) + np.arange(len(parent))
+    depths: Ints = np.repeat(depth - first, length) + np.arange(len(parent))
     return depths
 
 
-def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def self_ns(parent: Ints, duration_ns: Ints) -> Ints:
     """Return each call's duration without its direct children's, never below 0."""
     if np.abs(duration_ns).sum(dtype=np.float64) < EXACT_IN_FLOATS:  # sums in floats are fast
         weights = np.bincount(parent + 1, weights=duration_ns, minlength=len(parent) + 1)
@@ -139,9 +133,9 @@ def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArra
 def until_ns(
     nesting: Nesting,
     thread: NDArray[np.integer],
-    start_ns: NDArray[np.int64],
-    duration_ns: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    start_ns: Ints,
+    duration_ns: Ints,
+) -> Ints:
     """Return the end of each call's running time, including its callees'.
 
     It is the call's end if calls nest. A call that crosses the end of another cuts that one, with
@@ -162,16 +156,16 @@ def until_ns(
         end_ns[cut] = end_ns[nesting.parent[cut]]
     for rows in by_level(nesting.depth)[1:] if len(cut) else ():
         end_ns[rows] = np.minimum(end_ns[rows], end_ns[nesting.parent[rows]])
-    until: NDArray[np.int64] = np.maximum(end_ns, start_ns)
+    until: Ints = np.maximum(end_ns, start_ns)
     return until
 
 
 def crossing(
     nesting: Nesting,
     thread: NDArray[np.integer],
-    start_ns: NDArray[np.int64],
-    duration_ns: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    start_ns: Ints,
+    duration_ns: Ints,
+) -> tuple[Ints, Ints]:
     """Return the calls that a later call crosses, and those later calls.
 
     Of several calls that one call crosses, the outermost is returned.
@@ -187,13 +181,13 @@ def crossing(
     return rows[first_rows], rows[first_rows + 1]
 
 
-def by_level(depth: NDArray[np.integer]) -> list[NDArray[np.int64]]:
+def by_level(depth: NDArray[np.integer]) -> list[Ints]:
     """Return the rows of each depth that occurs, the top first; rows keep their order."""
     rows, first = _level_order(depth)
     return np.split(rows, first) if len(rows) else []
 
 
-def _level_order(depth: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _level_order(depth: NDArray[np.integer]) -> tuple[Ints, Ints]:
     """Return the rows by depth, and the first index of each depth but the top."""
     is_narrow = not len(depth) or depth.max() <= np.iinfo(np.int16).max
     narrow = depth.astype(np.int16) if is_narrow else depth  # sorted ten times faster
@@ -201,7 +195,7 @@ def _level_order(depth: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray
     return rows, np.flatnonzero(np.diff(narrow[rows])) + 1
 
 
-def enclosing(outer: Spans, inner: Spans) -> NDArray[np.int64]:
+def enclosing(outer: Spans, inner: Spans) -> Ints:
     """Return, for each inner call, the row of the innermost outer call that contains it, or -1.
 
     An inner call that starts inside and ends later counts as contained: the clocks of host and
@@ -216,14 +210,12 @@ def enclosing(outer: Spans, inner: Spans) -> NDArray[np.int64]:
     order = ordered(thread, start, end)  # of equal ones too, an inner call ends no later
     last = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
     around = np.append(order, NONE)[last]
-    innermost: NDArray[np.int64] = np.empty_like(around)
+    innermost: Ints = np.empty_like(around)
     innermost[order] = around
     return innermost[outer_count:]
 
 
-def innermost_at(
-    calls: Spans, parent: NDArray[np.int64], order: NDArray[np.int64], moments: Moments
-) -> NDArray[np.int64]:
+def innermost_at(calls: Spans, parent: Ints, order: Ints, moments: Moments) -> Ints:
     """Return the result of `enclosing` for moments in calls with a known nesting.
 
     Each moment climbs from the call begun last on its thread to one that has not ended. `parent`

@@ -3,12 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-NONE = -1
-Grouped = tuple[NDArray[np.integer], NDArray[np.int64]]
+from stepscope.model.arrays import NONE, Ints
+
+Grouped = tuple[NDArray[np.integer], Ints]
 """Parallel arrays: each row's group, and its time."""
 
 
-def last_not_after(rows: Grouped, queries: Grouped) -> NDArray[np.int64]:
+def last_not_after(rows: Grouped, queries: Grouped) -> Ints:
     """Return, for each query, the last row of its group whose time is no later, or -1.
 
     Rows are ordered by group, then time.
@@ -28,7 +29,7 @@ def last_not_after(rows: Grouped, queries: Grouped) -> NDArray[np.int64]:
     return last
 
 
-def first_not_before(rows: Grouped, queries: Grouped) -> NDArray[np.int64]:
+def first_not_before(rows: Grouped, queries: Grouped) -> Ints:
     """Return, for each query, the first row of its group whose time is no earlier, or -1."""
     groups, times = rows
     query_groups, at = queries

@@ -16,6 +16,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import EventReference, Evidence, Fix, Link, SourceLine
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -84,7 +85,7 @@ def _pinning(trace: Trace) -> NDArray[np.int64]:
     pins &= (calls["start_ns"] < span.end_ns).to_numpy()
     rows = np.flatnonzero(pins)
     parent = calls["parent"].to_numpy()
-    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], pins) == ancestry.NONE])
+    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], pins) == NONE])
 
 
 def _is_loading(trace: Trace, times: Intervals) -> bool:

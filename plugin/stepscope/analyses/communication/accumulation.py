@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_events import requested_in_calls, requested_ns
 from stepscope.analyses.core.window import window
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
@@ -38,7 +38,7 @@ class Accumulation:
     """Forward passes after which it did not step before the next pass."""
     reduced_count: int
     """Early passes after which as much was reduced as before an optimizer's step."""
-    early: NDArray[np.bool_]
+    early: Mask
     """Mask over `collectives`: the reductions after reduced early passes."""
 
 
@@ -52,15 +52,13 @@ def accumulation(trace: Trace) -> Accumulation | None:
     return None
 
 
-def _starts(trace: Trace, name: re.Pattern[str]) -> NDArray[np.int64]:
+def _starts(trace: Trace, name: re.Pattern[str]) -> Ints:
     span, calls = window(trace), trace.host_calls
     start = calls["start_ns"].to_numpy()[name_mask(calls["name"], name.search)]
     return np.sort(start[(start >= span.start_ns) & (start < span.end_ns)])
 
 
-def _accumulation(
-    trace: Trace, wrapper: str, forwards: NDArray[np.int64], updates: NDArray[np.int64]
-) -> Accumulation:
+def _accumulation(trace: Trace, wrapper: str, forwards: Ints, updates: Ints) -> Accumulation:
     """Classify each forward pass by the updates and reductions before the next pass."""
     count = len(forwards)
     stepped = np.bincount(_pass_of(forwards, updates) + 1, minlength=count + 1)[1:] > 0
@@ -82,13 +80,11 @@ def _accumulation(
     )
 
 
-def _pass_of(
-    forwards: NDArray[np.int64], moments: NDArray[np.int64] | NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _pass_of(forwards: Ints, moments: Ints | Floats) -> Ints:
     return np.searchsorted(forwards, moments, side="right") - 1
 
 
-def _sent(trace: Trace, owner: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def _sent(trace: Trace, owner: Ints, count: int) -> Floats:
     """Return the bytes reduced after each pass; the number of messages where sizes are unknown."""
     has_owner = owner >= 0
     size = trace.collectives["message_bytes"].to_numpy()

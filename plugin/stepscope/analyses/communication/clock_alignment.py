@@ -18,15 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_matching import Matches
 from stepscope.analyses.communication.rank_assignment import RecordedRank
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.core import group_statistics as statistics
+from stepscope.model.arrays import Floats, Ints, Objects
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 SHARED_WITHIN_NS = 50_000
 """Clocks of one machine's devices may differ by this much after calibration by CUPTI."""
 MOST_DRIFT = 1e-3
@@ -48,7 +46,7 @@ class Alignment:
     likely_error_ns: Floats
     """Time within which ranks mostly leave a collective; NaN: unknown."""
     middle_ns: int
-    link: NDArray[np.object_]
+    link: Objects
     """`reference`, `same machine`, `collectives`; None: not aligned."""
     link_count: Ints
     """Collectives behind the last link."""

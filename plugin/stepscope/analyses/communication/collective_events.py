@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.core.exposed_communication import hidden_ns
 from stepscope.analyses.core.training_detection import BACKWARD
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
@@ -78,7 +78,7 @@ def collective_events(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, columns)
 
 
-def step_numbers(trace: Trace) -> NDArray[np.int64]:
+def step_numbers(trace: Trace) -> Ints:
     """Return, for each row of `collectives`, the number of the step that requested it, or -1."""
     steps, moment_ns = trace.steps, requested_ns(trace)
     index = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
@@ -87,14 +87,14 @@ def step_numbers(trace: Trace) -> NDArray[np.int64]:
     return np.asarray(numbers[np.where(is_behind, -1, index)])
 
 
-def requested_ns(trace: Trace) -> NDArray[np.float64]:
+def requested_ns(trace: Trace) -> Floats:
     """Return, for each row of `collectives`, the host's call time, else its start."""
     frame = trace.collectives
     has_call = frame["call"].to_numpy() >= 0
     return np.where(has_call, frame["call_start_ns"].to_numpy(), frame["start_ns"].to_numpy())
 
 
-def requested_during(trace: Trace, times: Intervals) -> NDArray[np.bool_]:
+def requested_during(trace: Trace, times: Intervals) -> Mask:
     """Return which rows of `collectives` the host requested at any of these times."""
     moment_ns = requested_ns(trace)
     if not len(times):
@@ -103,14 +103,14 @@ def requested_during(trace: Trace, times: Intervals) -> NDArray[np.bool_]:
     return np.asarray((index >= 0) & (moment_ns < times[index, 1]))
 
 
-def requested_in_calls(trace: Trace, name: re.Pattern[str]) -> NDArray[np.bool_]:
+def requested_in_calls(trace: Trace, name: re.Pattern[str]) -> Mask:
     """Return which rows of `collectives` the host requested during calls that match a name."""
     calls = trace.host_calls
     return requested_during(trace, frame_times.times(calls, name_mask(calls["name"], name.search)))
 
 
 @computed
-def is_in_forward(trace: Trace) -> NDArray[np.float64]:
+def is_in_forward(trace: Trace) -> Floats:
     """Return, for each row of `collectives`, 1 before its step's backward pass begins, else 0.
 
     Collectives of the forward pass are of activations. NaN without a step or a backward pass.

@@ -12,12 +12,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.rank_summary import Key, RankSummary
 from stepscope.analyses.core.group_statistics import quantile
+from stepscope.model.arrays import Floats, Ints, Mask
 
-Ints = NDArray[np.int64]
 ALONE = -1
 FULL = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
 """Kinds that no rank can leave before all have entered: each needs data of every other."""
@@ -36,10 +35,10 @@ class Matches:
     key: Ints
     sequence: Ints
     """torch's `Seq`; -1: not recorded."""
-    by_sequence: NDArray[np.bool_]
+    by_sequence: Mask
     start_ns: Ints
     duration_ns: Ints
-    message_bytes: NDArray[np.float64]
+    message_bytes: Floats
     step: Ints
 
     @cached_property
@@ -63,7 +62,7 @@ class Matches:
         return np.minimum.reduceat(self.duration_ns, self.first) if len(self.match) else self.match
 
     @cached_property
-    def is_matched(self) -> NDArray[np.bool_]:
+    def is_matched(self) -> Mask:
         """Mask of the members whose match has several ranks."""
         return (self.size > 1)[self.match]
 
@@ -75,7 +74,7 @@ class Matches:
         return np.array([*(numbers[name] for name in names), 0], dtype=np.int64)[self.key]
 
     @cached_property
-    def late_ns(self) -> NDArray[np.float64]:
+    def late_ns(self) -> Floats:
         """Lateness of each member of a full match: the median rank's duration less its own.
 
         NaN for the others.
@@ -92,7 +91,7 @@ class Matches:
         return self.duration_ns - self.transfer_ns[self.match]
 
     @cached_property
-    def is_full(self) -> NDArray[np.bool_]:
+    def is_full(self) -> Mask:
         """Mask of the members of `FULL` kinds in matches of several ranks."""
         of_key = np.array([key.kind in FULL for key in self.keys], dtype=bool)
         return of_key[self.key] & self.is_matched
@@ -216,7 +215,7 @@ def _counts(members: pd.DataFrame, unit: Ints) -> tuple[Ints, Ints, Ints]:
     return unit_of, count, pair
 
 
-def _agree(members: pd.DataFrame, key: Ints, unit: Ints) -> NDArray[np.bool_]:
+def _agree(members: pd.DataFrame, key: Ints, unit: Ints) -> Mask:
     """Return which members' keys have equal counts on all ranks, in each of their units."""
     unit_of, count, _ = _counts(members, unit)
     least = np.full(_beyond(unit), np.iinfo(np.int64).max)
@@ -228,7 +227,7 @@ def _agree(members: pd.DataFrame, key: Ints, unit: Ints) -> NDArray[np.bool_]:
     return np.asarray(~differs[key])
 
 
-def _as_most(members: pd.DataFrame, unit: Ints) -> NDArray[np.bool_]:
+def _as_most(members: pd.DataFrame, unit: Ints) -> Mask:
     """Return which members are of a rank whose count in their unit is that of most ranks."""
     unit_of, count, pair = _counts(members, unit)
     alike = combined(unit_of, count)

@@ -11,6 +11,7 @@ from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
@@ -66,7 +67,7 @@ def collective_table(trace: Trace) -> pd.DataFrame:
     return ordered.reset_index(drop=True)
 
 
-def _groups(events: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _groups(events: pd.DataFrame) -> tuple[Ints, Ints]:
     key = events.groupby(list(KEY), dropna=False, sort=False).ngroup().to_numpy()
     group, distinct = pd.factorize(key)
     first = np.full(len(distinct), len(events), dtype=np.int64)
@@ -74,7 +75,7 @@ def _groups(events: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return group.astype(np.int64), first
 
 
-def _times(timed: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+def _times(timed: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:
     duration = timed["duration_ns"].to_numpy().astype(np.int64)
     total = statistics.sums(duration, group, count)
     hidden = statistics.sums(timed["overlap_ns"].to_numpy().astype(np.int64), group, count)
@@ -91,7 +92,7 @@ def _times(timed: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[st
     }
 
 
-def _rates(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+def _rates(columns: dict[str, NDArray[Any]]) -> dict[str, Floats]:
     size = columns["message_bytes"]
     factor = bus_factor(columns["kind"], columns["group_size"])
     rate = bytes_per_second(size * columns["timed_count"], columns["total_ns"].astype(np.float64))
@@ -103,9 +104,7 @@ def _rates(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _window_share(
-    trace: Trace, timed: pd.DataFrame, group: NDArray[np.int64], count: int
-) -> NDArray[np.float64]:
+def _window_share(trace: Trace, timed: pd.DataFrame, group: Ints, count: int) -> Floats:
     whole = window(trace)
     times = np.array([[whole.start_ns, whole.device_end_ns]], dtype=np.int64)
     start = timed["start_ns"].to_numpy()

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.communication.robust_zscore import modified_zscores
 from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.core import group_statistics as statistics
+from stepscope.model.arrays import Floats, Ints, Mask
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 ENOUGH_PEERS = 8
 """With fewer in a stage, all ranks are compared."""
 LEAST_SCALE_SHARE = 0.01
@@ -39,7 +37,7 @@ class ComputeTime:
     """Mean over its steps of the time beyond the median of its peers in the same step."""
     score: Floats
     """Modified z-score of the excess, with a scale of at least 1 % of a step; NaN: few peers."""
-    is_short: NDArray[np.bool_]
+    is_short: Mask
     """Whether it has less than half as many steps as its peers' median: cut off."""
 
 
@@ -65,7 +63,7 @@ def compute_time(run: RankRun) -> ComputeTime:
     )
 
 
-def _is_short(run: RankRun, peers: Ints) -> NDArray[np.bool_]:
+def _is_short(run: RankRun, peers: Ints) -> Mask:
     counts = pd.Series([part.totals.step_count for part in run.parts], dtype=np.float64)
     return np.asarray(counts < counts.groupby(peers).transform("median") / 2)
 

@@ -1,18 +1,16 @@
 """Running and exposed times of selected collectives, as time sets."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.exposed_communication import HOST, computing_times
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
+from stepscope.model.arrays import Mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
 
-def running_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
+def running_times(trace: Trace, selected: Mask) -> Intervals:
     """Return the times at which the selected `collectives` rows run, in the window.
 
     These are of the main device, and of the host for collectives such as gloo's.
@@ -20,7 +18,7 @@ def running_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
     return _clipped(trace, intervals.merged(*_running(trace, selected)))
 
 
-def exposed_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
+def exposed_times(trace: Trace, selected: Mask) -> Intervals:
     """Return the part of `running_times` without computing."""
     host, device = _running(trace, selected)
     exposed = intervals.difference(host, computing_times(trace)[HOST])
@@ -30,7 +28,7 @@ def exposed_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
     return _clipped(trace, exposed)
 
 
-def _running(trace: Trace, selected: NDArray[np.bool_]) -> tuple[Intervals, Intervals]:
+def _running(trace: Trace, selected: Mask) -> tuple[Intervals, Intervals]:
     frame, main = trace.collectives, main_device(trace)
     kernels = frame["kernel_count"].to_numpy()
     host = frame_times.times(frame, selected & (kernels == 0))

@@ -22,6 +22,7 @@ from stepscope.analyses.communication.ranked_run import (
     several_ranks,
 )
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
+from stepscope.model.arrays import Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
@@ -99,7 +100,7 @@ def _identity(run: RankRun) -> dict[str, Any]:
     }
 
 
-def _texts(values: list[str | None]) -> NDArray[np.object_]:
+def _texts(values: list[str | None]) -> Objects:
     return np.array([*values, None], dtype=object)
 
 
@@ -107,7 +108,7 @@ def _size(ranks: str) -> float:
     return float(len(json.loads(ranks))) if ranks else np.nan
 
 
-def _missing(run: RankRun) -> NDArray[np.object_]:
+def _missing(run: RankRun) -> Objects:
     """Return the missing ranks of each match, computed once per set of present ranks."""
     matches = run.matches
     marks = np.random.default_rng(0).integers(2**62, size=len(run.parts))
@@ -153,7 +154,7 @@ def _last(run: RankRun) -> dict[str, Any]:
     }
 
 
-def last_arrivals(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def last_arrivals(matches: Matches) -> tuple[Ints, Ints]:
     """Return each match's last member to enter (-1: none, or a tie), and its margin."""
     order = np.lexsort((matches.duration_ns, matches.match))
     first = matches.first
@@ -178,9 +179,7 @@ def _skew(run: RankRun) -> dict[str, Any]:
     }
 
 
-def _spread(
-    times: NDArray[np.int64], added: NDArray[np.float64], matches: Matches
-) -> NDArray[np.float64]:
+def _spread(times: Ints, added: Floats, matches: Matches) -> Floats:
     """Return the range of each match's times, relative to its first (floats lose precision)."""
     base = times[matches.first][matches.match] if len(times) else times
     aligned = (times - base) + added

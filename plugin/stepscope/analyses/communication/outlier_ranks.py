@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.compute_time import LEAST_SCALE_SHARE
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
@@ -18,6 +17,7 @@ from stepscope.analyses.communication.ranked_run import (
 )
 from stepscope.analyses.communication.robust_zscore import FEW, modified_zscores, outlier_score
 from stepscope.base.formatting import count, duration, share, size
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
@@ -140,13 +140,13 @@ def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Outlier]:
             )
 
 
-def _medians(values: NDArray[np.float64], code: NDArray[np.int64]) -> NDArray[np.float64]:
+def _medians(values: Floats, code: Ints) -> Floats:
     has_host = code >= 0
     medians = pd.Series(values[has_host]).groupby(code[has_host]).median()
     return np.asarray(medians, dtype=np.float64)
 
 
-def _middle(values: NDArray[np.float64]) -> float:
+def _middle(values: Floats) -> float:
     return float(np.median(values[~np.isnan(values)])) if (~np.isnan(values)).any() else 0.0
 
 

@@ -7,10 +7,10 @@ from the stage after. So their number is that of the receives from one of them p
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.exposed_collectives import exposed_times
 from stepscope.analyses.core.window import window
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -53,5 +53,5 @@ def pipeline(trace: Trace) -> Pipeline | None:
     )
 
 
-def _most_from_one(sources: NDArray[np.int64]) -> float:
+def _most_from_one(sources: Ints) -> float:
     return float(np.bincount(np.unique(sources, return_inverse=True)[1]).max())

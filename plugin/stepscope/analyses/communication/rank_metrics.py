@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.compute_time import (
     LEAST_SCALE_SHARE,
@@ -18,9 +17,7 @@ from stepscope.analyses.communication.robust_zscore import group_median, modifie
 from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.base.findings import Unit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from stepscope.model.arrays import Floats, Ints, Mask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +55,7 @@ class RankFigures:
     """Modified z-score among the peers; NaN with fewer than three."""
     peer_count: Ints
     """Number of its peers, including itself."""
-    is_short: NDArray[np.bool_]
+    is_short: Mask
     """Whether it has less than half as many steps as its peers' median: cut off."""
 
 
@@ -101,7 +98,7 @@ def _unmatched_ns(run: RankRun) -> Floats:
     return np.asarray(total / steps, dtype=np.float64)
 
 
-def _of_steps(steps: RunSteps, is_whole: NDArray[np.bool_]) -> dict[str, Floats]:
+def _of_steps(steps: RunSteps, is_whole: Mask) -> dict[str, Floats]:
     has_device = ~np.isnan(steps.idle_ns)
     figures = {
         "own_work": compute_of_steps(steps),

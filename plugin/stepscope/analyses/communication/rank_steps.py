@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import main_device, whole_activity
 from stepscope.analyses.core.exposed_communication import communicating_times
 from stepscope.analyses.steps.step_breakdown import exclusive_times, step_breakdown
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
-Ints = NDArray[np.int64]
 MOST_EDGES = 8192
 """Most edges of exposed times in a curve. Longer ones are sampled and interpolated; sums over steps
 and whole collectives stay exact."""
@@ -61,7 +60,7 @@ class RankSteps:
     """A device only copies or sets memory."""
     loading_ns: Ints
     """The host waits for the next batch, and no device works."""
-    idle_ns: NDArray[np.float64]
+    idle_ns: Floats
     """The busiest device is idle; NaN without a device."""
     exposed: Curve
     has_steps: bool
@@ -95,7 +94,7 @@ def rank_steps(trace: Trace) -> RankSteps:
     )
 
 
-def _idle(trace: Trace, start: Ints, end: Ints) -> NDArray[np.float64]:
+def _idle(trace: Trace, start: Ints, end: Ints) -> Floats:
     main = main_device(trace)
     if main is None:
         return np.full(len(start), np.nan)

@@ -20,6 +20,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.table_columns import plain_values
 from stepscope.model.trace import Trace, computed, whole_number
 
@@ -52,16 +53,16 @@ class RankCollectives:
     keys: tuple[Key, ...]
     key: NDArray[np.int32]
     """Index in `keys`."""
-    sequence: NDArray[np.int64]
+    sequence: Ints
     """torch's `Seq`; -1: not recorded."""
-    start_ns: NDArray[np.int64]
+    start_ns: Ints
     """On this rank's clock, as Unix time where the file has it."""
-    duration_ns: NDArray[np.int64]
-    message_bytes: NDArray[np.float64]
-    step: NDArray[np.int64]
-    hidden_ns: NDArray[np.int64]
+    duration_ns: Ints
+    message_bytes: Floats
+    step: Ints
+    hidden_ns: Ints
     """Time in which its device also computes."""
-    event: NDArray[np.int64]
+    event: Ints
     """Index in the file of its first kernel; on the host, of its annotation."""
 
     def __len__(self) -> int:

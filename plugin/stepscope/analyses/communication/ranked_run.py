@@ -15,6 +15,7 @@ from stepscope.analyses.communication.rank_assignment import RecordedRank, recor
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
 
@@ -59,7 +60,7 @@ class RankRun:
             "host": text_column([part.host for part in self.parts]),
         }
 
-    def identity_of(self, index: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def identity_of(self, index: Ints) -> dict[str, NDArray[Any]]:
         """Return the `identity` of traces by index; NaN and None for -1."""
         missing = {"rank": np.nan}
         return {
@@ -87,7 +88,7 @@ class RankRun:
         return tuple(intervals.union(start[at], start[at] + wait_ns[at]) for at in rows)
 
 
-def text_column(texts: Iterable[str | None]) -> NDArray[np.object_]:
+def text_column(texts: Iterable[str | None]) -> Objects:
     """Return texts as a column of objects, also where there are none."""
     return np.array([*texts, None], dtype=object)[:-1]
 

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.outlier_ranks import comparison_text, outlier_ranks_of
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
@@ -24,6 +23,7 @@ from stepscope.analyses.communication.ranked_run import (
 )
 from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.base.formatting import count
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
@@ -123,7 +123,7 @@ def _reason(figures: RankFigures, at: int, figure: str) -> str:
     return f"Its {comparison_text(figure, value, usual, peers)}."
 
 
-def _usual(figures: RankFigures, left: NDArray[np.int64], figure: str) -> Representative:
+def _usual(figures: RankFigures, left: Ints, figure: str) -> Representative:
     far = np.nansum(np.abs(figures.score[left]), axis=1)
     at = int(left[np.argmin(far)])
     figure_count = int((~np.isnan(figures.score[at])).sum())

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from stepscope.model.arrays import Floats, Ints
+
 OUTLIER = 3.5
 """Higher scores are outliers (Iglewicz and Hoaglin)."""
 NORMAL_QUARTILE, NORMAL_DEVIATION = 0.6745, 0.7979
@@ -43,6 +43,6 @@ def outlier_score(count: int) -> float:
     return max(OUTLIER, math.sqrt(2 * math.log(max(count, 1) / CHANCE)))
 
 
-def group_median(values: Floats, group: NDArray[np.int64]) -> Floats:
+def group_median(values: Floats, group: Ints) -> Floats:
     """Return, for each value, the median of its group."""
     return np.asarray(pd.Series(values).groupby(group).transform("median"), dtype=np.float64)

@@ -13,11 +13,10 @@ from stepscope.analyses.communication.collective_matching import FULL
 from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table_columns import to_frame
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 SCHEMA: Schema = (
     Column("kind", "object", "text", "`all_reduce`, `all_gather`, …."),
     GROUP[0],
@@ -68,9 +67,7 @@ def member_events(run: RankRun) -> Ints:
     return member_values(run, [part.collectives.event for part in run.parts])
 
 
-def collective_kinds(
-    run: RankRun, matched: pd.DataFrame, selected: NDArray[np.bool_]
-) -> pd.DataFrame:
+def collective_kinds(run: RankRun, matched: pd.DataFrame, selected: Mask) -> pd.DataFrame:
     """Return one row per kind, group, type and size of the selected members, costliest first.
 
     `matched` is the run's `matched_collectives`; columns are those of `SCHEMA`.
@@ -79,7 +76,7 @@ def collective_kinds(
     member = np.flatnonzero(selected)
     match = np.unique(matches.match[member])
     keys = _keys(run, matched, match)
-    kind_of = np.full(len(matches.first), statistics.NONE, dtype=np.int64)
+    kind_of = np.full(len(matches.first), NONE, dtype=np.int64)
     kind_of[match], first = statistics.group_rows(keys, KEY)
     count = len(first)
     columns: dict[str, Any] = {name: keys[name].to_numpy()[first] for name in KEY}

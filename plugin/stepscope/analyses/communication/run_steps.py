@@ -11,10 +11,9 @@ from stepscope.analyses.communication.rank_steps import RankSteps
 from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.intervals import Intervals
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 WHOLE = 0
 """Step number of a trace without steps."""
 CATEGORIES: dict[str, tuple[str, str]] = {
@@ -55,7 +54,7 @@ class RunSteps:
     """Waiting, exposed or not; concurrent collectives count once."""
     late_ns: Floats
     """Mean lateness (`Matches.late_ns`) in the group in which it is least; NaN: none."""
-    is_matched: NDArray[np.bool_]
+    is_matched: Mask
     """Whether any collective of the trace matches another rank's."""
 
     def of(self, category: str) -> Ints:

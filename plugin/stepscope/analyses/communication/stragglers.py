@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.compute_time import compute_time, step_excess_ns
 from stepscope.analyses.communication.matched_collectives import last_arrivals
@@ -27,6 +26,7 @@ from stepscope.analyses.communication.ranked_run import (
 from stepscope.analyses.communication.robust_zscore import OUTLIER, group_median, modified_zscores
 from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
 from stepscope.model.table_columns import to_frame
@@ -152,7 +152,7 @@ def _lateness(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
     return {"lateness_ns": np.where(np.isfinite(least), least, np.nan)}
 
 
-def _steadiness(members: pd.DataFrame, count: int) -> NDArray[np.float64]:
+def _steadiness(members: pd.DataFrame, count: int) -> Floats:
     """Return the steadiness of each trace's lateness over steps; without steps, collectives."""
     step = members["step"].to_numpy()
     unit = np.where(step >= 0, step, -1 - np.arange(len(step)))
@@ -188,7 +188,7 @@ def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dic
     }
 
 
-def _since(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> NDArray[np.int64]:
+def _since(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> Ints:
     """Return the first of the last consecutive steps in which each straggler was late.
 
     For stragglers by compute time, the first in which that exceeded its peers'.
@@ -230,7 +230,7 @@ def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
     return {"cause": cause, "cause_ns": cause_ns}
 
 
-def _spent(run: RankRun, categories: Sequence[str]) -> NDArray[np.float64]:
+def _spent(run: RankRun, categories: Sequence[str]) -> Floats:
     """Return the time of each trace's mean step in some categories.
 
     Without a device, operators compute and do not count as `cpu`.

@@ -11,13 +11,12 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.compile_events import COMPILE_ID, REGION, compile_events, name_parts
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
-NONE = -1
 CALL = "CompiledFunction"
 MOST_SHAPES = 64
 """Most distinct lists of shapes to compare."""
@@ -50,14 +49,14 @@ def changing_inputs(trace: Trace, frames: Iterable[int]) -> ChangingInputs:
 UNKNOWN = ChangingInputs(change="unknown")
 
 
-def _frames(ids: NDArray[np.object_]) -> NDArray[np.int64]:
+def _frames(ids: Objects) -> Ints:
     codes, distinct = pd.factorize(ids)
     matches = [COMPILE_ID.fullmatch(str(text)) for text in distinct]
     numbers = [int(match["frame"] or NONE) if match else NONE for match in matches]
     return np.array([*numbers, NONE], dtype=np.int64)[codes]
 
 
-def _change(trace: Trace, rows: NDArray[np.int64]) -> ChangingInputs:
+def _change(trace: Trace, rows: Ints) -> ChangingInputs:
     texts = trace.host_calls["input_dims"].iloc[rows].dropna().unique()[:MOST_SHAPES]
     lists = [shapes for text in texts if (shapes := _shapes(str(text))) is not None]
     if len(rows) < 2 or not lists or len({len(shapes) for shapes in lists}) > 1:

@@ -24,6 +24,7 @@ from stepscope.analyses.core.compile_events import (
 from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
@@ -31,7 +32,6 @@ from stepscope.model.table import Table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 PARTS = {
     "tracing_ns": "bytecode_tracing (dynamo_timed)",
     "backend_ns": "OutputGraph.call_user_compiler (dynamo_timed)",
@@ -79,7 +79,7 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, columns)
 
 
-def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
+def _compile_ids(trace: Trace, rows: Ints) -> NDArray[Any]:
     phase = compile_events(trace).phase
     inside = np.flatnonzero(phase >= 0)
     ids = name_parts(trace, inside, ID_ARGUMENT, "id")
@@ -95,7 +95,7 @@ def _is_again(compile_id: str | None) -> bool | None:
     return int(match["number"]) > 0 if match and match["number"] else None
 
 
-def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float64]:
+def _part(trace: Trace, rows: Ints, name: str) -> Floats:
     """Return the time of the outermost phases of a name in each compilation; NaN: none."""
     if not len(rows):
         return np.zeros(0)
@@ -110,7 +110,7 @@ def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float6
     return np.asarray(spent[rows])
 
 
-def _steps(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
+def _steps(trace: Trace, moment_ns: Ints) -> NDArray[Any]:
     steps = trace.steps
     names = np.array([*plain_values(steps["name"]), None], dtype=object)
     index = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
@@ -118,18 +118,17 @@ def _steps(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(names[np.where((index >= 0) & inside, index, NONE)])
 
 
-def _lines(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
+def _lines(trace: Trace, moment_ns: Ints) -> NDArray[Any]:
     names = np.array([*user_calls(trace)["name"].cat.categories, None], dtype=object)
     places = main_thread_stacks(trace)
     return np.asarray(names[places.function[places.at(moment_ns)]])
 
 
-NONE = -1
 AROUND = re.compile(r"^dynamo$|CompiledFunctionBackward$")
 """dynamo's call of a frame; the backward of compiled code, and autograd's call of it."""
 
 
-def compiling_calls(trace: Trace, rows: NDArray[np.int64], ids: set[str]) -> Intervals:
+def compiling_calls(trace: Trace, rows: Ints, ids: set[str]) -> Intervals:
     """Return the times of calls that had to compile, and of the first runs of the compiled code.
 
     The former include guard checks, dynamo's calls and autograd's call of a backward pass that is
@@ -144,7 +143,7 @@ def compiling_calls(trace: Trace, rows: NDArray[np.int64], ids: set[str]) -> Int
     )
 
 
-def _first_runs(trace: Trace, ids: set[str]) -> NDArray[np.int64]:
+def _first_runs(trace: Trace, ids: set[str]) -> Ints:
     regions = np.flatnonzero(name_mask(trace.host_calls["name"], REGION.search))
     called = pd.Series(name_parts(trace, regions, REGION, "id"))
     return regions[(called.isin(ids) & ~called.duplicated()).to_numpy()]

@@ -24,13 +24,13 @@ from stepscope.analyses.core.compile_events import (
     nearest_named,
 )
 from stepscope.analyses.core.group_statistics import sums
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 SCHEMA: Schema = (
     Column("region", "object", "text", "Dynamo's compile id, `frame/compilation`: `0/1`."),
     Column("frame", "int64", "id", "Number of the compiled frame; -1: compiled autograd's."),
@@ -94,9 +94,7 @@ def compiled_region_table(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
-def _sum_inside(
-    trace: Trace, nearest_row: NDArray[np.int64], rows: NDArray[np.int64]
-) -> dict[str, NDArray[np.int64]]:
+def _sum_inside(trace: Trace, nearest_row: Ints, rows: Ints) -> dict[str, Ints]:
     """Return, for each of `rows`, sums over the calls for which it is `nearest_row`."""
     calls, phase, work = trace.host_calls, compile_events(trace).phase, device_work(trace)
     index = np.full(len(calls) + 1, NONE, dtype=np.int64)
@@ -138,7 +136,7 @@ def graph_break_table(trace: Trace) -> pd.DataFrame:
     return to_frame(BREAK_SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
-def _lookup_before(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _lookup_before(trace: Trace, rows: Ints) -> Ints:
     """Return the duration of the cache lookup by the same caller right before each call."""
     calls = trace.host_calls
     lookups = np.flatnonzero(name_mask(calls["name"], LOOKUP.__eq__))
@@ -177,11 +175,11 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
     return to_frame(GRAPH_SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
-def _self_nearest(nearest_row: NDArray[np.int64]) -> NDArray[np.int64]:
+def _self_nearest(nearest_row: Ints) -> Ints:
     return np.flatnonzero(nearest_row == np.arange(len(nearest_row)))
 
 
-def _coded(texts: NDArray[np.object_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _coded(texts: Objects) -> tuple[NDArray[Any], Ints]:
     """Return the distinct texts, and the index of each text among them; -1 for None."""
     codes, distinct = pd.factorize(texts)
     return np.array(distinct, dtype=object), codes.astype(np.int64)

@@ -8,17 +8,16 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.compile_events import LOOKUP, compile_events
 from stepscope.analyses.core.window import window
 from stepscope.base.findings import SourceLine
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 RESUMED = re.compile(
     r"^(?P<path>.+?)\(\d{1,9}\): torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{1,9})$"
 )
@@ -33,11 +32,11 @@ OWN = re.compile(
 class GraphBreaks:
     """Breaks in the window; the arrays are parallel, rows are of `host_calls`."""
 
-    left: NDArray[np.int64]
+    left: Ints
     """The region that was left."""
-    entered: NDArray[np.int64]
+    entered: Ints
     """The region that was called from it."""
-    start_ns: NDArray[np.int64]
+    start_ns: Ints
     """End of the last call of the region before the break: the start of Python."""
     between: tuple[str, ...]
     """Operators that ran between graphs, the most frequent first."""
@@ -69,7 +68,7 @@ def graph_breaks(trace: Trace) -> GraphBreaks:
     )
 
 
-def _left_ns(trace: Trace, inner: NDArray[np.int64]) -> NDArray[np.int64]:
+def _left_ns(trace: Trace, inner: Ints) -> Ints:
     """Return the end of the previous call of each call's parent, without guard lookups."""
     calls = trace.host_calls
     parent, end = calls["parent"].to_numpy(), calls["end_ns"].to_numpy()
@@ -85,7 +84,7 @@ def _left_ns(trace: Trace, inner: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.where(has, np.append(end, 0)[before], began))
 
 
-def _between(trace: Trace, inner: NDArray[np.int64]) -> tuple[str, ...]:
+def _between(trace: Trace, inner: Ints) -> tuple[str, ...]:
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
     is_theirs = np.isin(parent, parent[inner]) & calls["is_operator"].to_numpy()

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.group_statistics import extremes, group_rows, ratio, sums
 from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 GRAPH = Column("graph", "int64", "id", "Number of the graph, from 0 in order of first launch.")
 GRAPH_ID = Column("graph_id", "int64", "id", "CUPTI's `graph id`; -1: not recorded.")
 HOST = Column("host_ns", "int64", "ns", "Time of the host in launch calls.")
@@ -76,17 +76,17 @@ NODE_SCHEMA: Schema = (
 class GraphLaunches:
     """Launches of graphs in the order they began, and the device events of their replays."""
 
-    calls: NDArray[np.int64]
+    calls: Ints
     """Rows of `runtime_calls`."""
-    graph: NDArray[np.int64]
+    graph: Ints
     """Each launch's graph."""
-    graph_id: NDArray[np.int64]
+    graph_id: Ints
     """Each launch's `graph id`, or -1."""
-    launch: NDArray[np.int64]
+    launch: Ints
     """For each device event, an index in `calls`; ascending."""
-    rows: NDArray[np.int64]
+    rows: Ints
     """The device events (`device_events` rows), in the order they began in each launch."""
-    position: NDArray[np.int64]
+    position: Ints
     """Each event's position in its launch, from 0."""
 
 
@@ -123,9 +123,9 @@ def graph_launches(trace: Trace) -> GraphLaunches:
 
 def _contents(
     trace: Trace,
-    rows: NDArray[np.int64],
-    launch: NDArray[np.int64],
-    position: NDArray[np.int64],
+    rows: Ints,
+    launch: Ints,
+    position: Ints,
     count: int,
 ) -> NDArray[np.uint64]:
     code = trace.device_events["name"].cat.codes.to_numpy()[rows]
@@ -180,9 +180,7 @@ def graph_launch_table(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, columns)
 
 
-def _busy(
-    start: NDArray[np.int64], end: NDArray[np.int64], launch: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
+def _busy(start: Ints, end: Ints, launch: Ints, count: int) -> Ints:
     """Return the busy time of each launch's events; events are by launch, then start."""
     until = pd.Series(end).groupby(launch).cummax().to_numpy()
     before = np.append(until[:1], until[:-1])

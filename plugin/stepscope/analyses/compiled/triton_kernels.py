@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.compile_events import device_work
 from stepscope.analyses.core.group_statistics import group_rows, ratio, sums
 from stepscope.analyses.core.links import links, rows_of_keys
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 NAMED_BY_INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|split|spl|unk|mix|mm)_")
 """Its kinds of kernels: pointwise, reduction, persistent reduction, template, foreach, …"""
 SCHEMA: Schema = (
@@ -71,7 +71,7 @@ def triton_kernel_table(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
-def _ranges(trace: Trace) -> NDArray[np.int64]:
+def _ranges(trace: Trace) -> Ints:
     backend = trace.source.label("kernel_backend", trace.host_calls["event"].to_numpy())
     return np.flatnonzero(np.asarray(backend.codes) >= 0)
 
@@ -112,7 +112,7 @@ def _by_range(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _grids(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
+def _grids(trace: Trace, rows: Ints) -> pd.Categorical:
     """Return each range's grid: of its kernel on the device, else of the range."""
     kernels, events = trace.kernels, trace.device_events
     index = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())

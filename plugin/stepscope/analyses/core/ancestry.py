@@ -9,13 +9,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-NONE = -1
+from stepscope.model.arrays import NONE, Ints, Mask
+
 MOST_STEPS = 64
-Rows = NDArray[np.int64]
 ValueT = TypeVar("ValueT", np.int64, np.float64)
 
 
-def nearest(parent: Rows, is_selected: NDArray[np.bool_]) -> Rows:
+def nearest(parent: Ints, is_selected: Mask) -> Ints:
     """Return, for each row, itself if it is selected, else its nearest selected ancestor, or -1."""
     ancestor = np.where(is_selected, np.arange(len(parent)), parent)
     pending = np.flatnonzero(~is_selected & (ancestor != NONE))
@@ -27,7 +27,7 @@ def nearest(parent: Rows, is_selected: NDArray[np.bool_]) -> Rows:
     return ancestor
 
 
-def nearest_of(parent: Rows, rows: Rows, is_selected: NDArray[np.bool_]) -> Rows:
+def nearest_of(parent: Ints, rows: Ints, is_selected: Mask) -> Ints:
     """Return the same as `nearest` for some rows; -1 for rows that are -1."""
     ancestor = rows.copy()
     pending = np.flatnonzero(ancestor != NONE)
@@ -42,12 +42,12 @@ def nearest_of(parent: Rows, rows: Rows, is_selected: NDArray[np.bool_]) -> Rows
     return ancestor
 
 
-def with_descendants(parent: Rows, *columns: NDArray[ValueT]) -> list[NDArray[ValueT]]:
+def with_descendants(parent: Ints, *columns: NDArray[ValueT]) -> list[NDArray[ValueT]]:
     """Return columns in which each row holds the sum over its subtree, itself included."""
     return [_with_descendants(parent, column) for column in columns]
 
 
-def _with_descendants(parent: Rows, values: NDArray[ValueT]) -> NDArray[ValueT]:
+def _with_descendants(parent: Ints, values: NDArray[ValueT]) -> NDArray[ValueT]:
     rows = np.flatnonzero(values)
     if not len(rows):
         return values
@@ -63,7 +63,7 @@ def _with_descendants(parent: Rows, values: NDArray[ValueT]) -> NDArray[ValueT]:
     return _in_strides(parent, values)
 
 
-def _in_strides(parent: Rows, values: NDArray[ValueT]) -> NDArray[ValueT]:
+def _in_strides(parent: Ints, values: NDArray[ValueT]) -> NDArray[ValueT]:
     total, above = values.copy(), parent
     while (above != NONE).any():
         # sums reach 2^k rows down, `above` is 2^k rows up

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.ancestry import with_descendants
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.call_tree import by_level
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 MOST_LEVELS = 1000
 """Python's recursion limit. Deeper calls count as their caller at that depth."""
 
@@ -22,25 +22,23 @@ MOST_LEVELS = 1000
 class Paths:
     """Distinct paths of names. A parent's index is lower than its children's."""
 
-    parent: NDArray[np.int64]
+    parent: Ints
     """A node, or -1 at the top."""
-    name: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    node: NDArray[np.int64]
+    name: Ints
+    depth: Ints
+    node: Ints
     """The node of each call."""
 
     def __len__(self) -> int:
         """Return the number of nodes."""
         return len(self.parent)
 
-    def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sums(self, values: Ints) -> Ints:
         """Return, for each node, the sum of its calls' values."""
         return group_statistics.sums(values, self.node, len(self))
 
 
-def merge_calls(
-    parent: NDArray[np.int64], depth: NDArray[np.integer], name: NDArray[np.int64], name_count: int
-) -> Paths:
+def merge_calls(parent: Ints, depth: NDArray[np.integer], name: Ints, name_count: int) -> Paths:
     """Merge calls that have the same name and the same path of callers' names.
 
     `parent` and `depth` are those of a `call_tree.Nesting`; names are numbers below `name_count`.
@@ -68,11 +66,11 @@ def merge_calls(
     )
 
 
-def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _joined(parts: list[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
+def _cut(parent: Ints, depth: NDArray[np.integer]) -> Ints:
     """Return the parents; for calls nested too deep, their ancestor at the deepest level."""
     if not len(depth) or depth.max() < MOST_LEVELS:
         return parent
@@ -85,7 +83,7 @@ def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.in
     return above
 
 
-def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
+def preorder(parent: Ints, depth: NDArray[np.integer]) -> Ints:
     """Return each node's position in depth-first order, siblings in order."""
     (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
     position = np.zeros(len(parent), dtype=np.int64)
@@ -99,9 +97,7 @@ def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[n
     return position
 
 
-def is_outermost(
-    kind: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def is_outermost(kind: Ints, parent: Ints, depth: Ints) -> Mask:
     """Return which nodes have no ancestor of the same kind, so that totals count time once."""
     position = preorder(parent, depth)
     (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
@@ -116,14 +112,11 @@ def is_outermost(
     return outermost
 
 
-Rows = NDArray[np.int64]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PythonCallers:
     """Python callers of host calls, as rows of `python_calls`."""
 
-    caller: Rows
+    caller: Ints
     """For each row of `host_calls`, the innermost Python call around its start, or -1."""
     nesting: call_tree.Nesting
     """Of `python_calls`."""
@@ -155,7 +148,7 @@ def python_paths(trace: Trace) -> Paths:
     return merge_calls(nesting.parent, nesting.depth, codes, count + 1)
 
 
-def python_calls_at(trace: Trace, moments: call_tree.Moments) -> Rows:
+def python_calls_at(trace: Trace, moments: call_tree.Moments) -> Ints:
     """Return the innermost Python call around each moment of a thread, or -1."""
     nesting = python_nesting(trace)
     calls = spans(trace.python_calls)

@@ -8,11 +8,10 @@ other ranks: only the shortest over ranks or calls comes close to the link's ban
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.group_statistics import ratio
+from stepscope.model.arrays import Floats, Objects
 
-Floats = NDArray[np.float64]
 ROUND_TRIP = frozenset({"all_reduce"})
 SHARED = frozenset(
     # gather and scatter as in nccl-tests' src/gather.cu and scatter.cu
@@ -21,7 +20,7 @@ SHARED = frozenset(
 DIRECT = frozenset({"broadcast", "reduce", "send", "recv", "send_recv"})
 
 
-def bus_factor(kind: NDArray[np.object_], group_size: Floats) -> Floats:
+def bus_factor(kind: Objects, group_size: Floats) -> Floats:
     """Return bus over algorithm bandwidth; NaN for other kinds and unknown numbers of ranks."""
     size = np.where(group_size >= 1, group_size, np.nan)
     shared = (size - 1) / size

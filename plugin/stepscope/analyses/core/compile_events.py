@@ -13,16 +13,15 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.ancestry import nearest
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.core.links import links
 from stepscope.dialects import Kind
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 COMPILE_ID = re.compile(
     # torch/_guards.py, CompileId: `!` is compiled autograd's, `_1` a second attempt
     r"(?:!(?P<autograd>\d{1,9})/?)?(?:(?P<frame>\d{1,9})/(?P<number>\d{1,9})(?:_\d+)?)?"
@@ -39,11 +38,11 @@ BACKWARD = re.compile(r"^CompiledFunctionBackward$")
 class CompileEvents:
     """For each row of `host_calls`: such a call, itself or around it, or -1."""
 
-    region: NDArray[np.int64]
+    region: Ints
     """The nearest call of compiled code."""
-    graph: NDArray[np.int64]
+    graph: Ints
     """The nearest call of a graph that Inductor compiled."""
-    phase: NDArray[np.int64]
+    phase: Ints
     """The outermost phase of compiling."""
 
 
@@ -57,7 +56,7 @@ def compile_events(trace: Trace) -> CompileEvents:
     )
 
 
-def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
+def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> Ints:
     """Return, for each row of `host_calls`, the nearest call whose name matches, or -1.
 
     That is the call itself, or one around it.
@@ -68,7 +67,7 @@ def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
     return nearest(calls["parent"].to_numpy(), name_mask(calls["name"], pattern.search))
 
 
-def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
+def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> Ints:
     """Return, for each row of `host_calls`, the outermost call whose name matches, or -1."""
     top = nearest_named(trace, pattern)
     if not (top >= 0).any():
@@ -83,8 +82,8 @@ def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]
 class DeviceWork:
     """For each row of `host_calls`: the device work that it launched directly."""
 
-    kernel_count: NDArray[np.int64]
-    device_ns: NDArray[np.int64]
+    kernel_count: Ints
+    device_ns: Ints
     """Kernels, copies and memory sets."""
 
 
@@ -99,9 +98,7 @@ def device_work(trace: Trace) -> DeviceWork:
     )
 
 
-def name_parts(
-    trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str], group: str
-) -> NDArray[np.object_]:
+def name_parts(trace: Trace, rows: Ints, pattern: re.Pattern[str], group: str) -> Objects:
     """Return a pattern's group in the names of host calls; None for row -1 and without a match."""
     names = trace.host_calls["name"].cat
     matches = [pattern.search(str(name)) for name in names.categories]

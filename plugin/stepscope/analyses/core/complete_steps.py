@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
 
 CUT_BELOW = 0.8
@@ -19,7 +19,7 @@ class CompleteSteps:
     """Rows of `Trace.steps`, without those at the end whose device work was not recorded."""
 
     steps: pd.DataFrame
-    work_end_ns: NDArray[np.int64]
+    work_end_ns: Ints
     """End of the device work launched in each step; the host's end where that is later."""
     has_device_work: bool
 
@@ -44,9 +44,7 @@ def complete_steps(trace: Trace) -> CompleteSteps:
     )
 
 
-def _device_work(
-    trace: Trace, start: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _device_work(trace: Trace, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     calls, device = trace.runtime_calls, trace.device_events
     launch = links(trace).call_of_device_event
     linked = np.flatnonzero(launch >= 0)
@@ -60,7 +58,7 @@ def _device_work(
     return last, np.bincount(step, minlength=len(start))
 
 
-def _complete_count(work_count: NDArray[np.int64]) -> int:
+def _complete_count(work_count: Ints) -> int:
     if not work_count.any():
         return len(work_count)
     last = int(np.flatnonzero(work_count)[-1])

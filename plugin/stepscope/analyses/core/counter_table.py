@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics as statistics
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import plain_values, to_frame
@@ -67,9 +68,7 @@ def _unit(series: str | None, name: str | None) -> str | None:
     return None
 
 
-def _figures(
-    samples: pd.DataFrame, group: NDArray[np.int64], count: int
-) -> dict[str, NDArray[Any]]:
+def _figures(samples: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:
     order = np.argsort(group, kind="stable")  # by series, then time
     group = group[order]
     time_ns = samples["start_ns"].to_numpy()[order]

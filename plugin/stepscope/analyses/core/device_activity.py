@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.window import window
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -19,7 +19,7 @@ class DeviceActivity:
     """One device's work in a time window, as time sets."""
 
     device: int
-    rows: NDArray[np.int64]
+    rows: Ints
     """Its rows of `device_events`, inside the window or not, in the order they began."""
     busy: Intervals
     """Kernels, copies and memory sets."""

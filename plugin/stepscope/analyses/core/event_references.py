@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.base.findings import EventReference, SourceLine
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace, computed
@@ -173,10 +173,7 @@ def user_line(frames: Iterable[str]) -> str:
     return next((frame.strip() for frame in frames if is_user_code(frame.strip())), "")
 
 
-NONE = -1
-
-
-def lines_of_device_events(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
+def lines_of_device_events(trace: Trace, rows: Ints) -> pd.Categorical:
     """Return, for rows of `device_events`, the user's innermost function that launched them.
 
     From the operator's `Call stack`, else from the Python calls around the launch; else missing.
@@ -189,7 +186,7 @@ def lines_of_device_events(trace: Trace, rows: NDArray[np.int64]) -> pd.Categori
     return pd.Categorical.from_codes(np.append(codes, NONE)[index], categories=distinct)
 
 
-def _around_launch(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+def _around_launch(trace: Trace, rows: Ints) -> tuple[Ints, list[str]]:
     call = links(trace).call_of_device_event[rows]
     functions = user_calls(trace)
     function = np.full(len(rows), NONE, dtype=np.int64)
@@ -200,7 +197,7 @@ def _around_launch(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.in
     return codes, [str(name) for name in functions["name"].cat.categories]
 
 
-def call_stack_lines(trace: Trace, calls: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+def call_stack_lines(trace: Trace, calls: Ints) -> tuple[Ints, list[str]]:
     """Return the user's line in the `Call stack` of `host_calls` rows, as an index, and the lines.
 
     -1 for row -1 and for a stack without the user's code.

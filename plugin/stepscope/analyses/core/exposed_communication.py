@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.device_activity import whole_activity
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -62,7 +62,7 @@ def communicating_times(trace: Trace) -> dict[int, Intervals]:
 
 
 @computed
-def hidden_ns(trace: Trace) -> NDArray[np.int64]:
+def hidden_ns(trace: Trace) -> Ints:
     """Return, for each row of `collectives`, the time in which its device also computes."""
     frame = trace.collectives
     device = frame["device"].to_numpy()

@@ -6,19 +6,17 @@ launch. There a flow leads from the operator's start to the start of the device'
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
 from stepscope.ingest.exact_numbers import NO_TIME
-from stepscope.model.frames.source import Rows
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace
 
-NONE = -1
 SLACK_NS = 1000
 """Flow times are written as floats, which hold an absolute time to 250 ns."""
 
 
-def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
+def owner_by_flow(trace: Trace) -> Ints:
     """Return, for each row of `device_events`, the operator that its flow starts at, or -1.
 
     Operators are rows of `host_calls`. Only flows of the dialect's category count.
@@ -41,22 +39,22 @@ def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
     return owners
 
 
-def flow_events(trace: Trace, category: str, phase: str) -> Rows:
+def flow_events(trace: Trace, category: str, phase: str) -> Ints:
     """Return the events that begin (`s`) or end (`f`) the flows of a category, by time."""
     columns = trace.columns
     if not category:
         return np.zeros(0, dtype=np.int64)
-    rows: Rows = np.flatnonzero(trace.source.kinds == int(Kind.FLOW))
+    rows: Ints = np.flatnonzero(trace.source.kinds == int(Kind.FLOW))
     for column, text in ((columns.category, category), (columns.phase, phase)):
         present = pd.unique(column[rows])
         codes = [code for code in present.tolist() if code >= 0 and columns.strings[code] == text]
         rows = rows[np.isin(column[rows], codes)]
     rows = rows[(columns.start_ns[rows] != NO_TIME) & (columns.identifier[rows] >= 0)]
-    ordered: Rows = rows[np.argsort(columns.start_ns[rows], kind="stable")]
+    ordered: Ints = rows[np.argsort(columns.start_ns[rows], kind="stable")]
     return ordered
 
 
-def event_of_flow(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
+def event_of_flow(trace: Trace, flows: Ints, events: Ints) -> Ints:
     """Return, for each flow event, the index in `events` of the event that begins there, or -1."""
     order = np.argsort(trace.columns.start_ns[events], kind="stable")
     nearest = pd.merge_asof(
@@ -70,7 +68,7 @@ def event_of_flow(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
     return nearest["place"].fillna(NONE).to_numpy().astype(np.int64)
 
 
-def _places(trace: Trace, rows: Rows) -> pd.DataFrame:
+def _places(trace: Trace, rows: Ints) -> pd.DataFrame:
     columns = trace.columns
     return pd.DataFrame(
         {

@@ -15,30 +15,28 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.flows import event_of_flow, flow_events
 from stepscope.analyses.core.links import rows_of_keys
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 WRAPPER = "autograd::engine::evaluate_function: "
 """Prefix of the engine's call around a node, which runs it and accumulates gradients."""
 FLOW = "fwdbwd"
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ForwardBackward:
     """Rows of `host_calls`; all arrays are parallel to it."""
 
-    node: Rows
+    node: Ints
     """The innermost autograd node that each call is, or runs in; -1: forward pass."""
-    wrapper: Rows
+    wrapper: Ints
     """Of a node, the engine's call around it; else -1."""
-    forward: Rows
+    forward: Ints
     """Of a node, the operator that made it; -1: unknown, or not a node."""
     differing_count: int
     """Nodes for which number and arrow give different operators."""
@@ -71,7 +69,7 @@ def forward_backward(trace: Trace) -> ForwardBackward:
     )
 
 
-def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
+def _are_wrapped(calls: pd.DataFrame) -> Mask:
     """Return which calls are nodes inside the engine's wrapper of the same name."""
     named_calls = calls["name"].cat
     code_of = {str(name): code for code, name in enumerate(named_calls.categories)}
@@ -86,7 +84,7 @@ def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
     return is_wrapped
 
 
-def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -> Rows:
+def _by_number(calls: pd.DataFrame, nodes: Ints, makers: Ints, by_arrow: Ints) -> Ints:
     """Return the last operator with each node's number on the node's forward thread, or -1."""
     thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
     number, _ = pd.factorize(calls["sequence_number"].to_numpy())
@@ -100,8 +98,8 @@ def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -
 
 
 def _threads(
-    thread: Rows, number: Rows, nodes: Rows, makers: Rows, hints: tuple[Rows, Rows]
-) -> Rows:
+    thread: Ints, number: Ints, nodes: Ints, makers: Ints, hints: tuple[Ints, Ints]
+) -> Ints:
     """Return each node's forward thread, or -1.
 
     torch's thread numbers are not the system's. Arrows map them, else operators whose sequence
@@ -128,7 +126,7 @@ def _threads(
     return made_on
 
 
-def _by_arrow(trace: Trace, nodes: Rows, makers: Rows) -> Rows:
+def _by_arrow(trace: Trace, nodes: Ints, makers: Ints) -> Ints:
     """Return the operator at whose start each node's arrow begins, or -1."""
     forward = np.full(len(nodes), NONE, dtype=np.int64)
     starts, ends = flow_events(trace, FLOW, "s"), flow_events(trace, FLOW, "f")

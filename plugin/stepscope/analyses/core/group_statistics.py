@@ -11,19 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.model.arrays import NONE, Floats, Ints, Mask, Objects
+
 Group = NDArray[np.integer]
-Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
-NONE = -1
-"""The group number of rows without a group."""
+Numbers = Ints | NDArray[np.floating[Any]]
 EVERY_ROW = np.True_
 """A mask that selects all rows."""
 MOST = 2**63
 """One more than what int64 holds."""
 
 
-def group_rows(
-    frame: pd.DataFrame, by: Iterable[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def group_rows(frame: pd.DataFrame, by: Iterable[str]) -> tuple[Ints, Ints]:
     """Return each row's group of equal values, and each group's first row; missing values group."""
     group = np.zeros(len(frame), dtype=np.int64)
     for column in by:
@@ -34,7 +32,7 @@ def group_rows(
     return group, first
 
 
-def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
+def sums(values: Numbers, group: Group, count: int) -> Ints:
     """Return each group's exact sum of whole numbers; 0 without rows."""
     totals = np.zeros(count, dtype=np.int64)
     np.add.at(totals, group, values)
@@ -42,41 +40,39 @@ def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
 
 
 def sums_where(
-    values: Numbers, group: Group, count: int, where: NDArray[np.bool_] | np.bool_ = EVERY_ROW
-) -> NDArray[np.int64]:
+    values: Numbers, group: Group, count: int, where: Mask | np.bool_ = EVERY_ROW
+) -> Ints:
     """Return the same as `sums` for the selected rows that have a group (-1: none)."""
     rows = np.flatnonzero(where & (group != NONE))
     return sums(values[rows], group[rows], count)
 
 
-def ratio(part: Numbers, whole: Numbers) -> NDArray[np.float64]:
+def ratio(part: Numbers, whole: Numbers) -> Floats:
     """Return part over whole; NaN where the whole is unknown or not above 0."""
-    ratios: NDArray[np.float64] = np.full(len(whole), np.nan)
+    ratios: Floats = np.full(len(whole), np.nan)
     np.divide(part, whole, out=ratios, where=whole > 0)
     return ratios
 
 
-def mean(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
+def mean(values: Numbers, group: Group, count: int) -> Floats:
     """Return each group's mean."""
     return weighted_mean(values, np.ones(len(values)), group, count)
 
 
-def nan_mean(values: NDArray[np.float64], group: Group, count: int) -> NDArray[np.float64]:
+def nan_mean(values: Floats, group: Group, count: int) -> Floats:
     """Return each group's mean of the values that are not NaN."""
     is_number = ~np.isnan(values)
     return mean(values[is_number], group[is_number], count)
 
 
-def weighted_mean(
-    values: Numbers, weight: Numbers, group: Group, count: int
-) -> NDArray[np.float64]:
+def weighted_mean(values: Numbers, weight: Numbers, group: Group, count: int) -> Floats:
     """Return each group's weighted mean; NaN where all weights are 0."""
     products = np.bincount(group, weights=values * weight.astype(np.float64), minlength=count)
     weights = np.bincount(group, weights=weight, minlength=count)
     return ratio(products, weights)
 
 
-def standard_deviation(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
+def standard_deviation(values: Numbers, group: Group, count: int) -> Floats:
     """Return each group's sample standard deviation; NaN for fewer than two rows."""
     from_mean = values - mean(values, group, count)[group]
     squares = np.bincount(group, weights=from_mean**2, minlength=count)
@@ -84,9 +80,7 @@ def standard_deviation(values: Numbers, group: Group, count: int) -> NDArray[np.
     return np.asarray(np.sqrt(ratio(squares, others)))
 
 
-def extremes(
-    values: NDArray[np.int64], group: Group, count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def extremes(values: Ints, group: Group, count: int) -> tuple[Ints, Ints]:
     """Return each group's exact minimum and maximum; 0 without rows."""
     limits = np.iinfo(np.int64)
     least, most = np.full(count, limits.max), np.full(count, limits.min)
@@ -96,12 +90,10 @@ def extremes(
     return np.where(is_empty, 0, least), np.where(is_empty, 0, most)
 
 
-def quantile(
-    values: NDArray[np.int64], group: Group, count: int, share: float
-) -> NDArray[np.float64]:
+def quantile(values: Ints, group: Group, count: int, share: float) -> Floats:
     """Return each group's quantile, with numpy's `linear` method; `share` is from 0 to 1."""
     size = np.bincount(group, minlength=count)
-    quantiles: NDArray[np.float64] = np.full(count, np.nan)
+    quantiles: Floats = np.full(count, np.nan)
     ordered = _ordered(values, group, count)
     has = size > 0
     position = (size[has] - 1) * share
@@ -113,7 +105,7 @@ def quantile(
     return quantiles
 
 
-def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.int64]:
+def _ordered(values: Ints, group: Group, count: int) -> Ints:
     if not len(values):
         return values
     least = int(values.min())
@@ -128,7 +120,7 @@ def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.
     return key
 
 
-def distinct_numbers(numbers: NDArray[np.integer], group: Group, count: int) -> NDArray[np.object_]:
+def distinct_numbers(numbers: NDArray[np.integer], group: Group, count: int) -> Objects:
     """Return each group's distinct numbers as text: ascending, comma separated."""
     codes, distinct = pd.factorize(numbers, sort=True)
     pairs = np.sort(pd.unique(group * max(1, len(distinct)) + codes))

@@ -9,29 +9,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.flows import owner_by_flow
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace, computed
-
-NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Links:
     """Rows of frames; -1: none."""
 
-    call_of_device_event: NDArray[np.int64]
+    call_of_device_event: Ints
     """For each row of `device_events`, the `runtime_calls` row that launched it."""
-    owner_of_call: NDArray[np.int64]
+    owner_of_call: Ints
     """For each row of `runtime_calls`, the innermost operator around it (`host_calls` row)."""
-    owner_of_device_event: NDArray[np.int64]
+    owner_of_device_event: Ints
     """For each row of `device_events`, the operator that launched it (`host_calls` row)."""
 
 
-def rows_of_keys(values: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_of_keys(values: Ints, keys: Ints) -> Ints:
     """Return, for each value, the first row whose key equals it, or -1; negatives match none."""
     if not len(keys):
         return np.full(len(values), NONE, dtype=np.int64)
@@ -53,14 +51,12 @@ def links(trace: Trace) -> Links:
     return Links(call_of_device_event=call, owner_of_call=owner, owner_of_device_event=through)
 
 
-def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
+def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> Ints:
     """Return, for each row of a host frame, the innermost operator around it, or -1."""
     return _innermost_operator(trace, frame, enclosing_call(trace, frame))
 
 
-def _innermost_operator(
-    trace: Trace, frame: pd.DataFrame, around: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _innermost_operator(trace: Trace, frame: pd.DataFrame, around: Ints) -> Ints:
     """Return the innermost operator around each row; `around` is the result of `enclosing_call`.
 
     Where that is an annotation, the operators of that time are searched: an operator that ends
@@ -82,12 +78,12 @@ def _innermost_operator(
 
 
 @computed
-def calls_around_runtime_calls(trace: Trace) -> NDArray[np.int64]:
+def calls_around_runtime_calls(trace: Trace) -> Ints:
     """Return the innermost operator or annotation around each row of `runtime_calls`."""
     return enclosing_call(trace, trace.runtime_calls)
 
 
-def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
+def enclosing_call(trace: Trace, frame: pd.DataFrame) -> Ints:
     """Return the innermost operator or annotation around the start of each row of a host frame."""
     moments = frame["thread"].cat.codes.to_numpy(), frame["start_ns"].to_numpy()
     parent = trace.host_calls["parent"].to_numpy()
@@ -95,5 +91,5 @@ def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
 
 
 @computed
-def _host_order(trace: Trace) -> NDArray[np.int64]:
+def _host_order(trace: Trace) -> Ints:
     return call_tree.ordered(*spans(trace.host_calls))

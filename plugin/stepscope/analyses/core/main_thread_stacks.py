@@ -4,36 +4,32 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.steps import STEP_NAME
 from stepscope.model.trace import Trace, computed
-
-NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MainThreadStacks:
     """Consecutive stretches that cover all time; all arrays are parallel."""
 
-    start_ns: NDArray[np.int64]
+    start_ns: Ints
     """The first is the least int64."""
-    function: NDArray[np.int64]
+    function: Ints
     """The user's innermost function: a code of `user_calls`' names, or -1."""
-    annotation: NDArray[np.int64]
+    annotation: Ints
     """The innermost annotation other than a step: a code of `host_calls`' names, or -1."""
 
-    def at(self, moment_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    def at(self, moment_ns: Ints) -> Ints:
         """Return the stretch of each moment."""
         return np.searchsorted(self.start_ns, moment_ns, side="right") - 1
 
-    def cut(
-        self, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def cut(self, start_ns: Ints, end_ns: Ints) -> tuple[Ints, Ints, Ints]:
         """Cut times at the stretches' borders.
 
         Returns:
@@ -73,7 +69,7 @@ def main_thread_stacks(trace: Trace) -> MainThreadStacks:
 TIMES = ("start_ns", "end_ns")
 
 
-def _innermost(frame: pd.DataFrame, moment_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def _innermost(frame: pd.DataFrame, moment_ns: Ints) -> Ints:
     """Return the name's code of the innermost row around each moment, or -1."""
     one_thread = np.zeros(len(frame), dtype=np.int8)
     outer = one_thread, frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()

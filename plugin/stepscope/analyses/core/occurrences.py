@@ -4,30 +4,28 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.links import links
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace
 
-NONE = -1
 MOST_BINS = 40
 FEWEST_BINS = 6
 LOGARITHMIC_FROM = 20
 """Bins are logarithmic where the longest time is more than this many times the shortest."""
-Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Histogram:
     """Number of durations in each bin; the last edge belongs to the last bin."""
 
-    edges_ns: Times
-    counts: Times
+    edges_ns: Ints
+    counts: Ints
     is_logarithmic: bool
 
 
-def histogram(durations_ns: Times) -> Histogram:
+def histogram(durations_ns: Ints) -> Histogram:
     """Return the histogram of one or more durations, with whole and distinct edges.
 
     The number of bins is about twice the square root of the number of durations.
@@ -45,7 +43,7 @@ def histogram(durations_ns: Times) -> Histogram:
     return Histogram(edges_ns=edges, counts=counts, is_logarithmic=is_logarithmic)
 
 
-def step_index(trace: Trace, moments_ns: Times) -> Times:
+def step_index(trace: Trace, moments_ns: Ints) -> Ints:
     """Return the index of the complete step of each moment of the host; -1: none."""
     steps = complete_steps(trace).steps
     index = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
@@ -53,7 +51,7 @@ def step_index(trace: Trace, moments_ns: Times) -> Times:
     return np.where(moments_ns < ends[index], index, NONE)
 
 
-def launch_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
+def launch_ns(trace: Trace, rows: Ints) -> Ints:
     """Return the launch times of rows of `device_events`; their start where that is unknown.
 
     So device work belongs to the step that launched it, as in slices of a trace.
@@ -64,7 +62,7 @@ def launch_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
     return np.where(call == NONE, start_ns, launched)
 
 
-def sums_by_step(trace: Trace, index: Times, *values: Times) -> pd.DataFrame:
+def sums_by_step(trace: Trace, index: Ints, *values: Ints) -> pd.DataFrame:
     """Return one row per complete step: its number, count of rows, and sums of values.
 
     `index` is the result of `step_index`; the sums are columns 0, 1, ...
@@ -82,6 +80,6 @@ def sums_by_step(trace: Trace, index: Times, *values: Times) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def longest(durations_ns: Times, most: int) -> NDArray[np.int64]:
+def longest(durations_ns: Ints, most: int) -> Ints:
     """Return the indices of the longest durations, the longest first; of equals the first."""
     return np.argsort(-durations_ns, kind="stable")[:most]

@@ -8,7 +8,8 @@ ties: it is conservative for series of few levels.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from stepscope.model.arrays import Floats
 
 MOST_VALUES = 256
 """Longer series are sampled at this many evenly spaced values."""
@@ -26,7 +27,7 @@ class Slope:
     z: float
 
 
-def slope(values: NDArray[np.float64]) -> Slope:
+def slope(values: Floats) -> Slope:
     """Return the Theil-Sen slope of evenly spaced values, its 95 % interval, and Mann-Kendall's z.
 
     All are NaN for fewer than two values other than NaN.

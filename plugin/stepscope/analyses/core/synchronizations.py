@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.window import window
 from stepscope.model import call_tree
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames.copies import DIRECTIONS
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
@@ -43,16 +44,16 @@ DYNAMIC = frozenset(
 class Synchronizations:
     """Blocking calls in the window, in the order they began; all arrays are parallel."""
 
-    calls: NDArray[np.int64]
+    calls: Ints
     """Rows of `runtime_calls`."""
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
+    start_ns: Ints
+    end_ns: Ints
     cause: NDArray[np.int8]
     """Index into `CAUSES`."""
-    owner: NDArray[np.int64]
+    owner: Ints
     """The outermost operator around the call (`host_calls` row), or -1."""
 
-    def of(self, cause: Cause) -> NDArray[np.bool_]:
+    def of(self, cause: Cause) -> Mask:
         """Return a mask of the calls with this cause."""
         return np.asarray(self.cause == CAUSES.index(cause))
 
@@ -76,7 +77,7 @@ def synchronizations(trace: Trace) -> Synchronizations:
     )
 
 
-def is_blocking(trace: Trace) -> NDArray[np.bool_]:
+def is_blocking(trace: Trace) -> Mask:
     """Return which runtime calls block: by name, and copies that are synchronous or pageable."""
     names, dialect = trace.runtime_calls["name"], trace.dialect
     waits = name_mask(names, dialect.blocking_call.search)
@@ -89,7 +90,7 @@ def is_blocking(trace: Trace) -> NDArray[np.bool_]:
     return waits | (name_mask(names, dialect.staged_copy_call.search) & of_pageable)
 
 
-def _outermost_waits(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _outermost_waits(trace: Trace, rows: Ints) -> Ints:
     """Return the rows without waits inside another wait: one layer's call of the next layer."""
     calls = trace.runtime_calls.iloc[rows]
     thread = calls["thread"].cat.codes.to_numpy()
@@ -97,7 +98,7 @@ def _outermost_waits(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]
     return rows[nesting.parent < 0]
 
 
-def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int8]:
+def _causes(trace: Trace, rows: Ints, owner: Ints) -> NDArray[np.int8]:
     cause = np.full(len(rows), CAUSES.index("operator"), dtype=np.int8)
     cause[owner < 0] = CAUSES.index("explicit")
     direction = _copy_directions(trace)
@@ -110,7 +111,7 @@ def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> 
     return cause
 
 
-def _copy_directions(trace: Trace) -> NDArray[np.int64]:
+def _copy_directions(trace: Trace) -> Ints:
     """Return, for each host call, the direction of a copy that it launched directly, or -1."""
     directions = np.full(len(trace.host_calls), -1, dtype=np.int64)
     copies = trace.copies
@@ -122,9 +123,7 @@ def _copy_directions(trace: Trace) -> NDArray[np.int64]:
     return directions
 
 
-def ancestor_named(
-    trace: Trace, rows: NDArray[np.int64], names: frozenset[str]
-) -> NDArray[np.int64]:
+def ancestor_named(trace: Trace, rows: Ints, names: frozenset[str]) -> Ints:
     """Return, for each `host_calls` row (or -1), its nearest ancestor or itself with a name."""
     calls = trace.host_calls
     is_named = name_mask(calls["name"], names.__contains__)
@@ -136,7 +135,7 @@ def ancestor_named(
     return ancestor
 
 
-def outermost_operator(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def outermost_operator(trace: Trace, rows: Ints) -> Ints:
     """Return, for each `host_calls` row (or -1), the outermost operator around it."""
     calls = trace.host_calls
     parent = np.append(calls["parent"].to_numpy(), -1)

@@ -19,12 +19,12 @@ from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.ingest import EventColumns
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model import call_tree
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames.source import COMPLETE_PHASE, METADATA_PHASE
 from stepscope.model.trace import Trace
 
 FLOW_PHASES = ("s", "t", "f")
 RECORD_STEPS = "profiler.step()  # at the end of each iteration"
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,11 +33,11 @@ class Cut:
 
     start_ns: int
     end_ns: int
-    events: Rows
+    events: Ints
     """Ascending."""
-    shortened: Rows
+    shortened: Ints
     """Slices that crossed others on their track."""
-    duration_ns: Rows
+    duration_ns: Ints
     """Their durations, shortened so that they nest."""
 
 
@@ -86,12 +86,12 @@ def cut(trace: Trace, start_ns: int, end_ns: int, *, is_repaired: bool = True) -
     )
 
 
-def _is_phase(columns: EventColumns, *phases: str) -> NDArray[np.bool_]:
+def _is_phase(columns: EventColumns, *phases: str) -> Mask:
     codes = [code for code, text in enumerate(columns.strings) if text in phases]
     return np.isin(columns.phase, codes)
 
 
-def _launched(trace: Trace, is_inside: NDArray[np.bool_]) -> Rows:
+def _launched(trace: Trace, is_inside: Mask) -> Ints:
     call = links(trace).call_of_device_event
     events = trace.runtime_calls["event"].to_numpy()
     linked = np.flatnonzero(call >= 0)
@@ -99,9 +99,7 @@ def _launched(trace: Trace, is_inside: NDArray[np.bool_]) -> Rows:
     return np.asarray(trace.device_events["event"].to_numpy()[linked])
 
 
-def _whole_flows(
-    trace: Trace, flows: Rows, slices: tuple[Rows, Rows], begins: NDArray[np.bool_]
-) -> Rows:
+def _whole_flows(trace: Trace, flows: Ints, slices: tuple[Ints, Ints], begins: Mask) -> Ints:
     """Return the events of arrows that begin and end at slices inside."""
     if not len(flows):
         return flows
@@ -118,7 +116,7 @@ def _whole_flows(
     return inside[np.isin(key, both)]
 
 
-def _repairs(trace: Trace, slices: Rows, until_ns: Rows) -> tuple[Rows, Rows]:
+def _repairs(trace: Trace, slices: Ints, until_ns: Ints) -> tuple[Ints, Ints]:
     (track, _), start_ns = trace.source.threads, trace.columns.start_ns[slices]
     end_ns = repaired_end_ns(track[slices], start_ns, until_ns)
     shorter = np.flatnonzero(end_ns < until_ns)
@@ -129,9 +127,7 @@ MOST_WEIGHED = 1000
 """If more of the slices around a slice end inside it, that slice is shortened."""
 
 
-def repaired_end_ns(
-    track: NDArray[np.integer], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def repaired_end_ns(track: NDArray[np.integer], start_ns: Ints, end_ns: Ints) -> Ints:
     """Return the ends of slices, shortened so that slices of a track nest."""
     duration_ns = end_ns - start_ns
     nesting = call_tree.nest(track, start_ns, duration_ns)

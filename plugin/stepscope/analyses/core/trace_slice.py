@@ -12,12 +12,12 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.base.errors import UsageError
 from stepscope.dialects import Kind
 from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.arrays import Mask
 from stepscope.model.trace import Trace
 
 MOST_SLICES = 2
@@ -81,7 +81,7 @@ def _part(trace: Trace, start_ns: int, end_ns: int) -> Trace:
     return replace(trace, source=replace(source, kinds=kinds), results={})
 
 
-def _begins(trace: Trace, start_ns: int, end_ns: int) -> NDArray[np.bool_]:
+def _begins(trace: Trace, start_ns: int, end_ns: int) -> Mask:
     began_ns = trace.columns.start_ns
     begins = (began_ns != NO_TIME) & (began_ns >= start_ns) & (began_ns < end_ns)
     call = links(trace).call_of_device_event

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.model import call_tree
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import plain_values, to_frame
@@ -43,7 +44,7 @@ KERNELS: Schema = (
 
 
 @computed
-def innermost_annotation(trace: Trace) -> NDArray[np.int64]:
+def innermost_annotation(trace: Trace) -> Ints:
     """Return each device event's innermost annotation, as a `device_annotations` row, or -1."""
     annotations, events = trace.device_annotations, trace.device_events
     lanes = pd.concat([frame[["device", "stream"]] for frame in (annotations, events)])
@@ -54,7 +55,7 @@ def innermost_annotation(trace: Trace) -> NDArray[np.int64]:
     )
 
 
-def _borders(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _borders(frame: pd.DataFrame) -> tuple[Ints, Ints]:
     return frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
 
 

@@ -9,7 +9,6 @@ reaches to the end of the device work launched in it (`event_parser.py`), and of
 import msgspec
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import DeviceActivity, device_activity
 from stepscope.analyses.core.memory_peak import device_properties, memory_peak
@@ -18,6 +17,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base import formatting
 from stepscope.base.report import DeviceReport
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
@@ -163,17 +163,13 @@ def _tells(trace: Trace, kernel: str) -> bool:
     return trace.dialect.uses_matrix_unit(kernel) is not None
 
 
-def capped_sum_ns(
-    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], value: NDArray[np.float64]
-) -> float:
+def capped_sum_ns(start_ns: Ints, end_ns: Ints, value: Floats) -> float:
     """Return the integral over time of min(1, sum of the values of the intervals active then)."""
     _, sums = capped_sums(start_ns, end_ns, value)
     return float(sums[-1])
 
 
-def capped_sums(
-    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], value: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def capped_sums(start_ns: Ints, end_ns: Ints, value: Floats) -> tuple[Ints, Floats]:
     """Return when intervals begin and end, in order, and the same integral until each of them."""
     time = np.concatenate((start_ns, end_ns))
     change = np.concatenate((value, -value))

@@ -1,15 +1,15 @@
 """Device work that could become faster: the times in which the device does nothing else."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 
-def exclusive_device_time(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
+def exclusive_device_time(trace: Trace, rows: Ints) -> Intervals:
     """Return the times in which the main device runs only these rows of `device_events`.
 
     Where other work runs at the same time, the device would be busy without them. Rows of other
@@ -29,7 +29,7 @@ def exclusive_device_time(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
 
 
 @computed
-def _overlaps(trace: Trace) -> NDArray[np.bool_]:
+def _overlaps(trace: Trace) -> Mask:
     """Return a mask of the main device's rows, in start order, that overlap another."""
     device = main_device(trace)
     rows = np.zeros(0, dtype=np.int64) if device is None else device.rows

@@ -7,11 +7,11 @@ later, a faster kernel only lengthens the gap behind it.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import DeviceActivity, main_device
 from stepscope.analyses.core.links import links
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -60,9 +60,7 @@ def gpu_bound_share(trace: Trace, activity: DeviceActivity) -> float | None:
     return float(duration[(waits & has_call)[:-1]].sum()) / total if total else None
 
 
-def _successors(
-    trace: Trace, rows: NDArray[np.int64], end_ns: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _successors(trace: Trace, rows: Ints, end_ns: Ints) -> tuple[Mask, Mask]:
     """Return for each event whether its successor was launched in time, and has a launch.
 
     The last event has no successor that could be late.

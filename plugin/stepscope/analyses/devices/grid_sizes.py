@@ -8,8 +8,8 @@ blocks are enough for them.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
@@ -21,17 +21,17 @@ MOST_BLOCKS = 1e6
 class GridSizes:
     """One device's kernels with recorded grids; all arrays are parallel."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `Trace.kernels`."""
-    blocks: NDArray[np.float64]
+    blocks: Floats
     """Blocks a multiprocessor."""
-    duration_ns: NDArray[np.int64]
-    on_matrix_unit: NDArray[np.bool_]
+    duration_ns: Ints
+    on_matrix_unit: Mask
     """Whether its name says that it multiplies matrices on matrix units: such kernels often have
     as few blocks as fill them, and work long in each."""
 
     @property
-    def is_small(self) -> NDArray[np.bool_]:
+    def is_small(self) -> Mask:
         """Whether each has less than one block per multiprocessor."""
         return self.blocks < 1
 
@@ -50,7 +50,7 @@ class GridSizes:
         """Mean share of the multiprocessors that have a block while a kernel runs."""
         return self._of_time(np.minimum(self.blocks, 1))
 
-    def _of_time(self, weight: NDArray[np.float64]) -> float | None:
+    def _of_time(self, weight: Floats) -> float | None:
         total_ns = self.duration_ns.sum()
         return float((self.duration_ns * weight).sum() / total_ns) if total_ns else None
 

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
@@ -17,19 +17,19 @@ from stepscope.model.trace import Trace
 class HostCopies:
     """Copies of one direction within the window; all arrays are parallel, in time's order."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `device_events`."""
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
-    bytes: NDArray[np.float64]
-    is_pageable: NDArray[np.bool_]
-    call_start_ns: NDArray[np.int64]
+    start_ns: Ints
+    end_ns: Ints
+    bytes: Floats
+    is_pageable: Mask
+    call_start_ns: Ints
     """When the host asked for it; the copy's own start where that was not recorded."""
-    call_end_ns: NDArray[np.int64]
-    owner: NDArray[np.int64]
+    call_end_ns: Ints
+    owner: Ints
     """The operator that asked for it (`host_calls` row), or -1."""
 
-    def select(self, which: NDArray[np.bool_]) -> "HostCopies":
+    def select(self, which: Mask) -> "HostCopies":
         """Return only some of the copies."""
         names = (
             "rows",

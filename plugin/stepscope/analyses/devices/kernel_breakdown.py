@@ -9,12 +9,12 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.device_activity import DeviceActivity, whole_activity
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
 from stepscope.model.table import Table
@@ -91,7 +91,7 @@ def _statistics(trace: Trace, device: DeviceActivity) -> list[dict[str, object]]
     ]
 
 
-def _types(trace: Trace) -> NDArray[np.int64]:
+def _types(trace: Trace) -> Ints:
     """Return each device event's place in `TYPES`."""
     events = trace.device_events
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME
+from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
@@ -61,31 +61,31 @@ BY_CALL: Schema = (
 class Launches:
     """One entry a launch: device work with a call of its own."""
 
-    row: NDArray[np.int64]
+    row: Ints
     """The work, as a row of `device_events`."""
-    call: NDArray[np.int64]
+    call: Ints
     """Its row in `runtime_calls`."""
-    host_ns: NDArray[np.int64]
-    device_ns: NDArray[np.int64]
-    delay_ns: NDArray[np.int64]
+    host_ns: Ints
+    device_ns: Ints
+    delay_ns: Ints
     """From the call's end to the work's beginning, at least 0."""
-    replayed: NDArray[np.int64]
+    replayed: Ints
     """The work that graphs replayed."""
-    unlinked: NDArray[np.int64]
+    unlinked: Ints
     """The work whose call was not recorded."""
 
     @property
-    def is_short(self) -> NDArray[np.bool_]:
+    def is_short(self) -> Mask:
         """Whether the work took less time than its call, which was not slow."""
         return (self.device_ns < self.host_ns) & ~self.is_slow
 
     @property
-    def is_slow(self) -> NDArray[np.bool_]:
+    def is_slow(self) -> Mask:
         """Whether the call took long."""
         return self.host_ns > SLOW_CALL_NS
 
     @property
-    def is_late(self) -> NDArray[np.bool_]:
+    def is_late(self) -> Mask:
         """Whether the work began long after its call."""
         return self.delay_ns > LATE_NS
 
@@ -144,18 +144,18 @@ def launches_by_call(trace: Trace) -> pd.DataFrame:
     return together if len(group) else together.iloc[:0]
 
 
-def _texts(**columns: NDArray[np.object_]) -> pd.DataFrame:
+def _texts(**columns: Objects) -> pd.DataFrame:
     return pd.DataFrame({key: pd.Series(of, dtype=object) for key, of in columns.items()})
 
 
-def _counts(of: Launches, group: NDArray[np.int64], count: int) -> pd.DataFrame:
+def _counts(of: Launches, group: Ints, count: int) -> pd.DataFrame:
     """Return the columns of `COUNTS` for each group of device events."""
     groups = group[of.row]
 
-    def how_many(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def how_many(rows: Ints) -> Ints:
         return np.bincount(group[rows], minlength=count)
 
-    def quantile(share: float) -> NDArray[np.float64]:
+    def quantile(share: float) -> Floats:
         return group_statistics.quantile(of.delay_ns, groups, count, share)
 
     columns = {

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.dialects import Kind
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
@@ -48,14 +48,14 @@ SCHEMA: Schema = (
 class _Kernels:
     """Kernels by stream, in the order they began."""
 
-    row: NDArray[np.int64]
+    row: Ints
     """Rows of `device_events`."""
-    code: NDArray[np.int64]
+    code: Ints
     """Codes of their names, from 1; 0 for none."""
-    run: NDArray[np.int64]
+    run: Ints
     """The number of the uninterrupted run that each belongs to."""
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
+    start_ns: Ints
+    end_ns: Ints
     all_ns: int
     """Sum of the durations of all kernels, collectives too."""
 
@@ -63,7 +63,7 @@ class _Kernels:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Candidate:
     length: int
-    places: NDArray[np.int64]
+    places: Ints
     """Where it begins, in order."""
 
     @property
@@ -131,9 +131,7 @@ def _candidates(kernels: _Kernels) -> list[_Candidate]:
     return candidates
 
 
-def _most_frequent(
-    position: NDArray[np.int64], number: NDArray[np.int64], count: NDArray[np.int64], length: int
-) -> list[_Candidate]:
+def _most_frequent(position: Ints, number: Ints, count: Ints, length: int) -> list[_Candidate]:
     frequent = np.argsort(-count, kind="stable")[:MOST_TRIED]
     selected = np.full(len(count), -1)
     selected[frequent] = np.arange(len(frequent))
@@ -145,7 +143,7 @@ def _most_frequent(
     return [_Candidate(length=length, places=places) for places in by_sequence if len(places) > 1]
 
 
-def _free(candidate: _Candidate, is_taken: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _free(candidate: _Candidate, is_taken: Mask) -> Ints:
     """Return where it begins such that none of its kernels is taken, nor in two of them."""
     places = candidate.places
     for offset in range(candidate.length):
@@ -153,7 +151,7 @@ def _free(candidate: _Candidate, is_taken: NDArray[np.bool_]) -> NDArray[np.int6
     return without_overlaps(places, candidate.length)
 
 
-def without_overlaps(places: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+def without_overlaps(places: Ints, length: int) -> Ints:
     """Return the first position, then always the next that begins behind the last one taken.
 
     Each position leads to the next behind it; doubling follows the chain from the first.
@@ -173,9 +171,7 @@ def without_overlaps(places: NDArray[np.int64], length: int) -> NDArray[np.int64
     return places[is_reached[:-1]]
 
 
-def _row(
-    trace: Trace, kernels: _Kernels, places: NDArray[np.int64], length: int
-) -> dict[str, object]:
+def _row(trace: Trace, kernels: _Kernels, places: Ints, length: int) -> dict[str, object]:
     members = places[:, np.newaxis] + np.arange(length)
     start, end = kernels.start_ns[members], kernels.end_ns[members]
     kernel_ns = int((end - start).sum())
@@ -195,7 +191,7 @@ def _row(
     }
 
 
-def _owners(trace: Trace, rows: NDArray[np.int64]) -> list[str]:
+def _owners(trace: Trace, rows: Ints) -> list[str]:
     names = trace.host_calls["name"]
     owners = links(trace).owner_of_device_event[rows]
     return [str(names.iloc[owner]) if owner >= 0 else "?" for owner in owners.tolist()]

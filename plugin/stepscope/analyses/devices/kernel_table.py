@@ -25,6 +25,7 @@ from stepscope.analyses.core.kernel_types import operand_type
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
@@ -105,7 +106,7 @@ def launching_operator(trace: Trace) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, categories=names.categories)
 
 
-def _places(trace: Trace) -> NDArray[np.int64]:
+def _places(trace: Trace) -> Ints:
     """Return the row of `device_events` of each kernel."""
     return np.flatnonzero(trace.device_events["kind"].to_numpy() == int(Kind.KERNEL))
 
@@ -131,9 +132,7 @@ def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) 
     return ordered.reset_index(drop=True)
 
 
-def _durations(
-    kernels: pd.DataFrame, group: NDArray[np.int64], count: int
-) -> dict[str, NDArray[Any]]:
+def _durations(kernels: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:
     duration = kernels["duration_ns"].to_numpy()
     durations = kernels["duration_ns"].groupby(group)
     total = durations.sum().to_numpy()
@@ -149,7 +148,7 @@ def _durations(
     }
 
 
-def _fill(kernels: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+def _fill(kernels: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:
     weight = kernels["duration_ns"].to_numpy()
     blocks = kernels["blocks_per_sm"].to_numpy()
     occupancy = kernels["occupancy_share"].to_numpy()
@@ -163,7 +162,7 @@ def _fill(kernels: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[s
     }
 
 
-def _delays(trace: Trace, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+def _delays(trace: Trace, group: Ints, count: int) -> dict[str, NDArray[Any]]:
     """Return the delays of `kernel_launches`: replays of graphs have none of their own."""
     device_launches = launches(trace)
     launch_row = np.full(len(trace.device_events), -1, dtype=np.int64)
@@ -178,7 +177,7 @@ def _delays(trace: Trace, group: NDArray[np.int64], count: int) -> dict[str, NDA
 
 
 def _traits(
-    trace: Trace, kernels: pd.DataFrame, group: NDArray[np.int64], first: NDArray[np.int64]
+    trace: Trace, kernels: pd.DataFrame, group: Ints, first: Ints
 ) -> dict[str, NDArray[Any]]:
     names = [str(name) for name in kernels["name"].iloc[first]]
     dialect, count = trace.dialect, len(first)
@@ -194,7 +193,7 @@ def _traits(
     }
 
 
-def _are_tritons(trace: Trace, names: list[str], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _are_tritons(trace: Trace, names: list[str], group: Ints) -> Mask:
     is_named = np.array([bool(TRITON_NAME.match(name)) for name in names], dtype=bool)
     calls = trace.host_calls["event"].to_numpy()
     backend = trace.source.label("kernel_backend", calls)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
-from stepscope.model.ordered_lookup import NONE, first_not_before, last_not_after
+from stepscope.model.arrays import NONE, Ints
+from stepscope.model.ordered_lookup import first_not_before, last_not_after
 from stepscope.model.trace import Trace, computed
 
 
@@ -22,31 +22,31 @@ class LaunchOrder:
 
     numbers: dict[tuple[int, int], int]
     """Each device's and stream's number."""
-    stream: NDArray[np.int64]
+    stream: Ints
     """The number of each piece's stream."""
-    launch_ns: NDArray[np.int64]
+    launch_ns: Ints
     """When the call that launched it began."""
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `device_events`."""
 
-    def streams(self, device: NDArray[np.int64], stream: NDArray[np.int64]) -> NDArray[np.int64]:
+    def streams(self, device: Ints, stream: Ints) -> Ints:
         """Return the numbers of these streams, -1 for those without work."""
         pairs = zip(device.tolist(), stream.tolist(), strict=True)
         codes = [self.numbers.get(pair, NONE) for pair in pairs]
         return np.array(codes, dtype=np.int64)
 
-    def last_before(self, stream: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    def last_before(self, stream: Ints, at_ns: Ints) -> Ints:
         """Return the last work put into these streams by then (`device_events` rows), or -1."""
         index = last_not_after((self.stream, self.launch_ns), (stream, at_ns))
         return np.append(self.rows, NONE)[index]
 
-    def first_after(self, stream: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    def first_after(self, stream: Ints, at_ns: Ints) -> Ints:
         """Return the first work put into these streams from then on, or -1."""
         index = first_not_before((self.stream, self.launch_ns), (stream, at_ns))
         return np.append(self.rows, NONE)[index]
 
 
-def stream_numbers(events: pd.DataFrame) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
+def stream_numbers(events: pd.DataFrame) -> tuple[Ints, dict[tuple[int, int], int]]:
     """Return each device event's stream as a number, from 0, and each stream's number."""
     devices, device_values = pd.factorize(events["device"].to_numpy(), sort=True)
     streams, stream_values = pd.factorize(events["stream"].to_numpy(), sort=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.devices.transfer_table import transfer_rates
 from stepscope.dialects import Kind
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
 from stepscope.model.table import Table
@@ -59,13 +60,13 @@ class Rates:
 
     kinds: tuple[tuple[int, str], ...]
     """Device and kind by number."""
-    transfers: NDArray[np.int64]
+    transfers: Ints
     """How many transfers of each kind have a rate."""
-    unknown: NDArray[np.int64]
-    kind: NDArray[np.int64]
-    time_ns: NDArray[np.int64]
-    bytes_per_second: NDArray[np.int64]
-    lasts_ns: NDArray[np.int64]
+    unknown: Ints
+    kind: Ints
+    time_ns: Ints
+    bytes_per_second: Ints
+    lasts_ns: Ints
     """Until the next change of that kind; 0 for the last."""
 
 
@@ -98,9 +99,7 @@ def memory_rates(trace: Trace) -> Rates:
     )
 
 
-def _kinds(
-    trace: Trace, rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], tuple[tuple[int, str], ...]]:
+def _kinds(trace: Trace, rows: Ints) -> tuple[Ints, tuple[tuple[int, str], ...]]:
     """Return the group of each row by device and kind, and the key of each group."""
     events, direction = trace.device_events, trace.copies["direction"].cat
     words = [*map(str, direction.categories), MEMORY_SET]
@@ -151,7 +150,7 @@ def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _identity(transfer_rates: Rates, number: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+def _identity(transfer_rates: Rates, number: Ints) -> dict[str, NDArray[np.generic]]:
     devices = np.array([device for device, _ in transfer_rates.kinds], dtype=np.int64)
     kinds = np.array([kind for _, kind in transfer_rates.kinds], dtype=object)
     return {"device": devices[number], "kind": kinds[number]}

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -61,12 +61,12 @@ class Queues:
 
     streams: tuple[tuple[int, int], ...]
     """Device and stream by number."""
-    unlinked: NDArray[np.int64]
+    unlinked: Ints
     """How much of each stream's work has no recorded launch, and is left out."""
-    stream: NDArray[np.int64]
-    time_ns: NDArray[np.int64]
-    length: NDArray[np.int64]
-    lasts_ns: NDArray[np.int64]
+    stream: Ints
+    time_ns: Ints
+    length: Ints
+    lasts_ns: Ints
     """Until the next change on the stream; 0 for the last."""
 
 
@@ -139,7 +139,7 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
     return table[table["change_count"] > 0].reset_index(drop=True)
 
 
-def _identity(stream_queues: Queues, stream: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+def _identity(stream_queues: Queues, stream: Ints) -> dict[str, Ints]:
     pairs = np.array(stream_queues.streams, dtype=np.int64).reshape(-1, 2)
     return {"device": pairs[stream, 0], "stream": pairs[stream, 1]}
 

@@ -35,12 +35,12 @@ from stepscope.analyses.operators.flops import (
 )
 from stepscope.analyses.operators.matrix_units import are_classified, are_used
 from stepscope.dialects import Kind
+from stepscope.model.arrays import NONE, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 NOT_TOLD = "not told"
 ABOVE_COMPUTE = (
     "Above the data sheet's peak: it did less than its shapes say, as under a mask, accumulated in"
@@ -78,10 +78,10 @@ SCHEMA: Schema = (
 class _Calls:
     """Calls with a formula for their work and linked kernels; all arrays are parallel."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `host_calls`."""
-    kernel_ns: NDArray[np.int64]
-    device: NDArray[np.int64]
+    kernel_ns: Ints
+    device: Ints
     data_type: pd.Categorical
 
 
@@ -152,16 +152,14 @@ def _calls(trace: Trace) -> _Calls:
     )
 
 
-def _are_products(trace: Trace) -> NDArray[np.bool_]:
+def _are_products(trace: Trace) -> Mask:
     """Return a mask of `host_calls`: innermost products with a formula for their work."""
     products = counted_products(trace)
     products[with_work_inside(trace, products)] = False
     return products
 
 
-def _types(
-    trace: Trace, rows: NDArray[np.int64], on_matrix_unit: NDArray[np.int64]
-) -> pd.Categorical:
+def _types(trace: Trace, rows: Ints, on_matrix_unit: Ints) -> pd.Categorical:
     """Return the type of each call's arithmetic; `NOT_TOLD` where float32 may have been tf32."""
     written = operator_work(trace).data_type[rows]
     rounded = trace.dialect.float32_on_matrix_unit
@@ -175,7 +173,7 @@ def _types(
     return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype=object))
 
 
-def _type_names(types: NDArray[np.object_]) -> NDArray[np.object_]:
+def _type_names(types: Objects) -> Objects:
     return np.where(types == NOT_TOLD, "float32", types)
 
 
@@ -191,7 +189,7 @@ def _rates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     }
 
 
-def _device_columns(trace: Trace, device: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def _device_columns(trace: Trace, device: Ints) -> dict[str, NDArray[Any]]:
     properties = {number: _properties(trace, number) for number in set(device.tolist())}
     names = {number: str(entry.get("name") or "") or None for number, entry in properties.items()}
     specs = {number: device_specs.find_spec(entry).spec for number, entry in properties.items()}
@@ -275,7 +273,7 @@ TABLES = {
 }
 
 
-def roofline_kernels(trace: Trace, groups: pd.DataFrame) -> NDArray[np.bool_]:
+def roofline_kernels(trace: Trace, groups: pd.DataFrame) -> Mask:
     """Return a mask of `device_events`: kernels of calls with these names and shapes.
 
     `groups` are rows of `roofline`; calls of one name and shapes but other types are theirs too.

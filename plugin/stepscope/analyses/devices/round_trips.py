@@ -4,11 +4,11 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device, copies_to_host
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
@@ -22,18 +22,18 @@ class RoundTrips:
 
     to_host: HostCopies
     to_device: HostCopies
-    out: NDArray[np.int64]
+    out: Ints
     """Indices into `to_host`."""
-    back: NDArray[np.int64]
+    back: Ints
     """Indices into `to_device`, parallel to `out`."""
 
     @property
-    def out_rows(self) -> NDArray[np.int64]:
+    def out_rows(self) -> Ints:
         """Rows of `device_events`: the copies out."""
         return self.to_host.rows[self.out]
 
     @property
-    def back_rows(self) -> NDArray[np.int64]:
+    def back_rows(self) -> Ints:
         """Rows of `device_events`: the copies back."""
         return self.to_device.rows[self.back]
 
@@ -50,7 +50,7 @@ class RoundTrips:
         )
 
 
-def step_of(trace: Trace, at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def step_of(trace: Trace, at_ns: Ints) -> Ints:
     """Return the number, from 1, of the step that each moment is in; 0 before the first."""
     return np.searchsorted(trace.steps["start_ns"].to_numpy(), at_ns, side="right")
 

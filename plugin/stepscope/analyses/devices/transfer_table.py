@@ -24,6 +24,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.steps.step_breakdown import exclusive_times
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
 from stepscope.model.table import Table
@@ -103,7 +104,7 @@ def memory_sets(trace: Trace) -> pd.DataFrame:
     return _table(trace, Kind.MEMORY_SET, MEMORY_SETS)
 
 
-def exposed_ns(trace: Trace, rows: NDArray[np.int64], category: str) -> NDArray[np.int64]:
+def exposed_ns(trace: Trace, rows: Ints, category: str) -> Ints:
     """Return how much of a category's time in the steps each of its device events has.
 
     `rows` are all of them, in the order they began; of several at once the first has the time.
@@ -115,9 +116,7 @@ def exposed_ns(trace: Trace, rows: NDArray[np.int64], category: str) -> NDArray[
     return intervals.covered_ns(exclusive_times(trace)[category], begin, np.maximum(begin, end))
 
 
-def transfer_rates(
-    trace: Trace, rows: NDArray[np.int64], size: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def transfer_rates(trace: Trace, rows: Ints, size: Floats) -> Floats:
     """Return the bytes per second of device events with so many bytes; NaN where not known."""
     events = trace.device_events
     recorded = trace.source.number(RECORDED_RATE, events["event"].to_numpy()[rows])
@@ -140,9 +139,7 @@ def _table(trace: Trace, kind: Kind, schema: Schema) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def _identified(
-    trace: Trace, rows: NDArray[np.int64], kind: Kind, columns: Sequence[str]
-) -> pd.DataFrame:
+def _identified(trace: Trace, rows: Ints, kind: Kind, columns: Sequence[str]) -> pd.DataFrame:
     """Return the identifying columns of each event, and its owner where requested."""
     name = trace.device_events["name"].array[rows].remove_unused_categories()
     per_event: dict[str, Any] = {"name": name}
@@ -174,9 +171,7 @@ def _translated(names: pd.Categorical, words: Sequence[str | None]) -> pd.Catego
     )
 
 
-def _figures(
-    trace: Trace, rows: NDArray[np.int64], kind: Kind, group: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
+def _figures(trace: Trace, rows: Ints, kind: Kind, group: Ints) -> dict[str, NDArray[Any]]:
     events, count = trace.device_events, int(group.max()) + 1 if len(group) else 0
     duration = events["duration_ns"].to_numpy()[rows]
     category = "memcpy" if kind == Kind.COPY else "memset"
@@ -193,9 +188,7 @@ def _figures(
     }
 
 
-def _speed(
-    trace: Trace, rows: NDArray[np.int64], group: NDArray[np.int64], count: int
-) -> dict[str, NDArray[Any]]:
+def _speed(trace: Trace, rows: Ints, group: Ints, count: int) -> dict[str, NDArray[Any]]:
     size = moved_bytes(trace.source, trace.device_events["event"].to_numpy()[rows])
     says = ~np.isnan(size)
     total = np.bincount(group[says], weights=size[says], minlength=count)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.event_references import is_user_code
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import enclosing_call, links
-from stepscope.analyses.flames.flame_tree import CODES, NONE, FlameTree, Nodes
+from stepscope.analyses.flames.flame_tree import CODES, FlameTree
 from stepscope.analyses.host.host_call_tree import host_tree
 from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.module_names import LIGHTNING_MODULE, TORCH_MODULE
@@ -22,6 +22,7 @@ from stepscope.analyses.host.module_tree import ModuleTree, module_tree
 from stepscope.analyses.memory.at_peak import ABSURD_SIZES, Peak, memory_at_peak
 from stepscope.analyses.memory.owners import python_calls_around
 from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace, computed
 
 NOT_LAUNCHED = "launched by no recorded call"
@@ -78,7 +79,7 @@ def device_calls_tree(trace: Trace) -> FlameTree:
     )
 
 
-def _launching_nodes(trace: Trace) -> Nodes:
+def _launching_nodes(trace: Trace) -> Ints:
     """Return the node of the call that launched each device event, or -1."""
     tree, of_trace, node = host_tree(trace), links(trace), host_flame(trace).paths.node
     call, owner = of_trace.call_of_device_event, of_trace.owner_of_device_event
@@ -151,7 +152,7 @@ def modules_tree(trace: Trace, measure: Literal["host", "device"], phase: Phase)
     )
 
 
-def _self_ns(modules: ModuleTree, measure: Literal["host", "device"], phase: Phase) -> Nodes:
+def _self_ns(modules: ModuleTree, measure: Literal["host", "device"], phase: Phase) -> Ints:
     costs = {"forward": modules.forward, "backward": modules.backward, "rerun": modules.rerun}
     selected = costs.values() if phase == "all" else (costs[phase],)
     self_ns = np.zeros(len(modules), dtype=np.int64)
@@ -225,7 +226,7 @@ def _total_bytes(peak: Peak) -> int:
 
 
 @computed
-def _nodes(trace: Trace) -> Nodes:
+def _nodes(trace: Trace) -> Ints:
     """Return, for each row of `memory`, the node of the innermost call around it, or -1."""
     tree, node = host_tree(trace), host_flame(trace).paths.node
     host, python = enclosing_call(trace, trace.memory), python_calls_around(trace)

@@ -17,10 +17,9 @@ from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import is_outermost, merge_calls
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Floats, Ints, Mask
 from stepscope.model.call_tree import depth_of
 
-NONE = -1
-Nodes = NDArray[np.int64]
 Unit = Literal["ns", "bytes"]
 KINDS = {
     "user": "Your Python",
@@ -45,18 +44,18 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 class FlameTree:
     """One row per path of names; a parent's row is lower than its children's."""
 
-    parent: Nodes
+    parent: Ints
     """A row, or -1 at the top."""
-    name: Nodes
+    name: Ints
     """An index into `names`."""
     names: tuple[str, ...]
     kinds: NDArray[np.int8]
     """Kind of each name: codes of `KINDS`."""
-    self_values: Nodes
+    self_values: Ints
     """Value of each node without its children, one line per side. Never below 0."""
-    calls: Nodes
+    calls: Ints
     """Number of calls of each node, one line per side."""
-    merged_count: Nodes
+    merged_count: Ints
     """Number of frames that a node of kind `smaller` stands for; 0 for all others."""
     unit: Unit
 
@@ -70,15 +69,15 @@ class FlameTree:
         return self.kinds[self.name]
 
     @property
-    def is_smaller(self) -> NDArray[np.bool_]:
+    def is_smaller(self) -> Mask:
         """Nodes that stand for merged small frames."""
         return np.asarray(self.kind == CODES["smaller"])
 
-    def depth(self) -> Nodes:
+    def depth(self) -> Ints:
         """Return the number of ancestors of each node."""
         return call_tree.depth_of(self.parent)
 
-    def totals(self) -> Nodes:
+    def totals(self) -> Ints:
         """Return the value of each node with its descendants, one line per side."""
         lines = ancestry.with_descendants(self.parent, *self.self_values)
         return np.array(lines, dtype=np.int64).reshape(self.self_values.shape)
@@ -88,12 +87,12 @@ class FlameTree:
         return [int(side.sum()) for side in self.self_values]
 
 
-def weights(values: Nodes, scale: Sequence[int]) -> NDArray[np.float64]:
+def weights(values: Ints, scale: Sequence[int]) -> Floats:
     """Return the sum of values over all sides, each divided by its scale (its steps)."""
     return np.asarray(sum(side / per for side, per in zip(values, scale, strict=True)))
 
 
-def line_sums(values: Nodes, group: Nodes, count: int) -> Nodes:
+def line_sums(values: Ints, group: Ints, count: int) -> Ints:
     """Return the sums of groups, one line per side."""
     lines = [sums(side, group, count) for side in values]
     return np.array(lines, dtype=np.int64).reshape(len(values), count)
@@ -108,12 +107,12 @@ def key_of(name: str) -> str:
     return word
 
 
-def keys_of(names: Sequence[str]) -> NDArray[np.int64]:
+def keys_of(names: Sequence[str]) -> Ints:
     """Return the keys of names as numbers."""
     return np.array([crc32(name.encode("utf-8", "replace")) for name in names], dtype=np.int64)
 
 
-def select_nodes(tree: FlameTree, selected: NDArray[np.bool_], rest: str) -> FlameTree:
+def select_nodes(tree: FlameTree, selected: Mask, rest: str) -> FlameTree:
     """Return the tree of the selected nodes.
 
     Values of other nodes go to the nearest selected ancestor; without one, to a node named `rest`.
@@ -182,11 +181,11 @@ def node_at(tree: FlameTree, path: Sequence[str]) -> int:
 class Functions:
     """One row per name; values are one line per side."""
 
-    name: Nodes
+    name: Ints
     """An index into the tree's names."""
-    self_values: Nodes
-    total: Nodes
-    calls: Nodes
+    self_values: Ints
+    total: Ints
+    calls: Ints
 
 
 def functions(tree: FlameTree) -> Functions:
@@ -206,7 +205,7 @@ def functions(tree: FlameTree) -> Functions:
     )
 
 
-def outermost_nodes(tree: FlameTree) -> NDArray[np.bool_]:
+def outermost_nodes(tree: FlameTree) -> Mask:
     """Return the nodes without an ancestor of the same name."""
     return is_outermost(tree.name, tree.parent, tree.depth())
 

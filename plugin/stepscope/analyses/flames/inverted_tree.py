@@ -8,33 +8,31 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.flames.flame_tree import (
     DIGITS,
-    NONE,
     FlameTree,
-    Nodes,
     keys_of,
     line_sums,
     outermost_nodes,
     weights,
 )
 from stepscope.analyses.flames.pruning import PrunedTree, Viewport, in_order, with_smaller
+from stepscope.model.arrays import NONE, Ints, Mask
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Stacks:
     """Paths from the inside out, with their current positions."""
 
-    cursor: Nodes
+    cursor: Ints
     """The current node of the tree."""
-    group: Nodes
+    group: Ints
     """The inverted node that the path is in."""
-    self_values: Nodes
-    calls: Nodes
+    self_values: Ints
+    calls: Ints
 
-    def select(self, selected: NDArray[np.bool_]) -> "_Stacks":
+    def select(self, selected: Mask) -> "_Stacks":
         return _Stacks(
             cursor=self.cursor[selected],
             group=self.group[selected],
@@ -47,12 +45,12 @@ class _Stacks:
 class _Level:
     """The next inverted nodes of the paths."""
 
-    of_stack: Nodes
-    parent: Nodes
-    name: Nodes
-    self_values: Nodes
+    of_stack: Ints
+    parent: Ints
+    name: Ints
+    self_values: Ints
     """Including everything below."""
-    calls: Nodes
+    calls: Ints
 
 
 @dataclass(kw_only=True, eq=False)
@@ -61,7 +59,7 @@ class _Inversion:
 
     tree: FlameTree
     frame: Viewport
-    keys: NDArray[np.int64]
+    keys: Ints
     smaller: int
     """The name of nodes for merged small frames."""
     floor: float = 0.0
@@ -70,7 +68,7 @@ class _Inversion:
     """Matched levels of the view's path."""
     level: int = 0
     count: int = 0
-    parts: list[tuple[Nodes, Nodes, Nodes, Nodes, Nodes]] = field(default_factory=list)
+    parts: list[tuple[Ints, Ints, Ints, Ints, Ints]] = field(default_factory=list)
 
     def followed(self, stacks: _Stacks) -> _Stacks:
         """Add the next nodes of the paths, and return the paths that go on."""
@@ -106,7 +104,7 @@ class _Inversion:
             calls=line_sums(stacks.calls, of_stack, len(distinct)),
         )
 
-    def _visible(self, level: _Level) -> NDArray[np.bool_]:
+    def _visible(self, level: _Level) -> Mask:
         weight = weights(level.self_values, self.frame.scale)
         is_frame = level.name != self.smaller
         if self.level < len(self.frame.path):
@@ -121,11 +119,11 @@ class _Inversion:
         fits = self.count + retained.sum() <= self.frame.most
         return np.asarray(retained & fits)
 
-    def _add(self, parent: Nodes, name: Nodes, self_values: Nodes, calls: Nodes) -> None:
+    def _add(self, parent: Ints, name: Ints, self_values: Ints, calls: Ints) -> None:
         self.parts.append((parent, name, self_values, calls, np.zeros(len(parent), dtype=np.int64)))
         self.count += len(parent)
 
-    def _add_smaller(self, level: _Level, gone: NDArray[np.bool_]) -> None:
+    def _add_smaller(self, level: _Level, gone: Mask) -> None:
         parent, group = np.unique(level.parent[gone], return_inverse=True)
         count = len(parent)
         self_values, calls = (

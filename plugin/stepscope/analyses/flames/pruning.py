@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.group_statistics import sums
-from stepscope.analyses.flames.flame_tree import CODES, NONE, FlameTree, line_sums, node_at, weights
+from stepscope.analyses.flames.flame_tree import CODES, FlameTree, line_sums, node_at, weights
+from stepscope.model.arrays import NONE, Floats, Mask
 from stepscope.model.call_tree import by_level
 
 PIECES = 4000
@@ -49,9 +49,7 @@ def prune(tree: FlameTree, view: Viewport) -> PrunedTree:
     return in_order(without(tree, retained), root=_new_index(retained, root), scale=view.scale)
 
 
-def _visible(
-    tree: FlameTree, weight: NDArray[np.float64], root: int, view: Viewport
-) -> NDArray[np.bool_]:
+def _visible(tree: FlameTree, weight: Floats, root: int, view: Viewport) -> Mask:
     whole = weight[root] if root != NONE else weight[tree.parent == NONE].sum()
     retained = (weight >= whole / view.pieces) & (weight > 0) & ~tree.is_smaller
     if root != NONE:
@@ -70,11 +68,11 @@ def _visible(
     return np.asarray(retained)
 
 
-def _new_index(retained: NDArray[np.bool_], row: int) -> int:
+def _new_index(retained: Mask, row: int) -> int:
     return int(retained[:row].sum()) if row != NONE else NONE
 
 
-def without(tree: FlameTree, retained: NDArray[np.bool_]) -> FlameTree:
+def without(tree: FlameTree, retained: Mask) -> FlameTree:
     """Return the retained nodes, in their order, then a `smaller` node for each that lost children.
 
     The parent of a retained node is retained.

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.call_paths import merge_calls
-from stepscope.analyses.flames.flame_tree import NONE, FlameTree, Nodes, line_sums
+from stepscope.analyses.flames.flame_tree import FlameTree, line_sums
 from stepscope.analyses.flames.pruning import with_smaller
 from stepscope.analyses.host.library_detection import FRAME
+from stepscope.model.arrays import NONE, Ints
 
 
 def combine(
@@ -48,7 +49,7 @@ def combine(
     )
 
 
-def _side_by_side(first: Nodes, second: Nodes) -> Nodes:
+def _side_by_side(first: Ints, second: Ints) -> Ints:
     """Return two lines, each padded with 0 for the other."""
     return np.vstack(
         (np.pad(first[0], (0, second.shape[1])), np.pad(second[0], (first.shape[1], 0)))
@@ -82,7 +83,7 @@ def _by_function(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
 
 def _names(
     first: FlameTree, second: FlameTree, moved: Mapping[str, str]
-) -> tuple[tuple[str, ...], NDArray[np.int8], list[Nodes]]:
+) -> tuple[tuple[str, ...], NDArray[np.int8], list[Ints]]:
     """Return the names of both trees, their kinds, and the nodes' names on each side.
 
     Names are equal if their kinds are equal too.

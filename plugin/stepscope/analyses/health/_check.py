@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references
 from stepscope.base.findings import Severity
@@ -25,6 +24,7 @@ from stepscope.base.formatting import duration
 from stepscope.base.report import HealthExample, HealthItem
 from stepscope.dialects import GRAPH_CAPTURE_NAME, GRAPH_LAUNCH_NAME, LAUNCH_NAME
 from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
@@ -63,7 +63,7 @@ def by_share(share: float, warning_at: float, critical_at: float = np.inf) -> Se
 
 
 def examples(
-    trace: Trace, events: NDArray[np.int64], describe: Callable[[int], str]
+    trace: Trace, events: Ints, describe: Callable[[int], str]
 ) -> tuple[HealthExample, ...]:
     """Return the first few of some events; `describe` gives the oddity of the n-th."""
     return tuple(
@@ -105,7 +105,7 @@ def synchronize(trace: Trace) -> str:
     return f"torch.{trace.dialect.terms.get('module', 'accelerator')}.synchronize()"
 
 
-def kernel_launches(trace: Trace) -> NDArray[np.int64]:
+def kernel_launches(trace: Trace) -> Ints:
     """Return the rows of `runtime_calls` that launch one kernel each, outside of graph captures.
 
     Kernels of a captured graph run when the graph is replayed.

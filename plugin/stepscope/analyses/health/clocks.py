@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.analyses.health._check import UNLIKELY_SHARE, examples, on_device
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
 
@@ -44,7 +44,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     )
 
 
-def _early(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def _early(trace: Trace) -> tuple[Ints, Ints, int]:
     """Return the rows that begin too early, by how much, and the number of linked rows."""
     launch = links(trace).call_of_device_event
     linked = np.flatnonzero(launch >= 0)

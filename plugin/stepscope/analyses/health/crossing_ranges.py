@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.health._check import UNLIKELY_SHARE, by_share, examples
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
 BLUR_NS = 1_000
@@ -43,7 +43,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     )
 
 
-def _crossing(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _crossing(frame: pd.DataFrame) -> tuple[Ints, Ints]:
     """Return the rows that begin inside the one before, and by how much they end after it.
 
     Of two that cross, the later has the same parent as the earlier, or none.

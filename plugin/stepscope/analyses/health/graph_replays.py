@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.analyses.health._check import examples
@@ -15,6 +14,7 @@ from stepscope.base.findings import Severity
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
 from stepscope.dialects import GRAPH_LAUNCH_NAME
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
@@ -61,15 +61,13 @@ def _description(recorded: int, full: int) -> str:
     return f"{recorded:,} device events; other replays have {full:,}"
 
 
-def _severity(short: NDArray[np.int64], launch_count: int) -> Severity:
+def _severity(short: Ints, launch_count: int) -> Severity:
     if len(short) == 1 and launch_count > 1 and short[0] == launch_count - 1:
         return "info"  # the trace ends in the middle of it
     return "critical" if len(short) >= DAMAGED_SHARE * launch_count else "warning"
 
 
-def _replays(
-    trace: Trace, launches: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _replays(trace: Trace, launches: Ints) -> tuple[Ints, Ints]:
     """Return, for each launch, its number of device events, and the expected number.
 
     If the vendor does not number the graphs, at least one is expected.

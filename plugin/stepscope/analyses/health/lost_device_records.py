@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.links import links
@@ -11,6 +10,7 @@ from stepscope.analyses.health._check import by_share, examples, kernel_launches
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import HealthItem
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.trace import Trace
 
 DOUBTFUL_SHARE = 0.02
@@ -35,14 +35,14 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         yield _middle(trace, launches[missing[~is_edge]], len(launches))
 
 
-def _has_event(trace: Trace, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _has_event(trace: Trace, launches: Ints) -> Mask:
     """Return, for each launch, whether any device event has its correlation number.
 
     If a call of the runtime and one of the driver share a number, `links` has the first.
     """
     call = links(trace).call_of_device_event
     count_of = np.bincount(call[call >= 0], minlength=len(trace.runtime_calls))
-    has_event: NDArray[np.bool_] = count_of[launches] > 0
+    has_event: Mask = count_of[launches] > 0
     unsure = np.flatnonzero(~has_event)
     if not len(unsure):
         return has_event
@@ -51,7 +51,7 @@ def _has_event(trace: Trace, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
     return has_event
 
 
-def _edge(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthItem:
+def _edge(trace: Trace, rows: Ints, launch_count: int) -> HealthItem:
     is_left_out = len(complete_steps(trace)) < len(trace.steps)
     lost = len(rows) / launch_count
     severity: Severity = "info" if is_left_out else by_share(lost, DOUBTFUL_SHARE)
@@ -71,7 +71,7 @@ def _edge(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthIte
     )
 
 
-def _middle(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthItem:
+def _middle(trace: Trace, rows: Ints, launch_count: int) -> HealthItem:
     return _item(
         trace,
         rows,
@@ -86,7 +86,7 @@ def _middle(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthI
 
 def _item(  # noqa: PLR0913 (one parameter a field)
     trace: Trace,
-    rows: NDArray[np.int64],
+    rows: Ints,
     launch_count: int,
     *,
     kind: str,

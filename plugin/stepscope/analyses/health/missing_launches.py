@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.links import links
@@ -12,6 +11,7 @@ from stepscope.analyses.health._check import by_share, examples, on_device, sync
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import HealthItem
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
 ORPHAN_SHARE = 0.02
@@ -34,9 +34,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         yield _lost(trace, lost)
 
 
-def _launched_before(
-    trace: Trace, launch: NDArray[np.int64], missing: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _launched_before(trace: Trace, launch: Ints, missing: Ints) -> Ints:
     """Return the events before all linked work: they were queued before recording began."""
     linked = np.flatnonzero(launch >= 0)
     if not len(linked):
@@ -45,7 +43,7 @@ def _launched_before(
     return np.asarray(missing[has_number & (missing < linked[0])])
 
 
-def _before(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
+def _before(trace: Trace, rows: Ints) -> HealthItem:
     frame, span = trace.device_events, window(trace)
     inside = intervals.clip(frame_times.times(frame, rows), span.start_ns, span.device_end_ns)
     busy_ns = intervals.duration_ns(inside)
@@ -71,7 +69,7 @@ def _before(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
     )
 
 
-def _lost(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
+def _lost(trace: Trace, rows: Ints) -> HealthItem:
     frame = trace.device_events
     return HealthItem(
         kind="launch-not-recorded",

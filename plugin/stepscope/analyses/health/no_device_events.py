@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.memory_peak import device_properties
 from stepscope.analyses.health._check import Parts, examples, kernel_launches
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
 RECORD_DEVICE = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
@@ -70,7 +70,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         )
 
 
-def _on_device(trace: Trace) -> NDArray[np.int64]:
+def _on_device(trace: Trace) -> Ints:
     memory = trace.memory
     return np.asarray(memory["event"].to_numpy()[memory["device_type_code"].to_numpy() > 0])
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.health._check import UNLIKELY_SHARE, by_share, examples
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
 from stepscope.dialects import Kind
 from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.source import DEVICE_KINDS
 from stepscope.model.trace import Trace
 
@@ -32,7 +32,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         yield from _absurd(trace, long[duration_ns[long] > _limit_ns(trace)])
 
 
-def _of(trace: Trace, kinds: Iterable[Kind], events: NDArray[np.int64]) -> NDArray[np.int64]:
+def _of(trace: Trace, kinds: Iterable[Kind], events: Ints) -> Ints:
     return events[np.isin(trace.source.kinds[events], [int(kind) for kind in kinds])]
 
 
@@ -43,7 +43,7 @@ def _limit_ns(trace: Trace) -> int:
     return min(LONGEST_NS, max(FAR_LONGER * extent, LEAST_ABSURD_NS))
 
 
-def _negative(trace: Trace, events: NDArray[np.int64]) -> Iterator[HealthItem]:
+def _negative(trace: Trace, events: Ints) -> Iterator[HealthItem]:
     events = _of(trace, (*HOST_KINDS, *DEVICE_KINDS), events)
     if not len(events):
         return
@@ -60,13 +60,13 @@ def _negative(trace: Trace, events: NDArray[np.int64]) -> Iterator[HealthItem]:
     )
 
 
-def _absurd(trace: Trace, events: NDArray[np.int64]) -> Iterator[HealthItem]:
+def _absurd(trace: Trace, events: Ints) -> Iterator[HealthItem]:
     for kinds, side in ((DEVICE_KINDS, "device"), (HOST_KINDS, "host")):
         if len(events_of_kind := _of(trace, kinds, events)):
             yield _absurd_item(trace, events_of_kind, side)
 
 
-def _absurd_item(trace: Trace, events: NDArray[np.int64], side: str) -> HealthItem:
+def _absurd_item(trace: Trace, events: Ints, side: str) -> HealthItem:
     durations = trace.columns.duration_ns[events]
     return HealthItem(
         kind=f"absurd-{side}-durations",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.health._check import by_share, examples, on_device, shorten
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
 SMALL_NS = 20_000
@@ -28,11 +29,11 @@ DAMAGED_SHARE = 0.10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Overlaps:
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `device_events` that begin before one ahead of them on their stream ends."""
-    beneath: NDArray[np.int64]
+    beneath: Ints
     """For each, the row of the earlier one that ends last."""
-    overlap_ns: NDArray[np.int64]
+    overlap_ns: Ints
     total_count: int
     total_ns: int
 
@@ -142,7 +143,7 @@ def _find_overlaps(trace: Trace) -> _Overlaps | None:
     )
 
 
-def _lanes(device: NDArray[np.int64], stream: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
+def _lanes(device: Ints, stream: Ints) -> NDArray[np.integer[Any]]:
     """Return a small number for each stream of each device; small integers sort fast."""
     devices, streams = pd.factorize(device)[0], pd.factorize(stream)[0]
     lane = pd.factorize(devices.astype(np.int64) << 32 | streams)[0]

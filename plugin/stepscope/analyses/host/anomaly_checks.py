@@ -8,9 +8,9 @@ With `torch.autograd.set_detect_anomaly(True)` the engine checks each result for
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.window import window
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
@@ -23,9 +23,9 @@ CHECK_NAMES = frozenset({NAN_CHECK, "aten::_is_any_true", "aten::any", "aten::it
 class AnomalyChecks:
     """Rows of `host_calls` in the window, in start order."""
 
-    nan_checks: NDArray[np.int64]
+    nan_checks: Ints
     """Calls of `aten::isnan`."""
-    calls: NDArray[np.int64]
+    calls: Ints
     """The NaN checks, and the calls that read their results."""
 
 

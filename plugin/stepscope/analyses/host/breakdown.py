@@ -20,6 +20,7 @@ from stepscope.analyses.core.window import window
 from stepscope.base.errors import MissingDataError
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
@@ -77,7 +78,7 @@ def host_breakdown(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, columns)
 
 
-def _steps(trace: Trace) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+def _steps(trace: Trace) -> tuple[list[str], Ints, Ints]:
     complete = complete_steps(trace)
     if not len(complete):
         whole = window(trace)

@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.call_paths import Paths, python_calls_at, python_paths
 from stepscope.analyses.core.group_statistics import sums_where
@@ -24,9 +23,9 @@ from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.host.host_call_tree import HostTree, host_tree
 from stepscope.base.errors import MissingDataError
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 Metric = Literal["self-cpu", "self-device"]
 EVALUATE = "autograd::engine::evaluate_function: "
 """Prefix of the engine's calls around backward functions (`torch/csrc/autograd/engine.cpp`)."""
@@ -37,11 +36,11 @@ RECORD_STACKS = "profile(with_stack=True)"
 class CallStacks:
     """Calls with a stack and self time, in start order."""
 
-    stack: NDArray[np.int64]
+    stack: Ints
     """Of each call: an index into `texts`, or `len(texts)` plus a node of `python`."""
-    host_self_ns: NDArray[np.int64]
+    host_self_ns: Ints
     """Without nested calls."""
-    device_self_ns: NDArray[np.int64]
+    device_self_ns: Ints
     """Of the kernels, copies and memory sets that the call launched directly."""
     texts: tuple[str, ...]
     """Stacks recorded as text: innermost first, separated by semicolons."""
@@ -53,7 +52,7 @@ class CallStacks:
         """Return the number of calls."""
         return len(self.stack)
 
-    def self_ns(self, metric: Metric) -> NDArray[np.int64]:
+    def self_ns(self, metric: Metric) -> Ints:
         """Return the calls' self time on the host, or on devices."""
         return self.host_self_ns if metric == "self-cpu" else self.device_self_ns
 
@@ -97,9 +96,7 @@ def call_stacks(trace: Trace) -> CallStacks:
     )
 
 
-def _stacks(
-    trace: Trace, tree: HostTree, python: Paths
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _stacks(trace: Trace, tree: HostTree, python: Paths) -> tuple[Ints, tuple[str, ...]]:
     """Return the stack of each row of the tree, or -1, and the stacks recorded as text."""
     events = np.concatenate(
         [frame["event"].to_numpy() for frame in (trace.python_calls, trace.host_calls)]
@@ -119,7 +116,7 @@ def _stacks(
     return stack, texts
 
 
-def _launched_ns(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
+def _launched_ns(trace: Trace, tree: HostTree) -> Ints:
     """Return the device time of each row; an operator's includes its runtime calls'."""
     linked = links(trace)
     call, owner = linked.call_of_device_event, linked.owner_of_device_event
@@ -128,9 +125,7 @@ def _launched_ns(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
     return sums_where(trace.device_events["duration_ns"].to_numpy(), row, len(tree))
 
 
-def _merge_repeated_calls(
-    tree: HostTree, device_ns: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+def _merge_repeated_calls(tree: HostTree, device_ns: Ints) -> tuple[Mask, Ints, Ints]:
     """Return a mask of the rows that torch counts, and their host and device self time.
 
     A call that is the only child of its caller, and of its name, is merged into it
@@ -157,9 +152,7 @@ def _merge_repeated_calls(
     return is_counted, self_ns, device_ns
 
 
-def _with_forward_stacks(
-    trace: Trace, tree: HostTree, stack: NDArray[np.int64], is_counted: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _with_forward_stacks(trace: Trace, tree: HostTree, stack: Ints, is_counted: Mask) -> Ints:
     """Return the stacks, with the forward operator's for calls in backward functions."""
     calls = trace.host_calls
     is_backward = _are_backward(trace)
@@ -182,7 +175,7 @@ def _with_forward_stacks(
     return np.where(is_backward_row, of_call[around], stack)
 
 
-def _are_backward(trace: Trace) -> NDArray[np.bool_]:
+def _are_backward(trace: Trace) -> Mask:
     """Return a mask of backward functions, after which the engine's own calls are named."""
     calls = trace.host_calls
     name, parent = calls["name"].cat, calls["parent"].to_numpy()
@@ -197,9 +190,7 @@ def _are_backward(trace: Trace) -> NDArray[np.bool_]:
     return np.asarray((codes >= 0) & (codes == expected))
 
 
-def forward_operators(
-    trace: Trace, backward: NDArray[np.int64], forward: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def forward_operators(trace: Trace, backward: Ints, forward: Ints) -> Ints:
     """Return each backward call's forward operator, or -1.
 
     All are rows of `host_calls`; `forward` are the candidates, in start order.
@@ -228,9 +219,7 @@ def forward_operators(
     return np.append(forward, NONE)[match]
 
 
-def _threads(
-    number: NDArray[np.int64], row: NDArray[np.int64], thread: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _threads(number: Ints, row: Ints, thread: Ints) -> Ints:
     """Return each number's thread: the one where most of its calls find their sequence."""
     votes = pd.DataFrame({"number": number, "thread": np.append(thread, NONE)[row]})
     counted = votes[votes["thread"] >= 0].value_counts().reset_index()

@@ -19,12 +19,12 @@ from stepscope.analyses.host.host_call_tree import host_tree
 from stepscope.analyses.host.host_flame import Flame, host_flame
 from stepscope.analyses.host.library_detection import FRAME, library_of
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 RECORD = "profile(with_stack=True)"
 SCHEMA: Schema = (
     Column("file", "object", "text", "The file, as the profiler wrote it."),
@@ -91,16 +91,14 @@ def function_costs(trace: Trace) -> pd.DataFrame:
     return ordered.reset_index(drop=True)
 
 
-def _operators(trace: Trace, flame: Flame) -> NDArray[np.bool_]:
+def _operators(trace: Trace, flame: Flame) -> Mask:
     """Return a mask of the nodes that are operators or runtime calls."""
     is_operator = np.zeros(len(flame), dtype=bool)
     is_operator[flame.paths.node[host_tree(trace).is_operator]] = True
     return is_operator
 
 
-def _costs(
-    flame: Flame, around: NDArray[np.int64], outermost: NDArray[np.bool_]
-) -> dict[str, NDArray[np.int64]]:
+def _costs(flame: Flame, around: Ints, outermost: Mask) -> dict[str, Ints]:
     count = len(flame.names)
     return {
         "host_total_ns": sums_where(flame.host_total_ns, flame.paths.name, count, outermost),

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.frame_times import times
@@ -16,6 +15,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_detection import COLLECTION
 from stepscope.base.errors import MissingDataError
 from stepscope.model import call_tree, intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.intervals import Intervals
@@ -32,7 +32,7 @@ RECORD = (
 class Collections:
     """The collector's runs in the window."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `python_calls`: outermost runs and calls of `gc.collect()`."""
     times: Intervals
     """Times of all of them."""
@@ -69,7 +69,7 @@ def collections(trace: Trace) -> Collections:
     )
 
 
-def _outermost(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _outermost(trace: Trace, rows: Ints) -> Ints:
     """Return the rows that lie in no other one: `gc.collect()` is a run, too."""
     calls = trace.python_calls.iloc[rows]
     thread = calls["thread"].cat.codes.to_numpy()

@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.training_detection import BACKWARD
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import optimizer_updates
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -23,16 +23,14 @@ from stepscope.model.trace import Trace, computed
 NORM = re.compile(r"^aten::(?:linalg_vector_)?norm$")
 SCALING = re.compile(r"^aten::mul_$")
 LISTWISE = re.compile(r"^aten::_foreach_")
-NONE = -1
 END_OF_TIME = np.iinfo(np.int64).max
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GradientNorms:
     """Gradients clipped one by one in the window."""
 
-    rows: Rows
+    rows: Ints
     """Rows of `host_calls` with norms of single tensors."""
     times: Intervals
     """From the first norm after each backward pass to the last norm or scaling before the step."""
@@ -60,8 +58,8 @@ def gradient_norms(trace: Trace) -> GradientNorms:
 
 
 def _between(
-    trace: Trace, pattern: re.Pattern[str], from_ns: Rows, steps_ns: Rows
-) -> tuple[Rows, Rows]:
+    trace: Trace, pattern: re.Pattern[str], from_ns: Ints, steps_ns: Ints
+) -> tuple[Ints, Ints]:
     """Return calls on one tensor that start in `[from_ns, steps_ns)` of a step, and that step."""
     rows = _single(trace, pattern)
     start = trace.host_calls["start_ns"].to_numpy()[rows]
@@ -70,7 +68,7 @@ def _between(
     return rows[inside], step[inside]
 
 
-def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
+def _behind_ns(trace: Trace, steps_ns: Ints) -> Ints:
     """Return the end of the backward pass before each step, or the last step's start.
 
     The later of the two; without a recorded backward pass before it, the maximum time.
@@ -83,7 +81,7 @@ def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
     return np.asarray(np.maximum(backward_end, np.append(0, steps_ns[:-1])))
 
 
-def _single(trace: Trace, pattern: re.Pattern[str]) -> Rows:
+def _single(trace: Trace, pattern: re.Pattern[str]) -> Ints:
     """Return the rows of calls of such a name that take one tensor and are in no step."""
     calls = trace.host_calls
     rows = np.flatnonzero(name_mask(calls["name"], pattern.match))

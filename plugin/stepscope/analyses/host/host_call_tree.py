@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.core.links import links
 from stepscope.model import call_tree
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames.steps import without_number
 from stepscope.model.trace import Trace, computed
 
@@ -33,22 +34,22 @@ class HostTree:
     """Row of the first host call."""
     runtime_offset: int
     """Row of the first runtime call."""
-    name: NDArray[np.int64]
+    name: Ints
     """Index into `names`."""
     names: tuple[str, ...]
     """Distinct names, without addresses of objects, and with one name for all steps."""
     thread: NDArray[np.integer]
-    start_ns: NDArray[np.int64]
-    duration_ns: NDArray[np.int64]
+    start_ns: Ints
+    duration_ns: Ints
     nesting: call_tree.Nesting
-    until_ns: NDArray[np.int64]
+    until_ns: Ints
     """End of the call, or the start of a call that crosses it. Annotations cross the functions that
     open and close them."""
-    self_ns: NDArray[np.int64]
+    self_ns: Ints
     """Time in which this was the latest started of the running calls; sums to the thread's time."""
-    device_ns: NDArray[np.int64]
+    device_ns: Ints
     """Of kernels, copies and memory sets that the call launched directly."""
-    is_operator: NDArray[np.bool_]
+    is_operator: Mask
     """Operators and runtime calls; not Python functions and annotations."""
 
     def __len__(self) -> int:
@@ -97,7 +98,7 @@ def shown_name(name: str) -> str:
     return without_number(ADDRESS.sub("", name))
 
 
-def _names(columns: "list[pd.Series]") -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _names(columns: "list[pd.Series]") -> tuple[Ints, tuple[str, ...]]:
     index: dict[str, int] = {}
     codes = []
     for column in columns:
@@ -108,9 +109,7 @@ def _names(columns: "list[pd.Series]") -> tuple[NDArray[np.int64], tuple[str, ..
     return np.concatenate(codes), tuple(index)
 
 
-def _device_ns(
-    trace: Trace, host_offset: int, runtime_offset: int, count: int
-) -> NDArray[np.int64]:
+def _device_ns(trace: Trace, host_offset: int, runtime_offset: int, count: int) -> Ints:
     """Return the device time that each row launched directly, by `core.links`."""
     linked = links(trace)
     call, owner = linked.call_of_device_event, linked.owner_of_device_event

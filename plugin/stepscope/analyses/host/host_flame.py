@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.ancestry import nearest, with_descendants
-from stepscope.analyses.core.call_paths import NONE, Paths, merge_calls
+from stepscope.analyses.core.call_paths import Paths, merge_calls
 from stepscope.analyses.host.host_call_tree import HostTree, host_tree
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace, computed
 
 
@@ -23,12 +24,12 @@ class Flame:
     paths: Paths
     names: tuple[str, ...]
     """Texts that `paths.name` indexes."""
-    call_count: NDArray[np.int64]
-    host_self_ns: NDArray[np.int64]
-    host_total_ns: NDArray[np.int64]
+    call_count: Ints
+    host_self_ns: Ints
+    host_total_ns: Ints
     """Sum of the self times of the node and all below it."""
-    device_self_ns: NDArray[np.int64]
-    device_total_ns: NDArray[np.int64]
+    device_self_ns: Ints
+    device_total_ns: Ints
 
     def __len__(self) -> int:
         """Return the number of nodes."""
@@ -56,9 +57,7 @@ def host_flame(trace: Trace) -> Flame:
     )
 
 
-def _calls(
-    trace: Trace, tree: HostTree
-) -> tuple[NDArray[np.int64], NDArray[np.integer], NDArray[np.int64], tuple[str, ...]]:
+def _calls(trace: Trace, tree: HostTree) -> tuple[Ints, NDArray[np.integer], Ints, tuple[str, ...]]:
     """Return the tree's parents, depths and names.
 
     Python functions recorded only in operators' stacks follow the tree's rows, one per distinct
@@ -93,11 +92,11 @@ MOST_FRAMES = 256
 class TextStacks:
     """Tree of functions: one node per distinct path from the outermost; parents come first."""
 
-    parent: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    name: NDArray[np.int64]
+    parent: Ints
+    depth: Ints
+    name: Ints
     names: tuple[str, ...]
-    leaf: NDArray[np.int64]
+    leaf: Ints
     """Node of each text's innermost function; -1 where it has none."""
 
 

@@ -10,12 +10,11 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
-Rows = NDArray[np.int64]
 SELECT = "aten::select"
 UNBIND = "aten::unbind"
 READS = frozenset({"aten::item", "aten::is_nonzero", "aten::_local_scalar_dense"})
@@ -37,14 +36,14 @@ DistributedDataParallel, which loops over its parameters in C++."""
 class IndexingLoops:
     """Loops in no particular order; all arrays are parallel."""
 
-    first: Rows
+    first: Ints
     """First operator (`host_calls` row): an `aten::select`, or the `aten::unbind` in front."""
-    repeats: Rows
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
-    operator_ns: NDArray[np.float64]
+    repeats: Ints
+    start_ns: Ints
+    end_ns: Ints
+    operator_ns: Floats
     """Mean duration of its operators."""
-    pattern: Rows
+    pattern: Ints
     """Index into `patterns`."""
     patterns: tuple[tuple[str, ...], ...]
     """Operators of one iteration."""
@@ -54,10 +53,10 @@ class IndexingLoops:
 class _Siblings:
     """Operators by caller, in start order."""
 
-    rows: Rows
-    caller: Rows
-    name: Rows
-    taken_apart: Rows
+    rows: Ints
+    caller: Ints
+    name: Ints
+    taken_apart: Ints
     """Number of rows that an `aten::unbind` returns; 0 for other operators."""
 
 
@@ -65,11 +64,11 @@ class _Siblings:
 class _Repeats:
     """Repeating patterns of one length, by index among siblings; all arrays are parallel."""
 
-    first: Rows
+    first: Ints
     """Start of the loop: its first iteration, or an `aten::unbind` right before it."""
-    begin: Rows
+    begin: Ints
     """Start of the first iteration."""
-    times: Rows
+    times: Ints
 
 
 def indexing_loops(trace: Trace, least_repeats: int) -> IndexingLoops:
@@ -92,7 +91,7 @@ def indexing_loops(trace: Trace, least_repeats: int) -> IndexingLoops:
     return _loops(trace, siblings, _concatenated(parts), np.concatenate(lengths).astype(np.int64))
 
 
-def _selected(repeats: _Repeats, which: NDArray[np.bool_]) -> _Repeats:
+def _selected(repeats: _Repeats, which: Mask) -> _Repeats:
     return _Repeats(
         first=repeats.first[which], begin=repeats.begin[which], times=repeats.times[which]
     )
@@ -162,7 +161,7 @@ def _repeated(trace: Trace, of: _Siblings, length: int, least_repeats: int) -> _
     return _selected(repeats, repeats.times >= least_repeats)
 
 
-def _behind_unbind(of: _Siblings, begin: Rows, times: Rows) -> _Repeats:
+def _behind_unbind(of: _Siblings, begin: Ints, times: Ints) -> _Repeats:
     """Return the repeats that follow an `aten::unbind`, starting at it.
 
     There are at most as many iterations as rows: an `.item()` after the loop looks like one more.
@@ -176,7 +175,7 @@ def _behind_unbind(of: _Siblings, begin: Rows, times: Rows) -> _Repeats:
     return _Repeats(first=first_of_row[begin - 1], begin=begin, times=times)
 
 
-def _loops(trace: Trace, siblings: _Siblings, repeats: _Repeats, length: Rows) -> IndexingLoops:
+def _loops(trace: Trace, siblings: _Siblings, repeats: _Repeats, length: Ints) -> IndexingLoops:
     calls = trace.host_calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     begin = repeats.begin

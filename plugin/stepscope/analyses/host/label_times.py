@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
@@ -18,10 +17,10 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_times import without_operators
 from stepscope.dialects import ANNOTATION_NAME
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
-NONE = -1
 BACKEND = re.compile(r"^(?:nccl|rccl|xccl|hccl|gloo|mpi|ucc|c10d|FSDP|torch)(?::|::)|^\[param\|")
 TORCHS = (ANNOTATION_NAME, BACKEND, REGION, GRAPH, TIMED, BACKWARD, re.compile(re.escape(LOOKUP)))
 
@@ -68,7 +67,7 @@ def is_user_label(name: str) -> bool:
 
 def _without_operators(
     trace: Trace,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Ints, Ints, Ints]:
     """Return starts, ends and innermost label of the labelled times without operators."""
     free, places = without_operators(trace), main_thread_stacks(trace)
     owner, stretch, length_ns = places.cut(free[:, 0], free[:, 1])

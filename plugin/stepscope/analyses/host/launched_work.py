@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.dialects import LAUNCH_NAME
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-
-NONE = -1
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,16 +20,16 @@ class LaunchedWork:
     linked only by a flow is its own launch.
     """
 
-    callers: Rows
+    callers: Ints
     """Host call that made each launch, as a row of `host_calls`."""
-    start_ns: Rows
+    start_ns: Ints
     """Start of each launch; for a flow, of its operator."""
-    events: Rows
+    events: Ints
     """Rows of `device_events`, in order."""
-    launch_of_event: Rows
+    launch_of_event: Ints
     """Index of each event's launch."""
 
-    def select(self, mask: NDArray[np.bool_]) -> "LaunchedWork":
+    def select(self, mask: Mask) -> "LaunchedWork":
         """Return the launches of a mask, and their events."""
         with_event = mask[self.launch_of_event]
         index = np.cumsum(mask) - 1
@@ -44,14 +41,14 @@ class LaunchedWork:
         )
 
 
-def outermost(trace: Trace, mask: NDArray[np.bool_]) -> Rows:
+def outermost(trace: Trace, mask: Mask) -> Ints:
     """Return the masked host calls that lie in no other masked call, as rows."""
     rows = np.flatnonzero(mask)
     parent = trace.host_calls["parent"].to_numpy()
     return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], mask) == NONE])
 
 
-def launched_work(trace: Trace, rows: Rows) -> LaunchedWork:
+def launched_work(trace: Trace, rows: Ints) -> LaunchedWork:
     """Return the work launched by these rows of `host_calls`, of which none lies in another."""
     linked, calls, host = links(trace), trace.runtime_calls, trace.host_calls
     call, owner = linked.call_of_device_event, linked.owner_of_device_event

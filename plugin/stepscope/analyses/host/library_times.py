@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.call_paths import python_nesting
@@ -18,6 +17,7 @@ from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_detection import NAMED, library_of
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -30,7 +30,7 @@ FROM_NUMPY = re.compile(r"^<built-in (?:method|function) from_numpy\b")
 class LibraryTimes:
     """Times of the main thread in the window, without data loading."""
 
-    calls: NDArray[np.int64]
+    calls: Ints
     """Rows of `python_calls`: outermost functions of these libraries."""
     inside: Intervals
     """In such a call, and in no operator called from it."""
@@ -64,7 +64,7 @@ def without_operators(trace: Trace) -> Intervals:
     return intervals.complement(at_work, span.start_ns, span.end_ns)
 
 
-def _outermost(trace: Trace) -> NDArray[np.int64]:
+def _outermost(trace: Trace) -> Ints:
     functions = trace.python_calls
     is_theirs = name_mask(functions["name"], lambda name: library_of(name) in NAMED)
     is_theirs &= (functions["thread"] == main_thread(trace)).to_numpy()
@@ -73,7 +73,7 @@ def _outermost(trace: Trace) -> NDArray[np.int64]:
     order = np.lexsort((-end, start))
     reached = np.maximum.accumulate(end[order])
     is_first = np.append(True, start[order][1:] >= reached[:-1])[: len(rows)]
-    outermost: NDArray[np.int64] = rows[order[is_first]]
+    outermost: Ints = rows[order[is_first]]
     return outermost
 
 

@@ -15,12 +15,12 @@ from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
 from stepscope.analyses.memory.owners import calls_around, modules_around
 from stepscope.dialects import MEMORY_DEVICES
+from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 SHOWN_NAMES = 64
 """Innermost modules of a path that are shown."""
 HOST_CODES = [code for code, name in MEMORY_DEVICES.items() if name in {"CPU", "MKLDNN", "IDEEP"}]

@@ -15,7 +15,6 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import Paths, merge_calls
@@ -25,23 +24,22 @@ from stepscope.analyses.host.host_call_tree import HostTree, host_tree
 from stepscope.analyses.host.host_flame import Flame, host_flame
 from stepscope.analyses.host.module_names import ModuleName, Origin, module_names
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 BACKWARD_PASS = re.compile(
     rf"^(?:{re.escape(WRAPPER)}|<built-in method run_backward of |torch/autograd/graph\.py\(\d+\): "
     r"_engine_run_backward)"
 )
 """Calls of autograd: the engine's own, and its callers."""
-Nodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cost:
     """Self time of each node, without nested modules."""
 
-    host_ns: Nodes
-    device_ns: Nodes
+    host_ns: Ints
+    device_ns: Ints
     """Of kernels, copies and memory sets launched meanwhile."""
 
 
@@ -49,9 +47,9 @@ class Cost:
 class _Engine:
     """Calls in which autograd's engine runs a backward function, in the tree's order."""
 
-    row: Nodes
+    row: Ints
     """Row of `host_tree`."""
-    forward: Nodes
+    forward: Ints
     """Forward operator (a row of `host_tree`), or -1."""
 
 
@@ -60,10 +58,10 @@ class _Modules:
     """Modules by path, and their nodes in the flame graph."""
 
     paths: Paths
-    marked: NDArray[np.bool_]
+    marked: Mask
     """Nodes of the flame graph that are calls of modules."""
-    in_backward: NDArray[np.bool_]
-    module_of_node: Nodes
+    in_backward: Mask
+    module_of_node: Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,25 +71,25 @@ class ModuleTree:
     origin: Origin
     modules: tuple[ModuleName, ...]
     """Module of each node."""
-    parent: Nodes
-    depth: Nodes
-    call_count: Nodes
+    parent: Ints
+    depth: Ints
+    call_count: Ints
     """Calls of the forward pass."""
-    rerun_count: Nodes
+    rerun_count: Ints
     """Calls in the backward pass: recomputed activations."""
-    operator_count: Nodes
+    operator_count: Ints
     """Operators that the forward pass called directly, without nested operators."""
     forward: Cost
-    outside_operators_ns: Nodes
+    outside_operators_ns: Ints
     """The part of `forward.host_ns` in no operator: Python."""
     backward: Cost
     rerun: Cost
-    module_of_node: Nodes
+    module_of_node: Ints
     """Innermost module around each node of `host_flame`, or -1; in a backward pass only for
     recomputation."""
-    is_rerun: NDArray[np.bool_]
+    is_rerun: Mask
     """Mask of the nodes of `host_flame` that recompute a forward pass in a backward pass."""
-    backward_module: Nodes
+    backward_module: Ints
     """Module of each row of `host_tree` in a backward pass, or -1."""
     unassigned_backward_ns: tuple[int, int]
     """Host and device time of backward calls of unknown modules."""
@@ -159,12 +157,12 @@ def _engine(trace: Trace) -> _Engine:
     )
 
 
-def _above(parent: Nodes, is_selected: NDArray[np.bool_]) -> Nodes:
+def _above(parent: Ints, is_selected: Mask) -> Ints:
     """Return each node's nearest selected ancestor, or -1."""
     return np.append(ancestry.nearest(parent, is_selected), NONE)[parent]
 
 
-def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
+def _modules(graph: Flame, names: Set[str], engine: Ints) -> _Modules:
     """Return the modules' paths, and the module of each node of the flame graph."""
     parent, name = graph.paths.parent, graph.paths.name
     marked = np.array([text in names for text in graph.names], dtype=bool)[name]
@@ -192,14 +190,14 @@ def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
     )
 
 
-def _cost(graph: Flame, of_flame: Nodes, mask: NDArray[np.bool_], count: int) -> Cost:
+def _cost(graph: Flame, of_flame: Ints, mask: Mask, count: int) -> Cost:
     return Cost(
         host_ns=sums_where(graph.host_self_ns, of_flame, count, mask),
         device_ns=sums_where(graph.device_self_ns, of_flame, count, mask),
     )
 
 
-def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Nodes, NDArray[np.bool_]]:
+def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Ints, Mask]:
     """Return the module of each row of `host_tree` that autograd ran, and a mask of those rows."""
     tree, node = host_tree(trace), host_flame(trace).paths.node
     module = _module_of_engine_call(tree, engine, modules.module_of_node[node])
@@ -215,7 +213,7 @@ def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Nodes, 
     return of_row, is_backward
 
 
-def _module_of_engine_call(tree: HostTree, engine: _Engine, of_row: Nodes) -> Nodes:
+def _module_of_engine_call(tree: HostTree, engine: _Engine, of_row: Ints) -> Ints:
     """Return the module of each of the engine's calls, or -1."""
     is_linked = engine.forward != NONE
     linked_module = np.where(is_linked, np.append(of_row, NONE)[engine.forward], NONE)

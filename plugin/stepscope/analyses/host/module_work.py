@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import links
@@ -16,10 +15,10 @@ from stepscope.analyses.host.host_call_tree import host_tree
 from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.module_names import module_names
 from stepscope.analyses.host.module_tree import module_tree
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 PASSES = ("forward", "backward", "forward again")
 FORWARD, BACKWARD, AGAIN = range(len(PASSES))
 PASS = Column(
@@ -47,16 +46,15 @@ KERNEL_SCHEMA: Schema = (
     Column("total_ns", "int64", "ns", "Sum of its durations."),
     Column("mean_ns", "float64", "ns", "Mean duration."),
 )
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Owners:
     """Module and pass of each row of `host_tree`."""
 
-    module: Rows
+    module: Ints
     """Node of `module_tree`, or -1."""
-    pass_index: Rows
+    pass_index: Ints
     """Index into `PASSES`."""
 
 
@@ -76,10 +74,10 @@ def _owners(trace: Trace) -> _Owners:
 class FirstCalls:
     """First call of each module, in the forward pass if it has one there."""
 
-    event: Rows
+    event: Ints
     """Index of the event in the file; -1: none."""
-    start_ns: Rows
-    end_ns: Rows
+    start_ns: Ints
+    end_ns: Ints
 
 
 @computed
@@ -108,7 +106,7 @@ def first_calls(trace: Trace) -> FirstCalls:
     )
 
 
-def operators_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
+def operators_of(trace: Trace, nodes: Ints) -> pd.DataFrame:
     """Return the operators that ran for these modules, in `OPERATOR_SCHEMA` columns.
 
     Longest on the device first, then on the host.
@@ -137,7 +135,7 @@ def operators_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
     return _named(summed, tree.names, by, OPERATOR_SCHEMA)
 
 
-def kernels_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
+def kernels_of(trace: Trace, nodes: Ints) -> pd.DataFrame:
     """Return the device work that these modules launched, in `KERNEL_SCHEMA` columns.
 
     Raises:
@@ -167,7 +165,7 @@ def kernels_of(trace: Trace, nodes: Rows) -> pd.DataFrame:
     return _named(summed, names, ["total_ns"], KERNEL_SCHEMA)
 
 
-def _is_of(trace: Trace, nodes: Rows) -> NDArray[np.bool_]:
+def _is_of(trace: Trace, nodes: Ints) -> Mask:
     """Return a mask of these modules; the last entry is for no module."""
     is_of = np.zeros(len(module_tree(trace)) + 1, dtype=bool)
     is_of[nodes] = True

@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.compile_events import REGION
@@ -17,35 +16,35 @@ from stepscope.analyses.core.training_detection import BACKWARD
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.launched_work import LaunchedWork, launched_work, outermost
 from stepscope.base.errors import NotApplicableError
+from stepscope.model.arrays import Ints, Mask, Objects
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 STEP = re.compile(r"^Optimizer\.step#(?P<optimizer>.+?)(?:\.step)?$")
 LISTWISE = re.compile(r"^aten::_foreach_|^aten::_fused_")
 FUSED = re.compile(r"^aten::_fused_")
-NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OptimizerUpdates:
     """Updates in the window, in start order; arrays are parallel to `rows`."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `host_calls`."""
-    optimizer: NDArray[np.object_]
+    optimizer: Objects
     """Class, as torch wrote it: `AdamW`."""
-    begin_ns: NDArray[np.int64]
+    begin_ns: Ints
     """Start of the update: the call's start, or the end of a closure."""
-    end_ns: NDArray[np.int64]
-    is_listwise: NDArray[np.bool_]
+    end_ns: Ints
+    is_listwise: Mask
     """Whether it called `_foreach_` or `_fused_` operators, which take all parameters at once."""
-    is_fused: NDArray[np.bool_]
-    is_compiled: NDArray[np.bool_]
+    is_fused: Mask
+    is_compiled: Mask
     """Whether it called code compiled by torch.compile, which fuses updates."""
     work: LaunchedWork
     """Work launched by the updates, without closures."""
 
-    def of(self, optimizer: str) -> NDArray[np.int64]:
+    def of(self, optimizer: str) -> Ints:
         """Return the indices of one optimizer's updates."""
         return np.flatnonzero(self.optimizer == optimizer)
 
@@ -87,9 +86,7 @@ def _class_of(name: str) -> str:
     return match["optimizer"] if match else ""
 
 
-def _after_closures(
-    trace: Trace, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _after_closures(trace: Trace, start_ns: Ints, end_ns: Ints) -> Ints:
     """Return the end of the last backward operator in each call, else the call's start."""
     calls = trace.host_calls
     backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))
@@ -100,7 +97,7 @@ def _after_closures(
     return np.asarray(np.where(inside, np.clip(ended[last], start_ns, end_ns), start_ns))
 
 
-def _holds(trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+def _holds(trace: Trace, rows: Ints, pattern: re.Pattern[str]) -> Mask:
     """Return a mask of the calls that contain an operator of such a name."""
     calls = trace.host_calls
     is_step = np.zeros(len(calls), dtype=bool)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepscope.analyses.core.window import window
 from stepscope.dialects import Kind
 from stepscope.model import intervals
-from stepscope.model.frames.source import Rows
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -45,7 +45,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost:
     )
 
 
-def _overheads(trace: Trace, rows: Rows) -> dict[str, Intervals]:
+def _overheads(trace: Trace, rows: Ints) -> dict[str, Intervals]:
     """Return the times of each kind of overhead, without kernel loading."""
     timing = trace.source.timing(rows)
     start, end, names = timing["start_ns"], timing["end_ns"], timing["name"]

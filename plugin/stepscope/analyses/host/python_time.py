@@ -7,7 +7,6 @@ Without a recorded function it is `not recorded`.
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.host_activity import main_thread
@@ -16,12 +15,12 @@ from stepscope.analyses.host.host_call_tree import HostTree, host_tree
 from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TORCH, USER, library_of
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 RUNTIME, UNKNOWN, OPERATORS = "runtime", "not recorded", "operators"
 LIBRARIES = (USER, TORCH, *NAMED, OTHER, GARBAGE, RUNTIME, UNKNOWN)
 KINDS = (*LIBRARIES, OPERATORS)
@@ -67,7 +66,7 @@ def python_time(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, columns)
 
 
-def _steps(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
     """Return the steps' numbers, starts and ends; a step ends where the next begins."""
     steps = trace.steps
     if not len(steps):
@@ -78,9 +77,7 @@ def _steps(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
     return steps["number"].to_numpy(), start_ns, np.minimum(end_ns, until)
 
 
-def time_by_kind(
-    trace: Trace, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def time_by_kind(trace: Trace, start_ns: Ints, end_ns: Ints) -> Ints:
     """Return the main thread's time in each of `KINDS`: one row per time range.
 
     Ranges ascend and do not overlap. A row sums to the range's length.
@@ -107,7 +104,7 @@ def time_by_kind(
     return spent
 
 
-def _kinds(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
+def _kinds(trace: Trace, tree: HostTree) -> Ints:
     """Return the kind of each row of the tree, an index into `KINDS`."""
     flame = host_flame(trace)
     parent, node = flame.paths.parent, flame.paths.node
@@ -129,11 +126,11 @@ def _kinds(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
 
 
 def _time_before(
-    bounds: NDArray[np.int64],
-    kind: NDArray[np.int64],
-    start_ns: NDArray[np.int64],
-    end_ns: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    bounds: Ints,
+    kind: Ints,
+    start_ns: Ints,
+    end_ns: Ints,
+) -> Ints:
     """Return the intervals' time of each kind before each bound: one row per bound.
 
     It is the sum of `bound - start` over the intervals started before, minus `bound - end` over

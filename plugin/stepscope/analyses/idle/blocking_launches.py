@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.frame_times import times
@@ -16,6 +15,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.dialects import SYNCHRONIZE_NAME, Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
@@ -27,13 +27,13 @@ SLACK_NS = 1_000
 class BlockingLaunches:
     """Launches of kernels in the window, without graph launches."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """The kernels, as rows of `device_events`."""
-    calls: NDArray[np.int64]
+    calls: Ints
     """Their launches, as rows of `runtime_calls`."""
-    blocks: NDArray[np.bool_]
+    blocks: Mask
     """Whether the call returned only after its kernel's end."""
-    is_waited_for: NDArray[np.bool_]
+    is_waited_for: Mask
     """Whether the thread's next call waits for the device."""
     blocked_ns: int
     """Time of the host in launches, and in waits right after them, while a device worked."""
@@ -62,7 +62,7 @@ def blocking_launches(trace: Trace) -> BlockingLaunches:
     )
 
 
-def _waits(trace: Trace) -> NDArray[np.bool_]:
+def _waits(trace: Trace) -> Mask:
     """Return which runtime calls in the window wait for the device, without blocking copies."""
     is_wait = name_mask(trace.runtime_calls["name"], re.compile(SYNCHRONIZE_NAME).search)
     is_inside = np.zeros(len(is_wait), dtype=bool)
@@ -70,7 +70,7 @@ def _waits(trace: Trace) -> NDArray[np.bool_]:
     return is_wait & is_inside
 
 
-def _next_on_thread(trace: Trace) -> NDArray[np.int64]:
+def _next_on_thread(trace: Trace) -> Ints:
     thread = trace.runtime_calls["thread"].cat.codes.to_numpy()
     order = np.argsort(thread, kind="stable")
     following = np.full(len(order), -1, dtype=np.int64)

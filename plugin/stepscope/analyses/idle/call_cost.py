@@ -5,14 +5,12 @@ Without a device, the cost is the host's time.
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace
 
@@ -45,7 +43,7 @@ class CallCost:
         return intervals.duration_ns(self.work)
 
 
-def call_cost(trace: Trace, host: Intervals, events: NDArray[np.int64]) -> CallCost:
+def call_cost(trace: Trace, host: Intervals, events: Ints) -> CallCost:
     """Return the cost of calls at some times of the host that launched some device events."""
     span = window(trace)
     host = intervals.clip(host, span.start_ns, span.end_ns)

@@ -10,18 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.synchronizations import outermost_operator
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-NONE = -1
 MOVE = "aten::to"
 FROM_LIST = "aten::lift_fresh"
 """The last but one operator in `torch.tensor([...])`; also in `torch.from_numpy`."""
@@ -50,11 +47,11 @@ class CreatedCopies:
     """Copies of newly created tensors; `maker`, `move` and `is_sure` are parallel to them."""
 
     copies: HostCopies
-    maker: Rows
+    maker: Ints
     """The operator that created the tensor (`host_calls` row)."""
-    move: Rows
+    move: Ints
     """The `aten::to` (`host_calls` row)."""
-    is_sure: Flags
+    is_sure: Mask
     """Whether shapes were recorded and are equal."""
 
 
@@ -78,7 +75,7 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     )
 
 
-def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
+def _made_before(trace: Trace, move: Ints, shape: Ints) -> tuple[Ints, Mask]:
     """Return the operator that created each move's tensor, or -1, and whether shapes agree."""
     calls = trace.host_calls
     thread = calls["thread"].cat.codes.to_numpy()
@@ -108,7 +105,7 @@ def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
     return maker, same
 
 
-def _is_made_here(trace: Trace, copies: HostCopies, maker: Rows, move: Rows) -> Flags:
+def _is_made_here(trace: Trace, copies: HostCopies, maker: Ints, move: Ints) -> Mask:
     """Return which tensors were created right before the move, not by data loading, not data."""
     calls = trace.host_calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
@@ -119,7 +116,7 @@ def _is_made_here(trace: Trace, copies: HostCopies, maker: Rows, move: Rows) -> 
     return np.asarray((between >= 0) & (between <= MOST_BETWEEN_NS) & ~loading & ~is_data)
 
 
-def _first_shapes(dims: "pd.Series[str]") -> Rows:
+def _first_shapes(dims: "pd.Series[str]") -> Ints:
     """Return a number per shape of each row's first input, -1: not recorded; and a last -1."""
     texts = [first_shape(str(text)) for text in dims.cat.categories]
     numbers, _ = pd.factorize(np.array(texts, dtype=object))

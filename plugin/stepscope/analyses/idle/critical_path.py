@@ -24,6 +24,7 @@ from stepscope.analyses.idle.host_waits import HostWaits
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace, computed
 
 BOUNDS: dict[str, tuple[str, str]] = {
@@ -42,7 +43,6 @@ NAMES = tuple(BOUNDS)
 CPU, DATA_LOADING, COMPUTE, COMMUNICATION, COPY, MEMORY_SET, LAUNCH, KERNEL_GAP, SYNC_WAIT = range(
     len(NAMES)
 )
-NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,23 +52,23 @@ class CriticalPath:
     A step's segments cover it from start to end without a gap.
     """
 
-    step: NDArray[np.int64]
+    step: Ints
     """The step's index in `step_breakdown`."""
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
+    start_ns: Ints
+    end_ns: Ints
     bound: NDArray[np.int8]
     """Index into `NAMES`."""
-    device_event: NDArray[np.int64]
+    device_event: Ints
     """The `device_events` row that ran, or waited to run; -1 on the host."""
-    stretch: NDArray[np.int64]
+    stretch: Ints
     """The `host_waits` row that ran, or waited to run; -1 on the device."""
-    is_running: NDArray[np.bool_]
+    is_running: Mask
     """False where it waited to run: overhead, or Python between operators."""
-    is_inferred: NDArray[np.bool_]
+    is_inferred: Mask
     """Whether a wait between streams is inferred from times, not recorded."""
 
     @property
-    def duration_ns(self) -> NDArray[np.int64]:
+    def duration_ns(self) -> Ints:
         """Duration of each segment."""
         return self.end_ns - self.start_ns
 
@@ -88,12 +88,12 @@ def critical_path(trace: Trace) -> CriticalPath:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Graph:
     device_count: int
-    start_ns: NDArray[np.int64]
-    before: NDArray[np.int64]
+    start_ns: Ints
+    before: Ints
     """The awaited node, or -1."""
-    left_ns: NDArray[np.int64]
+    left_ns: Ints
     """End of the wait for it: no later than the node's start."""
-    end_ns: NDArray[np.int64]
+    end_ns: Ints
     runs: NDArray[np.int8]
     """The path's bound while the node runs."""
     waits: NDArray[np.int8]
@@ -137,7 +137,7 @@ def _device_bounds(trace: Trace) -> NDArray[np.int8]:
     return np.where(kind == int(Kind.MEMORY_SET), MEMORY_SET, bound).astype(np.int8)
 
 
-def _ends(trace: Trace, host: HostWaits, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ends(trace: Trace, host: HostWaits, end_ns: Ints) -> Ints:
     """Return the last node of each step: device work that ends with it, else the host."""
     events = trace.device_events
     end = events["end_ns"].to_numpy()
@@ -152,13 +152,11 @@ def _ends(trace: Trace, host: HostWaits, end_ns: NDArray[np.int64]) -> NDArray[n
     return np.where(ends_with_it, device, on_host)
 
 
-Hops = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+Hops = tuple[Ints, Ints, Ints]
 """Parallel arrays, backwards: the step, the path's next node, and the time of the hop."""
 
 
-def _walk(
-    graph: _Graph, ends: NDArray[np.int64], steps: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> Hops:
+def _walk(graph: _Graph, ends: Ints, steps: tuple[Ints, Ints]) -> Hops:
     """Follow the awaited nodes back to the step's start, or to a node without predecessor."""
     before, left = graph.before.tolist(), graph.left_ns.tolist()
     seen = bytearray(len(before))
@@ -185,15 +183,15 @@ def _walk(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Parts:
-    step: NDArray[np.int64]
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
-    node: NDArray[np.int64]
+    step: Ints
+    start_ns: Ints
+    end_ns: Ints
+    node: Ints
     bound: NDArray[np.int8]
-    is_running: NDArray[np.bool_]
+    is_running: Mask
 
 
-def _parts(graph: _Graph, hops: Hops, begin_ns: NDArray[np.int64]) -> _Parts:
+def _parts(graph: _Graph, hops: Hops, begin_ns: Ints) -> _Parts:
     """Return each hop's parts: its run, the time until the next node, and its wait."""
     step, node, until = hops
     has_node = node >= 0

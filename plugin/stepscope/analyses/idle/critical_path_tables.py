@@ -21,12 +21,12 @@ from stepscope.analyses.operators.operator_tree import operator_tree, self_cover
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 BOUND_BY = Column(
     "bound_by",
     "object",
@@ -160,7 +160,7 @@ def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
     return table.iloc[order].reset_index(drop=True)
 
 
-Parts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+Parts = tuple[Ints, Ints, Ints]
 """Parallel arrays: a name's code or -1, the bound, and the time on the path."""
 
 
@@ -217,18 +217,18 @@ def _path(trace: Trace) -> CriticalPath:
     return path
 
 
-def _events(trace: Trace, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+def _events(trace: Trace, calls: Ints) -> Ints:
     return np.append(trace.runtime_calls["event"].to_numpy(), NONE)[calls]
 
 
-def _texts(trace: Trace, events: NDArray[np.int64]) -> NDArray[Any]:
+def _texts(trace: Trace, events: Ints) -> NDArray[Any]:
     """Return the events' names, None for -1."""
     codes = np.where(events >= 0, trace.columns.name[events], NONE)
     names = trace.source.text(codes.astype(np.int32))
     return plain_values(names)
 
 
-def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
+def _operators(trace: Trace, rows: Ints) -> NDArray[Any]:
     owner = np.append(links(trace).owner_of_device_event, NONE)[rows]
     names = trace.host_calls["name"].cat
     codes = np.append(names.codes.to_numpy(), NONE)[owner]

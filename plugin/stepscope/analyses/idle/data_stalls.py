@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, event_references, frame_times
 from stepscope.analyses.core.data_loading import data_loading
@@ -19,6 +18,7 @@ from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import EventReference
 from stepscope.base.formatting import share
 from stepscope.model import call_tree, intervals
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.intervals import Intervals
@@ -34,7 +34,7 @@ TORCH_ITERATOR = "enumerate("
 class DataStalls:
     """The calls for the next batch, and their exposed time."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """The outermost calls in the window, as `host_calls` rows."""
     total_ns: int
     median_ns: float
@@ -99,16 +99,14 @@ def _is_device_used(trace: Trace) -> bool:
     return bool(trace.metadata.get("deviceProperties")) if is_on_host is None else not is_on_host
 
 
-def _outermost(
-    trace: Trace, loading: NDArray[np.int64], rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _outermost(trace: Trace, loading: Ints, rows: Ints) -> Ints:
     """Return the outermost calls around some: a framework's call contains torch's."""
     parent = trace.host_calls["parent"].to_numpy()
     is_loading = np.zeros(len(parent), dtype=bool)
     is_loading[loading] = True
     above = ancestry.nearest(parent, is_loading)[parent]
-    above[parent == ancestry.NONE] = ancestry.NONE
-    is_outer = is_loading & (above == ancestry.NONE)
+    above[parent == NONE] = NONE
+    is_outer = is_loading & (above == NONE)
     return np.unique(ancestry.nearest_of(parent, rows, is_outer))
 
 
@@ -154,7 +152,7 @@ WAITING = re.compile(
 """Python's waits for a pipe (Unix, Windows) or, with pinned memory, for a lock."""
 
 
-def worker_wait_share(trace: Trace, rows: NDArray[np.int64]) -> float | None:
+def worker_wait_share(trace: Trace, rows: Ints) -> float | None:
     """Return the fraction of some calls (`host_calls` rows) in waits; None without stacks."""
     loading = spans(trace.host_calls.iloc[rows])
     calls = trace.python_calls
@@ -177,7 +175,7 @@ class LoadingCost:
     """Whether it is a Python function of the user; else an operator."""
 
 
-def loading_costs(trace: Trace, rows: NDArray[np.int64], most: int = 10) -> tuple[LoadingCost, ...]:
+def loading_costs(trace: Trace, rows: Ints, most: int = 10) -> tuple[LoadingCost, ...]:
     """Return the costliest user functions and direct operators in some disjoint `host_calls` rows.
 
     Times include callees.

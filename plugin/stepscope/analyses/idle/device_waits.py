@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.devices.launch_order import launch_order, stream_numbers
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.synchronization_events import STREAM_WAIT
 from stepscope.model.trace import Trace, computed
 
 NOTHING, STREAM, EVENT, INFERRED, LAUNCH = range(5)
 LAUNCH_OUTLIER_NS = 100_000
 """HTA's `get_cuda_kernel_launch_stats`: work that begins later was delayed."""
-NONE = -1
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -35,9 +35,9 @@ class DeviceWaits:
 
     edge: NDArray[np.int8]
     """`NOTHING`, `STREAM`, `EVENT`, `INFERRED` or `LAUNCH`."""
-    awaited: NDArray[np.int64]
+    awaited: Ints
     """The `device_events` row waited for; for `LAUNCH`, the `runtime_calls` row; else -1."""
-    ready_ns: NDArray[np.int64]
+    ready_ns: Ints
     """Its end: no later than the work's start. For `NOTHING`, the work's start."""
 
 
@@ -61,14 +61,14 @@ def device_waits(trace: Trace) -> DeviceWaits:
     return DeviceWaits(edge=edge, awaited=awaited, ready_ns=np.where(edge == NOTHING, start, ready))
 
 
-Candidate = tuple[int, NDArray[np.int64], NDArray[np.int64]]
+Candidate = tuple[int, Ints, Ints]
 """An edge, and for each device event its predecessor and that one's end."""
 
 
 def _prefer(
     edge: NDArray[np.int8],
-    awaited: NDArray[np.int64],
-    ready: NDArray[np.int64],
+    awaited: Ints,
+    ready: Ints,
     candidate: Candidate,
 ) -> None:
     """Replace predecessors that ended before the candidate, or with it."""
@@ -77,19 +77,17 @@ def _prefer(
     edge[better], awaited[better], ready[better] = kind, rows[better], done[better]
 
 
-def _done(
-    end: NDArray[np.int64], rows: NDArray[np.int64], start: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _done(end: Ints, rows: Ints, start: Ints) -> Ints:
     """Return the end of the awaited work, at most the start of the waiting work."""
     return np.asarray(np.minimum(np.append(end, EARLIEST)[rows], start))
 
 
-def _valid(rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+def _valid(rows: Ints, start: Ints) -> Ints:
     is_earlier = np.append(start, LATEST)[rows] < start
     return np.where(is_earlier, rows, NONE)
 
 
-def _before_on_stream(trace: Trace) -> NDArray[np.int64]:
+def _before_on_stream(trace: Trace) -> Ints:
     """Return, for each device event, the event before it on its stream that ended last, or -1."""
     events = trace.device_events
     stream, _ = stream_numbers(events)
@@ -104,7 +102,7 @@ def _before_on_stream(trace: Trace) -> NDArray[np.int64]:
     return before
 
 
-def _event_waits(trace: Trace) -> NDArray[np.int64]:
+def _event_waits(trace: Trace) -> Ints:
     """Return, for each device event, the work of another stream that it waits for by an event.
 
     The first work launched into a stream after the wait call waits for the last work launched into
@@ -132,15 +130,13 @@ def _event_waits(trace: Trace) -> NDArray[np.int64]:
     return awaited_rows
 
 
-def _call_ns(trace: Trace, correlation: NDArray[np.int64], *, unknown_ns: int) -> NDArray[np.int64]:
+def _call_ns(trace: Trace, correlation: Ints, *, unknown_ns: int) -> Ints:
     calls = trace.runtime_calls
     row = rows_of_keys(correlation, calls["correlation"].to_numpy())
     return np.append(calls["start_ns"].to_numpy(), unknown_ns)[row]
 
 
-def _last_elsewhere(
-    trace: Trace, rows: NDArray[np.int64], ready: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _last_elsewhere(trace: Trace, rows: Ints, ready: Ints) -> Ints:
     """Return, for some device events, the work that ended last on their device before them."""
     events = trace.device_events
     start, end = events["start_ns"].to_numpy(), events["end_ns"].to_numpy()

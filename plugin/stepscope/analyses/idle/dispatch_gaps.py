@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.device_activity import DeviceActivity
@@ -11,6 +10,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.dialects import GRAPH_LAUNCH_NAME, LAUNCH_NAME, Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -83,7 +83,7 @@ def _operator_times(trace: Trace) -> Intervals:
     return frame_times.times(calls, is_operator)
 
 
-def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:
+def _graph_share(trace: Trace, rows: Ints) -> float:
     by_graph = np.append(name_mask(trace.runtime_calls["name"], GRAPH_LAUNCH_NAME.search), False)
     call = links(trace).call_of_device_event[rows]
     return float(by_graph[call].mean()) if len(call) else 0.0

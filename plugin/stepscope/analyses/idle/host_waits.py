@@ -20,26 +20,26 @@ from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.devices.launch_order import launch_order
 from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.synchronization_events import EVENT_SYNC, STREAM_SYNC
 from stepscope.model.ordered_lookup import Grouped, last_not_after
 from stepscope.model.trace import Trace, computed
 
 NOTHING, BETWEEN, SYNC = range(3)
-NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Activities:
     """Times of outermost operators and runtime calls, by thread, then start."""
 
-    thread: NDArray[np.int64]
+    thread: Ints
     """Codes of the frames' `thread`."""
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
-    event: NDArray[np.int64]
+    start_ns: Ints
+    end_ns: Ints
+    event: Ints
     """The event that began it."""
-    on_operator_thread: NDArray[np.bool_]
+    on_operator_thread: Mask
     """Whether its thread runs operators; others (watchdogs) are no predecessors."""
 
 
@@ -48,23 +48,23 @@ class HostWaits:
     """Stretches, by thread, then start; all arrays but `activities` are parallel."""
 
     activities: Activities
-    activity: NDArray[np.int64]
+    activity: Ints
     """Index in `activities`."""
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
+    start_ns: Ints
+    end_ns: Ints
     edge: NDArray[np.int8]
     """`NOTHING`, `BETWEEN` or `SYNC`."""
-    awaited: NDArray[np.int64]
+    awaited: Ints
     """A stretch for `BETWEEN`, a `device_events` row for `SYNC`, else -1."""
-    call: NDArray[np.int64]
+    call: Ints
     """For `SYNC`, the `runtime_calls` row that waited; else -1."""
 
     @property
-    def thread(self) -> NDArray[np.int64]:
+    def thread(self) -> Ints:
         """Each stretch's thread."""
         return self.activities.thread[self.activity]
 
-    def at(self, moments: Grouped) -> NDArray[np.int64]:
+    def at(self, moments: Grouped) -> Ints:
         """Return, for each thread and moment, the last stretch begun, or -1."""
         return last_not_after((self.thread, self.start_ns), moments)
 
@@ -102,7 +102,7 @@ def host_waits(trace: Trace) -> HostWaits:
     )
 
 
-def _returns(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _returns(trace: Trace) -> tuple[Ints, Ints]:
     awaited = awaited_work(trace)
     waited = np.flatnonzero(awaited >= 0)
     return synchronizations(trace).calls[waited], awaited[waited]
@@ -134,7 +134,7 @@ def _activities(trace: Trace) -> Activities:
     )
 
 
-def _activity_before(active: Activities) -> NDArray[np.int64]:
+def _activity_before(active: Activities) -> Ints:
     """Return, for each activity, its predecessor, or -1.
 
     That is the one that ended last, if it ran while this thread was idle; else this thread's last.
@@ -155,12 +155,11 @@ def _activity_before(active: Activities) -> NDArray[np.int64]:
     return np.where(is_handed, other, previous)
 
 
-NONE, UNTOLD = -1, -2
-Rows = NDArray[np.int64]
+UNTOLD = -2
 
 
 @computed
-def awaited_work(trace: Trace) -> Rows:
+def awaited_work(trace: Trace) -> Ints:
     """Return, for each row of `synchronizations`, the `device_events` row that it waited for.
 
     A blocking copy waits for itself. Synchronization records name the awaited work of other calls;
@@ -180,7 +179,7 @@ def awaited_work(trace: Trace) -> Rows:
     return np.where(waited & (end <= syncs.end_ns + SYNC_SLACK_NS), awaited, NONE)
 
 
-def _launched_work(trace: Trace, calls: Rows) -> Rows:
+def _launched_work(trace: Trace, calls: Ints) -> Ints:
     call = links(trace).call_of_device_event
     launched = np.flatnonzero(call >= 0)
     launched_by = np.full(len(trace.runtime_calls), NONE, dtype=np.int64)
@@ -188,7 +187,7 @@ def _launched_work(trace: Trace, calls: Rows) -> Rows:
     return launched_by[calls]
 
 
-def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
+def _by_record(trace: Trace, calls: Ints, start_ns: Ints) -> Ints:
     """Return the awaited work by each call's record, -1: none; `UNTOLD` without a record."""
     records = trace.synchronization_events
     result = np.full(len(calls), UNTOLD, dtype=np.int64)
@@ -216,7 +215,7 @@ def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
     return result
 
 
-def _ended_last(trace: Trace, end_ns: Rows) -> Rows:
+def _ended_last(trace: Trace, end_ns: Ints) -> Ints:
     """Return the work that ended last when each call returned, up to clock differences."""
     end = trace.device_events["end_ns"].to_numpy()
     by_end = np.argsort(end, kind="stable")

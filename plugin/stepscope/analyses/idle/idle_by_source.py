@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.event_references import call_stack_lines, user_calls
@@ -19,13 +18,13 @@ from stepscope.analyses.core.synchronizations import outermost_operator, synchro
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.idle_tables import CAUSE, DEVICE, IDLE, WINDOW_SHARE
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
-NONE = -1
 NAMES = tuple(CAUSES)
 MOVING = frozenset({"dataloader", "alloc", "dispatch", "host-stall"})
 """Causes that are located by the main thread at the time."""
@@ -52,13 +51,13 @@ SCHEMA: Schema = (
 class _Pieces:
     """Idle time in pieces with one location each; all arrays are parallel."""
 
-    cause: NDArray[np.int64]
-    gap: NDArray[np.int64]
-    stretch: NDArray[np.int64]
+    cause: Ints
+    gap: Ints
+    stretch: Ints
     """A row of `main_thread_stacks`, or -1."""
-    owner: NDArray[np.int64]
+    owner: Ints
     """The operator, as a `host_calls` row, or -1."""
-    idle_ns: NDArray[np.int64]
+    idle_ns: Ints
 
 
 @computed
@@ -108,7 +107,7 @@ def _remedy(trace: Trace) -> str | None:
     return None if has_stacks else RECORD_STACKS
 
 
-def _groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _groups(keys: Ints) -> tuple[Ints, Ints]:
     group = np.zeros(len(keys), dtype=np.int64)
     for column in keys.T:
         codes, distinct = pd.factorize(column)
@@ -143,7 +142,7 @@ def _pieces(trace: Trace, ledger: Ledger) -> _Pieces:
     )
 
 
-def _requests(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _requests(trace: Trace, ledger: Ledger) -> tuple[Ints, Ints]:
     """Return, for each gap, the time and the operator of the host's wait or next launch."""
     syncs, linked = synchronizations(trace), links(trace)
     following = np.append(linked.owner_of_device_event, NONE)[ledger.next_event]
@@ -156,7 +155,7 @@ def _requests(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[
     return moment, np.where(emptied & (waiting >= 0), waiting, outermost_operator(trace, following))
 
 
-def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]:
+def _lines(trace: Trace, pieces: _Pieces) -> tuple[Ints, list[str]]:
     """Return each piece's source line as an index, or -1, and the lines.
 
     From Python calls, else from the operator's `Call stack`.

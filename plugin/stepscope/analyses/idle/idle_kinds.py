@@ -16,13 +16,13 @@ of a stream overlap, HTA's gaps include busy time.
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.device_activity import whole_activity
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
@@ -69,10 +69,7 @@ def idle_kinds(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, columns)
 
 
-Times = NDArray[np.int64]
-
-
-def _gaps(trace: Trace, stream: Times) -> tuple[Times, Times, Times]:
+def _gaps(trace: Trace, stream: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the `device_events` row that ended each gap, and the gap's start and end."""
     events = trace.device_events  # in the order they began
     order = np.argsort(stream, kind="stable")
@@ -82,11 +79,11 @@ def _gaps(trace: Trace, stream: Times) -> tuple[Times, Times, Times]:
     return order[follows + 1], until[follows], begin[follows + 1]
 
 
-def _latest_end(end_ns: Times, stream: Times) -> Times:
+def _latest_end(end_ns: Ints, stream: Ints) -> Ints:
     return np.asarray(pd.Series(end_ns).groupby(stream).cummax().to_numpy())
 
 
-def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
+def _kinds(trace: Trace, row: Ints, gap_start: Ints) -> Ints:
     call = links(trace).call_of_device_event[row]
     launch_ns = trace.runtime_calls["start_ns"].to_numpy()
     is_late = np.append(launch_ns, np.iinfo(np.int64).min)[call] > gap_start
@@ -94,7 +91,7 @@ def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
     return np.where(is_late, 0, np.where(is_short, 1, 2))
 
 
-def _busy_ns(trace: Trace, row: Times, gap_start: Times, gap_end: Times) -> Times:
+def _busy_ns(trace: Trace, row: Ints, gap_start: Ints, gap_end: Ints) -> Ints:
     device = trace.device_events["device"].to_numpy()[row]
     busy = np.zeros(len(row), dtype=np.int64)
     for activity in whole_activity(trace):

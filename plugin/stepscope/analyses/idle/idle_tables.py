@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity, device_activity
@@ -17,6 +16,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger, ledger_of
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
@@ -133,7 +133,7 @@ def idle_by_stream(trace: Trace) -> pd.DataFrame:
 
 def _streams(
     trace: Trace, activity: DeviceActivity
-) -> Iterator[tuple[int, NDArray[np.int64], intervals.Intervals]]:
+) -> Iterator[tuple[int, Ints, intervals.Intervals]]:
     events, span = trace.device_events, window(trace)
     stream = events["stream"].to_numpy()[activity.rows]
     order = np.argsort(stream, kind="stable")

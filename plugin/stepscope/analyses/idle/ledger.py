@@ -7,7 +7,6 @@ the gap has one cause, by the launch of the event that ended it.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.data_loading import data_loading
@@ -16,6 +15,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -45,9 +45,9 @@ class Ledger:
     device: int
     gaps: Intervals
     """In order."""
-    next_event: NDArray[np.int64]
+    next_event: Ints
     """For each gap, the `device_events` row that ended it; -1: the tail."""
-    sync: NDArray[np.int64]
+    sync: Ints
     """For each gap, the `synchronizations` row that emptied the queue; -1: none."""
     times: dict[str, Intervals]
     """Cause to its idle times; together they are the gaps."""
@@ -72,7 +72,7 @@ def idle_ledger(trace: Trace) -> dict[int, Ledger]:
     }
 
 
-def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Intervals) -> Ledger:
+def ledger_of(trace: Trace, device: int, rows: Ints, busy: Intervals) -> Ledger:
     """Return the ledger of some of a device's events: all, or a stream's.
 
     `rows` are of `device_events`, in the order they began; `busy` are their times.
@@ -104,7 +104,7 @@ def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Interval
     return Ledger(device=device, gaps=gaps, next_event=next_event, sync=sync, times=times)
 
 
-def _next_events(trace: Trace, rows: NDArray[np.int64], gaps: Intervals) -> NDArray[np.int64]:
+def _next_events(trace: Trace, rows: Ints, gaps: Intervals) -> Ints:
     start = trace.device_events["start_ns"].to_numpy()[rows]
     index = np.searchsorted(start, gaps[:, 1], side="left")
     return np.append(rows, -1)[np.minimum(index, len(rows))]
@@ -118,7 +118,7 @@ def allocator_times(trace: Trace) -> Intervals:
     return frame_times.times(calls, is_allocation)
 
 
-def _emptying_syncs(trace: Trace, gaps: Intervals) -> NDArray[np.int64]:
+def _emptying_syncs(trace: Trace, gaps: Intervals) -> Ints:
     """Return, for each gap, the last wait that began before it and ended in it, or -1."""
     syncs = synchronizations(trace)
     syncs_of_gaps = np.full(len(gaps), -1, dtype=np.int64)
@@ -133,7 +133,7 @@ def _emptying_syncs(trace: Trace, gaps: Intervals) -> NDArray[np.int64]:
     return syncs_of_gaps
 
 
-def _emptied_times(trace: Trace, gaps: Intervals, sync: NDArray[np.int64]) -> Intervals:
+def _emptied_times(trace: Trace, gaps: Intervals, sync: Ints) -> Intervals:
     """Return the part of the gaps that waits caused.
 
     A wait delays the host by its duration at most: in gaps of `STALL_NS` or more, only that much is
@@ -148,7 +148,7 @@ def _emptied_times(trace: Trace, gaps: Intervals, sync: NDArray[np.int64]) -> In
     )
 
 
-def _gap_states(trace: Trace, gaps: Intervals, next_event: NDArray[np.int64]) -> NDArray[np.int64]:
+def _gap_states(trace: Trace, gaps: Intervals, next_event: Ints) -> Ints:
     """Return each gap's cause, other than waits."""
     calls = trace.runtime_calls
     call = np.append(links(trace).call_of_device_event, -1)[next_event]
@@ -168,7 +168,7 @@ class LongGaps:
     """That idle time."""
     longest: Intervals
     """The longest interval of it in each gap, the longest first."""
-    idle_ns: NDArray[np.int64]
+    idle_ns: Ints
     """Duration of that idle time in each gap."""
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.data_loading import MULTI_PROCESS, data_loading
 from stepscope.analyses.core.window import window
 from stepscope.model import call_tree, intervals
+from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.intervals import EMPTY, Intervals
@@ -133,10 +133,10 @@ def _is_not_of_iterator(name: str) -> bool:
 
 def _count_between(
     trace: Trace,
-    after_ns: NDArray[np.int64],
-    before_ns: NDArray[np.int64],
+    after_ns: Ints,
+    before_ns: Ints,
     is_named: Callable[[str], object],
-) -> NDArray[np.int64]:
+) -> Ints:
     calls = trace.host_calls
     selected = name_mask(calls["name"], is_named) & calls["is_operator"].to_numpy()
     start = np.sort(calls["start_ns"].to_numpy()[selected], kind="stable")
@@ -153,7 +153,7 @@ def _first_batches(calls: pd.DataFrame, starts: Intervals) -> Intervals:
     return intervals.union(np.minimum(begin[index] + usual_ns, end[index]), end[index])
 
 
-def _begins_in_window(trace: Trace, frame: pd.DataFrame) -> NDArray[np.bool_]:
+def _begins_in_window(trace: Trace, frame: pd.DataFrame) -> Mask:
     span, start = window(trace), frame["start_ns"].to_numpy()
     return np.asarray((start >= span.start_ns) & (start < span.end_ns))
 

@@ -6,7 +6,6 @@ Kernels of graph replays (which launch together) and collectives do not count, a
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
@@ -14,23 +13,22 @@ from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShortKernels:
     """Kernels in the window, without graph replays, as rows of `device_events`."""
 
-    kernels: Rows
+    kernels: Ints
     """All of them, with collectives."""
-    short: Rows
+    short: Ints
     """Kernels below the limit, without collectives."""
-    fusable: Rows
+    fusable: Ints
     """Short kernels next to another short one on their stream."""
-    saved: Rows
+    saved: Ints
     """Fusable kernels whose launch is saved if each sequence becomes one kernel."""
 
 
@@ -57,7 +55,7 @@ def short_kernels(trace: Trace, device: DeviceActivity, under_ns: float) -> Shor
     )
 
 
-def idle_before(trace: Trace, device: DeviceActivity, rows: Rows) -> Intervals:
+def idle_before(trace: Trace, device: DeviceActivity, rows: Ints) -> Intervals:
     """Return the dispatch idle time of a device in gaps that end with these events."""
     ledger = idle_ledger(trace)[device.device]
     gaps = ledger.gaps[np.isin(ledger.next_event, rows)]

@@ -7,7 +7,6 @@ the end of its queued work and its next work.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.device_activity import all_busy, main_device
@@ -16,6 +15,7 @@ from stepscope.analyses.core.synchronizations import Cause, outermost_operator, 
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace, computed
@@ -28,7 +28,7 @@ REFILL_LAUNCHES = 2
 class SyncCost:
     """The waits of one cause, and the idle time of the busiest device after them."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `synchronizations`."""
     blocked_ns: int
     """Duration of the host's waits, which is no loss by itself."""
@@ -39,7 +39,7 @@ class SyncCost:
     refill: Intervals
     """Idle time from the waits until the queue is filled again; contains `idle`."""
 
-    operators: NDArray[np.int64]
+    operators: Ints
     """The distinct operators of the waits (`host_calls` rows): a read may copy and then wait."""
     unowned_count: int
     """Waits outside operators."""
@@ -50,7 +50,7 @@ class SyncCost:
         return len(self.operators) + self.unowned_count
 
 
-def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None) -> SyncCost:
+def sync_cost(trace: Trace, cause: Cause, among: Mask | None = None) -> SyncCost:
     """Return the cost of the waits of one cause, optionally of those in the mask `among`."""
     syncs = synchronizations(trace)
     has_cause = syncs.of(cause)
@@ -77,7 +77,7 @@ def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None
     )
 
 
-def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def _refilled_ns(trace: Trace, end_ns: Ints) -> Ints:
     """Return, for each wait's end, the end of the second launch after it, in the same step."""
     made = _launch_ends(trace)
     location = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
@@ -88,12 +88,12 @@ def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @computed
-def _launch_ends(trace: Trace) -> NDArray[np.int64]:
+def _launch_ends(trace: Trace) -> Ints:
     calls = trace.runtime_calls
     return np.sort(calls["end_ns"].to_numpy()[name_mask(calls["name"], LAUNCH_NAME.search)])
 
 
-def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
+def longest(trace: Trace, cost: SyncCost, count: int) -> Ints:
     """Return the longest waits, as rows of `synchronizations`, the longest first."""
     syncs = synchronizations(trace)
     waited = (syncs.end_ns - syncs.start_ns)[cost.rows]
@@ -109,7 +109,6 @@ def location(trace: Trace, owner: int) -> str:
     )
 
 
-NONE = -1
 LONGEST = 4
 """`(scores.argmax(1) == labels).sum().item()` are three operators; few checks are longer."""
 COMPARES_OR_REDUCES = frozenset(
@@ -127,9 +126,9 @@ COMPARES_OR_REDUCES = frozenset(
 class ValueReads:
     """Rows of `device_events`."""
 
-    copies: NDArray[np.int64]
+    copies: Ints
     """Copies of the values."""
-    makers: NDArray[np.int64]
+    makers: Ints
     """Work that computed the values, apparently for the reads alone."""
 
 
@@ -147,7 +146,7 @@ def value_reads(trace: Trace, cost: SyncCost) -> ValueReads:
     return ValueReads(copies=np.flatnonzero(is_copy), makers=np.flatnonzero(is_made))
 
 
-def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
+def _makers(trace: Trace, reads: Ints) -> Ints:
     """Return the outermost operators (`host_calls` rows) right before reads."""
     calls = trace.host_calls
     is_operator = calls["is_operator"].to_numpy()
@@ -167,7 +166,7 @@ def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(makers)
 
 
-def _marked(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _marked(trace: Trace, rows: Ints) -> Mask:
     """Return a mask of some `host_calls` rows, with False for row -1."""
     is_marked = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_marked[rows] = True

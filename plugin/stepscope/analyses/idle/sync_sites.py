@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.event_references import call_stack_lines, user_calls
@@ -18,11 +17,9 @@ from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.idle.sync_cost import SyncCost
 from stepscope.model import call_tree, intervals
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace
-
-NONE = -1
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +49,11 @@ class SyncSites:
 
     sites: tuple[SyncSite, ...]
     """The costliest first."""
-    site_of: Rows
+    site_of: Ints
     """For each wait, in the order of `SyncCost.rows`: its index in `sites`."""
 
 
-def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> SyncSites:
+def sync_sites(trace: Trace, cost: SyncCost, operators: Ints | None = None) -> SyncSites:
     """Return the code locations of waits.
 
     `operators` are the operators to name (`host_calls` rows, parallel to the waits), by default the
@@ -92,7 +89,7 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
     return SyncSites(sites=sites, site_of=rank[group])
 
 
-def _lines(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
+def _lines(trace: Trace, calls: Ints, owner: Ints) -> Objects:
     """Return the user's line of each runtime call, by Python calls or `Call stack`, or ""."""
     functions = user_calls(trace)
     around = call_tree.enclosing(spans(functions), spans(trace.runtime_calls.iloc[calls]))
@@ -101,19 +98,19 @@ def _lines(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
     return np.where(lines == "", np.array([*listed, ""], dtype=object)[by_stack], lines)
 
 
-def _operators(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
+def _operators(trace: Trace, calls: Ints, owner: Ints) -> Objects:
     operators = _texts(trace.host_calls["name"], owner)
     called = _texts(trace.runtime_calls["name"], calls)
     return np.where(owner >= 0, operators, called)
 
 
-def _texts(names: "pd.Series[Any]", rows: Rows) -> NDArray[np.object_]:
+def _texts(names: "pd.Series[Any]", rows: Ints) -> Objects:
     """Return the names of rows, "" for -1 and for a row without a name."""
     texts = np.array([*map(str, names.cat.categories), ""], dtype=object)
     return np.asarray(texts[np.append(names.cat.codes.to_numpy(), NONE)[rows]])
 
 
-def _idle_behind(trace: Trace, rows: Rows) -> Rows:
+def _idle_behind(trace: Trace, rows: Ints) -> Ints:
     device = main_device(trace)
     if device is None:
         return np.zeros(len(rows), dtype=np.int64)

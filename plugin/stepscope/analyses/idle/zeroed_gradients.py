@@ -3,29 +3,28 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, frame_times
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.launched_work import launched_work, outermost
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
 from stepscope.base.errors import NotApplicableError
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 ZERO_GRAD = "Optimizer.zero_grad#"
 LISTWISE_FILL = "aten::_foreach_zero_"
 FILLS = frozenset({"aten::zero_", LISTWISE_FILL})
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ZeroedGradients:
     """Rows of `host_calls` in the window, in the order they began."""
 
-    fills: Rows
+    fills: Ints
     """The fill operators; one may fill a list of tensors."""
-    zeroing: Rows
+    zeroing: Ints
     """The calls of `zero_grad` around them."""
     is_listwise: bool
     """Whether one of the fills takes a list of tensors."""

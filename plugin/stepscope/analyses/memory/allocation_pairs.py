@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.memory.memory_devices import MemoryDevice, memory_devices
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 FREED, HELD, EARLIER, LOST, UNKNOWN = range(5)
 STATES = {
     "freed": "Allocated and freed while recording.",
@@ -30,13 +30,13 @@ class Pairs:
     """One device's allocations; arrays are parallel, by the time of each first event."""
 
     device: MemoryDevice
-    bytes: NDArray[np.int64]
+    bytes: Ints
     """Above 0."""
-    allocated_at: NDArray[np.int64]
+    allocated_at: Ints
     """Row of `memory`; -1 where the allocation was not recorded."""
-    freed_at: NDArray[np.int64]
+    freed_at: Ints
     """Row of `memory`; -1 where the release was not recorded."""
-    freed_by: NDArray[np.int64]
+    freed_by: Ints
     """First row at which it is certainly freed: its release, or the next use of its address; one
     past the last row where it lives to the end or nothing shows it."""
     state: NDArray[np.int8]

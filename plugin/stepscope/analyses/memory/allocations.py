@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from stepscope.analyses.memory.allocation_pairs import FREED, HELD, NONE, STATES, memory_pairs
+from stepscope.analyses.memory.allocation_pairs import FREED, HELD, STATES, memory_pairs
 from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
 from stepscope.analyses.memory.owners import (
@@ -15,6 +14,7 @@ from stepscope.analyses.memory.owners import (
     operators_around,
     user_stacks,
 )
+from stepscope.model.arrays import NONE, Floats, Ints
 from stepscope.model.frames import THREAD, Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -93,7 +93,7 @@ def memory_allocations(trace: Trace) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=False)
 
 
-def _at(names: pd.Categorical, rows: NDArray[np.int64]) -> pd.Categorical:
+def _at(names: pd.Categorical, rows: Ints) -> pd.Categorical:
     """Return the names of these rows; row -1 has none."""
     codes = np.append(names.codes, NONE)[rows]
     return pd.Categorical.from_codes(codes, categories=names.categories)
@@ -114,13 +114,13 @@ TABLES = {
 class AllocationEvents:
     """Arrays parallel to `memory_allocations`."""
 
-    freed_event: NDArray[np.int64]
+    freed_event: Ints
     """Event that freed it; -1: not recorded."""
-    owner_event: NDArray[np.int64]
+    owner_event: Ints
     """Call of the operator that allocated it; -1: none ran, or the allocation was not recorded."""
-    allocated_level_bytes: NDArray[np.float64]
+    allocated_level_bytes: Floats
     """Memory of the device after the allocation; NaN: not recorded."""
-    freed_level_bytes: NDArray[np.float64]
+    freed_level_bytes: Floats
 
 
 @computed
@@ -180,7 +180,7 @@ def lifetimes(trace: Trace) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, categories=pd.Index(LIFETIMES, dtype=object))
 
 
-def _step_of(trace: Trace, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def _step_of(trace: Trace, time_ns: Ints) -> Ints:
     """Return the step in which the host was at these times, or -1."""
     steps = trace.steps
     if not len(steps):

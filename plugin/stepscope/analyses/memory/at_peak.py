@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.memory_peak import memory_peak
-from stepscope.analyses.memory.allocation_pairs import EARLIER, NONE, UNKNOWN, Pairs, memory_pairs
+from stepscope.analyses.memory.allocation_pairs import EARLIER, UNKNOWN, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -51,7 +51,7 @@ class Peak:
     pairs: Pairs
     at: int
     """Index into the curve."""
-    live: NDArray[np.int64]
+    live: Ints
     """Indices into `pairs` of the live allocations."""
 
     @property
@@ -65,7 +65,7 @@ class Peak:
         return int(self.pairs.bytes[self.live][~self.is_earlier].sum())
 
     @property
-    def is_earlier(self) -> NDArray[np.bool_]:
+    def is_earlier(self) -> Mask:
         """Mask of `live`: allocated before the trace."""
         return np.asarray(self.pairs.state[self.live] == EARLIER)
 

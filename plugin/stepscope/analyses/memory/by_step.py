@@ -9,6 +9,7 @@ from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -90,23 +91,19 @@ def _figures(
     }
 
 
-def _before(curve: MemoryCurve, level: NDArray[np.float64]) -> NDArray[np.float64]:
+def _before(curve: MemoryCurve, level: Floats) -> Floats:
     """Return the level before each event, and after the last."""
     first_change = curve.change_bytes[:1].astype(np.float64)
     return np.concatenate((level[:1] - first_change, level))
 
 
-def _sum(
-    values: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _sum(values: Ints, low: Ints, high: Ints) -> Ints:
     before = np.append(0, np.cumsum(values))
-    sums: NDArray[np.int64] = before[high] - before[low]
+    sums: Ints = before[high] - before[low]
     return sums
 
 
-def _most(
-    level: NDArray[np.float64], low: NDArray[np.int64], high: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _most(level: Floats, low: Ints, high: Ints) -> Floats:
     """Return the maximum of each `level[low:high]`, NaN where that is empty."""
     ranges = np.stack((low, high), axis=1).ravel()
     most = np.fmax.reduceat(np.append(level, np.nan), ranges)[::2]

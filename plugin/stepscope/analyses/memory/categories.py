@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from stepscope.model.arrays import Floats
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.memory_timeline import CATEGORIES, MemoryTimeline
 
@@ -79,10 +79,10 @@ def category_table(timeline: MemoryTimeline) -> pd.DataFrame:
     return shown.sort_values(by, ascending=False, kind="stable").reset_index(drop=True)
 
 
-def _mean_over_time(timeline: MemoryTimeline) -> NDArray[np.float64]:
+def _mean_over_time(timeline: MemoryTimeline) -> Floats:
     lasted = np.diff(timeline.time_ns).astype(np.float64)
     if not lasted.sum():
-        last: NDArray[np.float64] = timeline.sizes_bytes[-1].astype(np.float64)
+        last: Floats = timeline.sizes_bytes[-1].astype(np.float64)
         return last
-    mean: NDArray[np.float64] = lasted @ timeline.sizes_bytes[:-1] / lasted.sum()
+    mean: Floats = lasted @ timeline.sizes_bytes[:-1] / lasted.sum()
     return mean

@@ -20,6 +20,7 @@ from stepscope.analyses.memory.memory_devices import (
     device_columns,
     memory_devices,
 )
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -48,10 +49,10 @@ class MemoryCurve:
     """One device's memory after each of its events; parallel to `device.rows`."""
 
     device: MemoryDevice
-    time_ns: NDArray[np.int64]
-    change_bytes: NDArray[np.int64]
-    allocated_bytes: NDArray[np.float64]
-    reserved_bytes: NDArray[np.float64]
+    time_ns: Ints
+    change_bytes: Ints
+    allocated_bytes: Floats
+    reserved_bytes: Floats
 
     @property
     def has_totals(self) -> bool:
@@ -59,7 +60,7 @@ class MemoryCurve:
         return not bool(np.isnan(self.allocated_bytes).all())
 
     @property
-    def level_bytes(self) -> NDArray[np.float64]:
+    def level_bytes(self) -> Floats:
         """Allocated bytes; without totals, the change since the start of the trace."""
         return self.allocated_bytes if self.has_totals else self.change_bytes.astype(np.float64)
 
@@ -107,7 +108,7 @@ def _curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
     )
 
 
-def _sound(total: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sound(total: Floats) -> Floats:
     """Return totals, NaN for damaged ones: negative, or above 64 bits."""
     return np.where((total >= 0) & (total < MOST_TOTAL_BYTES), total, np.nan)
 

@@ -6,14 +6,13 @@ Nothing is averaged: a peak of one event keeps its height. (Jugel et al., M4, VL
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from stepscope.model.arrays import Floats, Ints, Mask
 
 
 def decimated_indices(
-    time_ns: NDArray[np.int64], levels: Sequence[Values], start_ns: int, end_ns: int, pixels: int
-) -> NDArray[np.int64]:
+    time_ns: Ints, levels: Sequence[Floats], start_ns: int, end_ns: int, pixels: int
+) -> Ints:
     """Return the indices of the events to draw, in order, for curves over the same times.
 
     Times ascend; `[start_ns, end_ns]` is the range that the pixels show.
@@ -31,13 +30,13 @@ def decimated_indices(
         for extreme in (np.fmin, np.fmax):
             values = level[low:high]
             parts.append(_first_of(group, values == extreme.reduceat(values, first)[group]))
-    indices: NDArray[np.int64] = low + np.unique(np.concatenate(parts))
+    indices: Ints = low + np.unique(np.concatenate(parts))
     return indices
 
 
-def _first_of(group: NDArray[np.int64], is_one: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _first_of(group: Ints, is_one: Mask) -> Ints:
     """Return the first index of each group where the mask is true; groups ascend."""
     places = np.flatnonzero(is_one)
     is_first = np.append(True, np.diff(group[places]) != 0)[: len(places)]
-    first: NDArray[np.int64] = places[is_first]
+    first: Ints = places[is_first]
     return first

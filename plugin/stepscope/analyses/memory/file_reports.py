@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.robust_slope import SURE, slope
 from stepscope.analyses.memory import categories as memory_categories
@@ -13,6 +12,7 @@ from stepscope.analyses.memory import snapshot_tables
 from stepscope.analyses.memory.memory_report import MemoryReport, first_rows
 from stepscope.analyses.memory.snapshot_history import History, histories
 from stepscope.base import formatting
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.memory_snapshot import MemorySnapshot
 from stepscope.model.frames.memory_timeline import MemoryTimeline
@@ -114,7 +114,7 @@ def _device(snapshot: MemorySnapshot, history: History) -> dict[str, Any]:
     }
 
 
-def _sampled(time_ns: NDArray[np.int64], level: NDArray[np.int64]) -> NDArray[np.float64]:
+def _sampled(time_ns: Ints, level: Ints) -> Floats:
     """Return the level at evenly spaced times; empty for a single moment."""
     if len(time_ns) < 2 or time_ns[-1] <= time_ns[0]:
         return np.zeros(0)

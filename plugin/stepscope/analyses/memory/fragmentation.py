@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import device_columns
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -57,7 +57,7 @@ def memory_fragmentation(trace: Trace) -> pd.DataFrame:
     return pd.DataFrame({**device_columns(devices, [1] * len(devices)), **numbers})
 
 
-def _has_totals(curve: MemoryCurve) -> NDArray[np.bool_]:
+def _has_totals(curve: MemoryCurve) -> Mask:
     return ~np.isnan(curve.reserved_bytes) & ~np.isnan(curve.allocated_bytes)
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.robust_slope import LIKELY, SURE, Slope, slope
 from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
+from stepscope.model.arrays import Floats
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -58,7 +58,7 @@ def memory_growth(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _figures(level: NDArray[np.float64], room: float) -> dict[str, float | str]:
+def _figures(level: Floats, room: float) -> dict[str, float | str]:
     trend = slope(level)
     confidence = _confidence(trend, len(level))
     grows = confidence != "none"

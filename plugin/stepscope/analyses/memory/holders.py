@@ -14,11 +14,11 @@ from stepscope.analyses.core.group_statistics import extremes, sums
 from stepscope.analyses.memory.at_peak import Peak, memory_at_peak
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
 from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
+from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 By = Literal["operator", "module", "stack"]
 NAMES = {"operator": operator_names, "module": module_names, "stack": user_stacks}
 RECORDED, EARLIER, UNTOLD = ("recorded", "earlier", "untold")

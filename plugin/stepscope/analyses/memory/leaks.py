@@ -6,13 +6,13 @@ next.
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
+from stepscope.model.arrays import Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
@@ -107,18 +107,16 @@ def _of_device(
     return table[(step_count >= 2) & (share >= 0.5)]
 
 
-def _steps_of(steps: pd.DataFrame, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def _steps_of(steps: pd.DataFrame, time_ns: Ints) -> Ints:
     """Return the step of each time, or -1."""
     step = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
     end_ns = np.append(steps["end_ns"].to_numpy(), 0)
     return np.where((step >= 0) & (time_ns < end_ns[step]), step, -1)
 
 
-def _grouped(
-    rows: NDArray[np.int64], names: tuple[pd.Categorical, ...]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _grouped(rows: Ints, names: tuple[pd.Categorical, ...]) -> tuple[Ints, Ints]:
     """Return each row's group of equal names, and a row of each group."""
-    group: NDArray[np.int64] = np.zeros(len(rows), dtype=np.int64)
+    group: Ints = np.zeros(len(rows), dtype=np.int64)
     for name in names:
         codes = name.codes[rows].astype(np.int64)
         group = pd.factorize(group * (len(name.categories) + 1) + codes + 1)[0]
@@ -126,9 +124,7 @@ def _grouped(
     return group, rows[first]
 
 
-def _leak_confidence(
-    share: NDArray[np.float64], step_count: int, *, does_grow: bool
-) -> NDArray[np.object_]:
+def _leak_confidence(share: Floats, step_count: int, *, does_grow: bool) -> Objects:
     is_high = (share >= 1) & does_grow & (step_count >= MANY_STEPS)
     is_medium = (share >= 0.75) & (step_count >= FEW_STEPS)
     return np.array(

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.trace import Trace, computed
 
@@ -31,7 +31,7 @@ class MemoryDevice:
     type_code: int
     number: int
     """The allocator's number, which under `HIP_VISIBLE_DEVICES` is not the kernels'; CPU: -1."""
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `Trace.memory` that allocate or free on this device, by time."""
 
     @property
@@ -77,7 +77,7 @@ def memory_devices(trace: Trace) -> tuple[MemoryDevice, ...]:
 
 def device_columns(
     devices: tuple[MemoryDevice, ...], counts: list[int]
-) -> dict[str, pd.Categorical | NDArray[np.int64]]:
+) -> dict[str, pd.Categorical | Ints]:
     """Return the `DEVICE_COLUMNS` for a number of rows per device."""
     types = sorted({device.type for device in devices})
     codes = np.array([types.index(device.type) for device in devices], dtype=np.int64)

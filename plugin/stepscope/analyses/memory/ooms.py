@@ -7,19 +7,18 @@ already returned unused segments to the device and tried again (`CUDACachingAllo
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import enclosing_operator
 from stepscope.analyses.memory.memory_devices import REMEDY
 from stepscope.base.errors import MissingDataError
 from stepscope.dialects import MEMORY_DEVICES
 from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import THREAD, Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 NAME = "[OutOfMemory]"
-NONE = -1
 CAUSES = {
     "fragmented": "So much was reserved and unused, but in pieces that were too small.",
     "full": "Not so much was reserved and unused, and the device had no more to give.",
@@ -89,7 +88,7 @@ def memory_ooms(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _rows(trace: Trace) -> NDArray[np.int64]:
+def _rows(trace: Trace) -> Ints:
     columns = trace.columns
     code = columns.strings.index(NAME) if NAME in columns.strings else NONE - 1
     rows = np.flatnonzero((columns.name == code) & (columns.start_ns != NO_TIME))

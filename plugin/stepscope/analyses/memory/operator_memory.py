@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.memory.memory_devices import (
@@ -21,11 +20,11 @@ from stepscope.analyses.memory.memory_devices import (
 )
 from stepscope.analyses.memory.owners import calls_around
 from stepscope.analyses.operators.costs import operator_calls
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 NEVER = np.iinfo(np.int64).max
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
@@ -44,10 +43,10 @@ SCHEMA: Schema = (
 class _EventRanges:
     """Calls in which a device's memory changed, with their events `order[low:high]`."""
 
-    order: NDArray[np.int64]
-    calls: NDArray[np.int64]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    order: Ints
+    calls: Ints
+    low: Ints
+    high: Ints
 
 
 @computed
@@ -67,7 +66,7 @@ def memory_statistics(trace: Trace) -> pd.DataFrame:
     return table.assign(**columns)[[column.name for column in SCHEMA]]
 
 
-def _of_device(trace: Trace, device: MemoryDevice, call_count: NDArray[np.int64]) -> pd.DataFrame:
+def _of_device(trace: Trace, device: MemoryDevice, call_count: Ints) -> pd.DataFrame:
     names = trace.host_calls["name"].cat.categories
     size = trace.memory["bytes"].to_numpy()[device.rows]
     measures = {
@@ -90,19 +89,17 @@ def _of_device(trace: Trace, device: MemoryDevice, call_count: NDArray[np.int64]
     return table.sort_values(by, ascending=[False, False, True], kind="stable")
 
 
-def _call_counts(trace: Trace) -> NDArray[np.int64]:
+def _call_counts(trace: Trace) -> Ints:
     rows = _counted_rows(trace)
     return _by_name(trace, rows, np.ones(len(rows), dtype=np.int64))
 
 
-def _counted_rows(trace: Trace) -> NDArray[np.int64]:
+def _counted_rows(trace: Trace) -> Ints:
     counted = operator_calls(trace).counted
     return np.flatnonzero(counted == np.arange(len(counted)))
 
 
-def _by_name(
-    trace: Trace, calls: NDArray[np.int64], values: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _by_name(trace: Trace, calls: Ints, values: Ints) -> Ints:
     """Return the values' sum for each operator name."""
     names, is_operator = trace.host_calls["name"].cat, trace.host_calls["is_operator"].to_numpy()
     code = names.codes.to_numpy()[calls]

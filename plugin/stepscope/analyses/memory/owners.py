@@ -10,11 +10,11 @@ import re
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import python_calls_at, python_nesting, python_paths
 from stepscope.analyses.core.links import enclosing_call
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
@@ -23,25 +23,25 @@ MODULE_NAME = re.compile(r"^nn\.Module: ")
 
 
 @computed
-def calls_around(trace: Trace) -> NDArray[np.int64]:
+def calls_around(trace: Trace) -> Ints:
     """Return, for each row of `memory`, the innermost operator's or annotation's row, or -1."""
     return enclosing_call(trace, trace.memory)
 
 
 @computed
-def operators_around(trace: Trace) -> NDArray[np.int64]:
+def operators_around(trace: Trace) -> Ints:
     """Return, for each row of `memory`, the innermost operator's `host_calls` row, or -1."""
     return _nearest_operators(trace, calls_around(trace))
 
 
 @computed
-def callers_of_operators(trace: Trace) -> NDArray[np.int64]:
+def callers_of_operators(trace: Trace) -> Ints:
     """Return, for each row of `host_calls`, the calling operator's row, or -1."""
     return _nearest_operators(trace, trace.host_calls["parent"].to_numpy())
 
 
 @computed
-def modules_around(trace: Trace) -> NDArray[np.int64]:
+def modules_around(trace: Trace) -> Ints:
     """Return, for each row of `memory`, the innermost `nn.Module` call: a `python_calls` row."""
     is_module = name_mask(trace.python_calls["name"], MODULE_NAME.match)
     parent = python_nesting(trace).parent
@@ -49,20 +49,19 @@ def modules_around(trace: Trace) -> NDArray[np.int64]:
 
 
 @computed
-def python_calls_around(trace: Trace) -> NDArray[np.int64]:
+def python_calls_around(trace: Trace) -> Ints:
     """Return, for each row of `memory`, the innermost Python call's row, or -1."""
     memory = trace.memory
     moments = memory["thread"].cat.codes.to_numpy(), memory["start_ns"].to_numpy()
     return python_calls_at(trace, moments)
 
 
-def _nearest_operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _nearest_operators(trace: Trace, rows: Ints) -> Ints:
     """Return, for rows of `host_calls`, the nearest operator, itself included, or -1."""
     calls = trace.host_calls
     return ancestry.nearest_of(calls["parent"].to_numpy(), rows, calls["is_operator"].to_numpy())
 
 
-NONE = -1
 BARE_ALLOCATION = "aten::empty"
 """Prefix of torch's plain allocations, which are shown with their caller."""
 USERS_FUNCTION = re.compile(r"^(?!torch/|threading\.py|multiprocessing/|<).*\.py\(\d+\): ")
@@ -132,7 +131,7 @@ def user_stacks(trace: Trace) -> pd.Categorical:
     return _labelled(index, texts)
 
 
-def _labelled(index: NDArray[np.int64], texts: list[str | None]) -> pd.Categorical:
+def _labelled(index: Ints, texts: list[str | None]) -> pd.Categorical:
     """Return texts by index as a categorical; None is missing, equal texts are merged."""
     distinct = sorted({text for text in texts if text is not None})
     code = {text: number for number, text in enumerate(distinct)}

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.memory_snapshot import MemorySnapshot
 
-NONE = -1
 ALLOCATE, RELEASE, RELEASE_DONE = "alloc", "free_requested", "free_completed"
 RESERVE, UNRESERVE = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
 SCHEMA: Schema = (
@@ -32,10 +31,10 @@ class History:
     """One device's history; arrays are parallel to `rows`."""
 
     device: int
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `MemorySnapshot.entries`, in order."""
-    requested_bytes: NDArray[np.int64]
-    reserved_bytes: NDArray[np.int64]
+    requested_bytes: Ints
+    reserved_bytes: Ints
     start_requested_bytes: int
     """Before the first entry."""
     start_reserved_bytes: int
@@ -49,10 +48,10 @@ class History:
 class LiveBlocks:
     """Live allocations of a device at one moment."""
 
-    bytes: NDArray[np.int64]
-    stack: NDArray[np.int64]
+    bytes: Ints
+    stack: Ints
     """Numbers of stacks; -1 where not recorded."""
-    allocated_at: NDArray[np.int64]
+    allocated_at: Ints
     """Rows of `entries`; -1: before the history."""
 
 
@@ -103,7 +102,7 @@ def _history(snapshot: MemorySnapshot, device: int) -> History:
     )
 
 
-def release_action(action: NDArray[np.object_]) -> str:
+def release_action(action: Objects) -> str:
     """Return the action of a release: its request, else its completion."""
     return RELEASE if (action == RELEASE).any() else RELEASE_DONE
 
@@ -153,9 +152,7 @@ def _allocated_blocks(snapshot: MemorySnapshot, device: int) -> pd.DataFrame:
     return blocks.iloc[np.flatnonzero((of_segment == device) & is_allocated)]
 
 
-def _last_allocations(
-    snapshot: MemorySnapshot, device: int, blocks: pd.DataFrame
-) -> NDArray[np.int64]:
+def _last_allocations(snapshot: MemorySnapshot, device: int, blocks: pd.DataFrame) -> Ints:
     """Return the entry that allocated each block, or -1 if older than the history."""
     entries = snapshot.entries
     action = entries["action"].to_numpy()

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.memory.snapshot_history import (
-    NONE,
     LiveBlocks,
     histories,
     live_at_end,
     live_at_peak,
 )
+from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.memory_snapshot import MemorySnapshot
 

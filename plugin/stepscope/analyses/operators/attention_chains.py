@@ -10,19 +10,17 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import kernels_in_window
 from stepscope.analyses.operators.product_shapes import batched, distinct
+from stepscope.model.arrays import NONE, Floats, Ints, Mask
 from stepscope.model.frames.data_types import BYTES
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
-Rows = NDArray[np.int64]
 PRODUCTS = frozenset({"aten::bmm", "aten::baddbmm", "aten::baddbmm_"})
 SOFTMAX = re.compile(r"(?<!log_)(?<!Log)[sS]oftmax(?!_backward|\w*Backward)")
 SOFTMAX_BACKWARD = re.compile(r"^aten::_(?:masked_)?softmax_backward")
@@ -41,12 +39,12 @@ _PRODUCT, _SOFTMAX, _BACKWARD, _OTHER = range(4)
 class UnfusedAttention:
     """Unfused attentions on any device; all arrays are parallel."""
 
-    first: Rows
+    first: Ints
     """First product, as a row of `host_calls`."""
-    last: Rows
+    last: Ints
     """Last product."""
-    is_backward: NDArray[np.bool_]
-    is_math: NDArray[np.bool_]
+    is_backward: Mask
+    is_math: Mask
     """Whether torch's own fallback ran, not code of the program."""
 
 
@@ -54,13 +52,13 @@ class UnfusedAttention:
 class AttentionChains(UnfusedAttention):
     """Unfused attentions with their kernels; all arrays but `kernels` and `chains` are parallel."""
 
-    query_length: NDArray[np.float64]
+    query_length: Floats
     """Rows of scores per head; NaN where shapes were not recorded."""
-    scores_bytes: NDArray[np.float64]
+    scores_bytes: Floats
     """Bytes of all scores of a call; NaN where shapes were not recorded."""
-    kernels: Rows
+    kernels: Ints
     """Rows of `device_events`: the busiest device's kernels launched in a chain."""
-    chains: Rows
+    chains: Ints
     """Chain of each kernel, as an index into the arrays above."""
     kernel_ns: int
     """Sum of durations of the device's kernels in the window, at least 1."""
@@ -106,7 +104,7 @@ def unfused_attention(trace: Trace) -> UnfusedAttention:
     )
 
 
-def _marks(trace: Trace) -> tuple[NDArray[np.int64], Rows]:
+def _marks(trace: Trace) -> tuple[Ints, Ints]:
     """Return the kinds and rows of the relevant operators, by thread in start order."""
     calls = trace.host_calls
     names = [_kind(str(name)) for name in calls["name"].cat.categories]
@@ -132,7 +130,7 @@ def _kind(name: str) -> int:
     return _OTHER if BETWEEN_LAYERS.search(name) else NONE
 
 
-def _forward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
+def _forward(trace: Trace, kind: Ints, row: Ints) -> Ints:
     """Return the indices of softmaxes between two products of matching shapes."""
     index = np.flatnonzero(kind == _SOFTMAX)
     index = index[(index >= 1) & (index + 1 < len(kind))]
@@ -141,7 +139,7 @@ def _forward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
     return np.asarray(index[_fit(trace, row[index - 1], row[index + 1])])
 
 
-def _backward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
+def _backward(trace: Trace, kind: Ints, row: Ints) -> Ints:
     """Return the indices of softmax backward functions with two products on each side."""
     index = np.flatnonzero(kind == _BACKWARD)
     index = index[(index >= 2) & (index + 2 < len(kind))]
@@ -150,12 +148,12 @@ def _backward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
     return np.asarray(index[_same_thread(trace, row[index - 2], row[index + 2])])
 
 
-def _same_thread(trace: Trace, left: Rows, right: Rows) -> NDArray[np.bool_]:
+def _same_thread(trace: Trace, left: Ints, right: Ints) -> Mask:
     thread = trace.host_calls["thread"].cat.codes.to_numpy()
     return np.asarray(thread[left] == thread[right])
 
 
-def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
+def _fit(trace: Trace, first: Ints, last: Ints) -> Mask:
     """Return a mask of products whose result's shape is the last product's left operand.
 
     True where shapes are unknown.
@@ -166,16 +164,14 @@ def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
     return np.asarray(~differs | np.isnan(rows) | np.isnan(inner))
 
 
-def _shapes(trace: Trace, products: Rows) -> NDArray[np.float64]:
+def _shapes(trace: Trace, products: Ints) -> Floats:
     """Return batch, rows, inner dimension and columns of each product; NaN where unknown."""
     group, texts = distinct(trace, products)
     shapes = [batched(*product) or UNKNOWN for product in texts]
     return np.array(shapes, dtype=np.float64).reshape(-1, 4)[group]
 
 
-def _scores(
-    trace: Trace, first: Rows, is_backward: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scores(trace: Trace, first: Ints, is_backward: Mask) -> tuple[Floats, Floats]:
     """Return the rows of scores per head and the bytes of all scores; NaN for backward chains."""
     types = operator_work(trace).data_type[first]
     sizes = np.array([*(BYTES.get(str(name), 0) for name in types.categories), np.nan])
@@ -185,13 +181,13 @@ def _scores(
     return rows, batch * rows * columns * sizes[np.asarray(types.codes)]
 
 
-def _is_in_math(trace: Trace, first: Rows) -> NDArray[np.bool_]:
+def _is_in_math(trace: Trace, first: Ints) -> Mask:
     parent = trace.host_calls["parent"].to_numpy()
     is_math = name_mask(trace.host_calls["name"], MATH.__eq__)
     return np.asarray(ancestry.nearest_of(parent, first, is_math) != NONE)
 
 
-def _launched(trace: Trace, kernels: Rows, first: Rows, last: Rows) -> tuple[Rows, Rows]:
+def _launched(trace: Trace, kernels: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """Return the kernels launched between the start and the end of a chain, and their chains."""
     call = links(trace).call_of_device_event[kernels]
     kernels, call = kernels[call != NONE], call[call != NONE]

@@ -8,16 +8,15 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.ancestry import nearest_of
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.operators.operator_arguments import argument
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 CONVOLUTION = re.compile(r"^aten::(?:conv(?:_transpose)?[123]d|convolution)$")
 NORM = "aten::batch_norm"
 BETWEEN = re.compile(r"^aten::(?:add_?|empty\w*|zeros\w*|zero_|fill_|detach_?|to|_to_copy|copy_)$")
@@ -34,9 +33,9 @@ BACKWARD = re.compile(r"^(?:\w*Conv\w*Backward\d*)$")
 class BiasedConvolutions:
     """Convolutions before batch norms, as rows of `host_calls`."""
 
-    followed: NDArray[np.int64]
+    followed: Ints
     """Convolutions with a batch norm as the next operator."""
-    biased: NDArray[np.int64]
+    biased: Ints
     """Those of them that have a bias."""
 
 
@@ -56,7 +55,7 @@ def biased_convolutions(trace: Trace) -> BiasedConvolutions:
     )
 
 
-def _trains(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _trains(trace: Trace, norms: Ints) -> Mask:
     """Return a mask of norms in training mode; where not recorded, the mode of the program."""
     inputs = trace.host_calls["concrete_inputs"].cat
     modes = [argument(str(text), TRAINING) for text in inputs.categories]
@@ -67,7 +66,7 @@ def _trains(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(is_training_mode[inputs.codes.to_numpy()[norms]])
 
 
-def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
+def _before(trace: Trace, norms: Ints) -> Ints:
     """Return the sibling operator before each norm, skipping `BETWEEN`; -1 for none."""
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
@@ -81,7 +80,7 @@ def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(before[norms])
 
 
-def bias_kernels(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def bias_kernels(trace: Trace, rows: Ints) -> Ints:
     """Return the `device_events` that add these calls' biases or sum their gradients."""
     calls, owner = trace.host_calls, links(trace).owner_of_device_event
     parent = calls["parent"].to_numpy()

@@ -20,9 +20,9 @@ from stepscope.analyses.core import ancestry
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.flops import counted_products, operator_work, with_work_inside
 from stepscope.analyses.operators.matrix_unit_types import fits_matrix_unit
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.trace import Trace, computed
 
-Rows = NDArray[np.int64]
 SIDES = ("host", "device")
 QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.5, "p95": 0.95})
 BITS = 63
@@ -33,16 +33,16 @@ BITS = 63
 class SortedTimes:
     """Times of calls in ascending order; calls that are not listed took 0."""
 
-    index: Rows
-    values: NDArray[np.int64]
+    index: Ints
+    values: Ints
 
-    def without(self, is_left_out: NDArray[np.bool_]) -> "SortedTimes":
+    def without(self, is_left_out: Mask) -> "SortedTimes":
         """Return the times of the other calls."""
         mask = ~is_left_out[self.index]
         return SortedTimes(index=self.index[mask], values=self.values[mask])
 
 
-def sorted_times(values: NDArray[np.int64]) -> SortedTimes:
+def sorted_times(values: Ints) -> SortedTimes:
     """Return the times above 0 in ascending order; `values` has one time per call."""
     index = np.flatnonzero(values > 0)
     times = values if len(index) == len(values) else values[index]
@@ -59,7 +59,7 @@ def sorted_times(values: NDArray[np.int64]) -> SortedTimes:
     return SortedTimes(index=index[key], values=times)
 
 
-def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray[Any]]:
+def quantiles(times: SortedTimes, group: Ints, calls: Ints) -> dict[str, NDArray[Any]]:
     """Return each group's `QUANTILES`, by numpy's `linear` method, and its maximum as `max`.
 
     `group` has one entry per call, `calls` the number of calls per group: at least one.
@@ -70,7 +70,7 @@ def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray
     by_group = np.append(times.values[np.argsort(of_times, kind="stable")], 0)
     first, zeros = np.cumsum(size) - size, calls - size
 
-    def at(index: Rows) -> NDArray[np.int64]:
+    def at(index: Ints) -> Ints:
         return np.where(index < zeros, 0, by_group[first + np.maximum(index - zeros, 0)])
 
     columns: dict[str, NDArray[Any]] = {"max": at(calls - 1)}
@@ -86,13 +86,13 @@ def quantiles(times: SortedTimes, group: Rows, calls: Rows) -> dict[str, NDArray
 class Metric:
     """Values of a metric for the calls that have it."""
 
-    index: Rows | slice
+    index: Ints | slice
     """Indices into `CallMetrics.rows`; a call may occur more than once."""
-    values: NDArray[np.int64] | NDArray[np.float64]
+    values: Ints | Floats
     is_complete: bool
     """Whether the value of all other calls is 0; else it is unknown."""
 
-    def without(self, is_left_out: NDArray[np.bool_]) -> "Metric":
+    def without(self, is_left_out: Mask) -> "Metric":
         """Return the metric without some calls."""
         if not len(self.values):
             return self
@@ -105,9 +105,9 @@ class Metric:
 class CallMetrics:
     """Counted calls and their cost."""
 
-    rows: Rows
+    rows: Ints
     """The calls, as rows of `host_calls`."""
-    is_call: NDArray[np.bool_]
+    is_call: Mask
     """Whether the call counts itself; else its total is part of another's."""
     spreads: Mapping[str, SortedTimes]
     """Sorted host and device totals, by the prefix of the table's columns."""
@@ -122,7 +122,7 @@ class CallMetrics:
     fits_matrix_unit: Metric
     """See `matrix_unit_types.fits_matrix_unit`."""
 
-    def without_totals(self, is_left_out: NDArray[np.bool_]) -> "CallMetrics":
+    def without_totals(self, is_left_out: Mask) -> "CallMetrics":
         """Return the metrics without some calls' counts and totals; their self values stay."""
 
         def totals(figures: Mapping[str, Metric]) -> Mapping[str, Metric]:
@@ -175,25 +175,25 @@ def call_metrics(trace: Trace) -> CallMetrics:
     )
 
 
-def _fitting(trace: Trace, index: Rows) -> Metric:
+def _fitting(trace: Trace, index: Ints) -> Metric:
     fits = fits_matrix_unit(trace)
     return _partial(fits, ~np.isnan(fits), index)
 
 
-def _of_all(values: NDArray[np.int64]) -> Metric:
+def _of_all(values: Ints) -> Metric:
     return Metric(index=slice(None), values=values, is_complete=True)
 
 
-def _where(values: NDArray[np.int64], index: Rows) -> Metric:
+def _where(values: Ints, index: Ints) -> Metric:
     """Return the values of calls, at the indices of the calls that they count for."""
     return _at(values, np.flatnonzero(values), index, is_complete=True)
 
 
-def _partial(values: NDArray[Any], has_value: NDArray[np.bool_], index: Rows) -> Metric:
+def _partial(values: NDArray[Any], has_value: Mask, index: Ints) -> Metric:
     return _at(values, np.flatnonzero(has_value), index, is_complete=False)
 
 
-def _at(values: NDArray[Any], calls: Rows, index: Rows, *, is_complete: bool) -> Metric:
+def _at(values: NDArray[Any], calls: Ints, index: Ints, *, is_complete: bool) -> Metric:
     at = index[calls]
     counts = at >= 0
     if not counts.all():
@@ -201,7 +201,7 @@ def _at(values: NDArray[Any], calls: Rows, index: Rows, *, is_complete: bool) ->
     return Metric(index=at, values=values[calls], is_complete=is_complete)
 
 
-def _memory(trace: Trace, self_index: Rows, total_index: Rows) -> dict[str, Metric]:
+def _memory(trace: Trace, self_index: Ints, total_index: Ints) -> dict[str, Metric]:
     memory = operator_memory(trace)
     if memory is None:
         nothing = Metric(index=self_index[:0], values=np.zeros(0), is_complete=False)
@@ -215,7 +215,7 @@ def _memory(trace: Trace, self_index: Rows, total_index: Rows) -> dict[str, Metr
     }
 
 
-def _operations(trace: Trace, index: Rows) -> dict[str, Metric]:
+def _operations(trace: Trace, index: Ints) -> dict[str, Metric]:
     """Return the operations of calls: self, and with nested calls.
 
     A call that is merged into its caller does the caller's work once. Of a product inside a product
@@ -244,11 +244,11 @@ HOST_DEVICE_TYPES = (0, 2, 5)
 class OperatorMemory:
     """Bytes allocated minus bytes freed; all arrays are parallel to `host_calls`."""
 
-    host_self_bytes: NDArray[np.int64]
+    host_self_bytes: Ints
     """Without nested calls."""
-    host_total_bytes: NDArray[np.int64]
-    device_self_bytes: NDArray[np.int64]
-    device_total_bytes: NDArray[np.int64]
+    host_total_bytes: Ints
+    device_self_bytes: Ints
+    device_total_bytes: Ints
 
 
 @computed
@@ -275,7 +275,7 @@ def operator_memory(trace: Trace) -> OperatorMemory | None:
     return OperatorMemory(**columns)
 
 
-def _without_children(total: NDArray[np.int64], parent: NDArray[np.int64]) -> NDArray[np.int64]:
+def _without_children(total: Ints, parent: Ints) -> Ints:
     self_bytes = total.copy()
     children = np.flatnonzero((parent >= 0) & (total != 0))
     np.subtract.at(self_bytes, parent[children], total[children])

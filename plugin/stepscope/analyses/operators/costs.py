@@ -8,7 +8,6 @@ and runtime calls.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.group_statistics import EVERY_ROW, sums, sums_where
@@ -16,26 +15,25 @@ from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.analyses.operators import matrix_units
 from stepscope.dialects import Kind
 from stepscope.model import call_tree
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OperatorCalls:
     """Cost of every call; all arrays are parallel to `host_calls`."""
 
-    counted: Rows
+    counted: Ints
     """Call that each counts as: itself, or the caller of the same name whose only child it is."""
-    host_self_ns: NDArray[np.int64]
+    host_self_ns: Ints
     """Without nested calls; 0 for calls that count as another, as in the next three."""
-    device_self_ns: NDArray[np.int64]
-    matrix_unit_self_ns: NDArray[np.int64]
-    unclassified_self_ns: NDArray[np.int64]
+    device_self_ns: Ints
+    matrix_unit_self_ns: Ints
+    unclassified_self_ns: Ints
     """Time of kernels whose names do not show whether they use matrix units."""
-    device_total_ns: NDArray[np.int64]
-    matrix_unit_total_ns: NDArray[np.int64]
-    unclassified_total_ns: NDArray[np.int64]
+    device_total_ns: Ints
+    matrix_unit_total_ns: Ints
+    unclassified_total_ns: Ints
 
 
 @computed
@@ -61,7 +59,7 @@ def operator_calls(trace: Trace) -> OperatorCalls:
     )
 
 
-def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
+def _gathered(values: Ints, into: Ints) -> Ints:
     """Return the values of calls, moved to the calls that they count as."""
     moved = np.flatnonzero(values)
     moved = moved[into[moved] != moved]
@@ -74,7 +72,7 @@ def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
 
 
 @computed
-def owners_of_device_events(trace: Trace) -> Rows:
+def owners_of_device_events(trace: Trace) -> Ints:
     """Return the call that launched each of `device_events`: an operator, else an annotation.
 
     Rows of `host_calls`; -1 where the launch is unknown or has no enclosing call.
@@ -84,7 +82,7 @@ def owners_of_device_events(trace: Trace) -> Rows:
     return np.where(linked.owner_of_device_event >= 0, linked.owner_of_device_event, around)
 
 
-def _counted(trace: Trace) -> Rows:
+def _counted(trace: Trace) -> Ints:
     """Return the row that each call counts as, like torch's `_remove_dup_nodes`."""
     calls = trace.host_calls
     name, parent = calls["name"].cat.codes.to_numpy(), calls["parent"].to_numpy()
@@ -100,7 +98,7 @@ def _counted(trace: Trace) -> Rows:
 
 
 @computed
-def _outermost_calls(trace: Trace) -> tuple[Rows, Rows]:
+def _outermost_calls(trace: Trace) -> tuple[Ints, Ints]:
     """Return the runtime calls that are in no other one, and the host call around each."""
     runtime = trace.runtime_calls
     thread = runtime["thread"].cat.codes.to_numpy()
@@ -109,7 +107,7 @@ def _outermost_calls(trace: Trace) -> tuple[Rows, Rows]:
     return rows, calls_around_runtime_calls(trace)[rows]
 
 
-def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
+def _runtime_ns(trace: Trace) -> Ints:
     """Return the time of the runtime calls that each host call made directly."""
     end = trace.host_calls["end_ns"].to_numpy()
     rows, made_by = _outermost_calls(trace)
@@ -118,7 +116,7 @@ def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
     return sums(until - trace.runtime_calls["start_ns"].to_numpy()[rows], made_by, len(end))
 
 
-def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
+def _device_ns(trace: Trace) -> tuple[Ints, ...]:
     """Return the device time that each host call launched directly.
 
     In total, on matrix units, and of kernels whose use of matrix units is unknown.

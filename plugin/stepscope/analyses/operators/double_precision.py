@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.group_statistics import ratio, sums
@@ -19,11 +18,10 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import TYPES, is_product, kernels_in_window
+from stepscope.model.arrays import NONE, Floats, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
-Rows = NDArray[np.int64]
 DOUBLE, SINGLE = "float64", "float32"
 OPERATOR = re.compile(r"(?!autograd::|torch::autograd::)\w+::")
 """`aten::mm`, `torchvision::nms`; not `MmBackward0`, `Optimizer.step#SGD.step`."""
@@ -36,21 +34,21 @@ FLOATING = frozenset({DOUBLE, SINGLE, "float16", "bfloat16"})
 class DoublePrecision:
     """Work in float64; all arrays but `device_rows` and `owners` are parallel."""
 
-    calls: Rows
+    calls: Ints
     """Rows of `host_calls`; on devices also -1, for all kernels without a known operator."""
-    cost_ns: NDArray[np.int64]
+    cost_ns: Ints
     """Duration of each call, or on devices of its kernels."""
-    float32_ns: NDArray[np.float64]
+    float32_ns: Floats
     """Mean cost of the same call in float32; NaN where there is none."""
-    is_product: NDArray[np.bool_]
+    is_product: Mask
     total_ns: int
     floating_share: float
     """Fraction of all work in floating-point types; NaN where there is none."""
     whole_ns: int
     """Reference of fractions: the window, or all kernels of the device."""
-    device_rows: Rows
+    device_rows: Ints
     """On devices, the kernels; empty on hosts."""
-    owners: Rows
+    owners: Ints
     """Call of each kernel."""
 
 
@@ -109,12 +107,12 @@ NO_KERNELS = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 def _double(  # noqa: PLR0913 (each a figure of the result)
     trace: Trace,
     *,
-    calls: Rows,
-    cost_ns: NDArray[np.int64],
-    singles: tuple[Rows, NDArray[np.int64]],
+    calls: Ints,
+    cost_ns: Ints,
+    singles: tuple[Ints, Ints],
     floating_ns: int,
     whole_ns: int,
-    kernels: tuple[Rows, Rows] = NO_KERNELS,
+    kernels: tuple[Ints, Ints] = NO_KERNELS,
 ) -> DoublePrecision:
     total_ns = int(cost_ns.sum())
     names = trace.host_calls["name"].cat
@@ -133,7 +131,7 @@ def _double(  # noqa: PLR0913 (each a figure of the result)
     )
 
 
-def _have_dimensions(trace: Trace) -> NDArray[np.bool_]:
+def _have_dimensions(trace: Trace) -> Mask:
     """Return a mask of calls with an input of at least one dimension or unknown shape.
 
     A Python number, such as a learning rate, is a float64 tensor without dimensions.
@@ -143,18 +141,18 @@ def _have_dimensions(trace: Trace) -> NDArray[np.bool_]:
     return np.asarray(name_mask(dims, re.compile(r"\d").search) | ~is_recorded)
 
 
-def _outermost(trace: Trace, is_selected: NDArray[np.bool_]) -> Rows:
+def _outermost(trace: Trace, is_selected: Mask) -> Ints:
     parent = trace.host_calls["parent"].to_numpy()
     rows = np.flatnonzero(is_selected)
     return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], is_selected) == NONE])
 
 
-def _by_call(owner: Rows, duration_ns: NDArray[np.int64]) -> tuple[Rows, NDArray[np.int64]]:
+def _by_call(owner: Ints, duration_ns: Ints) -> tuple[Ints, Ints]:
     calls, index = np.unique(owner, return_inverse=True)
     return calls, sums(duration_ns, index, len(calls))
 
 
-def _kernel_types(trace: Trace, rows: Rows, owner: Rows) -> pd.Categorical:
+def _kernel_types(trace: Trace, rows: Ints, owner: Ints) -> pd.Categorical:
     """Return the type of each kernel: by its name, else by its operator's operand."""
     names = trace.device_events["name"].cat
     named_types = [operand_type(trace.dialect, str(name)) for name in names.categories]
@@ -170,9 +168,7 @@ def _kernel_types(trace: Trace, rows: Rows, owner: Rows) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, categories=pd.Index(list(TYPES), dtype=object))
 
 
-def _float32_means(
-    trace: Trace, calls: Rows, singles: Rows, single_ns: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _float32_means(trace: Trace, calls: Ints, singles: Ints, single_ns: Ints) -> Floats:
     """Return the mean cost of each call's float32 counterparts; NaN without any."""
     keys, single_keys = _keys(trace, calls), _keys(trace, singles)
     index, distinct = pd.factorize(single_keys)
@@ -181,7 +177,7 @@ def _float32_means(
     return np.where(keys == NONE, np.nan, means)
 
 
-def _keys(trace: Trace, rows: Rows) -> Rows:
+def _keys(trace: Trace, rows: Ints) -> Ints:
     """Return a number for each call's name and shapes; -1 where unknown."""
     name, dims = (trace.host_calls[column].cat for column in ("name", "input_dims"))
     shapes, names = (np.append(column.codes.to_numpy(), NONE)[rows] for column in (dims, name))

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.operators.work_formulas import FORMULAS, WITH_FLOPS, Formula
 from stepscope.analyses.operators.work_inputs import Inputs, UnknownWorkError, Work
+from stepscope.model.arrays import NONE, Floats, Ints, Mask
 from stepscope.model.frames.data_types import BYTES, data_type
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
-Rows = NDArray[np.int64]
 Combination = tuple[Formula, Inputs]
 COMBINED = ("name", "input_dims", "input_types", "concrete_inputs")
 
@@ -33,10 +32,10 @@ COMBINED = ("name", "input_dims", "input_types", "concrete_inputs")
 class OperatorWork:
     """Work of every operator; all arrays are parallel to `host_calls`."""
 
-    flops: NDArray[np.float64]
+    flops: Floats
     """Floating-point operations of the call itself; NaN where unknown or counted for another call.
     """
-    moved_bytes: NDArray[np.float64]
+    moved_bytes: Floats
     """Bytes of inputs and outputs, each once: a lower bound of memory traffic, unless data stays in
     a cache. NaN where `flops` is NaN or a type is unknown."""
     data_type: pd.Categorical
@@ -68,7 +67,7 @@ def operator_work(trace: Trace) -> OperatorWork:
     )
 
 
-def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
+def nearest_with_work(trace: Trace, rows: Ints) -> Ints:
     """Return, for rows of `host_calls` or -1, the nearest enclosing call of known work, or -1.
 
     The call itself counts: a kernel that `aten::cudnn_convolution` launched does the work of the
@@ -78,13 +77,13 @@ def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
     return ancestry.nearest_of(parent, rows, ~np.isnan(operator_work(trace).flops))
 
 
-def counted_products(trace: Trace) -> NDArray[np.bool_]:
+def counted_products(trace: Trace) -> Mask:
     """Return a mask of the `host_calls` that are matrix products whose work counts."""
     is_product = name_mask(trace.host_calls["name"], lambda name: _formula_is(name, product=True))
     return np.asarray(is_product & ~np.isnan(operator_work(trace).flops))
 
 
-def with_work_inside(trace: Trace, is_product: NDArray[np.bool_]) -> Rows:
+def with_work_inside(trace: Trace, is_product: Mask) -> Ints:
     """Return those of some products whose work another one inside them did.
 
     Under autocast `aten::conv2d` calls itself again with cast inputs; `with_flops` counts both.
@@ -94,7 +93,7 @@ def with_work_inside(trace: Trace, is_product: NDArray[np.bool_]) -> Rows:
     return np.unique(around[around != NONE])
 
 
-def _combinations(calls: pd.DataFrame, rows: Rows) -> tuple[Rows, list[Combination]]:
+def _combinations(calls: pd.DataFrame, rows: Ints) -> tuple[Ints, list[Combination]]:
     """Return each row's index into the distinct combinations of formula and inputs, and those."""
     name, *given = (calls[column] for column in COMBINED)
     key = name.cat.codes.to_numpy()[rows].astype(np.int64)
@@ -149,7 +148,7 @@ def _moved_bytes(inputs: Inputs, work: Work, operand: int) -> float:
     return float(total)
 
 
-def _are_counted(calls: pd.DataFrame, rows: Rows) -> NDArray[np.bool_]:
+def _are_counted(calls: pd.DataFrame, rows: Ints) -> Mask:
     """Return a mask of the calls of known work whose work counts."""
     always = name_mask(calls["name"], lambda name: _formula_is(name, always=True))
     is_counted = np.zeros(len(calls), dtype=bool)
@@ -178,8 +177,8 @@ def _formula_is(name: str, *, always: bool = False, product: bool = False) -> bo
 
 def _data_types(
     calls: pd.DataFrame,
-    rows: Rows,
-    alike: Rows,
+    rows: Ints,
+    alike: Ints,
     combinations: list[Combination],
 ) -> pd.Categorical:
     """Return the type of each call's operand; without a formula, that of its first tensor."""
@@ -211,7 +210,7 @@ def _first_type(types: list[Any]) -> str | None:
     return next((name for name in names if name is not None), None)
 
 
-def _sources(calls: pd.DataFrame, is_counted: NDArray[np.bool_]) -> pd.Categorical:
+def _sources(calls: pd.DataFrame, is_counted: Mask) -> pd.Categorical:
     names = calls["name"].cat
     sources = sorted({formula.source for formula in FORMULAS.values()})
     of_name = [

@@ -15,11 +15,11 @@ from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.core.group_statistics import ratio, sums
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.grouping import names
+from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 SCHEMA: Schema = (
     Column("name", "object", "text", "The forward operator that made the node."),
     Column("backward_name", "object", "text", "Autograd's node, such as `AddmmBackward0`."),

@@ -17,22 +17,21 @@ from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import python_callers
 from stepscope.analyses.core.forward_backward import WRAPPER, forward_backward
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import NONE, Ints, Mask, Objects
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.steps import without_number
 from stepscope.model.trace import Trace
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Labels:
     """A text for each call, or none."""
 
-    codes: Rows
+    codes: Ints
     """Index into `texts` for each call; -1 for none."""
     texts: tuple[str, ...]
 
-    def at(self, codes: Rows) -> NDArray[np.object_]:
+    def at(self, codes: Ints) -> Objects:
         """Return the texts of codes, None for -1."""
         return np.array([*self.texts, None], dtype=object)[codes]
 
@@ -56,10 +55,7 @@ def distinct(codes: NDArray[np.integer], texts: list[str]) -> Labels:
     return Labels(codes=index.astype(np.int64)[codes], texts=tuple(unique))
 
 
-NONE = -1
-
-
-def are_wrapped(trace: Trace) -> NDArray[np.bool_]:
+def are_wrapped(trace: Trace) -> Mask:
     """Return a mask of nodes that a wrapper calls, whose time is part of the wrapper's."""
     return np.asarray(forward_backward(trace).wrapper != NONE)
 

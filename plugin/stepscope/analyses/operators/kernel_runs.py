@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
@@ -46,9 +46,9 @@ SCHEMA: Schema = (
 class _Work:
     """Device work by launching thread, in launch order."""
 
-    row: NDArray[np.int64]
-    code: NDArray[np.int64]
-    device_ns: NDArray[np.int64]
+    row: Ints
+    code: Ints
+    device_ns: Ints
     """Sum of durations before each piece of work, then of all: one entry more."""
 
 
@@ -56,10 +56,10 @@ class _Work:
 class _Calls:
     """Operators and annotations that launched from `SHORTEST` to `LONGEST` pieces of work."""
 
-    row: NDArray[np.int64]
-    first: NDArray[np.int64]
+    row: Ints
+    first: Ints
     """Index of a call's first piece of work in `_Work`."""
-    count: NDArray[np.int64]
+    count: Ints
 
 
 @computed
@@ -123,7 +123,7 @@ def _work_and_calls(trace: Trace) -> tuple[_Work, _Calls]:
     return work, _Calls(row=selected, first=first[selected], count=count[selected])
 
 
-def _numbers(work: _Work, calls: _Calls) -> NDArray[np.int64]:
+def _numbers(work: _Work, calls: _Calls) -> Ints:
     """Return a number for each call; calls of equal length and number have the same sequence."""
     numbers = np.zeros(len(calls.row), dtype=np.int64)
     number, length = work.code + 1, 1  # a missing name is -1
@@ -140,7 +140,7 @@ def _numbers(work: _Work, calls: _Calls) -> NDArray[np.int64]:
     return numbers
 
 
-def _texts(trace: Trace, work: _Work, calls: _Calls, shown: NDArray[np.int64]) -> Iterator[str]:
+def _texts(trace: Trace, work: _Work, calls: _Calls, shown: Ints) -> Iterator[str]:
     names = [short(str(name)) for name in trace.device_events["name"].cat.categories]
     names.append("?")
     for call in shown.tolist():

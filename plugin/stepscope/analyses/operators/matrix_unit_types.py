@@ -5,11 +5,11 @@ kernels show: `allow_tf32` is not in the file. Other types do not fit.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.flops import operator_work
+from stepscope.model.arrays import Floats
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
@@ -28,7 +28,7 @@ FITTING_TYPES = frozenset(
 )
 
 
-def fits_matrix_unit(trace: Trace) -> NDArray[np.float64]:
+def fits_matrix_unit(trace: Trace) -> Floats:
     """Return 1 for calls whose operands matrix units used or could use, and 0 for others.
 
     NaN for operators that are not matrix operations, for types that were not recorded, and for

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
+from stepscope.model.arrays import Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
@@ -56,17 +56,17 @@ def is_eligible(operator: str) -> bool:
     return _NODE_NUMBER.sub("", operator) in ELIGIBLE
 
 
-def are_used(trace: Trace) -> NDArray[np.bool_]:
+def are_used(trace: Trace) -> Mask:
     """Return a mask of the device events that are kernels on matrix units; False where unknown."""
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is True)
 
 
-def are_classified(trace: Trace) -> NDArray[np.bool_]:
+def are_classified(trace: Trace) -> Mask:
     """Return a mask of the kernels whose name shows whether they use matrix units."""
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is not None)
 
 
-def _kernels_named(trace: Trace, predicate: Callable[[str], bool]) -> NDArray[np.bool_]:
+def _kernels_named(trace: Trace, predicate: Callable[[str], bool]) -> Mask:
     events = trace.device_events
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
     return np.asarray(name_mask(events["name"], predicate) & is_kernel)

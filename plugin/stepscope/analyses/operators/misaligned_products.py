@@ -12,18 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, group_statistics
 from stepscope.analyses.core.device_specs import compute_major
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.operators.product_shapes import distinct, operands
+from stepscope.model.arrays import NONE, Ints, Mask, Objects
 from stepscope.model.frames.data_types import BYTES
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
-Rows = NDArray[np.int64]
 SIXTEEN_BITS = ("float16", "bfloat16")
 BACKWARD = re.compile(r"Backward\d*$")
 CURRENT_MAJOR = 8
@@ -35,15 +33,15 @@ class MisalignedProducts:
     """Masks are parallel to `products.rows`."""
 
     products: ProductKernels
-    by_name: NDArray[np.bool_]
-    by_shape: NDArray[np.bool_]
-    on_older_unit: NDArray[np.bool_]
+    by_name: Mask
+    by_shape: Mask
+    on_older_unit: Mask
     """Misaligned kernels for an earlier generation of devices."""
-    sizes: NDArray[np.object_]
+    sizes: Objects
     """Misaligned sizes, `K 2798 → 2800`; empty where unknown."""
 
     @property
-    def is_misaligned(self) -> NDArray[np.bool_]:
+    def is_misaligned(self) -> Mask:
         """Mask of all misaligned kernels."""
         return self.by_name | self.by_shape
 
@@ -74,7 +72,7 @@ def misaligned_products(trace: Trace) -> MisalignedProducts:
     )
 
 
-def _on_older(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
+def _on_older(trace: Trace, rows: Ints) -> Mask:
     """Return a mask of the kernels made for an earlier generation than the device's."""
     older = trace.dialect.older_matrix_unit_kernel
     if older is None or (compute_major(trace) or 0) < CURRENT_MAJOR:
@@ -89,7 +87,7 @@ def _alignment(trace: Trace, kernel: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _aligned_elements(trace: Trace, products: ProductKernels) -> NDArray[np.int64]:
+def _aligned_elements(trace: Trace, products: ProductKernels) -> Ints:
     """Return the elements of each product's type in an aligned load; 0 where unknown."""
     sizes = {**BYTES, TF32: BYTES["float32"]}
     whole = trace.dialect.aligned_bytes
@@ -97,7 +95,7 @@ def _aligned_elements(trace: Trace, products: ProductKernels) -> NDArray[np.int6
     return np.array([*of_type, 0], dtype=np.int64)[np.asarray(products.data_type.codes)]
 
 
-def _strides(trace: Trace, calls: Rows) -> tuple[Rows, list[str]]:
+def _strides(trace: Trace, calls: Ints) -> tuple[Ints, list[str]]:
     """Return the recorded strides of each call's inputs as indices into a list of texts (JSON).
 
     The last text, at index -1, is of calls without strides: "".
@@ -111,15 +109,13 @@ def _strides(trace: Trace, calls: Rows) -> tuple[Rows, list[str]]:
     return codes[index], [*map(str, written.categories), ""]
 
 
-def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
+def _in_backward(trace: Trace, calls: Ints) -> Mask:
     parent = trace.host_calls["parent"].to_numpy()
     is_node = name_mask(trace.host_calls["name"], BACKWARD.search)
     return np.asarray(ancestry.nearest_of(parent, calls, is_node) != NONE)
 
 
-def _sizes(
-    trace: Trace, calls: Rows, aligned: NDArray[np.int64], strides: tuple[Rows, list[str]]
-) -> NDArray[np.object_]:
+def _sizes(trace: Trace, calls: Ints, aligned: Ints, strides: tuple[Ints, list[str]]) -> Objects:
     """Return the misaligned sizes of each call as text; distinct calls are parsed once."""
     (product, products), (stride, written) = distinct(trace, calls), strides
     frame = pd.DataFrame({"product": product, "stride": stride, "wanted": aligned})

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, frame_times
 from stepscope.analyses.core.compile_events import compile_events
@@ -16,6 +15,7 @@ from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -31,9 +31,9 @@ MODEL_OPERATOR = re.compile(
 class ModelCalls:
     """Calls of heavy operators that no other such call encloses; arrays are parallel."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `host_calls` in the window."""
-    on_device: NDArray[np.bool_]
+    on_device: Mask
     """Whether the call launched anything."""
     host_times: Intervals
     """Times of the calls that launched nothing, outside data loading."""
@@ -55,7 +55,7 @@ def model_calls(trace: Trace) -> ModelCalls:
     is_heavy &= (start >= span.start_ns) & (start < span.end_ns)
     rows = np.flatnonzero(is_heavy)
     above = ancestry.nearest_of(parent, parent[rows], is_heavy)
-    rows = rows[above == ancestry.NONE]
+    rows = rows[above == NONE]
     loading = data_loading(trace).times
     rows = rows[~_inside(loading, start[rows])]
     launches = _launches(trace)
@@ -67,11 +67,11 @@ def model_calls(trace: Trace) -> ModelCalls:
     )
 
 
-def _inside(times: Intervals, moment_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _inside(times: Intervals, moment_ns: Ints) -> Mask:
     return intervals.covered_ns(times, moment_ns, moment_ns + 1) > 0
 
 
-def _launches(trace: Trace) -> NDArray[np.int64]:
+def _launches(trace: Trace) -> Ints:
     """Return the number of runtime calls and device events of each call, with nested calls."""
     linked = links(trace)
     owners = np.concatenate((linked.owner_of_call, linked.owner_of_device_event))

@@ -18,11 +18,11 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.analyses.operators.grouping import names
 from stepscope.dialects import Kind
+from stepscope.model.arrays import NONE, Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 KIND_NAMES = {
     int(Kind.KERNEL): "kernel",
     int(Kind.COPY): "copy",
@@ -95,7 +95,7 @@ def operator_kernels(trace: Trace) -> pd.DataFrame:
     return _ordered(columns, whole)
 
 
-def _short(full: NDArray[np.object_], kind: NDArray[np.int64]) -> NDArray[np.object_]:
+def _short(full: Objects, kind: Ints) -> Objects:
     is_kernel = (kind == int(Kind.KERNEL)).tolist()
     texts = [
         short(name) if kernel and name is not None else name
@@ -104,9 +104,7 @@ def _short(full: NDArray[np.object_], kind: NDArray[np.int64]) -> NDArray[np.obj
     return np.array(texts, dtype=object)
 
 
-def _delays(
-    trace: Trace, owner: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _delays(trace: Trace, owner: Ints) -> tuple[Floats, Floats]:
     """Return each device event's delays, operator to launch and launch to start; NaN if unknown."""
     call = links(trace).call_of_device_event
     begun = np.append(trace.host_calls["start_ns"].to_numpy(), 0)[owner]
@@ -116,7 +114,7 @@ def _delays(
     return to_call, np.where(call != NONE, started - called, np.nan)
 
 
-def _ordered(columns: dict[str, NDArray[Any]], whole: NDArray[np.int64]) -> pd.DataFrame:
+def _ordered(columns: dict[str, NDArray[Any]], whole: Ints) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))

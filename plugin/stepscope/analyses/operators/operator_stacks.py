@@ -8,15 +8,14 @@ the call. An operator of the backward pass has the stack of its forward operator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.call_paths import python_callers, python_paths
 from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.operators.grouping import Labels, distinct
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 SEPARATOR = ";"
 MOST_FRAMES = 256
 """Longest stack, of innermost frames: Python itself stops at 1,000."""
@@ -31,7 +30,6 @@ HIDDEN_FRAMES = (
     ("_internal/common_utils", "prof_func_call"),
     ("_internal/common_utils", "prof_meth_call"),
 )
-Rows = NDArray[np.int64]
 
 
 def stacks(trace: Trace) -> Labels:
@@ -64,7 +62,7 @@ def _shortened(trace: Trace, most: int) -> Labels:
 
 
 @computed
-def _stacks(trace: Trace) -> tuple[Rows, list[list[str]]] | None:
+def _stacks(trace: Trace) -> tuple[Ints, list[list[str]]] | None:
     """Return each call's index into the stacks (-1: none), and those, innermost frame first."""
     written = trace.host_calls["call_stack"].cat
     codes = written.codes.to_numpy().astype(np.int64)
@@ -89,7 +87,7 @@ def is_shown(frame: str) -> bool:
     return not any(file in frame and function in frame for file, function in HIDDEN_FRAMES)
 
 
-def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
+def _stacks_around(trace: Trace) -> tuple[Ints, list[list[str]]]:
     """Return each call's index into the distinct stacks around it, and those."""
     names = [*map(str, trace.python_calls["name"].cat.categories), ""]
     paths = python_paths(trace)

@@ -23,11 +23,11 @@ from stepscope.analyses.operators.call_metrics import CallMetrics, Metric, call_
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.grouping import Labels, are_wrapped, modules, node_names
 from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
+from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
-Rows = NDArray[np.int64]
 Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
 _IDENTITY: Schema = (
     Column("name", "object", "text", "The name; all steps are `ProfilerStep*`."),
@@ -213,7 +213,7 @@ def _table(
     names: Labels,
     labels: Labels | None = None,
     *,
-    is_repeated: NDArray[np.bool_] | None = None,
+    is_repeated: Mask | None = None,
 ) -> pd.DataFrame:
     """Return the table; calls that are repeated have their total in another call of their row."""
     metrics = call_metrics(trace)
@@ -240,7 +240,7 @@ def _table(
 
 
 def _measures(
-    trace: Trace, metrics: CallMetrics, group: Rows, count: int
+    trace: Trace, metrics: CallMetrics, group: Ints, count: int
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of numbers, one row per group."""
     calls = np.bincount(group[metrics.is_call], minlength=count)
@@ -269,7 +269,7 @@ def _measures(
     return columns
 
 
-def _nan_sums(figure: Metric, group: Rows, count: int) -> NDArray[np.float64]:
+def _nan_sums(figure: Metric, group: Ints, count: int) -> Floats:
     """Return each group's sum; NaN where no value is known."""
     of_group = group[figure.index]
     total = np.bincount(of_group, weights=figure.values.astype(np.float64), minlength=count)
@@ -277,7 +277,7 @@ def _nan_sums(figure: Metric, group: Rows, count: int) -> NDArray[np.float64]:
     return np.where(has_value, total, np.nan)
 
 
-def _listed(texts: pd.Categorical, figure: Metric, group: Rows, count: int) -> NDArray[np.object_]:
+def _listed(texts: pd.Categorical, figure: Metric, group: Ints, count: int) -> Objects:
     """Return each group's distinct texts, comma separated; None where there are none."""
     width = len(texts.categories)
     pairs = np.sort(pd.unique(group[figure.index] * width + figure.values.astype(np.int64)))

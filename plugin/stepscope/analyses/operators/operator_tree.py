@@ -3,25 +3,23 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.ancestry import nearest_of
 from stepscope.analyses.core.links import links
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace, computed
-
-NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OperatorTree:
     """Operators, then runtime calls; all arrays are parallel."""
 
-    event: NDArray[np.int64]
-    thread: NDArray[np.int64]
+    event: Ints
+    thread: Ints
     """Codes of the frames' `thread`."""
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
-    parent: NDArray[np.int64]
+    start_ns: Ints
+    end_ns: Ints
+    parent: Ints
     """Row of the calling operator, or -1."""
     operator_count: int
     """Number of operators, the first rows."""
@@ -52,9 +50,7 @@ def operator_tree(trace: Trace) -> OperatorTree:
     )
 
 
-def self_covered_ns(
-    tree: OperatorTree, covered: NDArray[np.int64], rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def self_covered_ns(tree: OperatorTree, covered: Ints, rows: Ints) -> Ints:
     """Return the part of each row's covered time that no row called by it covers.
 
     `covered` has all rows, and is 0 outside `rows`. Where calls cross one another the result is at

@@ -13,16 +13,15 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.ancestry import nearest, nearest_of
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.costs import owners_of_device_events
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
 SHORTEST = 2
 KERNEL = re.compile(
     # aten/src/ATen/native/cuda: TensorIterator's loops and reductions, layer_norm_kernel.cu
@@ -58,11 +57,11 @@ OPTIMIZER = re.compile(r"^Optimizer\.")
 class Chains:
     """Pointwise work and its chains."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Rows of `device_events` or `host_calls`."""
-    chain: NDArray[np.int64]
+    chain: Ints
     """Number of each row's chain, from 0; -1 for single rows."""
-    is_longest: NDArray[np.bool_]
+    is_longest: Mask
     """Whether each is the longest of its chain (of equals the first)."""
 
     @property
@@ -71,12 +70,12 @@ class Chains:
         return int(self.chain.max(initial=NONE)) + 1
 
     @property
-    def chained(self) -> NDArray[np.int64]:
+    def chained(self) -> Ints:
         """Rows that belong to a chain."""
         return np.asarray(self.rows[self.chain != NONE])
 
     @property
-    def fusable(self) -> NDArray[np.int64]:
+    def fusable(self) -> Ints:
         """Rows of chains other than the longest of each."""
         return np.asarray(self.rows[(self.chain != NONE) & ~self.is_longest])
 
@@ -111,7 +110,7 @@ def operator_chains(trace: Trace) -> Chains:
     return _chains(rows[order], threads[order], is_pointwise[order], took)
 
 
-def _is_under_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_under_work(trace: Trace, rows: Ints) -> Mask:
     """Return a mask of rows that another working operator called: the `sum` of a `mean`."""
     calls = trace.host_calls
     does_work = name_mask(calls["name"], WORK.search)
@@ -119,7 +118,7 @@ def _is_under_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(nearest_of(calls["parent"].to_numpy(), above, does_work) != NONE)
 
 
-def _in_optimizer(trace: Trace) -> NDArray[np.bool_]:
+def _in_optimizer(trace: Trace) -> Mask:
     calls = trace.host_calls
     if not any(OPTIMIZER.search(str(name)) for name in calls["name"].cat.categories):
         return np.zeros(len(calls), dtype=bool)
@@ -128,10 +127,10 @@ def _in_optimizer(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _chains(
-    rows: NDArray[np.int64],
-    lane: NDArray[np.int64],
-    is_pointwise: NDArray[np.bool_],
-    took_ns: NDArray[np.int64],
+    rows: Ints,
+    lane: Ints,
+    is_pointwise: Mask,
+    took_ns: Ints,
 ) -> Chains:
     """Return runs of adjacent pointwise rows of one lane; rows are ordered by lane.
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, requirements
 from stepscope.analyses.core.kernel_types import operand_type
@@ -21,12 +20,11 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.dialects import Dialect, Kind
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.data_types import BYTES
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
-Rows = NDArray[np.int64]
 TF32 = "tf32"
 TYPES = (*BYTES, TF32)
 RECURRENT = frozenset(
@@ -52,29 +50,29 @@ COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", 
 class ProductKernels:
     """Kernels of products; all arrays are parallel."""
 
-    rows: Rows
+    rows: Ints
     """Rows of `device_events`, in start order."""
-    calls: Rows
+    calls: Ints
     """Operator, as a row of `host_calls`; -1 where unknown."""
     data_type: pd.Categorical
     """One of `TYPES`; missing where neither shapes nor the name show it."""
-    multiplies: NDArray[np.bool_]
+    multiplies: Mask
     """Whether the name shows the product itself, not its preparation or collection."""
-    on_matrix_unit: NDArray[np.bool_]
+    on_matrix_unit: Mask
     """Whether the name shows that it runs on matrix units."""
-    duration_ns: NDArray[np.int64]
+    duration_ns: Ints
     kernel_ns: int
     """Sum of durations of the device's kernels in the window, at least 1."""
 
-    def of_type(self, *types: str) -> NDArray[np.bool_]:
+    def of_type(self, *types: str) -> Mask:
         """Return a mask of the kernels of these types."""
         return name_mask(self.data_type, set(types).__contains__)
 
-    def total_ns(self, mask: NDArray[np.bool_]) -> int:
+    def total_ns(self, mask: Mask) -> int:
         """Return the sum of the masked kernels' durations."""
         return int(self.duration_ns[mask].sum())
 
-    def share(self, mask: NDArray[np.bool_]) -> float:
+    def share(self, mask: Mask) -> float:
         """Return the masked kernels' fraction of all kernels' durations."""
         return self.total_ns(mask) / self.kernel_ns
 
@@ -86,7 +84,7 @@ def is_product(operator: str) -> bool:
 
 
 @computed
-def kernels_in_window(trace: Trace) -> Rows:
+def kernels_in_window(trace: Trace) -> Ints:
     """Return the busiest device's kernels that start in the window, as row numbers.
 
     Raises:
@@ -143,7 +141,7 @@ def _named_traits(dialect: Dialect, kernel: str) -> tuple[int, bool, bool]:
     return type_code, bool(on_unit) or is_plain, bool(on_unit)
 
 
-def _product_around(trace: Trace, owner: Rows) -> Rows:
+def _product_around(trace: Trace, owner: Ints) -> Ints:
     names = trace.host_calls["name"]
     is_product_name = name_mask(names, is_product)
     parent = trace.host_calls["parent"].to_numpy()
@@ -155,10 +153,10 @@ def _product_around(trace: Trace, owner: Rows) -> Rows:
 
 def _types(
     trace: Trace,
-    call: Rows,
-    of_name: Rows,
-    multiplies: NDArray[np.bool_],
-    on_unit: NDArray[np.bool_],
+    call: Ints,
+    of_name: Ints,
+    multiplies: Mask,
+    on_unit: Mask,
 ) -> pd.Categorical:
     written = operator_work(trace).data_type
     places = np.array([*(TYPES.index(str(name)) for name in written.categories), NONE])

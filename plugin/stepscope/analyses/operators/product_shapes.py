@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
+from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
 LEFT_OPERAND: Mapping[str, int] = MappingProxyType(
@@ -63,9 +63,7 @@ def _both(name: str, text: str) -> tuple[list[int], list[int]] | None:
     return list(left), list(right)
 
 
-def distinct(
-    trace: Trace, calls: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
+def distinct(trace: Trace, calls: Ints) -> tuple[Ints, list[tuple[str, str]]]:
     """Return the group of some rows of `host_calls`, and each group's name and shapes.
 
     Shapes are JSON text, "" where not recorded. Row -1, no call, has two empty texts.

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
@@ -20,17 +21,15 @@ BATCH_NORM, INSTANCE_NORM = "aten::batch_norm", "aten::instance_norm"
 PROBABILITY_AT, DROPS_AT = 1, 2
 RUNNING_MEAN_AT, NORMALISES_AT = 3, 5
 NOTHING = ("0", "0.0", "0.", "")
-NONE = -1
-Rows = NDArray[np.int64]
 
 
 @computed
-def training_layers(trace: Trace) -> Rows:
+def training_layers(trace: Trace) -> Ints:
     """Return the rows of `host_calls` with layers in training mode, in start order."""
     return np.sort(np.concatenate((_dropping(trace), _normalising(trace))))
 
 
-def _dropping(trace: Trace) -> Rows:
+def _dropping(trace: Trace) -> Ints:
     calls = trace.host_calls
     rows = np.flatnonzero(name_mask(calls["name"], DROPOUTS.__contains__))
     train_argument = _inputs(calls["concrete_inputs"], rows, DROPS_AT)
@@ -40,7 +39,7 @@ def _dropping(trace: Trace) -> Rows:
     return np.asarray(rows[drops & ((train_argument == "") | ~np.isin(chance, NOTHING))])
 
 
-def _normalising(trace: Trace) -> Rows:
+def _normalising(trace: Trace) -> Ints:
     calls = trace.host_calls
     rows = np.flatnonzero(name_mask(calls["name"], BATCH_NORM.__eq__))
     above = calls["parent"].to_numpy()[rows]
@@ -50,7 +49,7 @@ def _normalising(trace: Trace) -> Rows:
     return np.asarray(rows[normalises & has_statistics & ~in_instance_norm])
 
 
-def _inputs(column: "pd.Series[str]", rows: Rows, index: int) -> NDArray[np.str_]:
+def _inputs(column: "pd.Series[str]", rows: Ints, index: int) -> NDArray[np.str_]:
     """Return an input as text, for rows of a column of JSON lists; "" where unknown."""
     codes = column.cat.codes.to_numpy()[rows]
     used, at = np.unique(codes, return_inverse=True)

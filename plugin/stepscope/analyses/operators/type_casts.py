@@ -10,17 +10,15 @@ import json
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.product_kernels import kernels_in_window
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames.data_types import data_type
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
-NONE = -1
-Rows = NDArray[np.int64]
 COPY, CONVERSION = "aten::copy_", "aten::_to_copy"
 PARTS = frozenset(
     {
@@ -43,15 +41,15 @@ SAME = ""
 class TypeCasts:
     """Kernels of conversions; all arrays are parallel."""
 
-    rows: Rows
+    rows: Ints
     """Rows of `device_events`: the busiest device's kernels in the window."""
-    pairs: NDArray[np.object_]
+    pairs: Objects
     """`float32 → bfloat16`, or `UNKNOWN`."""
-    owners: Rows
+    owners: Ints
     """Operator that launched each kernel, as a row of `host_calls`."""
-    callers: Rows
+    callers: Ints
     """Call that requested each conversion, as a row of `host_calls`; -1: Python itself."""
-    duration_ns: NDArray[np.int64]
+    duration_ns: Ints
     kernel_ns: int
     """Sum of durations of the device's kernels in the window, at least 1."""
 
@@ -83,7 +81,7 @@ def type_casts(trace: Trace) -> TypeCasts:
     )
 
 
-def _pairs(trace: Trace, owner: Rows) -> tuple[Rows, list[str]]:
+def _pairs(trace: Trace, owner: Ints) -> tuple[Ints, list[str]]:
     """Return each copy's pair of types, as indices into a list of texts.
 
     -1 for copies that are no conversion of floats. Copies of unknown types may be one.

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.data_loading import data_loading
@@ -19,6 +18,7 @@ from stepscope.analyses.core.frame_times import ALL, times
 from stepscope.analyses.core.window import window
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -47,9 +47,9 @@ class StepBreakdown:
     categories: tuple[str, ...]
     numbers: tuple[int, ...]
     names: tuple[str, ...]
-    start_ns: NDArray[np.int64]
-    duration_ns: NDArray[np.int64]
-    parts_ns: NDArray[np.int64]
+    start_ns: Ints
+    duration_ns: Ints
+    parts_ns: Ints
     step_count: int
     """0: the trace has no steps, and the only row is the whole window."""
 
@@ -72,7 +72,7 @@ class StepBreakdown:
         return dict(zip(self.categories, parts, strict=True))
 
 
-def whole_parts(weights: NDArray[np.int64], total: int) -> list[int]:
+def whole_parts(weights: Ints, total: int) -> list[int]:
     """Divide a total by weights into whole numbers that sum to it (largest remainders first)."""
     all_weight = int(weights.sum())
     if not all_weight:
@@ -144,7 +144,7 @@ def _exposed(trace: Trace, on_host: Intervals) -> Intervals:
     return intervals.difference(on_host, host_computing(trace))
 
 
-Steps = tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, ...], tuple[str, ...]]
+Steps = tuple[Ints, Ints, tuple[int, ...], tuple[str, ...]]
 
 
 def _steps(trace: Trace) -> Steps:
@@ -161,9 +161,7 @@ def _steps(trace: Trace) -> Steps:
     return start, np.maximum(end, start), numbers, tuple(str(name) for name in steps["name"])
 
 
-def _extended(
-    start: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _extended(start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return steps that begin no earlier than the end of the step before with its device work."""
     until = np.maximum.accumulate(end)
     begin = np.maximum(start, np.concatenate(([start[0]], until[:-1])))

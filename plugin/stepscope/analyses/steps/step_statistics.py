@@ -13,7 +13,6 @@ from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.batch_size import FIRST_DIMENSION
 from stepscope.analyses.core.device_activity import all_busy, whole_activity
@@ -21,13 +20,14 @@ from stepscope.analyses.core.group_statistics import ratio
 from stepscope.analyses.core.robust_slope import slope
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
-Numbers = NDArray[np.int64] | NDArray[np.float64]
+Numbers = Ints | Floats
 STEADY_FROM = 5
 """Least number of steps for which the first and last are left out."""
 MOST_Z = 3.5
@@ -110,7 +110,7 @@ def step_statistics(trace: Trace) -> pd.DataFrame:
 
 
 @computed
-def is_steady(trace: Trace) -> NDArray[np.bool_]:
+def is_steady(trace: Trace) -> Mask:
     """Return a mask of the steps that belong to the steady state."""
     steady = np.ones(step_breakdown(trace).step_count, dtype=bool)
     if len(steady) >= STEADY_FROM:
@@ -118,14 +118,14 @@ def is_steady(trace: Trace) -> NDArray[np.bool_]:
     return steady
 
 
-def _device_busy_ns(trace: Trace) -> NDArray[np.float64]:
+def _device_busy_ns(trace: Trace) -> Floats:
     steps = step_breakdown(trace)
     ends = steps.start_ns + steps.duration_ns
     busy = intervals.covered_ns(all_busy(trace), steps.start_ns, ends)
     return np.where(bool(whole_activity(trace)), busy, np.nan)
 
 
-def _row(name: str, values: Numbers, numbers: NDArray[np.int64]) -> dict[str, object]:
+def _row(name: str, values: Numbers, numbers: Ints) -> dict[str, object]:
     mean, median = float(values.mean()), float(np.median(values))
     deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
     is_odd = np.abs(robust_z(values, np.ones(len(values), dtype=bool))) > MOST_Z
@@ -149,7 +149,7 @@ def _row(name: str, values: Numbers, numbers: NDArray[np.int64]) -> dict[str, ob
     }
 
 
-def robust_z(values: Numbers, among: NDArray[np.bool_]) -> NDArray[np.float64]:
+def robust_z(values: Numbers, among: Mask) -> Floats:
     """Return each value's robust z-score, by the median and MAD of the values in `among`.
 
     Where more than half of those are equal, their mean absolute deviation replaces the MAD.

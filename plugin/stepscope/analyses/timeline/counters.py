@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.counter_table import TRACK, counter_table
@@ -18,6 +17,7 @@ from stepscope.analyses.timeline.tracks import ThreadNames, Track, TrackSubject,
 from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames.copies import SIZES
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -29,9 +29,7 @@ COUNTER_BEHIND_THREADS = 9
 EFFICIENCY = ("SM efficiency", "blocks over multiprocessors, at most 1", "share")
 MOST_RECORDED = 200
 """Limit of tracks of recorded counters; the table of counters has all."""
-Numbers = NDArray[np.int64]
-Values = NDArray[np.float64]
-Series = tuple[Numbers, Values]
+Series = tuple[Ints, Floats]
 """Times of samples, in order, and their values; a value holds until the next sample."""
 
 
@@ -41,9 +39,9 @@ class CounterTile:
 
     bucket_ns: int
     start_ns: int
-    least: Values
-    most: Values
-    last: Values
+    least: Floats
+    most: Floats
+    last: Floats
     least_of_all: float
     most_of_all: float
 
@@ -150,7 +148,7 @@ def counter_tile(trace: Trace, track: Track, level: int, number: int) -> Counter
     return _sampled(times, values, edges)
 
 
-def _shares(share: Values, edges: Numbers) -> CounterTile:
+def _shares(share: Floats, edges: Ints) -> CounterTile:
     return CounterTile(
         bucket_ns=int(edges[1] - edges[0]),
         start_ns=int(edges[0]),
@@ -162,7 +160,7 @@ def _shares(share: Values, edges: Numbers) -> CounterTile:
     )
 
 
-def busy_share(busy: Intervals, edges: Numbers) -> Values:
+def busy_share(busy: Intervals, edges: Ints) -> Floats:
     """Return the fraction of the time between two edges that a time set covers; NaN outside it."""
     covered = intervals.covered_ns(busy, edges[:-1], edges[1:])
     share = covered / (edges[1] - edges[0])
@@ -173,7 +171,7 @@ def busy_share(busy: Intervals, edges: Numbers) -> Values:
 
 
 @computed
-def _efficiency(trace: Trace) -> dict[int, tuple[Numbers, Values]]:
+def _efficiency(trace: Trace) -> dict[int, tuple[Ints, Floats]]:
     """Return starts and ends of kernels by device, and the capped sum of blocks until then."""
     kernels, sums_by_device = trace.kernels, {}
     kernels_with_blocks = kernels[kernels["blocks_per_sm"].to_numpy() > 0]
@@ -185,7 +183,7 @@ def _efficiency(trace: Trace) -> dict[int, tuple[Numbers, Values]]:
     return sums_by_device
 
 
-def _mean_efficiency(trace: Trace, device: int, edges: Numbers) -> Values:
+def _mean_efficiency(trace: Trace, device: int, edges: Ints) -> Floats:
     if device not in (by_device := _efficiency(trace)):
         return np.full(len(edges) - 1, np.nan)
     times, sums = by_device[device]
@@ -194,7 +192,7 @@ def _mean_efficiency(trace: Trace, device: int, edges: Numbers) -> Values:
     return np.asarray(np.clip(share, 0.0, 1.0))
 
 
-def _sampled(times: Numbers, values: Values, edges: Numbers) -> CounterTile:
+def _sampled(times: Ints, values: Floats, edges: Ints) -> CounterTile:
     """Return the values of a counter between edges: a value holds until the next sample."""
     first = np.searchsorted(times, edges, side="left")
     low, high = first[:-1], first[1:]
@@ -231,7 +229,7 @@ SeriesByKey = Mapping[tuple[int, int], Series]
 def _memory(trace: Trace, curve_values: str) -> SeriesByKey:
     series: dict[tuple[int, int], Series] = {}
     for part, curve in enumerate(memory_curves(trace)):
-        values: Values = getattr(curve, curve_values)
+        values: Floats = getattr(curve, curve_values)
         is_number = ~np.isnan(values)
         series[curve.device.number, part] = curve.time_ns[is_number], values[is_number]
     return series
@@ -255,7 +253,7 @@ def _copies(trace: Trace) -> SeriesByKey:
     return _together(device[kind], kind, rates.time_ns[rows], rates.bytes_per_second[rows])
 
 
-def _together(device: Numbers, part: Numbers, time_ns: Numbers, level: Numbers) -> SeriesByKey:
+def _together(device: Ints, part: Ints, time_ns: Ints, level: Ints) -> SeriesByKey:
     """Return the sum over the parts of each device; rows are ordered by part, then time."""
     change = level.copy()
     same = part[1:] == part[:-1]

@@ -13,6 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.model.arrays import Ints, Mask
+
 IntT = TypeVar("IntT", bound=np.integer)
 Indices = NDArray[np.int32]
 """Indices of slices."""
@@ -47,17 +49,15 @@ class Level:
 class Times:
     """Slices by row, then time: those of a row follow each other and do not overlap."""
 
-    start_ns: NDArray[np.int64]
-    busy_before_ns: NDArray[np.int64]
+    start_ns: Ints
+    busy_before_ns: Ints
     """Total duration of all slices before each; then that of all."""
-    row_first: NDArray[np.int64]
+    row_first: Ints
     """Each row's first slice; then the number of slices."""
 
-    def duration_ns(self, indices: NDArray[np.integer]) -> NDArray[np.int64]:
+    def duration_ns(self, indices: NDArray[np.integer]) -> Ints:
         """Return the durations of these slices."""
-        durations_ns: NDArray[np.int64] = (
-            self.busy_before_ns[indices + 1] - self.busy_before_ns[indices]
-        )
+        durations_ns: Ints = self.busy_before_ns[indices + 1] - self.busy_before_ns[indices]
         return durations_ns
 
 
@@ -111,9 +111,7 @@ def merged(times: Times, finer: Level, level: int) -> Level:
     )
 
 
-def _beginnings(
-    times: Times, finer: Level, level: int
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _beginnings(times: Times, finer: Level, level: int) -> tuple[Mask, Ints]:
     first = finer.first[:-1]
     duration_ns = times.duration_ns(finer.longest)
     is_wide = duration_ns >> level > 0
@@ -122,7 +120,7 @@ def _beginnings(
     return begins, duration_ns
 
 
-def new_items(pixel: NDArray[np.int64], is_wide: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def new_items(pixel: Ints, is_wide: Mask) -> Mask:
     """Return which items of a row begin an item of a coarser level."""
     begins = is_wide.copy()
     begins[:1] = True
@@ -131,9 +129,7 @@ def new_items(pixel: NDArray[np.int64], is_wide: NDArray[np.bool_]) -> NDArray[n
     return begins
 
 
-def longest_of(
-    longest: NDArray[IntT], duration_ns: NDArray[np.int64], first: NDArray[np.int64]
-) -> NDArray[IntT]:
+def longest_of(longest: NDArray[IntT], duration_ns: Ints, first: Ints) -> NDArray[IntT]:
     """Return the longest slice, the first of equal ones, of each run of items from `first` on."""
     if len(first) == len(longest):
         return longest

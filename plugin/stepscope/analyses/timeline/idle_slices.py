@@ -6,7 +6,6 @@ from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.analyses.timeline.slice_categories import CODES
 from stepscope.analyses.timeline.slices import (
     NO_EVENT,
-    NONE,
     Slices,
     UnsortedSlices,
     clipped,
@@ -14,6 +13,7 @@ from stepscope.analyses.timeline.slices import (
 )
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.base.errors import MissingDataError
+from stepscope.model.arrays import NONE
 from stepscope.model.trace import Trace, computed
 
 

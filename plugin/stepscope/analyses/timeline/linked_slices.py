@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.core.links import links, rows_of_keys
@@ -13,12 +12,11 @@ from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.host_waits import awaited_work
 from stepscope.base.errors import MissingDataError
 from stepscope.dialects import Kind
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace
 
-NONE = -1
 HOST_KINDS = frozenset({Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON_CALL})
 DEVICE_KINDS = frozenset({Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET})
-Events = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,7 +24,7 @@ class LinkedEvents:
     """Events that are linked to an event in one way."""
 
     kind: str
-    events: Events
+    events: Ints
 
 
 def launched_by(trace: Trace, event: int) -> tuple[int, int]:
@@ -40,7 +38,7 @@ def launched_by(trace: Trace, event: int) -> tuple[int, int]:
     return _event(trace.runtime_calls, call), _event(trace.host_calls, owner)
 
 
-def launched(trace: Trace, event: int) -> Events:
+def launched(trace: Trace, event: int) -> Ints:
     """Return the device events that a host event launched, including its callees."""
     kind = Kind(int(trace.source.kinds[event]))
     calls = trace.runtime_calls
@@ -53,18 +51,18 @@ def launched(trace: Trace, event: int) -> Events:
     is_call = np.zeros(len(calls) + 1, dtype=bool)  # the last is of no call
     is_call[rows] = True
     events = np.flatnonzero(is_call[links(trace).call_of_device_event])
-    launched_events: Events = trace.device_events["event"].to_numpy()[events]
+    launched_events: Ints = trace.device_events["event"].to_numpy()[events]
     return launched_events
 
 
-def _calls_inside(trace: Trace, event: int) -> Events:
+def _calls_inside(trace: Trace, event: int) -> Ints:
     columns, calls = trace.columns, trace.runtime_calls
     start_ns, duration_ns = int(columns.start_ns[event]), int(columns.duration_ns[event])
     low, high = np.searchsorted(
         calls["start_ns"].to_numpy(), [start_ns, start_ns + max(duration_ns, 0)]
     ).tolist()
     threads = calls["thread"].cat.codes.to_numpy()[low:high]
-    rows: Events = low + np.flatnonzero(threads == trace.source.threads[0][event])
+    rows: Ints = low + np.flatnonzero(threads == trace.source.threads[0][event])
     return rows
 
 
@@ -92,7 +90,7 @@ def linked_events(trace: Trace, event: int) -> Iterator[LinkedEvents]:
         yield _linked("recorded of", [_call_of_record(trace, event)])
 
 
-def passes(trace: Trace, event: int) -> tuple[int, Events]:
+def passes(trace: Trace, event: int) -> tuple[int, Ints]:
     """Return the forward operator of a backward call, and the backward calls of a forward one."""
     calls = trace.host_calls
     row = _row(calls, event)
@@ -108,7 +106,7 @@ def passes(trace: Trace, event: int) -> tuple[int, Events]:
     return _event(calls, forward), calls["event"].to_numpy()[backward]
 
 
-def passes_around(trace: Trace, event: int) -> tuple[int, Events]:
+def passes_around(trace: Trace, event: int) -> tuple[int, Ints]:
     """Return `passes` of a call, or of the innermost call around it with a backward node.
 
     The call that launches work may be an inner call of the operator with the node.
@@ -124,7 +122,7 @@ def passes_around(trace: Trace, event: int) -> tuple[int, Events]:
     return NONE, calls["event"].to_numpy()[nodes[made_by[nodes] == innermost]]
 
 
-def _with_those_around(parent: Events, row: int) -> list[int]:
+def _with_those_around(parent: Ints, row: int) -> list[int]:
     """Return a call and its parents, the innermost first."""
     chain = []
     while row != NONE:
@@ -133,7 +131,7 @@ def _with_those_around(parent: Events, row: int) -> list[int]:
     return chain
 
 
-def _waits(trace: Trace, event: int, *, is_device: bool) -> Events:
+def _waits(trace: Trace, event: int, *, is_device: bool) -> Ints:
     """Return the work that a blocking call waited for, or the calls that waited for an event."""
     try:
         syncs, awaited = synchronizations(trace), awaited_work(trace)
@@ -141,7 +139,7 @@ def _waits(trace: Trace, event: int, *, is_device: bool) -> Events:
         return np.zeros(0, dtype=np.int64)
     calls = np.append(trace.runtime_calls["event"].to_numpy(), NONE)[syncs.calls]
     work = np.append(trace.device_events["event"].to_numpy(), NONE)[awaited]
-    waits: Events = calls[work == event] if is_device else work[calls == event]
+    waits: Ints = calls[work == event] if is_device else work[calls == event]
     return waits
 
 
@@ -155,7 +153,7 @@ def _call_of_record(trace: Trace, event: int) -> int:
     return _event(trace.runtime_calls, call)
 
 
-def _linked(kind: str, events: Events | list[int]) -> LinkedEvents:
+def _linked(kind: str, events: Ints | list[int]) -> LinkedEvents:
     numbers = np.asarray(events, dtype=np.int64)
     return LinkedEvents(kind=kind, events=numbers[numbers >= 0])
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
@@ -14,6 +13,7 @@ from stepscope.analyses.timeline.slices import Slices
 from stepscope.analyses.timeline.timeline import Timeline
 from stepscope.base.errors import UsageError
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 
 NESTED = frozenset({"thread", "annotations"})
@@ -75,10 +75,10 @@ def summarize(
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _TrackPart:
     track: int
-    places: NDArray[np.int64]
-    start_ns: NDArray[np.int64]
+    places: Ints
+    start_ns: Ints
     """Clipped to the range."""
-    end_ns: NDArray[np.int64]
+    end_ns: Ints
     nests: bool
 
     @classmethod
@@ -105,7 +105,7 @@ class _TrackPart:
         )
 
 
-_InRow = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+_InRow = tuple[Ints, Ints, Ints]
 
 
 def _in_time(slices: Slices, row: int, time: tuple[int, int]) -> _InRow:
@@ -117,7 +117,7 @@ def _in_time(slices: Slices, row: int, time: tuple[int, int]) -> _InRow:
     return places, np.maximum(start_ns, time[0]), np.minimum(end_ns, time[1])
 
 
-def _self_ns(slices: Slices, part: _TrackPart) -> NDArray[np.float64]:
+def _self_ns(slices: Slices, part: _TrackPart) -> Floats:
     """Return the time of slices without their children; NaN if slices do not nest."""
     if not part.nests:
         return np.full(len(part.places), np.nan)
@@ -136,13 +136,13 @@ def _self_ns(slices: Slices, part: _TrackPart) -> NDArray[np.float64]:
         inner_ns[index] = intervals.duration_ns(
             intervals.union(part.start_ns[rows], part.end_ns[rows])
         )
-    left: NDArray[np.float64] = inside_ns - inner_ns
+    left: Floats = inside_ns - inner_ns
     return left
 
 
 def _crossing(
-    slices: Slices, part: _TrackPart, inner: NDArray[np.int64], parent_index: NDArray[np.int64]
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    slices: Slices, part: _TrackPart, inner: Ints, parent_index: Ints
+) -> Iterator[tuple[int, Ints]]:
     """Yield slices whose children lie in several rows, and so may overlap, with the children."""
     row = slices.row_of(part.places[inner])
     one_of_them = np.zeros(len(part.places), dtype=np.int64)

@@ -13,22 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints, Mask
 
-NONE = -1
 MOST_ROUNDS = 8
 """Limit of rounds of lifting; ranges that still cross do not nest at all."""
 MOST_LIFTS = 3
 """Depth to which lifted ranges are nested the same way."""
-Numbers = NDArray[np.int64]
 Groups = NDArray[np.integer]
 Rows = NDArray[np.int32]
-NOTHING: Numbers = np.zeros(0, dtype=np.int64)
+NOTHING: Ints = np.zeros(0, dtype=np.int64)
 LATEST = np.iinfo(np.int64).max
 
 
-def nested_rows(
-    group: Groups, start_ns: Numbers, end_ns: Numbers, *, lift: int = 0
-) -> tuple[Rows, Numbers]:
+def nested_rows(group: Groups, start_ns: Ints, end_ns: Ints, *, lift: int = 0) -> tuple[Rows, Ints]:
     """Return the row of each slice, and the innermost slice of its group that contains it, or -1.
 
     A parent lies above its children, except above lifted ones.
@@ -62,16 +59,14 @@ def _count_by_group(group: Groups, row: Rows, queries: Groups) -> Rows:
     return counts_of
 
 
-def _first_above(
-    group: Groups, start_ns: Numbers, end_ns: Numbers
-) -> tuple[Numbers, tuple[Numbers, Numbers]]:
+def _first_above(group: Groups, start_ns: Ints, end_ns: Ints) -> tuple[Ints, tuple[Ints, Ints]]:
     """Return the parent of each slice, and pairs of slices that cross, each before a later one.
 
     Slices are ordered as by `call_tree.ordered`. Each climbs from the slice before it to the first
     that does not end too early. A slice on the way that ends after the start crosses it; a crossing
     that is missed this way shows when rows are compared.
     """
-    above: Numbers = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
+    above: Ints = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
     above[1:][group[1:] != group[:-1]] = NONE
     ends_ns = np.append(end_ns, LATEST)  # of -1
     needed_ns = end_ns + (end_ns <= start_ns)
@@ -86,14 +81,14 @@ def _first_above(
     return above, (np.concatenate(earlier), np.concatenate(later))
 
 
-def _climbed(above: Numbers, ends_ns: Numbers, needed_ns: Numbers, going: Numbers) -> Numbers:
+def _climbed(above: Ints, ends_ns: Ints, needed_ns: Ints, going: Ints) -> Ints:
     """Move slices one parent up; return those that have to go on."""
     further = above[above[going]]
     above[going] = further
     return going[ends_ns[further] < needed_ns[going]]
 
 
-def _longer(calls: tuple[Groups, Numbers, Numbers], one: Numbers, other: Numbers) -> Numbers:
+def _longer(calls: tuple[Groups, Ints, Ints], one: Ints, other: Ints) -> Ints:
     """Return the longer of each two slices that cross, of equal ones the later.
 
     If one of them is taken already, the other may stay.
@@ -111,9 +106,7 @@ def _longer(calls: tuple[Groups, Numbers, Numbers], one: Numbers, other: Numbers
     return np.array(sorted(taken), dtype=np.int64)
 
 
-def _rows_below(
-    calls: tuple[Groups, Numbers, Numbers], above: Numbers, lifted: Numbers
-) -> tuple[Rows, NDArray[np.bool_]]:
+def _rows_below(calls: tuple[Groups, Ints, Ints], above: Ints, lifted: Ints) -> tuple[Rows, Mask]:
     """Return rows without the slices that must be lifted, and which slices these are."""
     group, start_ns, end_ns = calls
     ends_ns = np.append(end_ns, LATEST)
@@ -134,21 +127,21 @@ def _rows_below(
     return _depth(above, is_lifted).astype(np.int32), is_lifted
 
 
-def _lift(group: Groups, above: Numbers, ends_ns: Numbers, lifted: Numbers) -> None:
+def _lift(group: Groups, above: Ints, ends_ns: Ints, lifted: Ints) -> None:
     """Remove these slices as parents: their children move to the slice before them."""
     ends_ns[lifted] = np.iinfo(np.int64).min
     is_first = (lifted == 0) | (group[lifted] != group[lifted - 1])
     above[lifted] = np.where(is_first, NONE, lifted - 1)
 
 
-def _depth(above: Numbers, is_lifted: NDArray[np.bool_]) -> Numbers:
+def _depth(above: Ints, is_lifted: Mask) -> Ints:
     """Return the number of slices above each slice, -1 for lifted ones (which have none below)."""
     depth = call_tree.depth_of(above)
     depth[is_lifted] = NONE
     return depth
 
 
-def _crossing(calls: tuple[Groups, Numbers, Numbers], depth: Numbers) -> tuple[Numbers, Numbers]:
+def _crossing(calls: tuple[Groups, Ints, Ints], depth: Ints) -> tuple[Ints, Ints]:
     """Return neighbours of one depth that overlap; lifted slices have depth -1."""
     group, start_ns, end_ns = calls
     is_narrow = not len(depth) or depth.max() <= np.iinfo(np.int16).max
@@ -162,7 +155,7 @@ def _crossing(calls: tuple[Groups, Numbers, Numbers], depth: Numbers) -> tuple[N
     return one[crosses], other[crosses]
 
 
-def free_rows(group: Groups, start_ns: Numbers, end_ns: Numbers) -> Rows:
+def free_rows(group: Groups, start_ns: Ints, end_ns: Ints) -> Rows:
     """Return the first row of its group that is free at the start of each slice."""
     order = np.lexsort((end_ns, start_ns, group))
     groups, start, end = group[order], start_ns[order], end_ns[order]
@@ -174,7 +167,7 @@ def free_rows(group: Groups, start_ns: Numbers, end_ns: Numbers) -> Rows:
     return in_input_order
 
 
-def _clusters(group: Groups, start_ns: Numbers, end_ns: Numbers) -> list[tuple[int, int]]:
+def _clusters(group: Groups, start_ns: Ints, end_ns: Ints) -> list[tuple[int, int]]:
     """Return the ranges of slices that overlap each other, and no slice outside."""
     if not len(group):
         return []
@@ -187,7 +180,7 @@ def _clusters(group: Groups, start_ns: Numbers, end_ns: Numbers) -> list[tuple[i
     return list(zip(first[is_cluster].tolist(), last[is_cluster].tolist(), strict=True))
 
 
-def _latest_end_ns(is_first: NDArray[np.bool_], end_ns: Numbers) -> Numbers:
+def _latest_end_ns(is_first: Mask, end_ns: Ints) -> Ints:
     """Return the latest end so far in each group."""
     latest = np.empty_like(end_ns)
     bounds = [*np.flatnonzero(is_first).tolist(), len(end_ns)]
@@ -196,7 +189,7 @@ def _latest_end_ns(is_first: NDArray[np.bool_], end_ns: Numbers) -> Numbers:
     return latest
 
 
-def _free_in_turn(start_ns: Numbers, end_ns: Numbers) -> list[int]:
+def _free_in_turn(start_ns: Ints, end_ns: Ints) -> list[int]:
     """Return each slice's first free row; slices are ordered by time."""
     running: list[tuple[int, int]] = []
     unused: list[int] = []

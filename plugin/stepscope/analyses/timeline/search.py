@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.base.errors import UsageError
 from stepscope.ingest import ArgumentColumn
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace
 
 BINS = 1000
 MOST_HITS = 10_000
 KEY_AND_VALUE = re.compile(r"^(?P<key>[^:]{1,100}):\s*(?P<value>.*)$", re.DOTALL)
-NONE = -1
 MOST_LETTERS = 400
 MOST_REPEATS = 3
 MOST_CHOICES = 16
@@ -59,9 +59,9 @@ class Hits:
     total: int
     first: int
     """Number of hits before the listed ones."""
-    slices: NDArray[np.int64]
+    slices: Ints
     """The listed ones."""
-    density: NDArray[np.int64]
+    density: Ints
     """Number of hits that begin in each of `BINS` equal parts of the trace."""
 
 
@@ -128,7 +128,7 @@ def _events_with(column: ArgumentColumn, request: Search, value: str) -> NDArray
     return np.asarray(column.rows[values == number])
 
 
-def _earliest(start_ns: NDArray[np.int64], first: int, limit: int) -> NDArray[np.int64]:
+def _earliest(start_ns: Ints, first: int, limit: int) -> Ints:
     """Return the indices of the `limit` earliest after the first ones, in order."""
     end = first + limit
     if end < len(start_ns):
@@ -137,7 +137,7 @@ def _earliest(start_ns: NDArray[np.int64], first: int, limit: int) -> NDArray[np
     else:
         candidates = np.arange(len(start_ns))
     order = np.argsort(start_ns[candidates], kind="stable")
-    earliest: NDArray[np.int64] = candidates[order[first:end]]
+    earliest: Ints = candidates[order[first:end]]
     return earliest
 
 

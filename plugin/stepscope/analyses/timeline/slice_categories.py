@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.data_loading import LOADING
 from stepscope.analyses.idle.ledger import CAUSES
 from stepscope.dialects import Kind
-from stepscope.model.frames.source import Rows, Source
+from stepscope.model.arrays import Ints
+from stepscope.model.frames.source import Source
 
 CATEGORIES: dict[str, str] = {
     "kernel": "Kernel",
@@ -43,7 +44,7 @@ OF_KIND = {
 }
 
 
-def category_codes(source: Source, rows: Rows, *, is_step: bool = False) -> NDArray[np.uint8]:
+def category_codes(source: Source, rows: Ints, *, is_step: bool = False) -> NDArray[np.uint8]:
     """Return the category of each of these events; events of the step track are steps."""
     if is_step:
         return np.full(len(rows), CODES["step"], dtype=np.uint8)
@@ -61,7 +62,7 @@ def category_codes(source: Source, rows: Rows, *, is_step: bool = False) -> NDAr
 
 def _set_category(
     source: Source,
-    rows: Rows,
+    rows: Ints,
     result: NDArray[np.uint8],
     special: tuple[Kind, Callable[[str], object], str],
 ) -> None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.core.event_references import FRAME
 from stepscope.analyses.host.module_names import LIGHTNING_MODULE, TORCH_MODULE
@@ -20,9 +19,9 @@ from stepscope.analyses.timeline.slice_neighbors import around, children, durati
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.dialects import Kind
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace
 
-NONE = -1
 NESTED_TRACKS = frozenset({"thread", "annotations"})
 CALL_STACK = "Call stack"
 Origin = Literal["itself", "launch", "forward", ""]
@@ -100,7 +99,7 @@ def track_of(layout: Timeline, index: int) -> int:
     return int(layout.slices.row_track[row])
 
 
-def _self_ns(layout: Timeline, index: int, inner: NDArray[np.int64]) -> int:
+def _self_ns(layout: Timeline, index: int, inner: Ints) -> int:
     """Return a slice's time without its children, which may cross each other."""
     times = layout.slices.times
     start_ns = times.start_ns[inner]

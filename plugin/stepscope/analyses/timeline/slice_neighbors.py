@@ -3,12 +3,11 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.analyses.timeline.slices import Slices
+from stepscope.model.arrays import NONE, Ints
 
 Direction = Literal["left", "right", "up", "down"]
-NONE = -1
 
 
 def end_ns(slices: Slices, index: int) -> int:
@@ -39,7 +38,7 @@ def last_begun(slices: Slices, row: int, at_ns: int) -> int:
     return first + begun - 1 if begun else NONE
 
 
-def children(slices: Slices, index: int) -> NDArray[np.int64]:
+def children(slices: Slices, index: int) -> Ints:
     """Return the direct children of a slice, by start."""
     start, end = int(slices.times.start_ns[index]), end_ns(slices, index)
     track = int(slices.row_track[int(slices.row_of(np.array([index]))[0])])
@@ -92,9 +91,7 @@ def nearest(slices: Slices, row: int, at_ns: int) -> int:
     return before if at_ns - end_ns(slices, before) <= until_ns else before + 1
 
 
-def overlapping(
-    slices: Slices, rows: range, time: tuple[int, int], limit: int
-) -> tuple[NDArray[np.int64], int]:
+def overlapping(slices: Slices, rows: range, time: tuple[int, int], limit: int) -> tuple[Ints, int]:
     """Return the first slices of some rows in a time range, by start, and their total count."""
     ranges = [in_time(slices, row, time) for row in rows]
     starts = [np.arange(span.start, min(span.stop, span.start + limit)) for span in ranges]

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.timeline.detail_levels import Level, Times, levels
+from stepscope.model.arrays import NONE, Ints
 
 MOST_ROWS = 1000
 """Limit of rows per track: deeper slices are counted, not drawn."""
 LATEST_NS = 2**53 - 1
 """Largest number that JSON holds exactly: 104 days. Later ends are drawn until then."""
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,12 +22,12 @@ class UnsortedSlices:
 
     track: NDArray[np.int32]
     row: NDArray[np.int32]
-    parent: Numbers
+    parent: Ints
     """Index of the innermost slice that contains each; -1: none, or they do not nest."""
     event: NDArray[np.uint32]
     """Index in the file; `NO_EVENT` for slices without an event."""
-    start_ns: Numbers
-    end_ns: Numbers
+    start_ns: Ints
+    end_ns: Ints
     name: NDArray[np.int32]
     category: NDArray[np.uint8]
 
@@ -57,17 +57,16 @@ class Slices:
         low, high = np.searchsorted(self.row_track, [track, track + 1]).tolist()
         return range(low, high)
 
-    def row_of(self, indices: NDArray[np.integer]) -> Numbers:
+    def row_of(self, indices: NDArray[np.integer]) -> Ints:
         """Return the row of each slice."""
-        rows: Numbers = np.searchsorted(self.times.row_first, indices, side="right") - 1
+        rows: Ints = np.searchsorted(self.times.row_first, indices, side="right") - 1
         return rows
 
 
 NO_EVENT = 2**32 - 1
-NONE = -1
 
 
-def clipped(start_ns: Numbers, duration_ns: Numbers) -> tuple[Numbers, Numbers]:
+def clipped(start_ns: Ints, duration_ns: Ints) -> tuple[Ints, Ints]:
     """Return starts and ends inside the drawable range: from 0 to `LATEST_NS`."""
     if len(start_ns) and start_ns.min() >= 0 and duration_ns.min() >= 0:
         end = start_ns + duration_ns  # of sums beyond 64 bits one is below its start
@@ -107,18 +106,18 @@ def sort_slices(parts: Sequence[UnsortedSlices]) -> Slices:
     )
 
 
-def row_counts(track: NDArray[np.integer], row: NDArray[np.integer]) -> Numbers:
+def row_counts(track: NDArray[np.integer], row: NDArray[np.integer]) -> Ints:
     """Return the number of rows of each track, up to `MOST_ROWS`."""
     if not len(track):
         return np.zeros(0, dtype=np.int64)
     key = track.astype(np.int64) * MOST_ROWS + np.minimum(row, MOST_ROWS - 1)
     used = np.flatnonzero(np.bincount(key))
-    counts: Numbers = np.zeros(int(track.max()) + 1, dtype=np.int64)
+    counts: Ints = np.zeros(int(track.max()) + 1, dtype=np.int64)
     counts[used // MOST_ROWS] = used % MOST_ROWS + 1  # of a track the last stays
     return counts
 
 
-def _new_indices(parent: Numbers, order: Numbers) -> NDArray[np.int32]:
+def _new_indices(parent: Ints, order: Ints) -> NDArray[np.int32]:
     """Return parents, given by their indices before sorting, by those after it."""
     index_of = np.full(len(order) + 1, NONE, dtype=np.int32)
     index_of[order] = np.arange(len(order), dtype=np.int32)
@@ -145,11 +144,11 @@ def _joined(parts: Sequence[UnsortedSlices]) -> UnsortedSlices:
     )
 
 
-def _selected(values: NDArray[Any], rows: Numbers) -> NDArray[Any]:
+def _selected(values: NDArray[Any], rows: Ints) -> NDArray[Any]:
     return values if len(rows) == len(values) else values[rows]
 
 
-def _parents(shallow: Sequence[tuple[UnsortedSlices, Numbers]]) -> Numbers:
+def _parents(shallow: Sequence[tuple[UnsortedSlices, Ints]]) -> Ints:
     """Return the parents as indices into all shallow slices; -1 for a deeper parent."""
     parents = [np.zeros(0, dtype=np.int64)]
     first = 0

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from stepscope.analyses.timeline.detail_levels import COARSEST, finest_above, longest_of, new_items
 from stepscope.analyses.timeline.slices import LATEST_NS, Slices
 from stepscope.base.errors import UsageError
+from stepscope.model.arrays import Ints
 
 TILE_PIXELS = 1024
 MOST_ITEMS = 250_000
 """Limit of items per response. Rows beyond it are left out, and counted."""
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,13 +31,13 @@ class Tile:
     rows: tuple[tuple[int, int, int], ...]
     """Track, row in it, and number of items; rows without any are left out."""
     left_out_row_count: int
-    start_ns: Numbers
-    end_ns: Numbers
+    start_ns: Ints
+    end_ns: Ints
     """The last one's end for merged slices."""
-    busy_ns: Numbers
+    busy_ns: Ints
     """Time in which any of them ran."""
-    count: Numbers
-    longest: Numbers
+    count: Ints
+    longest: Ints
     """The longest slice."""
 
     @property
@@ -79,7 +79,7 @@ def require(level: int, number: int) -> tuple[int, int]:
 
 def _ranges(
     slices: Slices, rows: Sequence[int], level: int, time: tuple[int, int]
-) -> tuple[Numbers, Numbers]:
+) -> tuple[Ints, Ints]:
     """Return the first slice of each row in the tile, and the end of its range."""
     times = slices.times
     first = times.row_first.tolist()
@@ -100,7 +100,7 @@ def _ranges(
 def _of_items(
     slices: Slices,
     rows: Sequence[int],
-    ranges: tuple[Numbers, Numbers],
+    ranges: tuple[Ints, Ints],
     level_and_number: tuple[int, int],
 ) -> Tile:
     (low, high), (level, number) = ranges, level_and_number
@@ -136,11 +136,11 @@ def _of_items(
     )
 
 
-def _concatenated(low: Numbers, high: Numbers) -> tuple[Numbers, Numbers]:
+def _concatenated(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Return all indices of the ranges, and the number in each."""
     counts = np.maximum(high - low, 0)
     before = np.cumsum(counts) - counts
-    places: Numbers = np.arange(counts.sum(), dtype=np.int64) + np.repeat(low - before, counts)
+    places: Ints = np.arange(counts.sum(), dtype=np.int64) + np.repeat(low - before, counts)
     return places, counts
 
 

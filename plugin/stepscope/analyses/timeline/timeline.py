@@ -23,10 +23,10 @@ from stepscope.analyses.timeline.track_events import TrackEvents, step_events, t
 from stepscope.analyses.timeline.tracks import Track, numbered, thread_names
 from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE
 from stepscope.model.trace import Trace
 
 KEY = f"{__name__}.timeline"
-NONE = -1
 
 _locks: WeakKeyDictionary[Trace, Lock] = WeakKeyDictionary()
 _lock = Lock()

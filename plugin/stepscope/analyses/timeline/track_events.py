@@ -11,15 +11,15 @@ from stepscope.analyses.timeline import row_layout
 from stepscope.analyses.timeline.slices import clipped
 from stepscope.analyses.timeline.tracks import ThreadNames, Track, device_owner, thread_names
 from stepscope.dialects import Kind
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import steps as step_frame
 from stepscope.model.frames.device_events import device_of, stream_of
-from stepscope.model.frames.source import Rows, Source
+from stepscope.model.frames.source import Source
 from stepscope.model.trace import Trace
 
 HOST = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME_CALL, Kind.PYTHON_CALL)
 DEVICE = (Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
 OTHER = (Kind.OVERHEAD, Kind.SYNCHRONIZATION, Kind.OTHER)
-NONE = -1
 STREAM_ORDER, ANNOTATION_ORDER = 0, 4
 
 
@@ -28,14 +28,14 @@ class TrackEvents:
     """Events of some tracks, in the order they began; arrays are parallel."""
 
     tracks: tuple[Track, ...]
-    track: NDArray[np.int64]
+    track: Ints
     """Each event's index in `tracks`."""
     row: NDArray[np.int32]
-    parent: NDArray[np.int64]
+    parent: Ints
     """Index of the innermost event that contains each; -1: none, or they do not nest."""
-    events: Rows
-    start_ns: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
+    events: Ints
+    start_ns: Ints
+    end_ns: Ints
 
 
 def track_events(trace: Trace) -> Iterator[TrackEvents]:
@@ -91,7 +91,7 @@ COMPUTATION, COMMUNICATION, COPIES = range(3)
 STREAM_USES = ("computation", "communication", "copies")
 
 
-def _work(trace: Trace, events: Rows, group: NDArray[np.int64], count: int) -> list[int]:
+def _work(trace: Trace, events: Ints, group: Ints, count: int) -> list[int]:
     """Return the use of each stream as an index into `STREAM_USES`."""
     kernels = trace.source.kinds[events] == int(Kind.KERNEL)
     names = trace.source.columns.name[events]
@@ -134,9 +134,7 @@ def _others(trace: Trace, names: ThreadNames) -> TrackEvents:
     return _free(trace.source, tracks, group, events)
 
 
-def _nested(
-    source: Source, tracks: tuple[Track, ...], group: NDArray[np.int64], events: Rows
-) -> TrackEvents:
+def _nested(source: Source, tracks: tuple[Track, ...], group: Ints, events: Ints) -> TrackEvents:
     start_ns, end_ns = _times(source, events)
     narrow = group.astype(np.int16) if len(tracks) < np.iinfo(np.int16).max else group
     row, parent = row_layout.nested_rows(narrow, start_ns, end_ns)
@@ -151,9 +149,7 @@ def _nested(
     )
 
 
-def _free(
-    source: Source, tracks: tuple[Track, ...], group: NDArray[np.int64], events: Rows
-) -> TrackEvents:
+def _free(source: Source, tracks: tuple[Track, ...], group: Ints, events: Ints) -> TrackEvents:
     """Return events in the first free row, ordered by start, then end."""
     start_ns, end_ns = _times(source, events)
     order = np.lexsort((end_ns, start_ns))
@@ -169,11 +165,11 @@ def _free(
     )
 
 
-def _times(source: Source, events: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _times(source: Source, events: Ints) -> tuple[Ints, Ints]:
     return clipped(source.columns.start_ns[events], source.columns.duration_ns[events])
 
 
-def _used(codes: NDArray[np.int32]) -> tuple[list[int], NDArray[np.int64]]:
+def _used(codes: NDArray[np.int32]) -> tuple[list[int], Ints]:
     """Return the codes that occur, and the index of each code among them."""
     present = np.flatnonzero(np.bincount(codes)) if len(codes) else np.zeros(0, dtype=np.int64)
     index_of = np.zeros(int(present[-1]) + 1 if len(present) else 0, dtype=np.int64)
@@ -181,9 +177,7 @@ def _used(codes: NDArray[np.int32]) -> tuple[list[int], NDArray[np.int64]]:
     return present.tolist(), index_of[codes]
 
 
-def _pairs(
-    device: NDArray[np.int64], stream: NDArray[np.int64]
-) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+def _pairs(device: Ints, stream: Ints) -> tuple[list[tuple[int, int]], Ints]:
     """Return the distinct pairs, and the index of each pair among them."""
     devices, device_values = pd.factorize(device, sort=True)
     streams, stream_values = pd.factorize(stream, sort=True)

@@ -9,35 +9,32 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.dialects import GRAPH_LAUNCH_NAME
 from stepscope.model import call_tree
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.collective_names import ANNOTATION, CALL_NAME, FUNCTION, HOST_BACKENDS
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
-
-NONE = -1
-Rows = NDArray[np.int64]
 
 
 class CollectiveCalls(NamedTuple):
     """Rows of `host_calls`, -1 for none; one entry per collective."""
 
-    params: Rows
+    params: Ints
     """`record_param_comms`."""
-    annotation: Rows
+    annotation: Ints
     """`nccl:all_reduce` and the like."""
-    function: Rows
+    function: Ints
     """The innermost operator of a collective, `c10d::allreduce_`."""
 
     @property
-    def call(self) -> Rows:
+    def call(self) -> Ints:
         """The row that represents the call: parameters, else annotation, else operator."""
         outer = np.where(self.params >= 0, self.params, self.annotation)
         return np.where(outer >= 0, outer, self.function)
 
-    def at(self, selection: Rows | NDArray[np.bool_]) -> "CollectiveCalls":
+    def at(self, selection: Ints | Mask) -> "CollectiveCalls":
         """Return the selected entries; -1 selects an entry without calls."""
         indices = np.flatnonzero(selection) if selection.dtype == bool else selection
         return CollectiveCalls(*(np.append(rows, NONE)[indices] for rows in self))
@@ -60,13 +57,13 @@ def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
     return CollectiveCalls(np.concatenate((inner.params, bare)), annotation, function)
 
 
-def is_on_host(host_calls: pd.DataFrame, calls: CollectiveCalls) -> NDArray[np.bool_]:
+def is_on_host(host_calls: pd.DataFrame, calls: CollectiveCalls) -> Mask:
     """Return which annotations are the transfer itself: those of gloo and MPI."""
     is_host = name_mask(host_calls["name"], _is_host_annotation)
     return np.append(is_host, False)[calls.annotation]
 
 
-def launches(kernels: pd.DataFrame, runtime_calls: pd.DataFrame) -> Rows:
+def launches(kernels: pd.DataFrame, runtime_calls: pd.DataFrame) -> Ints:
     """Return the row of `runtime_calls` that launched each kernel, -1 for none or a graph's."""
     numbers = kernels["correlation"].to_numpy()
     rows = np.flatnonzero(runtime_calls["correlation"].isin(numbers[numbers >= 0]).to_numpy())
@@ -82,7 +79,7 @@ def _is_host_annotation(name: str) -> bool:
     return match is not None and match[1].lower() in HOST_BACKENDS
 
 
-def _candidates(host_calls: pd.DataFrame) -> tuple[Rows, Rows, Rows]:
+def _candidates(host_calls: pd.DataFrame) -> tuple[Ints, Ints, Ints]:
     names, is_operator = host_calls["name"], host_calls["is_operator"].to_numpy()
     return (
         np.flatnonzero(name_mask(names, CALL_NAME.__eq__)),
@@ -91,6 +88,6 @@ def _candidates(host_calls: pd.DataFrame) -> tuple[Rows, Rows, Rows]:
     )
 
 
-def _enclosing(host_calls: pd.DataFrame, outer: Rows, inner: pd.DataFrame) -> Rows:
+def _enclosing(host_calls: pd.DataFrame, outer: Ints, inner: pd.DataFrame) -> Ints:
     index = call_tree.enclosing(spans(host_calls.iloc[outer]), spans(inner))
     return np.append(outer, NONE)[index]

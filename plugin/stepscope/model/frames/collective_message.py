@@ -9,16 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.model.arrays import Floats, Ints, Objects
 from stepscope.model.frames import collective_names as names
 from stepscope.model.frames import process_groups
 from stepscope.model.frames.collective_calls import CollectiveCalls
 from stepscope.model.frames.process_groups import ProcessGroup
-from stepscope.model.frames.source import Rows, Source
+from stepscope.model.frames.source import Source
 
-Floats = NDArray[np.float64]
-Texts = NDArray[np.object_]
-"""Texts, or values derived from them; None for missing ones."""
-NOTHING: Texts = np.array(None, dtype=object)
+NOTHING: Objects = np.array(None, dtype=object)
 MOST = 2.0**53
 """Larger counts are misread numbers."""
 
@@ -28,12 +26,12 @@ class Evidence:
     """Events that describe each collective; -1 for none."""
 
     source: Source
-    kernel: Rows
-    params: Rows
-    annotation: Rows
-    function: Rows
+    kernel: Ints
+    params: Ints
+    annotation: Ints
+    function: Ints
 
-    def whole(self, key: str) -> NDArray[np.int64]:
+    def whole(self, key: str) -> Ints:
         """Return an integer argument of the kernel, else of the call; -1 for none."""
         of_kernel, of_call = self._both(lambda rows: self.source.whole(key, rows), np.array(-1))
         return np.where(of_kernel == -1, of_call, of_kernel)
@@ -43,43 +41,43 @@ class Evidence:
         both = self._both(lambda rows: self.source.number(key, rows), np.array(np.nan))
         return bounded(np.where(np.isnan(both[0]), both[1], both[0]))
 
-    def text(self, key: str) -> Texts:
+    def text(self, key: str) -> Objects:
         """Return a text in the same arguments; None for none."""
         return filled(*self._both(lambda rows: texts(self.source.label(key, rows)), NOTHING))
 
     def _both(
-        self, look_up: Callable[[Rows], NDArray[Any]], nothing: NDArray[Any]
+        self, look_up: Callable[[Ints], NDArray[Any]], nothing: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         rows = np.concatenate((self.kernel, self.params))
         values = np.where(rows >= 0, look_up(np.maximum(rows, 0)), nothing)
         return values[: len(self.kernel)], values[len(self.kernel) :]
 
-    def shapes(self, events: Rows) -> Texts:
+    def shapes(self, events: Ints) -> Objects:
         """Return the shapes of the inputs of host events (JSON)."""
         return self._of_host(events, "Input Dims", "Input dims")
 
-    def types(self, events: Rows) -> Texts:
+    def types(self, events: Ints) -> Objects:
         """Return the types of the inputs of host events (JSON)."""
         return self._of_host(events, "Input type")
 
-    def _of_host(self, events: Rows, key: str, *aliases: str) -> Texts:
+    def _of_host(self, events: Ints, key: str, *aliases: str) -> Objects:
         labels = texts(self.source.label(key, np.maximum(events, 0), *aliases))
         return np.where(events >= 0, labels, NOTHING)
 
 
-def texts(labels: pd.Categorical) -> Texts:
+def texts(labels: pd.Categorical) -> Objects:
     """Return a categorical as objects, None for missing texts."""
     categories = np.array([*map(str, labels.categories), None], dtype=object)
     return np.asarray(categories[np.asarray(labels.codes)])
 
 
-def category(values: Texts) -> pd.Categorical:
+def category(values: Objects) -> pd.Categorical:
     """Return objects as a categorical."""
     codes, distinct = pd.factorize(values)
     return pd.Categorical.from_codes(codes, categories=pd.Index(distinct, dtype=object))
 
 
-def mapped(values: Texts, function: Callable[[str], Any]) -> Texts:
+def mapped(values: Objects, function: Callable[[str], Any]) -> Objects:
     """Return the result of a function for each text, called once per distinct text; None stays."""
     codes, distinct = pd.factorize(values)
     made = np.empty(len(distinct) + 1, dtype=object)
@@ -108,7 +106,9 @@ SIDES = re.compile(r"^c10d::_?(?:all_?gather|reduce_?scatter|all_?to_?all)_?(?:i
 """torch's operators whose first input is the output tensor, and the second the input."""
 
 
-def sizes(evidence: Evidence, kind: Texts, function: Texts, group_size: Floats) -> dict[str, Any]:
+def sizes(
+    evidence: Evidence, kind: Objects, function: Objects, group_size: Floats
+) -> dict[str, Any]:
     """Return the columns `dtype`, `in_bytes`, `out_bytes` and `message_bytes`."""
     dtype = filled(
         mapped(evidence.text("dtype"), names.type_of),
@@ -126,7 +126,7 @@ def sizes(evidence: Evidence, kind: Texts, function: Texts, group_size: Floats) 
     }
 
 
-def by_ratio(kind: Texts, columns: dict[str, Any], group_size: Floats) -> Floats:
+def by_ratio(kind: Objects, columns: dict[str, Any], group_size: Floats) -> Floats:
     """Return the group's size; if nothing else has it, from the ratio of input and output."""
     larger, smaller = columns["message_bytes"], np.fmin(columns["in_bytes"], columns["out_bytes"])
     ratio = np.divide(larger, smaller, out=np.full(len(larger), np.nan), where=smaller > 0)
@@ -134,7 +134,7 @@ def by_ratio(kind: Texts, columns: dict[str, Any], group_size: Floats) -> Floats
     return np.where(np.isnan(group_size) & tells & (ratio > 1), ratio, group_size)
 
 
-def _elements(evidence: Evidence, function: Texts) -> tuple[Floats, Floats]:
+def _elements(evidence: Evidence, function: Objects) -> tuple[Floats, Floats]:
     """Return the number of elements that a rank inputs and outputs; NaN if unknown."""
     annotated = mapped(evidence.shapes(evidence.annotation), names.elements_of)
     inputs = mapped(evidence.shapes(evidence.function), names.elements_of)
@@ -147,7 +147,7 @@ def _elements(evidence: Evidence, function: Texts) -> tuple[Floats, Floats]:
 
 
 def _both_sides(
-    kind: Texts, put_in: Floats, got_out: Floats, group_size: Floats
+    kind: Objects, put_in: Floats, got_out: Floats, group_size: Floats
 ) -> tuple[Floats, Floats]:
     """Derive missing sizes from the kind: the annotation's shapes are those of the input."""
     follows = {"all_gather": put_in * group_size, "reduce_scatter": put_in / group_size}
@@ -168,7 +168,7 @@ def _item(counts: NDArray[Any], index: int) -> Floats:
 
 
 def message(
-    source: Source, host_calls: pd.DataFrame, kernel_event: Rows, calls: CollectiveCalls
+    source: Source, host_calls: pd.DataFrame, kernel_event: Ints, calls: CollectiveCalls
 ) -> dict[str, Any]:
     """Return the columns from `kind` on, one entry per collective."""
     events = np.append(host_calls["event"].to_numpy(), -1)
@@ -202,14 +202,14 @@ def message(
     }
 
 
-def _kind(*sources: Texts) -> Texts:
+def _kind(*sources: Objects) -> Objects:
     """Return the kind in the first of the names; vague kinds give way to a precise one."""
     kinds = [mapped(of, names.kind_of) for of in sources]
     precise = [np.where(np.isin(of, list(names.VAGUE_KINDS)), NOTHING, of) for of in kinds]
     return filled(*precise, *kinds, np.full(len(kinds[0]), names.UNKNOWN_KIND, dtype=object))
 
 
-def _backend(source: Source, annotation: Texts, kernel: Texts) -> Texts:
+def _backend(source: Source, annotation: Objects, kernel: Objects) -> Objects:
     """Return the library; ROCm's has NCCL's names."""
     device_library = source.dialect.terms.get("collectives")
     library_of_device = device_library.lower() if device_library else None
@@ -240,14 +240,14 @@ def _truth(text: str) -> bool | None:
     return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
 
 
-def _peers(evidence: Evidence, annotation: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _peers(evidence: Evidence, annotation: Objects) -> tuple[Ints, Ints]:
     named = mapped(annotation, names.peers_of)
     pairs = np.array([pair or (-1, -1) for pair in named], dtype=np.int64).reshape(-1, 2)
     sent, received = evidence.whole("Src Rank"), evidence.whole("Dst Rank")
     return np.where(sent >= 0, sent, pairs[:, 0]), np.where(received >= 0, received, pairs[:, 1])
 
 
-def _groups(source: Source, evidence: Evidence, backend: Texts) -> dict[str, Any]:
+def _groups(source: Source, evidence: Evidence, backend: Objects) -> dict[str, Any]:
     """Return each collective's group; an event without a group name gets the only fitting one."""
     listed = process_groups.header_groups(source.columns.metadata)
     only_group = {library: _only_group(listed, str(library)) for library in set(backend.tolist())}

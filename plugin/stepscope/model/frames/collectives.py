@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import TIMING, Column, Schema, collective_calls
-from stepscope.model.frames.collective_calls import NONE, CollectiveCalls
+from stepscope.model.frames.collective_calls import CollectiveCalls
 from stepscope.model.frames.collective_message import message
-from stepscope.model.frames.source import Rows, Source
+from stepscope.model.frames.source import Source
 
 SCHEMA: Schema = (
     *TIMING,
@@ -52,7 +53,7 @@ SCHEMA: Schema = (
 class Locations:
     """Location of each collective: a row of `device_events` (-1: none), and its host calls."""
 
-    kernel: Rows
+    kernel: Ints
     """The first of its kernels."""
     calls: CollectiveCalls
     timing: dict[str, NDArray[Any]]
@@ -83,7 +84,7 @@ def build(
 
 
 def _calls_of_kernels(
-    host_calls: pd.DataFrame, runtime_calls: pd.DataFrame, launch: Rows
+    host_calls: pd.DataFrame, runtime_calls: pd.DataFrame, launch: Ints
 ) -> CollectiveCalls:
     launched = np.flatnonzero(launch >= 0)
     index_of = np.full(len(launch), NONE, dtype=np.int64)
@@ -139,9 +140,7 @@ def _elsewhere(source: Source, host_calls: pd.DataFrame, used: CollectiveCalls) 
     return Locations(kernel=np.full(len(row), NONE, dtype=np.int64), calls=calls, timing=timing)
 
 
-def _names_collective(
-    source: Source, host_calls: pd.DataFrame, calls: CollectiveCalls
-) -> NDArray[np.bool_]:
+def _names_collective(source: Source, host_calls: pd.DataFrame, calls: CollectiveCalls) -> Mask:
     """Return which `record_param_comms` name their collective; those of old versions do not."""
     events = np.append(host_calls["event"].to_numpy(), NONE)[calls.params]
     return np.asarray(source.label("Collective name", np.maximum(events, 0)).codes >= 0) & (

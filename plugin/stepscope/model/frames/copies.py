@@ -5,12 +5,12 @@ from operator import attrgetter
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema, device_events
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.frames.source import Rows, Source
+from stepscope.model.frames.source import Source
 from stepscope.model.table import Table
 
 SCHEMA: Schema = (
@@ -60,7 +60,7 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def moved_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
+def moved_bytes(source: Source, rows: Ints) -> Floats:
     """Return the bytes that each of these events moved; NaN if unknown."""
     size = _recorded_bytes(source, rows)
     unknown = np.flatnonzero(np.isnan(size))
@@ -69,14 +69,14 @@ def moved_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
     return size
 
 
-def _recorded_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
+def _recorded_bytes(source: Source, rows: Ints) -> Floats:
     size = np.full(len(rows), np.nan)
     for key in SIZES:
         size = np.where(np.isnan(size), source.number(key, rows), size)
     return np.where((size >= 0) & (size < MOST_BYTES), size, np.nan)
 
 
-def _bytes_of_calls(source: Source, rows: Rows) -> NDArray[np.float64]:
+def _bytes_of_calls(source: Source, rows: Ints) -> Floats:
     """Return the bytes of the calls behind these events: ROCm's copies do not have them.
 
     Several events of one call get NaN, since none of them moved all of its bytes.
@@ -92,7 +92,7 @@ def _bytes_of_calls(source: Source, rows: Rows) -> NDArray[np.float64]:
     return sizes
 
 
-def _directions(texts: pd.Categorical) -> NDArray[np.int64]:
+def _directions(texts: pd.Categorical) -> Ints:
     """Return the index of the direction of each text in `DIRECTIONS`."""
     codes = [DIRECTIONS.index(direction(str(text))) for text in texts.categories]
     return np.asarray(np.array([*codes, UNKNOWN], dtype=np.int64)[texts.codes])

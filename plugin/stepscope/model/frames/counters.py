@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.dialects import DEVICE_COUNTERS
 from stepscope.ingest import ArgumentColumn
 from stepscope.ingest.columns import MISSING
 from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.device_events import digits, labelled_processes
-from stepscope.model.frames.source import Rows, Source, as_number
+from stepscope.model.frames.source import Source, as_number
 from stepscope.model.table import Table
 
 PHASE = "C"
@@ -35,7 +35,7 @@ DERIVED = (
     (re.compile(r"/(?:Queue Length|Memcpy BW)$"), "HTA"),
 )
 """Tool that derives a track, by its name and series, separated by a slash."""
-NO_ROWS: Rows = np.empty(0, dtype=np.int64)
+NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 SCHEMA: Schema = (
     Column("event", "int64", "id", "Index of the event in the file; its series share it."),
     Column("name", "category", "text", "The counter's name as it was written."),
@@ -50,9 +50,9 @@ SCHEMA: Schema = (
 
 
 class _Samples(NamedTuple):
-    rows: Rows
-    series: NDArray[np.int64]
-    values: NDArray[np.float64]
+    rows: Ints
+    series: Ints
+    values: Floats
 
 
 def build(source: Source) -> pd.DataFrame:
@@ -105,19 +105,17 @@ def _samples(source: Source, keys: list[str]) -> _Samples:
     )
 
 
-def _indices(
-    column: ArgumentColumn, counters: Rows, is_counter: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _indices(column: ArgumentColumn, counters: Ints, is_counter: Mask) -> Ints:
     """Return the indices of counters' values in a column, by the cheaper of two ways."""
     if len(counters) * 16 > len(column.rows):
         return np.flatnonzero(is_counter[column.rows])
-    indices: NDArray[np.int64] = np.searchsorted(column.rows, counters)
+    indices: Ints = np.searchsorted(column.rows, counters)
     is_there = np.append(column.rows, MISSING)[indices] == counters
-    matches: NDArray[np.int64] = indices[is_there]
+    matches: Ints = indices[is_there]
     return matches
 
 
-def _numbers(column: ArgumentColumn, at: NDArray[np.int64]) -> NDArray[np.float64]:
+def _numbers(column: ArgumentColumn, at: Ints) -> Floats:
     """Return these values as numbers, NaN for others."""
     values = column.values[at]
     if column.texts is None:
@@ -126,7 +124,7 @@ def _numbers(column: ArgumentColumn, at: NDArray[np.int64]) -> NDArray[np.float6
     return np.array([as_number(column.texts[code]) for code in codes.tolist()])[index]
 
 
-def _device(source: Source, rows: Rows) -> NDArray[np.int64]:
+def _device(source: Source, rows: Ints) -> Ints:
     """Return the `device` argument, else the process label's number, else the process's."""
     columns = source.columns
     device = source.whole("device", rows)

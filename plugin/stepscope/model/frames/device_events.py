@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from stepscope.dialects import Kind
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import TIMING, Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.frames.source import Rows, Source
+from stepscope.model.frames.source import Source
 from stepscope.model.table import Table
 
 PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
@@ -46,7 +47,7 @@ def build(source: Source) -> pd.DataFrame:
     )
 
 
-def device_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def device_of(source: Source, rows: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the `device` argument, else the label's number, else the process id."""
     processes = source.columns.pid[rows]
     number = digits(source, processes)
@@ -70,7 +71,7 @@ def labelled_processes(source: Source) -> dict[int, int]:
     return {process: int(m[1]) for process, label in pairs if (m := matches[label])}
 
 
-def stream_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def stream_of(source: Source, rows: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the stream, else the queue, else the row's number in the trace, else a handle."""
     stream = source.whole("stream", rows)
     stream = np.where(stream >= 0, stream, source.whole("sycl queue", rows))

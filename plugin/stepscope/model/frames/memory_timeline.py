@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest.memory_files import MemoryDocument
+from stepscope.model.arrays import Ints
 
 CATEGORIES = {
     "parameter": "Weights and buffers of the model.",
@@ -35,9 +35,9 @@ MOST_BYTES = 2**53
 class MemoryTimeline:
     """The bytes of every category at each time."""
 
-    time_ns: NDArray[np.int64]
+    time_ns: Ints
     """From the first; distinct and ascending."""
-    sizes_bytes: NDArray[np.int64]
+    sizes_bytes: Ints
     """One row per time, one column per category of `CATEGORIES`."""
     is_raw: bool
     """Whether times are exact to the nanosecond, else to the microsecond."""
@@ -93,7 +93,7 @@ def _of_events(events: list[Any]) -> MemoryTimeline:
     return _collected(time_ns[order], np.cumsum(changes, axis=0), is_raw=True)
 
 
-def _table(rows: list[Any], width: int) -> NDArray[np.int64]:
+def _table(rows: list[Any], width: int) -> Ints:
     """Return lists of `width` whole numbers as one array.
 
     Raises:
@@ -107,9 +107,7 @@ def _table(rows: list[Any], width: int) -> NDArray[np.int64]:
     return table.astype(np.int64)
 
 
-def _collected(
-    time_ns: NDArray[np.int64], sizes: NDArray[np.int64], *, is_raw: bool
-) -> MemoryTimeline:
+def _collected(time_ns: Ints, sizes: Ints, *, is_raw: bool) -> MemoryTimeline:
     """Return the last sizes of each time; earlier memory counts at the first time."""
     order = np.argsort(time_ns, kind="stable")
     time_ns, sizes = time_ns[order], sizes[order]

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+
+from stepscope.model.arrays import Mask
 
 
-def name_mask(
-    names: "pd.Series[Any] | pd.Categorical", predicate: Callable[[str], object]
-) -> NDArray[np.bool_]:
+def name_mask(names: "pd.Series[Any] | pd.Categorical", predicate: Callable[[str], object]) -> Mask:
     """Return a mask of the rows whose name satisfies a predicate; no name never does."""
     coded = names.cat if isinstance(names, pd.Series) else names
     is_match = [bool(predicate(str(name))) for name in coded.categories]

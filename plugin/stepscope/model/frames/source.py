@@ -22,8 +22,8 @@ from stepscope.dialects import (
 from stepscope.ingest import ArgumentColumn, EventColumns
 from stepscope.ingest.columns import MISSING
 from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.arrays import Floats, Ints, Mask
 
-Rows = NDArray[np.int64]
 DEVICE_KINDS = (Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
 COMPLETE_PHASE, METADATA_PHASE = "X", "M"
 INSTANT_KINDS = frozenset({Kind.MEMORY})
@@ -42,7 +42,7 @@ class Source:
     dialect: Dialect
 
     @cached_property
-    def is_lost(self) -> NDArray[np.bool_]:
+    def is_lost(self) -> Mask:
         """Events with stamp 0 and duration 0: the profiler never filled them (kineto#109)."""
         stamp_ns = self.columns.start_ns + self.columns.origin_ns
         return np.asarray((stamp_ns == 0) & (self.columns.duration_ns <= 0))
@@ -70,7 +70,7 @@ class Source:
             real[code + 1] = used.get(str(_as_whole(text) >> bits), code)
         return real[pid + 1]
 
-    def rows(self, *kinds: Kind) -> Rows:
+    def rows(self, *kinds: Kind) -> Ints:
         """Return the events of these kinds that have a time, by start."""
         is_selected = np.zeros(len(self.kinds), dtype=bool)
         for kind in kinds:
@@ -82,7 +82,7 @@ class Source:
         rows = np.flatnonzero(is_selected)
         return rows[np.argsort(self.columns.start_ns[rows], kind="stable")]
 
-    def timing(self, rows: Rows) -> dict[str, Any]:
+    def timing(self, rows: Ints) -> dict[str, Any]:
         """Return the columns of `frames.TIMING` for these events."""
         start_ns = self.columns.start_ns[rows]
         duration_ns = np.maximum(self.columns.duration_ns[rows], 0)
@@ -94,7 +94,7 @@ class Source:
             "end_ns": start_ns + duration_ns,
         }
 
-    def thread(self, rows: Rows) -> pd.Categorical:
+    def thread(self, rows: Ints) -> pd.Categorical:
         """Return the events' threads; the codes mean the same thread in all frames."""
         index, names = self.threads
         return pd.Categorical.from_codes(
@@ -105,7 +105,7 @@ class Source:
         """Return text codes as a categorical with only the texts that occur."""
         return _categorical(codes, self.columns.strings)
 
-    def label(self, key: str, rows: Rows, *aliases: str) -> pd.Categorical:
+    def label(self, key: str, rows: Ints, *aliases: str) -> pd.Categorical:
         """Return an argument as text, missing for events without it."""
         column = self._argument(key, *aliases)
         if column is None:
@@ -117,7 +117,7 @@ class Source:
             texts = tuple(str(value) for value in distinct.tolist())
         return _categorical(np.where(has, codes[at], MISSING), texts)
 
-    def number(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.float64]:
+    def number(self, key: str, rows: Ints, *aliases: str) -> Floats:
         """Return an argument as float64, NaN for events without a number."""
         column = self._argument(key, *aliases)
         numbers = np.full(len(rows), np.nan)
@@ -131,7 +131,7 @@ class Source:
         numbers[has] = values[at[has]]
         return numbers
 
-    def whole(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.int64]:
+    def whole(self, key: str, rows: Ints, *aliases: str) -> Ints:
         """Return an argument as int64, exact to 63 bits; -1 for events without it."""
         column = self._argument(key, *aliases)
         if column is not None and column.values.dtype.kind == "i":
@@ -147,7 +147,7 @@ class Source:
         fits = np.abs(values) < 2.0**63
         return np.where(fits, values, MISSING).astype(np.int64)
 
-    def correlation(self, rows: Rows) -> NDArray[np.int64]:
+    def correlation(self, rows: Ints) -> Ints:
         """Return the number that host call and device event share; -1 for none."""
         shared = self.whole("correlation", rows, "connection_id")
         return np.where(shared == NO_CONNECTION, MISSING, shared)
@@ -156,9 +156,7 @@ class Source:
         """Return whether any event has this argument."""
         return self._argument(key, *aliases) is not None
 
-    def _indices(
-        self, column: ArgumentColumn, rows: Rows
-    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    def _indices(self, column: ArgumentColumn, rows: Ints) -> tuple[NDArray[np.int32], Mask]:
         """Return the index of each event's value in the column, and whether it has one."""
         index_of = np.full(len(self.columns), MISSING, dtype=np.int32)
         index_of[column.rows] = np.arange(len(column.rows), dtype=np.int32)
@@ -181,9 +179,9 @@ def source(columns: EventColumns) -> Source:
     )
 
 
-def _paired(first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int64]:
+def _paired(first: NDArray[np.int32], second: NDArray[np.int32]) -> Ints:
     """Return two codes, each of which may be missing, as one number; pairs keep their order."""
-    key: NDArray[np.int64] = first.astype(np.int64)
+    key: Ints = first.astype(np.int64)
     key <<= 32
     key += second
     return key
@@ -226,7 +224,7 @@ def _fill_missing_kinds(columns: EventColumns, kinds: NDArray[np.int8]) -> None:
         kinds[column.rows[is_row_unknown]] = kind_of_text[column.values[is_row_unknown]]
 
 
-def _has_no_category(columns: EventColumns) -> NDArray[np.bool_]:
+def _has_no_category(columns: EventColumns) -> Mask:
     """Return which events have no category, or an empty one."""
     return np.asarray((columns.category < 0) | (columns.category == _code(columns, "")))
 

@@ -10,6 +10,7 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
+from stepscope.model.arrays import NONE
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -53,9 +54,9 @@ def launched_under(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows of `device_events` in the window that these calls launched."""
     span, events = window(trace), trace.device_events
     call = links(trace).call_of_device_event
-    around = np.append(calls_around_runtime_calls(trace), ancestry.NONE)[call]
+    around = np.append(calls_around_runtime_calls(trace), NONE)[call]
     mask = np.zeros(len(trace.host_calls), dtype=bool)
     mask[rows] = True
     parent = trace.host_calls["parent"].to_numpy()
-    is_under = ancestry.nearest_of(parent, around, mask) != ancestry.NONE
+    is_under = ancestry.nearest_of(parent, around, mask) != NONE
     return np.flatnonzero(is_under & (events["start_ns"].to_numpy() < span.device_end_ns))
