@@ -1,6 +1,6 @@
-"""Every public table by name, from the `TABLES` of the modules that fill them."""
+"""Every public table by name, as the modules that fill them declare."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -8,7 +8,7 @@ from pkgutil import walk_packages
 from types import MappingProxyType
 
 from stepscope.base.errors import UsageError
-from stepscope.model.table import AnyTable, RunTable, Table
+from stepscope.model.table import DECLARED, AnyTable, RunTable, Table
 
 __all__ = ["AnyTable", "RunTable", "Table", "all_tables", "find"]
 PACKAGES = ("stepscope.analyses", "stepscope.comparison", "stepscope.model.frames")
@@ -17,13 +17,10 @@ PACKAGES = ("stepscope.analyses", "stepscope.comparison", "stepscope.model.frame
 @cache
 def all_tables() -> Mapping[str, AnyTable]:
     """Return every public table by name; the first call imports all analyses."""
-    return MappingProxyType(dict(sorted(_declared())))
-
-
-def _declared() -> Iterator[tuple[str, AnyTable]]:
     for package in PACKAGES:
         for module in walk_packages(import_module(package).__path__, f"{package}."):
-            yield from getattr(import_module(module.name), "TABLES", {}).items()
+            import_module(module.name)
+    return MappingProxyType(dict(sorted(DECLARED.items())))
 
 
 def find(name: str) -> AnyTable:

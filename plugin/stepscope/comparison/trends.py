@@ -13,7 +13,7 @@ from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.base.findings import Severity
 from stepscope.base.report import DeviceReport, RunReport
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import RunTable
+from stepscope.model.table import run_table
 from stepscope.model.trace import Run, Trace
 
 UNKNOWN = float("nan")
@@ -140,6 +140,13 @@ def _device(devices: Sequence[DeviceReport]) -> dict[str, float]:
     }
 
 
+@run_table(
+    "trends",
+    SCHEMA,
+    trend,
+    "One row per trace of a run: its mean step and the parts of it, the device's busy time,"
+    " potential saving, peak memory. To follow over a run's spans.",
+)
 def trend_table(trends: Sequence[Trend]) -> pd.DataFrame:
     """Return one row per trace, by worker and span, in `SCHEMA` columns."""
     ordered = sorted(trends, key=lambda trend: (trend.worker, trend.span))
@@ -152,15 +159,3 @@ def trend_table(trends: Sequence[Trend]) -> pd.DataFrame:
         **{c.name: [trend.figures[c.name] for trend in ordered] for c in FIGURES},
     }
     return pd.DataFrame({c.name: pd.Series(columns[c.name], dtype=c.dtype) for c in SCHEMA})
-
-
-TABLES = {
-    "trends": RunTable(
-        title="Trends",
-        meaning="One row per trace of a run: its mean step and the parts of it, the device's busy "
-        "time, potential saving, peak memory. To follow over a run's spans.",
-        schema=SCHEMA,
-        part=trend,
-        build=trend_table,
-    ),
-}

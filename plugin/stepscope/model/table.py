@@ -1,8 +1,8 @@
 """Public tables: `stepscope export` writes them, Python returns them, and `docs/` describes them.
 
-A module that fills tables declares them as `TABLES`, by name: `{"operators": Table(...)}`. A trace
-that cannot have a table raises `MissingDataError` with the line of code that records the missing
-data; one without such rows has an empty frame of the same columns.
+`@public_table` and `@run_table` declare the function that builds one. A trace that cannot have a
+table raises `MissingDataError` with the line of code that records the missing data; one without
+such rows has an empty frame of the same columns.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stepscope.model.trace import Trace
 
 PartT = TypeVar("PartT")
+BuildT = TypeVar("BuildT", bound=Callable[..., pd.DataFrame])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,3 +44,37 @@ class RunTable(Generic[PartT]):
 
 
 AnyTable = Table | RunTable[Any]
+DECLARED: dict[str, AnyTable] = {}
+"""The tables of all imported modules, by name."""
+
+
+def public_table(
+    name: str, schema: Schema, meaning: str, *, title: str = ""
+) -> Callable[[BuildT], BuildT]:
+    """Declare a table of one trace; the title defaults to the name."""
+
+    def declare(build: BuildT) -> BuildT:
+        DECLARED[name] = Table(
+            title=title or _title(name), meaning=meaning, schema=schema, build=build
+        )
+        return build
+
+    return declare
+
+
+def run_table(
+    name: str, schema: Schema, part: Callable[["Trace"], PartT], meaning: str
+) -> Callable[[BuildT], BuildT]:
+    """Declare a table of all traces of a run."""
+
+    def declare(build: BuildT) -> BuildT:
+        DECLARED[name] = RunTable(
+            title=_title(name), meaning=meaning, schema=schema, part=part, build=build
+        )
+        return build
+
+    return declare
+
+
+def _title(name: str) -> str:
+    return name.replace("-", " ").capitalize()

@@ -9,7 +9,7 @@ import pandas as pd
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import IDENTITY, several_ranks
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import RunTable
+from stepscope.model.table import run_table
 from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
@@ -28,6 +28,13 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
+@run_table(
+    "clock-alignment",
+    SCHEMA,
+    rank_summary,
+    "One row per trace: the offset to add to its times to compare them with another rank's, and"
+    " the offset's error.",
+)
 def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row per trace, in `SCHEMA` columns, by rank.
 
@@ -49,15 +56,3 @@ def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
         "collective_count": clocks.link_count,
     }
     return to_frame(SCHEMA, columns)
-
-
-TABLES = {
-    "clock-alignment": RunTable(
-        title="Clock alignment",
-        meaning="One row per trace: the offset to add to its times to compare them with another "
-        "rank's, and the offset's error.",
-        schema=SCHEMA,
-        part=rank_summary,
-        build=clock_table,
-    ),
-}

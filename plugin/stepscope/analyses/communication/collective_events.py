@@ -13,7 +13,7 @@ from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -55,6 +55,11 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
+@public_table(
+    "collective-events",
+    SCHEMA,
+    "One row per collective: its time, process group, message, bandwidth, and exposed time.",
+)
 @computed
 def collective_events(trace: Trace) -> pd.DataFrame:
     """Return one row per collective, in `SCHEMA` columns, in the order they began."""
@@ -126,14 +131,3 @@ def is_in_forward(trace: Trace) -> Floats:
     is_in_step = (index >= 0) & (moment_ns < end[index]) & (first < end[index])
     flags[is_in_step] = (moment_ns < first)[is_in_step]
     return flags
-
-
-TABLES = {
-    "collective-events": Table(
-        title="Collective events",
-        meaning="One row per collective: its time, process group, message, bandwidth, and exposed "
-        "time.",
-        schema=SCHEMA,
-        build=collective_events,
-    ),
-}

@@ -13,7 +13,7 @@ from stepscope.analyses.core.window import window
 from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -46,6 +46,12 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
+@public_table(
+    "collectives",
+    SCHEMA,
+    "One row per kind of collective, process group, type and message size: calls, time,"
+    " bandwidth, and exposed time.",
+)
 @computed
 def collective_table(trace: Trace) -> pd.DataFrame:
     """Return one row per kind, group, type and size, longest total first."""
@@ -112,17 +118,6 @@ def _window_share(trace: Trace, timed: pd.DataFrame, group: Ints, count: int) ->
     return statistics.sums(intervals.covered_ns(times, start, end), group, count) / max(
         1, whole.device_duration_ns
     )
-
-
-TABLES = {
-    "collectives": Table(
-        title="Collectives",
-        meaning="One row per kind of collective, process group, type and message size: calls, "
-        "time, bandwidth, and exposed time.",
-        schema=SCHEMA,
-        build=collective_table,
-    ),
-}
 
 
 LEAST_RANGE = 2.0

@@ -24,7 +24,7 @@ from stepscope.analyses.communication.ranked_run import (
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.arrays import Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import RunTable
+from stepscope.model.table import run_table
 from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
@@ -57,6 +57,13 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
+@run_table(
+    "matched-collectives",
+    SCHEMA,
+    rank_summary,
+    "One row per collective of the run over all its ranks: transfer and waiting, the last rank to"
+    " enter, the skew of starts and ends, and missing ranks.",
+)
 def matched_collectives(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row per collective of a run, in `SCHEMA` columns, by first start.
 
@@ -185,15 +192,3 @@ def _spread(times: Ints, added: Floats, matches: Matches) -> Floats:
     aligned = (times - base) + added
     latest, first = (_reduced(how, aligned, matches) for how in (np.maximum, np.minimum))
     return np.asarray(latest - first, dtype=np.float64)
-
-
-TABLES = {
-    "matched-collectives": RunTable(
-        title="Matched collectives",
-        meaning="One row per collective of the run over all its ranks: transfer and waiting, the "
-        "last rank to enter, the skew of starts and ends, and missing ranks.",
-        schema=SCHEMA,
-        part=rank_summary,
-        build=matched_collectives,
-    ),
-}

@@ -19,7 +19,7 @@ from stepscope.analyses.communication.robust_zscore import FEW, modified_zscores
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import RunTable
+from stepscope.model.table import run_table
 from stepscope.model.table_columns import to_frame
 
 ENOUGH_RANKS = 8
@@ -61,6 +61,13 @@ class _Outlier(NamedTuple):
     is_sure: bool
 
 
+@run_table(
+    "outlier-ranks",
+    SCHEMA,
+    rank_summary,
+    "One row per outlying figure of a rank or machine, by modified z-scores among its peers, the"
+    " farthest first.",
+)
 def outlier_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row per outlying figure of a rank or machine, the farthest first.
 
@@ -174,15 +181,3 @@ def value_text(figure: str, value: float) -> str:
     if unit == "ns":
         return duration(value)
     return size(value) if unit == "bytes" else f"{value:,.0f}"
-
-
-TABLES = {
-    "outlier-ranks": RunTable(
-        title="Outlier ranks",
-        meaning="One row per outlying figure of a rank or machine, by modified z-scores among its "
-        "peers, the farthest first.",
-        schema=SCHEMA,
-        part=rank_summary,
-        build=outlier_ranks,
-    ),
-}

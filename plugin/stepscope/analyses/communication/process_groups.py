@@ -13,7 +13,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.process_groups import ProcessGroup, header_groups
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed, whole_number
 
@@ -45,6 +45,12 @@ UNUSED: dict[str, Any] = {
 REMEDY = "torch.distributed.init_process_group(...)  # before profiling, with torch 2.3 or later"
 
 
+@public_table(
+    "process-groups",
+    SCHEMA,
+    "One row per process group: its ranks, its likely role with the reason, and the cost of its"
+    " collectives on this rank.",
+)
 @computed
 def process_groups(trace: Trace) -> pd.DataFrame:
     """Return one row per process group, most time first.
@@ -137,14 +143,3 @@ def _used(events: pd.DataFrame) -> dict[str, Any]:
 def _first(values: "pd.Series[Any]") -> Any:  # noqa: ANN401
     present = values.dropna()
     return present.iloc[0] if len(present) else None
-
-
-TABLES = {
-    "process-groups": Table(
-        title="Process groups",
-        meaning="One row per process group: its ranks, its likely role with the reason, and the "
-        "cost of its collectives on this rank.",
-        schema=SCHEMA,
-        build=process_groups,
-    ),
-}

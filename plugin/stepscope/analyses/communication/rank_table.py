@@ -17,7 +17,7 @@ from stepscope.analyses.communication.ranked_run import (
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import RunTable
+from stepscope.model.table import run_table
 from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
@@ -46,6 +46,13 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
+@run_table(
+    "ranks",
+    SCHEMA,
+    rank_summary,
+    "One row per trace: its rank with the source, and the breakdown of its mean step, with"
+    " waiting for other ranks separate from transfer.",
+)
 def rank_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row per trace, in `SCHEMA` columns, by rank."""
     return rank_table_of(rank_run(parts)).copy()
@@ -91,15 +98,3 @@ def _matched(run: RankRun) -> dict[str, Any]:
         "collective_count": np.bincount(matches.trace_index, minlength=count),
         "matched_count": matched,
     }
-
-
-TABLES = {
-    "ranks": RunTable(
-        title="Ranks",
-        meaning="One row per trace: its rank with the source, and the breakdown of its mean step, "
-        "with waiting for other ranks separate from transfer.",
-        schema=SCHEMA,
-        part=rank_summary,
-        build=rank_table,
-    ),
-}

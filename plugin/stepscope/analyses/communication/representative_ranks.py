@@ -25,7 +25,7 @@ from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.base.formatting import count
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import RunTable
+from stepscope.model.table import run_table
 from stepscope.model.table_columns import to_frame
 
 Kind = Literal["fastest", "slowest", "median", "odd"]
@@ -58,6 +58,13 @@ class Representative:
     reason: str
 
 
+@run_table(
+    "representative-ranks",
+    SCHEMA,
+    rank_summary,
+    "One row per representative rank: the slowest, the fastest, the median one, and those with"
+    " other outlying figures, each with the reason.",
+)
 def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row per representative rank, in `SCHEMA` columns.
 
@@ -154,15 +161,3 @@ def _odd(
             ways.add(way)
     for at, figure in odd[:MOST_ODD]:
         yield _of(figures, "odd", at, figure, _reason(figures, at, figure))
-
-
-TABLES = {
-    "representative-ranks": RunTable(
-        title="Representative ranks",
-        meaning="One row per representative rank: the slowest, the fastest, the median one, and "
-        "those with other outlying figures, each with the reason.",
-        schema=SCHEMA,
-        part=rank_summary,
-        build=representative_ranks,
-    ),
-}

@@ -28,7 +28,7 @@ from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import RunTable
+from stepscope.model.table import run_table
 from stepscope.model.table_columns import to_frame
 
 LEAST_SHARE = 0.01
@@ -73,6 +73,13 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
+@run_table(
+    "stragglers",
+    SCHEMA,
+    rank_summary,
+    "One row per trace: its lateness to collectives compared with the other ranks, since which"
+    " step, the cost to the others, and the cause.",
+)
 def stragglers(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row per trace with matched collectives, the costliest rank first.
 
@@ -241,15 +248,3 @@ def _spent(run: RankRun, categories: Sequence[str]) -> Floats:
         names = (name for name in categories if part.has_device or name != "cpu")
         spent.append(sum(categories_ns.get(name, 0) for name in names))
     return np.array(spent, dtype=np.float64)
-
-
-TABLES = {
-    "stragglers": RunTable(
-        title="Stragglers",
-        meaning="One row per trace: its lateness to collectives compared with the other ranks, "
-        "since which step, the cost to the others, and the cause.",
-        schema=SCHEMA,
-        part=rank_summary,
-        build=stragglers,
-    ),
-}

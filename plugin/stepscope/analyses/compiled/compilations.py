@@ -28,7 +28,7 @@ from stepscope.model.arrays import NONE, Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -56,6 +56,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "compilations",
+    SCHEMA,
+    "One row per compilation of torch.compile in the trace: its frame, whether it is a"
+    " recompilation, and its duration.",
+)
 @computed
 def compilation_table(trace: Trace) -> pd.DataFrame:
     """Return one row per compilation, in the order they began."""
@@ -147,14 +153,3 @@ def _first_runs(trace: Trace, ids: set[str]) -> Ints:
     regions = np.flatnonzero(name_mask(trace.host_calls["name"], REGION.search))
     called = pd.Series(name_parts(trace, regions, REGION, "id"))
     return regions[(called.isin(ids) & ~called.duplicated()).to_numpy()]
-
-
-TABLES = {
-    "compilations": Table(
-        title="Compilations",
-        meaning="One row per compilation of torch.compile in the trace: its frame, whether it is a "
-        "recompilation, and its duration.",
-        schema=SCHEMA,
-        build=compilation_table,
-    ),
-}

@@ -27,7 +27,7 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -64,6 +64,12 @@ GRAPH_SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "compiled-regions",
+    SCHEMA,
+    "One row per region of torch.compile: its calls, compilations and graph breaks, and their"
+    " cost.",
+)
 @computed
 def compiled_region_table(trace: Trace) -> pd.DataFrame:
     """Return one row per region, the longest first; compiled ones without a call come last."""
@@ -110,6 +116,12 @@ def _sum_inside(trace: Trace, nearest_row: Ints, rows: Ints) -> dict[str, Ints]:
     }
 
 
+@public_table(
+    "graph-breaks",
+    BREAK_SCHEMA,
+    "One row per pair of compiled regions of which one called the other: a break in a graph, and"
+    " what it cost.",
+)
 @computed
 def graph_break_table(trace: Trace) -> pd.DataFrame:
     """Return one row per pair of a region and a region called from it, most time first."""
@@ -148,6 +160,12 @@ def _lookup_before(trace: Trace, rows: Ints) -> Ints:
     return np.where(is_its, duration[last], 0)
 
 
+@public_table(
+    "compiled-graphs",
+    GRAPH_SCHEMA,
+    "One row per graph that Inductor compiled and region that calls it: calls, host and device"
+    " time.",
+)
 @computed
 def compiled_graph_table(trace: Trace) -> pd.DataFrame:
     """Return one row per region and graph that Inductor compiled, the longest first."""
@@ -188,28 +206,3 @@ def _coded(texts: Objects) -> tuple[NDArray[Any], Ints]:
 def _number(compile_id: str, part: str) -> int:
     match = COMPILE_ID.fullmatch(compile_id)
     return int(match[part]) if match and match[part] else NONE
-
-
-TABLES = {
-    "compiled-graphs": Table(
-        title="Compiled graphs",
-        meaning="One row per graph that Inductor compiled and region that calls it: calls, host "
-        "and device time.",
-        schema=GRAPH_SCHEMA,
-        build=compiled_graph_table,
-    ),
-    "compiled-regions": Table(
-        title="Compiled regions",
-        meaning="One row per region of torch.compile: its calls, compilations and graph breaks, "
-        "and their cost.",
-        schema=SCHEMA,
-        build=compiled_region_table,
-    ),
-    "graph-breaks": Table(
-        title="Graph breaks",
-        meaning="One row per pair of compiled regions of which one called the other: a break in a "
-        "graph, and what it cost.",
-        schema=BREAK_SCHEMA,
-        build=graph_break_table,
-    ),
-}

@@ -17,7 +17,7 @@ from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -143,6 +143,12 @@ def _scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
+@public_table(
+    "graph-launches",
+    SCHEMA,
+    "One row per launch of a recorded graph (CUDA or HIP): the host's call, and the replay on the"
+    " device.",
+)
 @computed
 def graph_launch_table(trace: Trace) -> pd.DataFrame:
     """Return one row per launch, in the order they began."""
@@ -189,6 +195,12 @@ def _busy(start: Ints, end: Ints, launch: Ints, count: int) -> Ints:
     return sums(np.maximum(end - begin, 0), launch, count)
 
 
+@public_table(
+    "graphs",
+    GRAPH_SCHEMA,
+    "One row per recorded graph: its replays, their kernels, and how much of their time the"
+    " device worked.",
+)
 @computed
 def graph_table(trace: Trace) -> pd.DataFrame:
     """Return one row per graph, in the order of their first launches."""
@@ -219,6 +231,12 @@ def graph_table(trace: Trace) -> pd.DataFrame:
     return to_frame(GRAPH_SCHEMA, columns)
 
 
+@public_table(
+    "graph-nodes",
+    NODE_SCHEMA,
+    "One row per node of a recorded graph: the kernel, copy or memory set, and its duration in"
+    " the replays.",
+)
 @computed
 def graph_node_table(trace: Trace) -> pd.DataFrame:
     """Return one row per graph and node: by node id, else by position in the replay."""
@@ -251,28 +269,3 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
     }
     order = np.lexsort((columns["position"], columns["graph"]))
     return to_frame(NODE_SCHEMA, {key: values[order] for key, values in columns.items()})
-
-
-TABLES = {
-    "graph-launches": Table(
-        title="Graph launches",
-        meaning="One row per launch of a recorded graph (CUDA or HIP): the host's call, and the "
-        "replay on the device.",
-        schema=SCHEMA,
-        build=graph_launch_table,
-    ),
-    "graph-nodes": Table(
-        title="Graph nodes",
-        meaning="One row per node of a recorded graph: the kernel, copy or memory set, and its "
-        "duration in the replays.",
-        schema=NODE_SCHEMA,
-        build=graph_node_table,
-    ),
-    "graphs": Table(
-        title="Graphs",
-        meaning="One row per recorded graph: its replays, their kernels, and how much of their "
-        "time the device worked.",
-        schema=GRAPH_SCHEMA,
-        build=graph_table,
-    ),
-}

@@ -19,7 +19,7 @@ from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -52,6 +52,12 @@ MOST_GIGABYTES = 1e9
 OF_CALL = ("input_dims", "input_types", "concrete_inputs")
 
 
+@public_table(
+    "triton-kernels",
+    SCHEMA,
+    "One row per Triton kernel, configuration and arguments: its source, its launches and its"
+    " time.",
+)
 @computed
 def triton_kernel_table(trace: Trace) -> pd.DataFrame:
     """Return one row per kernel, configuration and arguments, longest on the device first."""
@@ -152,14 +158,3 @@ def _by_name(trace: Trace) -> pd.DataFrame:
             "device_ns": sums(kernels["duration_ns"].to_numpy(), group, count),
         },
     )
-
-
-TABLES = {
-    "triton-kernels": Table(
-        title="Triton kernels",
-        meaning="One row per Triton kernel, configuration and arguments: its source, its launches "
-        "and its time.",
-        schema=SCHEMA,
-        build=triton_kernel_table,
-    ),
-}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -44,6 +44,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "counters",
+    SCHEMA,
+    "One row per series of a counter in the trace (power, RDMA, hardware, the user's): its"
+    " samples, extremes and mean over time.",
+)
 @computed
 def counter_table(trace: Trace) -> pd.DataFrame:
     """Return one row per series of a track, by name, series and process."""
@@ -89,14 +95,3 @@ def _figures(samples: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArra
         "maximum": np.maximum.reduceat(values, begin) if count else values,
         "last": values[end - 1],
     }
-
-
-TABLES = {
-    "counters": Table(
-        title="Counters",
-        meaning="One row per series of a counter in the trace (power, RDMA, hardware, the user's):"
-        " its samples, extremes and mean over time.",
-        schema=SCHEMA,
-        build=counter_table,
-    ),
-}

@@ -17,7 +17,7 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.model import call_tree
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -59,6 +59,12 @@ def _borders(frame: pd.DataFrame) -> tuple[Ints, Ints]:
     return frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
 
 
+@public_table(
+    "device-annotations",
+    SCHEMA,
+    "One row per device and annotation (`record_function`, a step): how long the device was at"
+    " the work under it, and how much of that work is under no annotation within it.",
+)
 @computed
 def annotation_table(trace: Trace) -> pd.DataFrame:
     """Return one row a device and name of an annotation, longest total first."""
@@ -86,6 +92,11 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
     )
 
 
+@public_table(
+    "kernels-by-annotation",
+    KERNELS,
+    "One row per device, innermost annotation and name of work: how often that ran there.",
+)
 @computed
 def annotated_kernels(trace: Trace) -> pd.DataFrame:
     """Return one row a device, innermost annotation and name of work, longest total first."""
@@ -113,22 +124,3 @@ def _sorted(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame
         ["total_ns", "name"], ascending=[False, True], kind="stable"
     )
     return ordered.reset_index(drop=True)
-
-
-TABLES = {
-    "device-annotations": Table(
-        title="Device annotations",
-        meaning="One row per device and annotation (`record_function`, a step): how long the "
-        "device was at the work under it, and how much of that work is under no annotation "
-        "within it.",
-        schema=SCHEMA,
-        build=annotation_table,
-    ),
-    "kernels-by-annotation": Table(
-        title="Kernels by annotation",
-        meaning="One row per device, innermost annotation and name of work: how often that ran "
-        "there.",
-        schema=KERNELS,
-        build=annotated_kernels,
-    ),
-}

@@ -17,7 +17,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 TYPES = ("compute", "communication", "memory")
@@ -40,6 +40,12 @@ OVERLAPS: Schema = (
 )
 
 
+@public_table(
+    "kernel-types",
+    STATISTICS,
+    "One row per device and type of work (computing, communication, memory): how often it ran and"
+    " for how long.",
+)
 @computed
 def type_statistics(trace: Trace) -> pd.DataFrame:
     """Return one row per device and type of work on it, over the whole trace."""
@@ -47,6 +53,12 @@ def type_statistics(trace: Trace) -> pd.DataFrame:
     return _frame(rows, STATISTICS)
 
 
+@public_table(
+    "kernel-type-overlaps",
+    OVERLAPS,
+    "One row per device and set of types of work: how long these ran at once and no other.",
+    title="Overlaps of kernel types",
+)
 @computed
 def type_overlaps(trace: Trace) -> pd.DataFrame:
     """Return one row a device and set of types that ran at once, longest first."""
@@ -121,21 +133,3 @@ def _only(times: dict[str, Intervals], together: tuple[str, ...]) -> Intervals:
         common = intervals.intersection(common, times[name])
     others = intervals.merged(*(of for name, of in times.items() if name not in together))
     return intervals.difference(common, others)
-
-
-TABLES = {
-    "kernel-type-overlaps": Table(
-        title="Overlaps of kernel types",
-        meaning="One row per device and set of types of work: how long these ran at once and no "
-        "other.",
-        schema=OVERLAPS,
-        build=type_overlaps,
-    ),
-    "kernel-types": Table(
-        title="Kernel types",
-        meaning="One row per device and type of work (computing, communication, memory): how "
-        "often it ran and for how long.",
-        schema=STATISTICS,
-        build=type_statistics,
-    ),
-}

@@ -23,7 +23,7 @@ from stepscope.dialects import GRAPH_LAUNCH_NAME
 from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 SLOW_CALL_NS = 50_000
@@ -109,6 +109,12 @@ def launches(trace: Trace) -> Launches:
     )
 
 
+@public_table(
+    "kernel-launches",
+    BY_NAME,
+    "One row per name of device work: what launching it cost the host, how long it then took to"
+    " begin, and how much of it was shorter than its launch.",
+)
 @computed
 def launches_by_name(trace: Trace) -> pd.DataFrame:
     """Return one row per name of device work, the largest host cost first."""
@@ -125,6 +131,13 @@ def launches_by_name(trace: Trace) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
+@public_table(
+    "launch-calls",
+    BY_CALL,
+    "One row per call of the runtime or driver that launches work, and a last one of all: what"
+    " the calls cost the host, and how long the work took to begin.",
+    title="Launching calls",
+)
 @computed
 def launches_by_call(trace: Trace) -> pd.DataFrame:
     """Return one row a launching call, and one of all; work without a call is in that alone."""
@@ -175,21 +188,3 @@ def _counts(of: Launches, group: Ints, count: int) -> pd.DataFrame:
         "late_count": how_many(of.row[of.is_late]),
     }
     return pd.DataFrame(columns)
-
-
-TABLES = {
-    "kernel-launches": Table(
-        title="Kernel launches",
-        meaning="One row per name of device work: what launching it cost the host, how long it "
-        "then took to begin, and how much of it was shorter than its launch.",
-        schema=BY_NAME,
-        build=launches_by_name,
-    ),
-    "launch-calls": Table(
-        title="Launching calls",
-        meaning="One row per call of the runtime or driver that launches work, and a last one of "
-        "all: what the calls cost the host, and how long the work took to begin.",
-        schema=BY_CALL,
-        build=launches_by_call,
-    ),
-}

@@ -21,7 +21,7 @@ from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -72,6 +72,12 @@ class _Candidate:
         return (self.length - 1) * len(self.places)
 
 
+@public_table(
+    "kernel-sequences",
+    SCHEMA,
+    "One row per sequence of kernels that recurs on a stream: candidates for a fused kernel or a"
+    " graph, with the launches that would save. At most 100; a kernel is in one of them only.",
+)
 @computed
 def kernel_sequences(trace: Trace) -> pd.DataFrame:
     """Return one row a sequence, the most launches first, at most `MOST_ROWS`."""
@@ -195,15 +201,3 @@ def _owners(trace: Trace, rows: Ints) -> list[str]:
     names = trace.host_calls["name"]
     owners = links(trace).owner_of_device_event[rows]
     return [str(names.iloc[owner]) if owner >= 0 else "?" for owner in owners.tolist()]
-
-
-TABLES = {
-    "kernel-sequences": Table(
-        title="Kernel sequences",
-        meaning="One row per sequence of kernels that recurs on a stream: candidates for a fused "
-        "kernel or a graph, with the launches that would save. At most 100; a kernel is in one "
-        "of them only.",
-        schema=SCHEMA,
-        build=kernel_sequences,
-    ),
-}

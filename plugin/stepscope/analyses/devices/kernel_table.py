@@ -28,7 +28,7 @@ from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -73,6 +73,11 @@ STREAM_COLUMNS = ("device", "stream")
 LAUNCH_COLUMNS = ("operator", "grid", "block", "registers_per_thread", "shared_memory_bytes")
 
 
+@public_table(
+    "kernels",
+    tuple(column for column in SCHEMA if column.name not in LAUNCH_COLUMNS),
+    "One row per kernel name: how often it ran, for how long, and how it filled the device.",
+)
 def kernel_table(trace: Trace, by: Grouping = "name") -> pd.DataFrame:
     """Return one row a name, or a name and launch (with the operator) or stream, longest first."""
     return _BUILDERS[by](trace)
@@ -202,19 +207,9 @@ def _are_tritons(trace: Trace, names: list[str], group: Ints) -> Mask:
     return is_named
 
 
-TABLES = {
-    "kernels": Table(
-        title="Kernels",
-        meaning="One row per kernel name: how often it ran, for how long, and how it filled the "
-        "device.",
-        schema=tuple(column for column in SCHEMA if column.name not in LAUNCH_COLUMNS),
-        build=kernel_table,
-    ),
-    "kernels-by-launch": Table(
-        title="Kernels by launch",
-        meaning="One row per kernel, the operator that launched it, and the grid, block, "
-        "registers and shared memory with which it ran.",
-        schema=SCHEMA,
-        build=partial(kernel_table, by="launch"),
-    ),
-}
+public_table(
+    "kernels-by-launch",
+    SCHEMA,
+    "One row per kernel, the operator that launched it, and the grid, block, registers and shared"
+    " memory with which it ran.",
+)(partial(kernel_table, by="launch"))

@@ -22,7 +22,7 @@ from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -111,6 +111,13 @@ def _kinds(trace: Trace, rows: Ints) -> tuple[Ints, tuple[tuple[int, str], ...]]
     return number, tuple((device, words[code]) for device, code in pairs)
 
 
+@public_table(
+    "memory-bandwidth-series",
+    SERIES,
+    "One row per change of the rate at which a device copies in one direction, or sets memory: a"
+    " copy or memory set began or ended.",
+    title="Memory bandwidth over time",
+)
 @computed
 def bandwidth_series(trace: Trace) -> pd.DataFrame:
     """Return one row a change; those of one kind at one moment are one row."""
@@ -129,6 +136,11 @@ def bandwidth_series(trace: Trace) -> pd.DataFrame:
     )
 
 
+@public_table(
+    "memory-bandwidth",
+    SUMMARY,
+    "One row per device and direction of copies, or memory sets: how fast they were.",
+)
 @computed
 def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     """Return one row a device and kind."""
@@ -154,20 +166,3 @@ def _identity(transfer_rates: Rates, number: Ints) -> dict[str, NDArray[np.gener
     devices = np.array([device for device, _ in transfer_rates.kinds], dtype=np.int64)
     kinds = np.array([kind for _, kind in transfer_rates.kinds], dtype=object)
     return {"device": devices[number], "kind": kinds[number]}
-
-
-TABLES = {
-    "memory-bandwidth": Table(
-        title="Memory bandwidth",
-        meaning="One row per device and direction of copies, or memory sets: how fast they were.",
-        schema=SUMMARY,
-        build=bandwidth_summary,
-    ),
-    "memory-bandwidth-series": Table(
-        title="Memory bandwidth over time",
-        meaning="One row per change of the rate at which a device copies in one direction, or sets"
-        " memory: a copy or memory set began or ended.",
-        schema=SERIES,
-        build=bandwidth_series,
-    ),
-}

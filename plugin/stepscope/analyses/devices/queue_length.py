@@ -20,7 +20,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 FULL = 1024
@@ -96,6 +96,12 @@ def queues(trace: Trace) -> Queues:
     )
 
 
+@public_table(
+    "queue-length-series",
+    SERIES,
+    "One row per change of a stream's queue: work was launched into it, or began.",
+    title="Queue length over time",
+)
 @computed
 def queue_series(trace: Trace) -> pd.DataFrame:
     """Return one row a change."""
@@ -109,6 +115,11 @@ def queue_series(trace: Trace) -> pd.DataFrame:
     )
 
 
+@public_table(
+    "queue-length",
+    SUMMARY,
+    "One row per stream: how many launched pieces of work waited in its queue.",
+)
 @computed
 def queue_lengths(trace: Trace) -> pd.DataFrame:
     """Return one row a stream that work was seen to be launched into."""
@@ -142,19 +153,3 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
 def _identity(stream_queues: Queues, stream: Ints) -> dict[str, Ints]:
     pairs = np.array(stream_queues.streams, dtype=np.int64).reshape(-1, 2)
     return {"device": pairs[stream, 0], "stream": pairs[stream, 1]}
-
-
-TABLES = {
-    "queue-length": Table(
-        title="Queue length",
-        meaning="One row per stream: how many launched pieces of work waited in its queue.",
-        schema=SUMMARY,
-        build=queue_lengths,
-    ),
-    "queue-length-series": Table(
-        title="Queue length over time",
-        meaning="One row per change of a stream's queue: work was launched into it, or began.",
-        schema=SERIES,
-        build=queue_series,
-    ),
-}

@@ -37,7 +37,7 @@ from stepscope.analyses.operators.matrix_units import are_classified, are_used
 from stepscope.dialects import Kind
 from stepscope.model.arrays import NONE, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -85,6 +85,12 @@ class _Calls:
     data_type: pd.Categorical
 
 
+@public_table(
+    "roofline",
+    SCHEMA,
+    "One row per matrix product, convolution or attention and the shapes of its inputs: how fast"
+    " its kernels were, of what the device can do at its type, and what bounds it.",
+)
 @computed
 def roofline(trace: Trace) -> pd.DataFrame:
     """Return one row an operator, shapes, type and device, most kernel time first.
@@ -259,18 +265,6 @@ def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
         note = {None: NO_TYPE, NOT_TOLD: FLOAT32_NOT_TOLD}.get(data_type, note)
         return _Roofs(flops_per_second=unknown, bytes_per_second=bandwidth, note=note)
     return _Roofs(flops_per_second=peak, bytes_per_second=bandwidth, note=None)
-
-
-TABLES = {
-    "roofline": Table(
-        title="Roofline",
-        meaning="One row per matrix product, convolution or attention and the shapes of its "
-        "inputs: how fast its kernels were, of what the device can do at its type, and what "
-        "bounds it.",
-        schema=SCHEMA,
-        build=roofline,
-    ),
-}
 
 
 def roofline_kernels(trace: Trace, groups: pd.DataFrame) -> Mask:

@@ -20,7 +20,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -57,6 +57,12 @@ class _Span(NamedTuple):
     end_ns: int
 
 
+@public_table(
+    "temporal-breakdown",
+    SCHEMA,
+    "One row per device and span of time (the window, the device's own first to last event, each"
+    " step): how long it computed, communicated, moved memory, and was idle.",
+)
 @computed
 def temporal_breakdown(trace: Trace) -> pd.DataFrame:
     """Return one row a device and span: the window, the device's own extent, and every step."""
@@ -115,14 +121,3 @@ def _row(device: int, span: _Span, lengths: dict[str, int]) -> dict[str, object]
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
-
-
-TABLES = {
-    "temporal-breakdown": Table(
-        title="Temporal breakdown",
-        meaning="One row per device and span of time (the window, the device's own first to last "
-        "event, each step): how long it computed, communicated, moved memory, and was idle.",
-        schema=SCHEMA,
-        build=temporal_breakdown,
-    ),
-}

@@ -27,7 +27,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -86,18 +86,36 @@ COPIES_BY_OWNER: Schema = (*WHAT, *WHO, *FIGURES)
 MEMORY_SETS: Schema = (WHAT[0], *WHO, *FIGURES)
 
 
+@public_table(
+    "copies",
+    COPIES,
+    "One row per kind of copy between memories: how many bytes, how fast, and how much of its"
+    " time nothing hid.",
+)
 @computed
 def copies(trace: Trace) -> pd.DataFrame:
     """Return one row a name of copies: a direction and two kinds of memory. Most time first."""
     return _table(trace, Kind.COPY, COPIES)
 
 
+@public_table(
+    "copies-by-owner",
+    COPIES_BY_OWNER,
+    "One row per kind of copy, the operator that asked for it, and the line of the user's own"
+    " code that led there.",
+)
 @computed
 def copies_by_owner(trace: Trace) -> pd.DataFrame:
     """Return one row per name of copies, requesting operator and source line."""
     return _table(trace, Kind.COPY, COPIES_BY_OWNER)
 
 
+@public_table(
+    "memory-sets",
+    MEMORY_SETS,
+    "One row per kind of memory set (filling with a value), the operator that asked for it, and"
+    " the line of the user's own code that led there.",
+)
 @computed
 def memory_sets(trace: Trace) -> pd.DataFrame:
     """Return one row per name of memory sets, requesting operator and source line."""
@@ -204,28 +222,3 @@ def _speed(trace: Trace, rows: Ints, group: Ints, count: int) -> dict[str, NDArr
         "bytes_per_second": statistics.ratio(moved, seconds),
         "mean_bytes_per_second": statistics.nan_mean(rate, group, count),
     }
-
-
-TABLES = {
-    "copies": Table(
-        title="Copies",
-        meaning="One row per kind of copy between memories: how many bytes, how fast, and how "
-        "much of its time nothing hid.",
-        schema=COPIES,
-        build=copies,
-    ),
-    "copies-by-owner": Table(
-        title="Copies by owner",
-        meaning="One row per kind of copy, the operator that asked for it, and the line of the "
-        "user's own code that led there.",
-        schema=COPIES_BY_OWNER,
-        build=copies_by_owner,
-    ),
-    "memory-sets": Table(
-        title="Memory sets",
-        meaning="One row per kind of memory set (filling with a value), the operator that asked "
-        "for it, and the line of the user's own code that led there.",
-        schema=MEMORY_SETS,
-        build=memory_sets,
-    ),
-}

@@ -24,7 +24,7 @@ from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -49,6 +49,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "host-breakdown",
+    SCHEMA,
+    "One row per step and category: where the main thread was, in operators, launches, waits, or"
+    " in Python between them.",
+)
 @computed
 def host_breakdown(trace: Trace) -> pd.DataFrame:
     """Return one row per step and category, then all steps together; without steps, the window.
@@ -108,14 +114,3 @@ def _times(trace: Trace) -> dict[str, Intervals]:
         "operator": times(calls, is_operator & on_main_thread),
         "other_thread": times(calls, is_operator & ~on_main_thread),
     }
-
-
-TABLES = {
-    "host-breakdown": Table(
-        title="Host breakdown",
-        meaning="One row per step and category: where the main thread was, in operators, launches, "
-        "waits, or in Python between them.",
-        schema=SCHEMA,
-        build=host_breakdown,
-    ),
-}

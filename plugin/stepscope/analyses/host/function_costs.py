@@ -21,7 +21,7 @@ from stepscope.analyses.host.library_detection import FRAME, library_of
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -53,6 +53,11 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "source-lines",
+    SCHEMA,
+    "One row per Python function: its own time, what it calls, and what it launches.",
+)
 @computed
 def function_costs(trace: Trace) -> pd.DataFrame:
     """Return one row per Python function, the longest on the host first.
@@ -105,13 +110,3 @@ def _costs(flame: Flame, around: Ints, outermost: Mask) -> dict[str, Ints]:
         "device_self_ns": sums_where(flame.device_self_ns, around, count),
         "device_total_ns": sums_where(flame.device_total_ns, flame.paths.name, count, outermost),
     }
-
-
-TABLES = {
-    "source-lines": Table(
-        title="Source lines",
-        meaning="One row per Python function: its own time, what it calls, and what it launches.",
-        schema=SCHEMA,
-        build=function_costs,
-    ),
-}

@@ -17,7 +17,7 @@ from stepscope.analyses.memory.owners import calls_around, modules_around
 from stepscope.dialects import MEMORY_DEVICES
 from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -96,6 +96,11 @@ class ModuleCosts:
     """Columns that include nested modules."""
 
 
+@public_table(
+    "modules",
+    SCHEMA,
+    "One row per nn.Module by the modules that called it: its forward and backward pass.",
+)
 @computed
 def module_table(trace: Trace) -> pd.DataFrame:
     """Return one row per module path, each followed by the modules that it calls, in call order.
@@ -120,6 +125,11 @@ def module_table(trace: Trace) -> pd.DataFrame:
     return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
+@public_table(
+    "modules-by-class",
+    CLASS_SCHEMA,
+    "One row per class of nn.Modules: what all its instances cost together.",
+)
 @computed
 def class_table(trace: Trace) -> pd.DataFrame:
     """Return one row per module class, longest on the device first, then on the host.
@@ -208,20 +218,3 @@ def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
             mask = is_on_side & counts
             columns[f"{side}_{kind}_bytes"] = sums_where(size, module, len(tree), mask)
     return columns
-
-
-TABLES = {
-    "modules": Table(
-        title="Modules",
-        meaning="One row per nn.Module by the modules that called it: its forward and backward "
-        "pass.",
-        schema=SCHEMA,
-        build=module_table,
-    ),
-    "modules-by-class": Table(
-        title="Modules by class",
-        meaning="One row per class of nn.Modules: what all its instances cost together.",
-        schema=CLASS_SCHEMA,
-        build=class_table,
-    ),
-}

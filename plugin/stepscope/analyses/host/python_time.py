@@ -17,7 +17,7 @@ from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TOR
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -41,6 +41,11 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "python-time",
+    SCHEMA,
+    "One row per step and library: whose Python code ran between operators, for how long.",
+)
 @computed
 def python_time(trace: Trace) -> pd.DataFrame:
     """Return one row per step and library with time.
@@ -148,14 +153,3 @@ def _time_before(
         counts, totals = (np.cumsum(column.reshape(size), axis=0) for column in (count, total))
         before += sign * (bounds[:, None] * counts - totals)
     return before
-
-
-TABLES = {
-    "python-time": Table(
-        title="Python time",
-        meaning="One row per step and library: whose Python code ran between operators, for how "
-        "long.",
-        schema=SCHEMA,
-        build=python_time,
-    ),
-}

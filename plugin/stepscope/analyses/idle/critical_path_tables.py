@@ -23,7 +23,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -65,6 +65,12 @@ HOTSPOT_SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "critical-path",
+    SEGMENT_SCHEMA,
+    "One row per segment of each step's critical path: the activity that the step waits for at"
+    " every moment, from its start to its end.",
+)
 @computed
 def critical_path_segments(trace: Trace) -> pd.DataFrame:
     """Return one row per segment, by time.
@@ -101,6 +107,12 @@ def critical_path_segments(trace: Trace) -> pd.DataFrame:
     return to_frame(SEGMENT_SCHEMA, columns)
 
 
+@public_table(
+    "critical-path-summary",
+    SUMMARY_SCHEMA,
+    "One row per step and kind of bound, and the same for all steps together: how much of the"
+    " step its critical path spent so.",
+)
 @computed
 def critical_path_summary(trace: Trace) -> pd.DataFrame:
     """Return one row per step and bound, and the same for all steps together, in `NAMES`' order.
@@ -129,6 +141,13 @@ def critical_path_summary(trace: Trace) -> pd.DataFrame:
     )
 
 
+@public_table(
+    "critical-path-hotspots",
+    HOTSPOT_SCHEMA,
+    "One row per name and bound: the operators, calls and device work on the critical paths of"
+    " all steps, the longest first.",
+    title="Critical path hot spots",
+)
 @computed
 def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
     """Return the activities on the path by name and bound, the longest first.
@@ -233,28 +252,3 @@ def _operators(trace: Trace, rows: Ints) -> NDArray[Any]:
     names = trace.host_calls["name"].cat
     codes = np.append(names.codes.to_numpy(), NONE)[owner]
     return plain_values(pd.Categorical.from_codes(codes, categories=names.categories))
-
-
-TABLES = {
-    "critical-path": Table(
-        title="Critical path",
-        meaning="One row per segment of each step's critical path: the activity that the step "
-        "waits for at every moment, from its start to its end.",
-        schema=SEGMENT_SCHEMA,
-        build=critical_path_segments,
-    ),
-    "critical-path-hotspots": Table(
-        title="Critical path hot spots",
-        meaning="One row per name and bound: the operators, calls and device work on the critical "
-        "paths of all steps, the longest first.",
-        schema=HOTSPOT_SCHEMA,
-        build=critical_path_hotspots,
-    ),
-    "critical-path-summary": Table(
-        title="Critical path summary",
-        meaning="One row per step and kind of bound, and the same for all steps together: how "
-        "much of the step its critical path spent so.",
-        schema=SUMMARY_SCHEMA,
-        build=critical_path_summary,
-    ),
-}

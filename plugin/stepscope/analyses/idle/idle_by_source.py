@@ -20,7 +20,7 @@ from stepscope.analyses.idle.idle_tables import CAUSE, DEVICE, IDLE, WINDOW_SHAR
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -60,6 +60,13 @@ class _Pieces:
     idle_ns: Ints
 
 
+@public_table(
+    "idle-by-source-line",
+    SCHEMA,
+    "One row per device, cause and code location: the operator and the line of code that leave"
+    " the device idle. The rows of a device sum to its idle time.",
+    title="Idle time by source line",
+)
 @computed
 def idle_by_source_line(trace: Trace) -> pd.DataFrame:
     """Return one row per device, cause, operator, annotation and source line, longest first.
@@ -166,14 +173,3 @@ def _lines(trace: Trace, pieces: _Pieces) -> tuple[Ints, list[str]]:
     line = np.where((function < 0) & (by_stack >= 0), by_stack + len(functions), function)
     codes, distinct = pd.factorize(np.array([*functions, *listed], dtype=object))
     return np.append(codes, NONE)[line], [str(text) for text in distinct]
-
-
-TABLES = {
-    "idle-by-source-line": Table(
-        title="Idle time by source line",
-        meaning="One row per device, cause and code location: the operator and the line of code "
-        "that leave the device idle. The rows of a device sum to its idle time.",
-        schema=SCHEMA,
-        build=idle_by_source_line,
-    ),
-}

@@ -24,7 +24,7 @@ from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -44,6 +44,13 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "idle-kinds",
+    SCHEMA,
+    "Three rows per stream: its idle time because the host is late (host wait), because a kernel"
+    " takes time to begin (kernel wait), and for other reasons.",
+    title="Idle time by kind",
+)
 @computed
 def idle_kinds(trace: Trace) -> pd.DataFrame:
     """Return three rows per stream, one per kind, of the whole trace."""
@@ -100,14 +107,3 @@ def _busy_ns(trace: Trace, row: Ints, gap_start: Ints, gap_end: Ints) -> Ints:
             activity.busy, gap_start[on_device], gap_end[on_device]
         )
     return busy
-
-
-TABLES = {
-    "idle-kinds": Table(
-        title="Idle time by kind",
-        meaning="Three rows per stream: its idle time because the host is late (host wait), because"
-        " a kernel takes time to begin (kernel wait), and for other reasons.",
-        schema=SCHEMA,
-        build=idle_kinds,
-    ),
-}

@@ -18,7 +18,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -58,6 +58,13 @@ STREAM_SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "idle",
+    SCHEMA,
+    "One row per device and cause: its idle time in the window. The rows of a device sum to its"
+    " idle time.",
+    title="Idle time",
+)
 @computed
 def idle_by_cause(trace: Trace) -> pd.DataFrame:
     """Return one row per device and cause, the longest first on each device.
@@ -77,6 +84,12 @@ def idle_by_cause(trace: Trace) -> pd.DataFrame:
     return _framed(SCHEMA, rows)
 
 
+@public_table(
+    "idle-by-step",
+    STEP_SCHEMA,
+    "One row per device, step and cause. The rows of a device sum to its idle time.",
+    title="Idle time by step",
+)
 @computed
 def idle_by_step(trace: Trace) -> pd.DataFrame:
     """Return one row per device, step and cause with idle time, by time.
@@ -107,6 +120,12 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
     return to_frame(STEP_SCHEMA, columns)
 
 
+@public_table(
+    "idle-by-stream",
+    STREAM_SCHEMA,
+    "One row per stream and cause. The rows of a stream sum to its idle time in the window.",
+    title="Idle time by stream",
+)
 @computed
 def idle_by_stream(trace: Trace) -> pd.DataFrame:
     """Return one row per stream and cause with idle time, the longest first on each stream.
@@ -168,27 +187,3 @@ def _framed(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
     columns = {column.name: np.array([row[column.name] for row in rows]) for column in schema}
     columns["cause"] = columns["cause"].astype(object)
     return to_frame(schema, columns)
-
-
-TABLES = {
-    "idle": Table(
-        title="Idle time",
-        meaning="One row per device and cause: its idle time in the window. The rows of a device "
-        "sum to its idle time.",
-        schema=SCHEMA,
-        build=idle_by_cause,
-    ),
-    "idle-by-step": Table(
-        title="Idle time by step",
-        meaning="One row per device, step and cause. The rows of a device sum to its idle time.",
-        schema=STEP_SCHEMA,
-        build=idle_by_step,
-    ),
-    "idle-by-stream": Table(
-        title="Idle time by stream",
-        meaning="One row per stream and cause. The rows of a stream sum to its idle time in the "
-        "window.",
-        schema=STREAM_SCHEMA,
-        build=idle_by_stream,
-    ),
-}

@@ -16,7 +16,7 @@ from stepscope.analyses.memory.owners import (
 )
 from stepscope.model.arrays import NONE, Floats, Ints
 from stepscope.model.frames import THREAD, Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 OWNER_COLUMNS: Schema = (
@@ -60,6 +60,13 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "memory-allocations",
+    SCHEMA,
+    "One row per allocation: its size, lifetime, and the operator, module and functions that"
+    " asked for it.",
+    title="Allocations",
+)
 @computed
 def memory_allocations(trace: Trace) -> pd.DataFrame:
     """Return one row per allocation, in `SCHEMA` columns, by device and then by time.
@@ -97,17 +104,6 @@ def _at(names: pd.Categorical, rows: Ints) -> pd.Categorical:
     """Return the names of these rows; row -1 has none."""
     codes = np.append(names.codes, NONE)[rows]
     return pd.Categorical.from_codes(codes, categories=names.categories)
-
-
-TABLES = {
-    "memory-allocations": Table(
-        title="Allocations",
-        meaning="One row per allocation: its size, lifetime, and the operator, module and functions"
-        " that asked for it.",
-        schema=SCHEMA,
-        build=memory_allocations,
-    ),
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,7 +16,7 @@ from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -110,6 +110,12 @@ def live_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
     return Peak(curve=curve, pairs=pairs, at=at, live=np.flatnonzero(is_live))
 
 
+@public_table(
+    "memory-peak",
+    SCHEMA,
+    "One row per device: the most it held, since when, and how much of that is told.",
+    title="Peak of memory",
+)
 def memory_peak_table(trace: Trace) -> pd.DataFrame:
     """Return one row per device, in `SCHEMA` columns.
 
@@ -152,13 +158,3 @@ def _capacity(trace: Trace, peak: Peak) -> float:
         return np.nan
     peak_and_capacity = memory_peak(trace).get(device.number)
     return peak_and_capacity.capacity_bytes or np.nan if peak_and_capacity else np.nan
-
-
-TABLES = {
-    "memory-peak": Table(
-        title="Peak of memory",
-        meaning="One row per device: the most it held, since when, and how much of that is told.",
-        schema=SCHEMA,
-        build=memory_peak_table,
-    ),
-}

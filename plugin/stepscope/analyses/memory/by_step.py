@@ -11,7 +11,7 @@ from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_colu
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 MOST_ROWS = 2**22
@@ -38,6 +38,11 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "memory-by-step",
+    SCHEMA,
+    "One row per device and step: what it allocated, freed, reached and left behind.",
+)
 @computed
 def memory_by_step(trace: Trace) -> pd.DataFrame:
     """Return one row per device and complete step, in `SCHEMA` columns.
@@ -108,13 +113,3 @@ def _most(level: Floats, low: Ints, high: Ints) -> Floats:
     ranges = np.stack((low, high), axis=1).ravel()
     most = np.fmax.reduceat(np.append(level, np.nan), ranges)[::2]
     return np.where(high > low, most, np.nan)
-
-
-TABLES = {
-    "memory-by-step": Table(
-        title="Memory by step",
-        meaning="One row per device and step: what it allocated, freed, reached and left behind.",
-        schema=SCHEMA,
-        build=memory_by_step,
-    ),
-}

@@ -22,7 +22,7 @@ from stepscope.analyses.memory.memory_devices import (
 )
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 MOST_TOTAL_BYTES = 2.0**63
@@ -75,6 +75,12 @@ def memory_curves(trace: Trace) -> tuple[MemoryCurve, ...]:
     return tuple(_curve(trace, device) for device in memory_devices(trace))
 
 
+@public_table(
+    "memory-curve",
+    SCHEMA,
+    "One row per allocation or release: what its device's allocator held behind it.",
+    title="Memory over time",
+)
 def memory_curve(trace: Trace) -> pd.DataFrame:
     """Return one row per memory event, in `SCHEMA` columns, by device and then by time."""
     curves = memory_curves(trace)
@@ -115,13 +121,3 @@ def _sound(total: Floats) -> Floats:
 
 def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=dtype), *parts])
-
-
-TABLES = {
-    "memory-curve": Table(
-        title="Memory over time",
-        meaning="One row per allocation or release: what its device's allocator held behind it.",
-        schema=SCHEMA,
-        build=memory_curve,
-    ),
-}

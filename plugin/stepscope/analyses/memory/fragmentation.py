@@ -21,7 +21,7 @@ from stepscope.analyses.memory.memory_devices import device_columns
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -37,6 +37,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "memory-fragmentation",
+    SCHEMA,
+    "One row per device with a caching allocator: how much of what it reserved lay idle.",
+    title="Fragmentation of memory",
+)
 @computed
 def memory_fragmentation(trace: Trace) -> pd.DataFrame:
     """Return one row per device whose allocator keeps a cache, in `SCHEMA` columns.
@@ -80,17 +86,6 @@ def _figures(curve: MemoryCurve) -> dict[str, float]:
         ),
         "end_unused_bytes": unused[-1],
     }
-
-
-TABLES = {
-    "memory-fragmentation": Table(
-        title="Fragmentation of memory",
-        meaning="One row per device with a caching allocator: how much of what it reserved lay "
-        "idle.",
-        schema=SCHEMA,
-        build=memory_fragmentation,
-    ),
-}
 
 
 @dataclass(frozen=True, kw_only=True)

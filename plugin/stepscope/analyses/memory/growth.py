@@ -10,7 +10,7 @@ from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.model.arrays import Floats
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 MANY_STEPS = 6
@@ -37,6 +37,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "memory-growth",
+    SCHEMA,
+    "One row per device: how much more it holds with every step, and whether that is chance.",
+    title="Growth of memory",
+)
 @computed
 def memory_growth(trace: Trace) -> pd.DataFrame:
     """Return one row per device, in `SCHEMA` columns.
@@ -80,14 +86,3 @@ def _confidence(trend: Slope, step_count: int) -> str:
     if trend.z >= SURE and step_count >= MANY_STEPS:
         return "high"
     return "medium" if trend.z >= LIKELY else "low"
-
-
-TABLES = {
-    "memory-growth": Table(
-        title="Growth of memory",
-        meaning="One row per device: how much more it holds with every step, and whether that is "
-        "chance.",
-        schema=SCHEMA,
-        build=memory_growth,
-    ),
-}

@@ -16,7 +16,7 @@ from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_colu
 from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
 from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 By = Literal["operator", "module", "stack"]
@@ -118,23 +118,21 @@ def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
     return pd.concat([table, pd.DataFrame(row)], ignore_index=True)
 
 
-TABLES = {
-    "memory-holders": Table(
-        title="Memory held at the peak, by operator",
-        meaning="One row per device and operator: how much of the device's peak it had asked for.",
-        schema=SCHEMA,
-        build=partial(memory_holders, by="operator"),
-    ),
-    "memory-holders-by-module": Table(
-        title="Memory held at the peak, by module",
-        meaning="One row per device and module: how much of the device's peak it had asked for.",
-        schema=SCHEMA,
-        build=partial(memory_holders, by="module"),
-    ),
-    "memory-holders-by-stack": Table(
-        title="Memory held at the peak, by stack",
-        meaning="One row per device and stack: how much of the device's peak it had asked for.",
-        schema=SCHEMA,
-        build=partial(memory_holders, by="stack"),
-    ),
-}
+public_table(
+    "memory-holders",
+    SCHEMA,
+    "One row per device and operator: how much of the device's peak it had asked for.",
+    title="Memory held at the peak, by operator",
+)(partial(memory_holders, by="operator"))
+public_table(
+    "memory-holders-by-module",
+    SCHEMA,
+    "One row per device and module: how much of the device's peak it had asked for.",
+    title="Memory held at the peak, by module",
+)(partial(memory_holders, by="module"))
+public_table(
+    "memory-holders-by-stack",
+    SCHEMA,
+    "One row per device and stack: how much of the device's peak it had asked for.",
+    title="Memory held at the peak, by stack",
+)(partial(memory_holders, by="stack"))

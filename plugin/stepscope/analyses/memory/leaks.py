@@ -14,7 +14,7 @@ from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_colu
 from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
 from stepscope.model.arrays import Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 FEW_STEPS, MANY_STEPS = 3, 5
@@ -40,6 +40,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "memory-leaks",
+    SCHEMA,
+    "One row per operator, module and stack whose allocations stay behind step after step.",
+    title="Suspected leaks of memory",
+)
 @computed
 def memory_leaks(trace: Trace) -> pd.DataFrame:
     """Return one row per device, operator, module and stack whose allocations accumulate.
@@ -130,14 +136,3 @@ def _leak_confidence(share: Floats, step_count: int, *, does_grow: bool) -> Obje
     return np.array(
         np.select([is_high, is_medium], ["high", "medium"], default="low"), dtype=object
     )
-
-
-TABLES = {
-    "memory-leaks": Table(
-        title="Suspected leaks of memory",
-        meaning="One row per operator, module and stack whose allocations stay behind step after "
-        "step.",
-        schema=SCHEMA,
-        build=memory_leaks,
-    ),
-}

@@ -15,7 +15,7 @@ from stepscope.dialects import MEMORY_DEVICES
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import THREAD, Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 NAME = "[OutOfMemory]"
@@ -44,6 +44,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "memory-ooms",
+    SCHEMA,
+    "One row each time that memory ran out: what was asked for, and what lay unused.",
+    title="Out of memory",
+)
 @computed
 def memory_ooms(trace: Trace) -> pd.DataFrame:
     """Return one row per out-of-memory error, in `SCHEMA` columns, by time.
@@ -93,13 +99,3 @@ def _rows(trace: Trace) -> Ints:
     code = columns.strings.index(NAME) if NAME in columns.strings else NONE - 1
     rows = np.flatnonzero((columns.name == code) & (columns.start_ns != NO_TIME))
     return rows[np.argsort(columns.start_ns[rows], kind="stable")]
-
-
-TABLES = {
-    "memory-ooms": Table(
-        title="Out of memory",
-        meaning="One row each time that memory ran out: what was asked for, and what lay unused.",
-        schema=SCHEMA,
-        build=memory_ooms,
-    ),
-}

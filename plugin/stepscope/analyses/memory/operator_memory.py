@@ -22,7 +22,7 @@ from stepscope.analyses.memory.owners import calls_around
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 NEVER = np.iinfo(np.int64).max
@@ -49,6 +49,12 @@ class _EventRanges:
     high: Ints
 
 
+@public_table(
+    "memory-statistics",
+    SCHEMA,
+    "One row per device and operator: what its calls allocated and freed there.",
+    title="Memory by operator",
+)
 @computed
 def memory_statistics(trace: Trace) -> pd.DataFrame:
     """Return one row per device and operator with memory events, most allocated first.
@@ -130,13 +136,3 @@ def _event_ranges(trace: Trace, device: MemoryDevice) -> _EventRanges:
         parts.append(np.stack((rows, bounds[number] + low, bounds[number] + high)))
     call_rows, low, high = np.concatenate(parts, axis=1)
     return _EventRanges(order=order, calls=call_rows, low=low, high=high)
-
-
-TABLES = {
-    "memory-statistics": Table(
-        title="Memory by operator",
-        meaning="One row per device and operator: what its calls allocated and freed there.",
-        schema=SCHEMA,
-        build=memory_statistics,
-    ),
-}

@@ -17,7 +17,7 @@ from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.grouping import names
 from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -36,6 +36,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "forward-backward",
+    SCHEMA,
+    "One row per forward operator and autograd's node of it: the time of both passes.",
+    title="Forward and backward",
+)
 @computed
 def forward_backward_table(trace: Trace) -> pd.DataFrame:
     """Return one row per forward operator and node name, largest backward cost first."""
@@ -72,13 +78,3 @@ def forward_backward_table(trace: Trace) -> pd.DataFrame:
     by = ["backward_device_ns", "backward_host_ns", "name", "backward_name"]
     ordered = table.sort_values(by, ascending=[False, False, True, True], kind="stable")
     return ordered.reset_index(drop=True)
-
-
-TABLES = {
-    "forward-backward": Table(
-        title="Forward and backward",
-        meaning="One row per forward operator and autograd's node of it: the time of both passes.",
-        schema=SCHEMA,
-        build=forward_backward_table,
-    ),
-}

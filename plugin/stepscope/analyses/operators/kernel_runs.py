@@ -20,7 +20,7 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -62,6 +62,13 @@ class _Calls:
     count: Ints
 
 
+@public_table(
+    "operator-sequences",
+    SCHEMA,
+    "One row per operator or annotation and the sequence of kernels that its calls ran: how many"
+    " calls, and what they cost. At most 1000, of two to 63 kernels.",
+    title="Kernel sequences of operators",
+)
 @computed
 def operator_sequences(trace: Trace) -> pd.DataFrame:
     """Return one row per operator and sequence, most device time first, at most `MOST_ROWS`."""
@@ -146,14 +153,3 @@ def _texts(trace: Trace, work: _Work, calls: _Calls, shown: Ints) -> Iterator[st
     for call in shown.tolist():
         codes = work.code[calls.first[call] : calls.first[call] + calls.count[call]]
         yield ARROW.join(names[code] for code in codes.tolist())
-
-
-TABLES = {
-    "operator-sequences": Table(
-        title="Kernel sequences of operators",
-        meaning="One row per operator or annotation and the sequence of kernels that its calls "
-        "ran: how many calls, and what they cost. At most 1000, of two to 63 kernels.",
-        schema=SCHEMA,
-        build=operator_sequences,
-    ),
-}

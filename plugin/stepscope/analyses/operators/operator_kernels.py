@@ -20,7 +20,7 @@ from stepscope.analyses.operators.grouping import names
 from stepscope.dialects import Kind
 from stepscope.model.arrays import NONE, Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 KIND_NAMES = {
@@ -59,6 +59,12 @@ SCHEMA: Schema = (
 )
 
 
+@public_table(
+    "operator-kernels",
+    SCHEMA,
+    "One row per operator and a kernel, copy or memory set that it launched itself.",
+    title="Kernels of operators",
+)
 @computed
 def operator_kernels(trace: Trace) -> pd.DataFrame:
     """Return one row per operator and device work, by the operator's device time."""
@@ -124,13 +130,3 @@ def _ordered(columns: dict[str, NDArray[Any]], whole: Ints) -> pd.DataFrame:
     by = ["whole", "operator", "total_ns", "full_name"]
     ordered = table.sort_values(by, ascending=[False, True, False, True], kind="stable")
     return ordered.drop(columns="whole").reset_index(drop=True)
-
-
-TABLES = {
-    "operator-kernels": Table(
-        title="Kernels of operators",
-        meaning="One row per operator and a kernel, copy or memory set that it launched itself.",
-        schema=SCHEMA,
-        build=operator_kernels,
-    ),
-}

@@ -25,7 +25,7 @@ from stepscope.analyses.operators.grouping import Labels, are_wrapped, modules, 
 from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
 from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
@@ -152,6 +152,11 @@ SCHEMAS: Mapping[Grouping, Schema] = MappingProxyType(
 )
 
 
+@public_table(
+    "operators",
+    SCHEMAS["name"],
+    "One row per operator or annotation: its calls, and what they cost host and devices.",
+)
 def operator_table(trace: Trace, by: Grouping = "name") -> pd.DataFrame:
     """Return one row per name, kind and label of the grouping, in `SCHEMAS[by]` columns.
 
@@ -301,43 +306,30 @@ def _ordered(columns: Mapping[str, NDArray[Any]], schema: Schema) -> pd.DataFram
     return ordered.reset_index(drop=True)
 
 
-TABLES = {
-    "operators": Table(
-        title="Operators",
-        meaning="One row per operator or annotation: its calls, and what they cost host and "
-        "devices.",
-        schema=SCHEMAS["name"],
-        build=operator_table,
-    ),
-    "operators-by-full-stack": Table(
-        title="Operators by full stack",
-        meaning="One row per operator and all Python functions around it.",
-        schema=SCHEMAS["full_stack"],
-        build=partial(operator_table, by="full_stack"),
-    ),
-    "operators-by-module": Table(
-        title="Operators by module",
-        meaning="One row per operator and the module in whose forward or backward pass it ran.",
-        schema=SCHEMAS["module"],
-        build=partial(operator_table, by="module"),
-    ),
-    "operators-by-shape": Table(
-        title="Operators by input shape",
-        meaning="One row per operator and the shapes of its inputs, as `record_shapes=True` "
-        "records.",
-        schema=SCHEMAS["shape"],
-        build=partial(operator_table, by="shape"),
-    ),
-    "operators-by-stack": Table(
-        title="Operators by stack",
-        meaning="One row per operator and the five innermost Python functions around it.",
-        schema=SCHEMAS["stack"],
-        build=partial(operator_table, by="stack"),
-    ),
-    "operators-folded": Table(
-        title="Operators, autograd folded",
-        meaning="One row per operator; what autograd's engine does around a node is the node's.",
-        schema=SCHEMAS["node"],
-        build=partial(operator_table, by="node"),
-    ),
-}
+public_table(
+    "operators-by-full-stack",
+    SCHEMAS["full_stack"],
+    "One row per operator and all Python functions around it.",
+)(partial(operator_table, by="full_stack"))
+public_table(
+    "operators-by-module",
+    SCHEMAS["module"],
+    "One row per operator and the module in whose forward or backward pass it ran.",
+)(partial(operator_table, by="module"))
+public_table(
+    "operators-by-shape",
+    SCHEMAS["shape"],
+    "One row per operator and the shapes of its inputs, as `record_shapes=True` records.",
+    title="Operators by input shape",
+)(partial(operator_table, by="shape"))
+public_table(
+    "operators-by-stack",
+    SCHEMAS["stack"],
+    "One row per operator and the five innermost Python functions around it.",
+)(partial(operator_table, by="stack"))
+public_table(
+    "operators-folded",
+    SCHEMAS["node"],
+    "One row per operator; what autograd's engine does around a node is the node's.",
+    title="Operators, autograd folded",
+)(partial(operator_table, by="node"))

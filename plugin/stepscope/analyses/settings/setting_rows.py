@@ -12,7 +12,7 @@ from stepscope.analyses.settings.setting_kinds import setting_of
 from stepscope.base.findings import Unit
 from stepscope.base.report import RunSetting
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace
 
@@ -107,6 +107,12 @@ def _values(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
         yield "", value
 
 
+@public_table(
+    "recorded-settings",
+    SETTINGS,
+    "One row per setting of the run that `stepscope.trace_handler` recorded: of loaders,"
+    " precision, optimizers, devices and the like. Absent settings are unknown.",
+)
 def settings_table(trace: Trace) -> pd.DataFrame:
     """Return one row per setting; none without a trace handler."""
     rows = setting_rows(trace)
@@ -165,14 +171,3 @@ def _shown(row: SettingRow, group: str) -> RunSetting:
         value=value,
         unit=UNITS[row.unit],
     )
-
-
-TABLES = {
-    "recorded-settings": Table(
-        title="Recorded settings",
-        meaning="One row per setting of the run that `stepscope.trace_handler` recorded: of "
-        "loaders, precision, optimizers, devices and the like. Absent settings are unknown.",
-        schema=SETTINGS,
-        build=settings_table,
-    ),
-}

@@ -23,7 +23,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -67,6 +67,11 @@ STATISTICS: Schema = (
 MOST_NAMED = 20
 
 
+@public_table(
+    "steps",
+    STEPS,
+    "One row per step: its duration, device utilization, and whether it is an outlier.",
+)
 @computed
 def steps_table(trace: Trace) -> pd.DataFrame:
     """Return one row per complete step."""
@@ -90,6 +95,12 @@ def steps_table(trace: Trace) -> pd.DataFrame:
     return to_frame(STEPS, columns)
 
 
+@public_table(
+    "step-statistics",
+    STATISTICS,
+    "One row per measure of the steady steps (duration, device time, each part of a step): its"
+    " median, jitter, outliers and drift.",
+)
 @computed
 def step_statistics(trace: Trace) -> pd.DataFrame:
     """Return one row per measure of the steady steps: their duration, device time and parts."""
@@ -180,20 +191,3 @@ def inputs_differ(trace: Trace, numbers: Collection[int]) -> bool:
     is_selected = np.isin(steps["number"].to_numpy(), list(numbers))[step[inside]]
     shapes = dims[rows][inside]
     return bool(np.setdiff1d(shapes[is_selected], shapes[~is_selected]).size)
-
-
-TABLES = {
-    "step-statistics": Table(
-        title="Step statistics",
-        meaning="One row per measure of the steady steps (duration, device time, each part of a "
-        "step): its median, jitter, outliers and drift.",
-        schema=STATISTICS,
-        build=step_statistics,
-    ),
-    "steps": Table(
-        title="Steps",
-        meaning="One row per step: its duration, device utilization, and whether it is an outlier.",
-        schema=STEPS,
-        build=steps_table,
-    ),
-}

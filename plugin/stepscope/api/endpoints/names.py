@@ -1,18 +1,19 @@
 """Names in a recording that may be looked for: operators, kernels, modules, source lines."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
 import pandas as pd
 
-from stepscope.analyses.devices import kernel_table
-from stepscope.analyses.host import function_costs, module_table
+from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.host.function_costs import function_costs
+from stepscope.analyses.host.module_table import module_table
 from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.api.endpoint import Query, TraceEndpoint
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import SCHEMA_VERSION
-from stepscope.model.table import Table as PublicTable
 from stepscope.model.trace import Trace
 
 Kind = Literal["operator", "annotation", "kernel", "module", "source-line"]
@@ -51,16 +52,14 @@ class Names(msgspec.Struct, frozen=True):
 class _Columns:
     """Where a table has names and times."""
 
-    table: PublicTable
+    build: Callable[[Trace], pd.DataFrame]
     name: str
     time: str
 
 
 SOURCES = {
-    "kernel": _Columns(table=kernel_table.TABLES["kernels"], name="name", time="total_ns"),
-    "module": _Columns(
-        table=module_table.TABLES["modules"], name="path", time="forward_host_total_ns"
-    ),
+    "kernel": _Columns(build=kernel_table, name="name", time="total_ns"),
+    "module": _Columns(build=module_table, name="path", time="forward_host_total_ns"),
 }
 
 
@@ -80,21 +79,21 @@ def ask(trace: Trace, query: NamesQuery) -> Names:
     )
 
 
-def _built(table: PublicTable, trace: Trace) -> pd.DataFrame | None:
+def _built(build: Callable[[Trace], pd.DataFrame], trace: Trace) -> pd.DataFrame | None:
     try:
-        return table.build(trace)
+        return build(trace)
     except (MissingDataError, NotApplicableError):
         return None
 
 
 def _of_table(kind: Kind, trace: Trace, limit: int) -> NamesOfKind | None:
     source = SOURCES[kind]
-    frame = _built(source.table, trace)
+    frame = _built(source.build, trace)
     return None if frame is None else _of_kind(kind, frame, (source.name, source.time), limit)
 
 
 def _source_lines(trace: Trace, limit: int) -> NamesOfKind | None:
-    frame = _built(function_costs.TABLES["source-lines"], trace)
+    frame = _built(function_costs, trace)
     if frame is None:
         return None
     places = frame["file"].astype(str) + ":" + frame["line"].astype(str)

@@ -11,7 +11,7 @@ from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema, device_events
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 SCHEMA: Schema = (
     *device_events.SCHEMA,
@@ -98,11 +98,8 @@ def _directions(texts: pd.Categorical) -> Ints:
     return np.asarray(np.array([*codes, UNKNOWN], dtype=np.int64)[texts.codes])
 
 
-TABLES = {
-    "copy-events": Table(
-        title="Copy events",
-        meaning="One row per copy between memories: when, where, which way, and how many bytes.",
-        schema=SCHEMA,
-        build=attrgetter("copies"),
-    )
-}
+public_table(
+    "copy-events",
+    SCHEMA,
+    "One row per copy between memories: when, where, which way, and how many bytes.",
+)(attrgetter("copies"))

@@ -21,7 +21,7 @@ from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.device_events import digits, labelled_processes
 from stepscope.model.frames.source import Source, as_number
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 PHASE = "C"
 NO_SERIES = frozenset(
@@ -155,11 +155,8 @@ def _derived_by(name: pd.Categorical, series: pd.Categorical) -> pd.Categorical:
     return pd.Categorical.from_codes(all_codes, categories=categories).remove_unused_categories()
 
 
-TABLES = {
-    "counter-samples": Table(
-        title="Counter samples",
-        meaning="One row per value of a counter at a time, as it was recorded.",
-        schema=SCHEMA,
-        build=attrgetter("counters"),
-    )
-}
+public_table(
+    "counter-samples",
+    SCHEMA,
+    "One row per value of a counter at a time, as it was recorded.",
+)(attrgetter("counters"))

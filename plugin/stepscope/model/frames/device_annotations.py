@@ -11,7 +11,7 @@ import pandas as pd
 from stepscope.dialects import Kind
 from stepscope.model.frames import TIMING, Column, Schema, device_events
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 SCHEMA: Schema = (
     *TIMING,
@@ -33,11 +33,8 @@ def build(source: Source) -> pd.DataFrame:
     )
 
 
-TABLES = {
-    "device-annotation-events": Table(
-        title="Device annotation events",
-        meaning="One row per annotation on a stream: from the first work under it to the last.",
-        schema=SCHEMA,
-        build=attrgetter("device_annotations"),
-    )
-}
+public_table(
+    "device-annotation-events",
+    SCHEMA,
+    "One row per annotation on a stream: from the first work under it to the last.",
+)(attrgetter("device_annotations"))

@@ -11,7 +11,7 @@ from stepscope.model.arrays import Ints
 from stepscope.model.frames import TIMING, Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
 """Label of a device's rows: `GPU 0`, `NPU 3`."""
@@ -96,11 +96,8 @@ def _fitting(digits: str) -> int:
     return int(digits) if len(digits) <= MOST_DIGITS else -1
 
 
-TABLES = {
-    "device-events": Table(
-        title="Device events",
-        meaning="One row per kernel, copy or memory set, in the order they began.",
-        schema=SCHEMA,
-        build=attrgetter("device_events"),
-    )
-}
+public_table(
+    "device-events",
+    SCHEMA,
+    "One row per kernel, copy or memory set, in the order they began.",
+)(attrgetter("device_events"))

@@ -16,7 +16,7 @@ from stepscope.model import call_tree
 from stepscope.model.frames import THREAD, TIMING, Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 HIDDEN_NAMES = frozenset(
     # names that torch leaves out of key_averages() (torch/autograd/profiler_util.py, _filter_name)
@@ -103,12 +103,8 @@ def _shape(text: str) -> list[int] | str:
     return [int(size) for size in text.split(",") if size.strip()]
 
 
-TABLES = {
-    "host-calls": Table(
-        title="Host calls",
-        meaning="One row per call of an operator or an annotation, nested, in the order they "
-        "began.",
-        schema=SCHEMA,
-        build=attrgetter("host_calls"),
-    )
-}
+public_table(
+    "host-calls",
+    SCHEMA,
+    "One row per call of an operator or an annotation, nested, in the order they began.",
+)(attrgetter("host_calls"))

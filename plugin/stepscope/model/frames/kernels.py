@@ -8,7 +8,7 @@ import pandas as pd
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema, device_events
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 SCHEMA: Schema = (
     *device_events.SCHEMA,
@@ -40,11 +40,8 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-TABLES = {
-    "kernel-events": Table(
-        title="Kernel events",
-        meaning="One row per kernel that ran: when, where, and how it was launched.",
-        schema=SCHEMA,
-        build=attrgetter("kernels"),
-    )
-}
+public_table(
+    "kernel-events",
+    SCHEMA,
+    "One row per kernel that ran: when, where, and how it was launched.",
+)(attrgetter("kernels"))

@@ -8,7 +8,7 @@ import pandas as pd
 from stepscope.dialects import MEMORY_DEVICES, Kind
 from stepscope.model.frames import THREAD, Column, Schema
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 SCHEMA: Schema = (
     Column("event", "int64", "id", "Index of the event in the file."),
@@ -51,11 +51,8 @@ def build(source: Source) -> pd.DataFrame:
     )
 
 
-TABLES = {
-    "memory-events": Table(
-        title="Memory events",
-        meaning="One row per allocation or release by torch, as `profile_memory=True` records.",
-        schema=SCHEMA,
-        build=attrgetter("memory"),
-    )
-}
+public_table(
+    "memory-events",
+    SCHEMA,
+    "One row per allocation or release by torch, as `profile_memory=True` records.",
+)(attrgetter("memory"))

@@ -7,7 +7,7 @@ import pandas as pd
 from stepscope.dialects import Kind
 from stepscope.model.frames import THREAD, TIMING, Column, Schema
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 SCHEMA: Schema = (
     *TIMING,
@@ -31,11 +31,8 @@ def build(source: Source) -> pd.DataFrame:
     )
 
 
-TABLES = {
-    "python-calls": Table(
-        title="Python calls",
-        meaning="One row per call of a Python function or module, as `with_stack=True` records.",
-        schema=SCHEMA,
-        build=attrgetter("python_calls"),
-    )
-}
+public_table(
+    "python-calls",
+    SCHEMA,
+    "One row per call of a Python function or module, as `with_stack=True` records.",
+)(attrgetter("python_calls"))

@@ -7,7 +7,7 @@ import pandas as pd
 from stepscope.dialects import Kind
 from stepscope.model.frames import THREAD, TIMING, Column, Schema
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 SCHEMA: Schema = (
     *TIMING,
@@ -31,11 +31,8 @@ def build(source: Source) -> pd.DataFrame:
     )
 
 
-TABLES = {
-    "runtime-calls": Table(
-        title="Runtime calls",
-        meaning="One row per call into a runtime or driver: launches, copies, waits, allocations.",
-        schema=SCHEMA,
-        build=attrgetter("runtime_calls"),
-    )
-}
+public_table(
+    "runtime-calls",
+    SCHEMA,
+    "One row per call into a runtime or driver: launches, copies, waits, allocations.",
+)(attrgetter("runtime_calls"))

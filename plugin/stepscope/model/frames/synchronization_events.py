@@ -13,7 +13,7 @@ import pandas as pd
 from stepscope.dialects import Kind
 from stepscope.model.frames import TIMING, Column, Schema
 from stepscope.model.frames.source import Source
-from stepscope.model.table import Table
+from stepscope.model.table import public_table
 
 MOST = 2**32 - 1
 """"No stream", written without a sign."""
@@ -47,12 +47,9 @@ def build(source: Source) -> pd.DataFrame:
     )
 
 
-TABLES = {
-    "synchronization-events": Table(
-        title="Synchronization events",
-        meaning="One row per record of a wait: a host thread's for a stream, device or event, or a "
-        "stream's for an event of another, as `enable_cuda_sync_events` records.",
-        schema=SCHEMA,
-        build=attrgetter("synchronization_events"),
-    )
-}
+public_table(
+    "synchronization-events",
+    SCHEMA,
+    "One row per record of a wait: a host thread's for a stream, device or event, or a stream's"
+    " for an event of another, as `enable_cuda_sync_events` records.",
+)(attrgetter("synchronization_events"))
