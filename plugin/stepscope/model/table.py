@@ -5,11 +5,13 @@ table raises `MissingDataError` with the line of code that records the missing d
 such rows has an empty frame of the same columns.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from stepscope.model.frames import Schema
 
@@ -78,3 +80,38 @@ def run_table(
 
 def _title(name: str) -> str:
     return name.replace("-", " ").capitalize()
+
+
+def plain_values(values: "pd.Series[Any] | pd.Categorical") -> NDArray[Any]:
+    """Return text as objects with None for missing text; numbers unchanged."""
+    if isinstance(values, pd.Series):
+        if not isinstance(values.dtype, pd.CategoricalDtype):
+            return np.asarray(values.to_numpy())
+        values = values.array
+    texts = np.array([*values.categories, None], dtype=object)
+    return np.asarray(texts[values.codes])
+
+
+def to_frame(schema: Schema, columns: Mapping[str, Any], *order: str) -> pd.DataFrame:
+    """Return a frame of the available columns of a schema, in its order and with its types.
+
+    Rows are sorted by the columns `order`, where "-name" descends; equal rows keep their order.
+    """
+    # pandas 3 would make its own text type of objects, in which None becomes NaN
+    frame = pd.DataFrame(
+        {
+            column.name: pd.Series(columns[column.name], dtype=column.dtype)
+            for column in schema
+            if column.name in columns
+        }
+    )
+    if not order:
+        return frame
+    by, ascending = [name.lstrip("-") for name in order], [name[0] != "-" for name in order]
+    return frame.sort_values(by, ascending=ascending, kind="stable").reset_index(drop=True)
+
+
+def rows_to_frame(schema: Schema, rows: Sequence[Mapping[str, Any]], *order: str) -> pd.DataFrame:
+    """Return rows as a frame with all columns of a schema."""
+    columns = {column.name: [row[column.name] for row in rows] for column in schema}
+    return to_frame(schema, columns, *order)

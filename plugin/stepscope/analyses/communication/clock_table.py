@@ -9,8 +9,7 @@ import pandas as pd
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import IDENTITY, several_ranks
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import run_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import run_table, to_frame
 
 SCHEMA: Schema = (
     *IDENTITY,

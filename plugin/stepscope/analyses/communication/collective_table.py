@@ -13,8 +13,7 @@ from stepscope.analyses.core.window import window
 from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 KEY = ("kind", "backend", "group", "group_description", "group_ranks", "group_size", "dtype",
@@ -67,10 +66,7 @@ def collective_table(trace: Trace) -> pd.DataFrame:
         events["launch_to_start_ns"].to_numpy(dtype=np.float64), group, count
     )
     columns["window_share"] = _window_share(trace, events.iloc[timed], group[timed], count)
-    table = to_frame(SCHEMA, columns)
-    by = ["total_ns", "kind", "message_bytes"]
-    ordered = table.sort_values(by, ascending=[False, True, False], kind="stable")
-    return ordered.reset_index(drop=True)
+    return to_frame(SCHEMA, columns, "-total_ns", "kind", "-message_bytes")
 
 
 def _groups(events: pd.DataFrame) -> tuple[Ints, Ints]:

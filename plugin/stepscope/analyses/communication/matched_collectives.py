@@ -24,8 +24,7 @@ from stepscope.analyses.communication.ranked_run import (
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.arrays import Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import run_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import run_table, to_frame
 
 SCHEMA: Schema = (
     Column("span", "object", "text", "The traces' span; different spans never match."),

@@ -13,14 +13,12 @@ from stepscope.analyses.communication.ranked_run import (
     RankRun,
     computed_per_run,
     several_ranks,
-    text_column,
 )
 from stepscope.analyses.communication.robust_zscore import FEW, modified_zscores, outlier_score
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import run_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import run_table, to_frame
 
 ENOUGH_RANKS = 8
 """Outliers among fewer have low confidence."""
@@ -85,18 +83,16 @@ def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
     position = np.array([of.position for of in outliers], dtype=np.int64)
     columns: dict[str, Any] = {
         **run.identity_of(position),
-        "host": text_column([of.host for of in outliers]),
-        "is_machine": np.array([of.position < 0 for of in outliers], dtype=bool),
-        "figure": text_column([of.figure for of in outliers]),
-        "value": np.array([of.value for of in outliers], dtype=np.float64),
-        "usual": np.array([of.usual for of in outliers], dtype=np.float64),
-        "apart_share": np.array(
-            [of.value / of.usual - 1 if of.usual else np.nan for of in outliers], dtype=np.float64
-        ),
-        "score": np.array([of.score for of in outliers], dtype=np.float64),
-        "peer_count": np.array([of.peer_count for of in outliers], dtype=np.int64),
-        "confidence": text_column(["high" if of.is_sure else "low" for of in outliers]),
-        "reason": text_column([_reason(of) for of in outliers]),
+        "host": [of.host for of in outliers],
+        "is_machine": [of.position < 0 for of in outliers],
+        "figure": [of.figure for of in outliers],
+        "value": [of.value for of in outliers],
+        "usual": [of.usual for of in outliers],
+        "apart_share": [of.value / of.usual - 1 if of.usual else np.nan for of in outliers],
+        "score": [of.score for of in outliers],
+        "peer_count": [of.peer_count for of in outliers],
+        "confidence": ["high" if of.is_sure else "low" for of in outliers],
+        "reason": [_reason(of) for of in outliers],
     }
     return to_frame(SCHEMA, columns)
 

@@ -13,8 +13,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.process_groups import ProcessGroup, header_groups
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, rows_to_frame
 from stepscope.model.trace import Trace, computed, whole_number
 
 SCHEMA: Schema = (
@@ -69,13 +68,7 @@ def process_groups(trace: Trace) -> pd.DataFrame:
     about = _about(trace)
     names = dict.fromkeys((*listed, *used))
     rows = [_row(name, listed.get(name), used.get(name), about) for name in names]
-    columns = {
-        column.name: np.array([*(row[column.name] for row in rows), None], dtype=object)[:-1]
-        for column in SCHEMA
-    }
-    table = to_frame(SCHEMA, columns)
-    order = np.argsort(-table["total_ns"].to_numpy(), kind="stable")
-    return table.iloc[order].reset_index(drop=True)
+    return rows_to_frame(SCHEMA, rows, "-total_ns")
 
 
 def _about(trace: Trace) -> tuple[int, bool]:

@@ -21,7 +21,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints
-from stepscope.model.table_columns import plain_values
+from stepscope.model.table import plain_values
 from stepscope.model.trace import Trace, computed, whole_number
 
 UNEVEN = frozenset({"all_to_all", "all_to_allv", "gather", "scatter", "other"})

@@ -12,13 +12,11 @@ from stepscope.analyses.communication.ranked_run import (
     RankRun,
     computed_per_run,
     rank_run,
-    text_column,
 )
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import run_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import run_table, to_frame
 
 SCHEMA: Schema = (
     IDENTITY[0],
@@ -46,6 +44,9 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
+TOTALS = ("step_count", "step_ns", "computing_ns", "communication_ns", "exposed_ns", "idle_ns")
+
+
 @run_table(
     "ranks",
     SCHEMA,
@@ -62,20 +63,15 @@ def rank_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
 def rank_table_of(run: RankRun) -> pd.DataFrame:
     """Return the same table for a run."""
     totals = [part.totals for part in run.parts]
-    communication = np.array([of.communication_ns for of in totals], dtype=float)
-    exposed = np.array([of.exposed_ns for of in totals], dtype=float)
+    figures = {name: np.array([getattr(of, name) for of in totals]) for name in TOTALS}
+    communication = figures["communication_ns"]
     columns: dict[str, Any] = {
         **run.identity,
-        "rank_source": text_column([of.source for of in run.ranks]),
-        "rank_confidence": text_column([of.confidence for of in run.ranks]),
-        "device_name": text_column([part.device_name for part in run.parts]),
-        "step_count": np.array([of.step_count for of in totals], dtype=np.int64),
-        "step_ns": np.array([of.step_ns for of in totals], dtype=float),
-        "computing_ns": np.array([of.computing_ns for of in totals], dtype=float),
-        "communication_ns": communication,
-        "exposed_ns": exposed,
-        "overlap_share": ratio(communication - exposed, communication),
-        "idle_ns": np.array([of.idle_ns for of in totals], dtype=float),
+        "rank_source": [of.source for of in run.ranks],
+        "rank_confidence": [of.confidence for of in run.ranks],
+        "device_name": [part.device_name for part in run.parts],
+        **figures,
+        "overlap_share": ratio(communication - figures["exposed_ns"], communication),
         **_matched(run),
     }
     return to_frame(SCHEMA, columns)

@@ -19,14 +19,12 @@ from stepscope.analyses.communication.ranked_run import (
     RankRun,
     computed_per_run,
     several_ranks,
-    text_column,
 )
 from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.base.formatting import count
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import run_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import run_table, to_frame
 
 Kind = Literal["fastest", "slowest", "median", "odd"]
 MOST_ODD = 5
@@ -41,6 +39,7 @@ SCHEMA: Schema = (
     Column("score", "float64", "", "Modified z-score among them; NaN: fewer than three."),
     Column("reason", "object", "text", "The reason as a sentence."),
 )  # fmt: skip
+FIGURE_COLUMNS = ("kind", "figure", "value", "usual", "score", "reason")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +75,7 @@ def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
     index = np.array([rank.index for rank in selection], dtype=np.int64)
     columns: dict[str, Any] = {
         **run.identity_of(index),
-        "kind": text_column([of.kind for of in selection]),
-        "figure": text_column([of.figure for of in selection]),
-        "value": np.array([of.value for of in selection], dtype=np.float64),
-        "usual": np.array([of.usual for of in selection], dtype=np.float64),
-        "score": np.array([of.score for of in selection], dtype=np.float64),
-        "reason": text_column([of.reason for of in selection]),
+        **{name: [getattr(of, name) for of in selection] for name in FIGURE_COLUMNS},
     }
     return to_frame(SCHEMA, columns)
 

@@ -15,7 +15,7 @@ from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import to_frame
 
 SCHEMA: Schema = (
     Column("kind", "object", "text", "`all_reduce`, `all_gather`, …."),
@@ -86,10 +86,7 @@ def collective_kinds(run: RankRun, matched: pd.DataFrame, selected: Mask) -> pd.
     columns["bus_bytes_per_second"] = columns["algorithm_bytes_per_second"] * bus_factor(
         columns["kind"], size
     )
-    table = to_frame(SCHEMA, columns)
-    by = ["total_ns", "kind", "message_bytes"]
-    ordered = table.sort_values(by, ascending=[False, True, False], kind="stable")
-    return ordered.reset_index(drop=True)
+    return to_frame(SCHEMA, columns, "-total_ns", "kind", "-message_bytes")
 
 
 def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:

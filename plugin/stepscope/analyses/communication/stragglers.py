@@ -28,8 +28,7 @@ from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import run_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import run_table, to_frame
 
 LEAST_SHARE = 0.01
 """Lateness and excess compute time below this fraction of a step are not worth reporting."""

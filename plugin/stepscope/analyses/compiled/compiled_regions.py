@@ -27,8 +27,7 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -96,8 +95,7 @@ def compiled_region_table(trace: Trace) -> pd.DataFrame:
         "compile_count": np.bincount(of_compilation, minlength=count),
         "compile_ns": sums(identified["duration_ns"].to_numpy(), of_compilation, count),
     }
-    order = np.lexsort((columns["region"].astype(str), -columns["host_ns"]))
-    return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(SCHEMA, columns, "-host_ns", "region")
 
 
 def _sum_inside(trace: Trace, nearest_row: Ints, rows: Ints) -> dict[str, Ints]:
@@ -144,8 +142,7 @@ def graph_break_table(trace: Trace) -> pd.DataFrame:
         "lookup_ns": sums(_lookup_before(trace, inner), pair, count),
         "python_ns": sums(python_ns, pair, count),
     }
-    order = np.argsort(-columns["next_ns"], kind="stable")
-    return to_frame(BREAK_SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(BREAK_SCHEMA, columns, "-next_ns")
 
 
 def _lookup_before(trace: Trace, rows: Ints) -> Ints:
@@ -189,8 +186,7 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
         "kernel_count": sums(inside["kernel_count"], group, count),
         "device_ns": sums(inside["device_ns"], group, count),
     }
-    order = np.argsort(-columns["host_ns"], kind="stable")
-    return to_frame(GRAPH_SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(GRAPH_SCHEMA, columns, "-host_ns")
 
 
 def _self_nearest(nearest_row: Ints) -> Ints:

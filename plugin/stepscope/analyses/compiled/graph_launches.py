@@ -17,8 +17,7 @@ from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import plain_values, to_frame
+from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 GRAPH = Column("graph", "int64", "id", "Number of the graph, from 0 in order of first launch.")
@@ -267,5 +266,4 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
         "min_ns": least,
         "max_ns": most,
     }
-    order = np.lexsort((columns["position"], columns["graph"]))
-    return to_frame(NODE_SCHEMA, {key: values[order] for key, values in columns.items()})
+    return to_frame(NODE_SCHEMA, columns, "graph", "position")

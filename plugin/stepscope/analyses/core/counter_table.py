@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import plain_values, to_frame
+from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 UNIT = re.compile(r"[(\[]([^()\[\]]{1,20})[)\]]$")
@@ -61,10 +60,7 @@ def counter_table(trace: Trace) -> pd.DataFrame:
     pairs = zip(columns["series"], columns["name"], strict=True)
     columns["unit"] = np.array([_unit(*pair) for pair in pairs], dtype=object)
     columns |= _figures(samples, group, len(first))
-    table = to_frame(SCHEMA, columns).sort_values(
-        ["name", "series", "process", "identifier", "device"], kind="stable"
-    )
-    return table.reset_index(drop=True)
+    return to_frame(SCHEMA, columns, "name", "series", "process", "identifier", "device")
 
 
 def _unit(series: str | None, name: str | None) -> str | None:

@@ -5,20 +5,15 @@ draws each annotation on every stream that its work ran on, from the first to th
 work belongs to the innermost annotation around it on its own stream.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.model import call_tree
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import plain_values, to_frame
+from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -75,7 +70,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
     leaf = innermost_annotation(trace)
     inside = np.flatnonzero(leaf >= 0)
     leaf_group, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
-    return _sorted(
+    return to_frame(
         SCHEMA,
         {
             "device": frame["device"].to_numpy()[first],
@@ -89,6 +84,8 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
             "own_work_count": np.bincount(leaf_group, minlength=count),
             "own_work_ns": group_statistics.sums(work, leaf_group, count),
         },
+        "-total_ns",
+        "name",
     )
 
 
@@ -106,7 +103,7 @@ def annotated_kernels(trace: Trace) -> pd.DataFrame:
     per_event = events[["device", "name"]].assign(annotation=annotation)
     group, first = group_statistics.group_rows(per_event, ("device", "annotation", "name"))
     duration, full = events["duration_ns"].to_numpy(), plain_values(per_event["name"].iloc[first])
-    return _sorted(
+    return to_frame(
         KERNELS,
         {
             "device": events["device"].to_numpy()[first],
@@ -116,11 +113,6 @@ def annotated_kernels(trace: Trace) -> pd.DataFrame:
             "call_count": np.bincount(group, minlength=len(first)),
             "total_ns": group_statistics.sums(duration, group, len(first)),
         },
+        "-total_ns",
+        "name",
     )
-
-
-def _sorted(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    ordered = to_frame(schema, columns).sort_values(
-        ["total_ns", "name"], ascending=[False, True], kind="stable"
-    )
-    return ordered.reset_index(drop=True)

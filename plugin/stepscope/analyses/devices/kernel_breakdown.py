@@ -17,7 +17,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import public_table
+from stepscope.model.table import public_table, rows_to_frame
 from stepscope.model.trace import Trace, computed
 
 TYPES = ("compute", "communication", "memory")
@@ -50,7 +50,7 @@ OVERLAPS: Schema = (
 def type_statistics(trace: Trace) -> pd.DataFrame:
     """Return one row per device and type of work on it, over the whole trace."""
     rows = [row for device in whole_activity(trace) for row in _statistics(trace, device)]
-    return _frame(rows, STATISTICS)
+    return rows_to_frame(STATISTICS, rows)
 
 
 @public_table(
@@ -63,12 +63,7 @@ def type_statistics(trace: Trace) -> pd.DataFrame:
 def type_overlaps(trace: Trace) -> pd.DataFrame:
     """Return one row a device and set of types that ran at once, longest first."""
     rows = [row for device in whole_activity(trace) for row in _overlaps(device)]
-    return _frame(rows, OVERLAPS)
-
-
-def _frame(rows: list[dict[str, object]], schema: Schema) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=[column.name for column in schema])
-    return frame.astype({column.name: column.dtype for column in schema})
+    return rows_to_frame(OVERLAPS, rows)
 
 
 def times_by_type(device: DeviceActivity) -> dict[str, Intervals]:

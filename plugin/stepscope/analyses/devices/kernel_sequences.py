@@ -21,8 +21,7 @@ from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, rows_to_frame
 from stepscope.model.trace import Trace, computed
 
 LONGEST = 8
@@ -89,12 +88,7 @@ def kernel_sequences(trace: Trace) -> pd.DataFrame:
         if len(places) >= LEAST_COUNT and len(rows) < MOST_ROWS:
             is_taken[places[:, np.newaxis] + np.arange(candidate.length)] = True
             rows.append(_row(trace, kernels, places, candidate.length))
-    rows.sort(key=lambda row: (-int(str(row["saved_launch_count"])), str(row["sequence"])))
-    columns = {
-        column.name: np.array([row[column.name] for row in rows], dtype=column.dtype)
-        for column in SCHEMA
-    }
-    return to_frame(SCHEMA, columns)
+    return rows_to_frame(SCHEMA, rows, "-saved_launch_count", "sequence")
 
 
 def _kernels(trace: Trace) -> _Kernels:

@@ -28,8 +28,7 @@ from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import plain_values, to_frame
+from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 Grouping = Literal["name", "launch", "stream"]
@@ -130,11 +129,7 @@ def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) 
     durations = _durations(kernels, group, len(first))
     columns = identity | durations | _fill(kernels, group, len(first))
     columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
-    by = ["total_ns", "full_name", "devices", "streams"]
-    ordered = to_frame(SCHEMA, columns).sort_values(
-        by, ascending=[False, True, True, True], kind="stable"
-    )
-    return ordered.reset_index(drop=True)
+    return to_frame(SCHEMA, columns, "-total_ns", "full_name", "devices", "streams")
 
 
 def _durations(kernels: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:

@@ -22,8 +22,7 @@ from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 MEMORY_SET = "set"

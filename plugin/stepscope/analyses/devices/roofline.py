@@ -35,10 +35,9 @@ from stepscope.analyses.operators.flops import (
 )
 from stepscope.analyses.operators.matrix_units import are_classified, are_used
 from stepscope.dialects import Kind
-from stepscope.model.arrays import NONE, Ints, Mask, Objects
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import plain_values, to_frame
+from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 NOT_TOLD = "not told"
@@ -124,10 +123,9 @@ def roofline(trace: Trace) -> pd.DataFrame:
     }
     columns |= _rates(columns) | _device_columns(trace, columns["device"])
     columns |= _shares(trace, columns)
-    table = to_frame(SCHEMA, columns | {"data_type": _type_names(columns["data_type"])})
-    by = ["kernel_ns", "name", "input_dims"]
-    ordered = table.sort_values(by, ascending=[False, True, True], kind="stable")
-    return ordered.reset_index(drop=True)
+    types = columns["data_type"]
+    columns["data_type"] = np.where(types == NOT_TOLD, "float32", types)
+    return to_frame(SCHEMA, columns, "-kernel_ns", "name", "input_dims")
 
 
 def _calls(trace: Trace) -> _Calls:
@@ -177,10 +175,6 @@ def _types(trace: Trace, rows: Ints, on_matrix_unit: Ints) -> pd.Categorical:
     codes[is_float32 & (on_matrix_unit == 1)] = len(names) - 2
     codes[is_float32 & (on_matrix_unit == NONE)] = len(names) - 1
     return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype=object))
-
-
-def _type_names(types: Objects) -> Objects:
-    return np.where(types == NOT_TOLD, "float32", types)
 
 
 def _rates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

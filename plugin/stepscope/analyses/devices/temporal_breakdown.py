@@ -20,7 +20,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import public_table
+from stepscope.model.table import public_table, rows_to_frame
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -68,8 +68,7 @@ def temporal_breakdown(trace: Trace) -> pd.DataFrame:
     """Return one row a device and span: the window, the device's own extent, and every step."""
     steps = _steps(trace)
     rows = [row for device in whole_activity(trace) for row in _rows(trace, device, steps)]
-    frame = pd.DataFrame(rows, columns=[column.name for column in SCHEMA])
-    return frame.astype({column.name: column.dtype for column in SCHEMA})
+    return rows_to_frame(SCHEMA, rows)
 
 
 def _steps(trace: Trace) -> list[_Span]:

@@ -27,8 +27,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import plain_values, to_frame
+from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 RECORDED_RATE = "memory bandwidth (GB/s)"
@@ -151,10 +150,7 @@ def _table(trace: Trace, kind: Kind, schema: Schema) -> pd.DataFrame:
     group, first = statistics.group_rows(per_event, by)
     columns = {name: plain_values(per_event[name].iloc[first]) for name in by}
     columns |= _figures(trace, rows, kind, group)
-    table = to_frame(schema, columns).sort_values(
-        ["total_ns", *by], ascending=[False] + [True] * len(by), kind="stable"
-    )
-    return table.reset_index(drop=True)
+    return to_frame(schema, columns, "-total_ns", *by)
 
 
 def _identified(trace: Trace, rows: Ints, kind: Kind, columns: Sequence[str]) -> pd.DataFrame:

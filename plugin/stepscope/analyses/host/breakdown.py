@@ -24,8 +24,7 @@ from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 CATEGORIES: dict[str, str] = {

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import is_outermost
@@ -21,8 +20,7 @@ from stepscope.analyses.host.library_detection import FRAME, library_of
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 RECORD = "profile(with_stack=True)"
@@ -83,17 +81,15 @@ def function_costs(trace: Trace) -> pd.DataFrame:
     rows = np.unique(name[is_function])
     rows_matched = [match for row in rows.tolist() if (match := matches[row])]
     texts = [flame.names[row] for row in rows.tolist()]
-    table: dict[str, NDArray[Any]] = {
-        "file": np.array([match["file"] for match in rows_matched], dtype=object),
-        "line": np.array([int(match["line"]) for match in rows_matched], dtype=np.int64),
-        "function": np.array([match["function"] for match in rows_matched], dtype=object),
-        "library": np.array([library_of(text) for text in texts], dtype=object),
-        "is_users": np.array([is_user_code(text) for text in texts], dtype=bool),
+    table: dict[str, Any] = {
+        "file": [match["file"] for match in rows_matched],
+        "line": [int(match["line"]) for match in rows_matched],
+        "function": [match["function"] for match in rows_matched],
+        "library": [library_of(text) for text in texts],
+        "is_users": [is_user_code(text) for text in texts],
         **{column: values[rows] for column, values in columns.items()},
     }
-    by = ["host_total_ns", "file", "line", "function"]
-    ordered = to_frame(SCHEMA, table).sort_values(by, ascending=[False, True, True, True])
-    return ordered.reset_index(drop=True)
+    return to_frame(SCHEMA, table, "-host_total_ns", "file", "line", "function")
 
 
 def _operators(trace: Trace, flame: Flame) -> Mask:

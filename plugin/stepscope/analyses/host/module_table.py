@@ -17,8 +17,7 @@ from stepscope.analyses.memory.owners import calls_around, modules_around
 from stepscope.dialects import MEMORY_DEVICES
 from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 SHOWN_NAMES = 64
@@ -154,9 +153,8 @@ def class_table(trace: Trace) -> pd.DataFrame:
     sums["module_count"] = np.bincount(instances.drop_duplicates()["group"], minlength=len(classes))
     sums["class_name"] = np.asarray(classes, dtype=object)
     sums["origin"] = np.full(len(classes), tree.origin, dtype=object)
-    by = ["forward_device_total_ns", "forward_host_total_ns", "class_name"]
-    ordered = to_frame(CLASS_SCHEMA, sums).sort_values(by, ascending=[False, False, True])
-    return ordered.reset_index(drop=True)
+    order = ("-forward_device_total_ns", "-forward_host_total_ns", "class_name")
+    return to_frame(CLASS_SCHEMA, sums, *order)
 
 
 def _paths(tree: ModuleTree) -> NDArray[Any]:

@@ -17,8 +17,7 @@ from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TOR
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 RUNTIME, UNKNOWN, OPERATORS = "runtime", "not recorded", "operators"

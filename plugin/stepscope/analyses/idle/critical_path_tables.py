@@ -23,8 +23,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import plain_values, to_frame
+from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 BOUND_BY = Column(

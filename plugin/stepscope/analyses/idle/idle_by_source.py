@@ -20,8 +20,7 @@ from stepscope.analyses.idle.idle_tables import CAUSE, DEVICE, IDLE, WINDOW_SHAR
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"

@@ -24,8 +24,7 @@ from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 KERNEL_WAIT_NS = 30_000

@@ -18,8 +18,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, rows_to_frame, to_frame
 from stepscope.model.trace import Trace, computed
 
 _MEANINGS = " ".join(f"`{cause}`: {meaning}" for cause, (_, meaning) in CAUSES.items())
@@ -80,8 +79,7 @@ def idle_by_cause(trace: Trace) -> pd.DataFrame:
             {"device": device, **row, "idle_share": row["idle_ns"] / idle_ns}
             for row in _rows(trace, ledger)
         ]
-    rows.sort(key=lambda row: (row["device"], -row["idle_ns"]))
-    return _framed(SCHEMA, rows)
+    return rows_to_frame(SCHEMA, rows, "device", "-idle_ns")
 
 
 @public_table(
@@ -146,8 +144,7 @@ def idle_by_stream(trace: Trace) -> pd.DataFrame:
                 both = intervals.intersection(ledger.times[row["cause"]], gaps)
                 identity = {"device": activity.device, "stream": stream}
                 rows.append({**identity, **row, "device_idle_ns": intervals.duration_ns(both)})
-    rows.sort(key=lambda row: (row["device"], row["stream"], -row["idle_ns"]))
-    return _framed(STREAM_SCHEMA, rows)
+    return rows_to_frame(STREAM_SCHEMA, rows, "device", "stream", "-idle_ns")
 
 
 def _streams(
@@ -181,9 +178,3 @@ def _rows(trace: Trace, ledger: Ledger) -> Iterator[dict[str, Any]]:
             "longest_ns": int((times[:, 1] - times[:, 0]).max()),
             "window_share": idle_ns / window_ns,
         }
-
-
-def _framed(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    columns = {column.name: np.array([row[column.name] for row in rows]) for column in schema}
-    columns["cause"] = columns["cause"].astype(object)
-    return to_frame(schema, columns)

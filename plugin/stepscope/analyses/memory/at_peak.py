@@ -13,7 +13,7 @@ import pandas as pd
 from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.memory.allocation_pairs import EARLIER, UNKNOWN, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_rows
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table
@@ -125,11 +125,7 @@ def memory_peak_table(trace: Trace) -> pd.DataFrame:
     peaks = memory_at_peak(trace)
     devices = tuple(peak.curve.device for peak in peaks)
     figures = [_figures(trace, peak) for peak in peaks]
-    numbers = {
-        column.name: np.array([figure[column.name] for figure in figures], dtype=column.dtype)
-        for column in SCHEMA[2:]
-    }
-    return pd.DataFrame({**device_columns(devices, [1] * len(devices)), **numbers})
+    return device_rows(SCHEMA, devices, figures)
 
 
 def _figures(trace: Trace, peak: Peak) -> dict[str, float]:

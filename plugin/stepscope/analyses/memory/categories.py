@@ -13,6 +13,7 @@ import pandas as pd
 from stepscope.model.arrays import Floats
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.memory_timeline import CATEGORIES, MemoryTimeline
+from stepscope.model.table import rows_to_frame
 
 CURVE_SCHEMA: Schema = (
     Column("time_ns", "int64", "ns", "From the first event."),
@@ -59,7 +60,7 @@ def category_table(timeline: MemoryTimeline) -> pd.DataFrame:
     """Return one row per category with memory, the largest at the peak first."""
     sizes = timeline.sizes_bytes
     if not len(sizes):
-        return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in SCHEMA})
+        return rows_to_frame(SCHEMA, ())
     at = int(np.argmax(sizes.sum(axis=1)))
     total = int(sizes[at].sum())
     table = pd.DataFrame(

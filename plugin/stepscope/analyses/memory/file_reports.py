@@ -16,6 +16,7 @@ from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.memory_snapshot import MemorySnapshot
 from stepscope.model.frames.memory_timeline import MemoryTimeline
+from stepscope.model.table import rows_to_frame
 
 SAMPLES = 64
 """Number of evenly spaced moments at which levels are compared."""
@@ -45,7 +46,7 @@ NO_HISTORY = (
 def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryReport:
     """Return a snapshot's report: peak, holders, fragmentation, out of memory."""
     of_devices = histories(snapshot)
-    devices = _frame([_device(snapshot, history) for history in of_devices], DEVICE_SCHEMA)
+    devices = rows_to_frame(DEVICE_SCHEMA, [_device(snapshot, of) for of in of_devices])
     at_peak = snapshot_tables.snapshot_holders(snapshot, "peak")
     at_end = snapshot_tables.snapshot_holders(snapshot)
     pools = snapshot_tables.snapshot_pools(snapshot)
@@ -165,13 +166,4 @@ def _of_device(row: Mapping[Hashable, Any]) -> str:
     return (
         f"Tensors on device {row['device']:.0f} held at most {peak} of {reserved} reserved,"
         f" and {end} in the end."
-    )
-
-
-def _frame(rows: list[dict[str, Any]], schema: Schema) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            column.name: np.array([row[column.name] for row in rows], dtype=column.dtype)
-            for column in schema
-        }
     )

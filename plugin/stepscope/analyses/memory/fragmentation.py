@@ -17,7 +17,7 @@ import pandas as pd
 
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.memory_devices import device_columns
+from stepscope.analyses.memory.memory_devices import device_rows
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Mask
 from stepscope.model.frames import Column, Schema
@@ -55,12 +55,8 @@ def memory_fragmentation(trace: Trace) -> pd.DataFrame:
         reason = "no allocator says what it reserved: CPUs keep no cache, old torch does not tell"
         raise MissingDataError(reason)
     figures = [_figures(curve) for curve in curves]
-    numbers = {
-        column.name: np.array([figure[column.name] for figure in figures], dtype=column.dtype)
-        for column in SCHEMA[2:]
-    }
     devices = tuple(curve.device for curve in curves)
-    return pd.DataFrame({**device_columns(devices, [1] * len(devices)), **numbers})
+    return device_rows(SCHEMA, devices, figures)
 
 
 def _has_totals(curve: MemoryCurve) -> Mask:

@@ -7,7 +7,7 @@ from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.robust_slope import LIKELY, SURE, Slope, slope
 from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.by_step import memory_by_step
-from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_rows, memory_devices
 from stepscope.model.arrays import Floats
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table
@@ -55,13 +55,7 @@ def memory_growth(trace: Trace) -> pd.DataFrame:
     devices, peaks = memory_devices(trace)[: len(levels)], memory_peak_table(trace)
     room = (peaks["capacity_bytes"] - peaks["most_reserved_bytes"]).to_numpy()
     figures = [_figures(level, left) for level, left in zip(levels, room, strict=False)]
-    numbers = {
-        column.name: np.array([figure[column.name] for figure in figures], dtype=column.dtype)
-        for column in SCHEMA[2:]
-    }
-    return pd.DataFrame({**device_columns(devices, [1] * len(devices)), **numbers}).astype(
-        {"confidence": object}
-    )
+    return device_rows(SCHEMA, devices, figures)
 
 
 def _figures(level: Floats, room: float) -> dict[str, float | str]:

@@ -16,7 +16,7 @@ from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_colu
 from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
 from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
+from stepscope.model.table import public_table, rows_to_frame
 from stepscope.model.trace import Trace, computed
 
 By = Literal["operator", "module", "stack"]
@@ -68,7 +68,7 @@ def _holders(trace: Trace, by: By) -> pd.DataFrame:
     peaks = memory_at_peak(trace)
     tables = [holders_of(peak, names) for peak in peaks]
     if not tables:
-        return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in SCHEMA})
+        return rows_to_frame(SCHEMA, ())
     devices = tuple(peak.curve.device for peak in peaks)
     columns = device_columns(devices, [len(table) for table in tables])
     table = pd.concat(tables, ignore_index=True).assign(**columns)

@@ -1,6 +1,8 @@
 """Devices with memory events, by c10's device type and the allocator's number."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pandas as pd
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import rows_to_frame
 from stepscope.model.trace import Trace, computed
 
 CPU = 0
@@ -88,3 +91,11 @@ def device_columns(
         ),
         "device": np.repeat(numbers, counts),
     }
+
+
+def device_rows(
+    schema: Schema, devices: tuple[MemoryDevice, ...], figures: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Return one row of figures per device, after its `DEVICE_COLUMNS`."""
+    columns = device_columns(devices, [1] * len(devices))
+    return pd.DataFrame({**columns, **rows_to_frame(schema[len(DEVICE_COLUMNS) :], figures)})

@@ -19,6 +19,7 @@ from stepscope.analyses.memory.curve import memory_curves
 from stepscope.base import formatting
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Schema
+from stepscope.model.table import rows_to_frame
 from stepscope.model.trace import Trace
 
 What = Literal["trace", "timeline", "snapshot"]
@@ -99,7 +100,7 @@ def _table(
     try:
         return first_rows(name, title, (schema, make()), most_rows)
     except MissingDataError as missing:
-        empty = pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in schema})
+        empty = rows_to_frame(schema, ())
         why = f"{missing.reason}; record: {missing.remedy}" if missing.remedy else missing.reason
         return MemoryTable(name=name, title=title, schema=schema, rows=empty, missing=why)
 

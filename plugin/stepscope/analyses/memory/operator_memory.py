@@ -22,7 +22,7 @@ from stepscope.analyses.memory.owners import calls_around
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
+from stepscope.model.table import public_table, rows_to_frame
 from stepscope.model.trace import Trace, computed
 
 NEVER = np.iinfo(np.int64).max
@@ -66,7 +66,7 @@ def memory_statistics(trace: Trace) -> pd.DataFrame:
     call_count = _call_counts(trace)
     tables = [_of_device(trace, device, call_count) for device in devices]
     if not tables:
-        return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in SCHEMA})
+        return rows_to_frame(SCHEMA, ())
     table = pd.concat(tables, ignore_index=True)
     columns = device_columns(devices, [len(part) for part in tables])
     return table.assign(**columns)[[column.name for column in SCHEMA]]

@@ -19,6 +19,7 @@ from stepscope.analyses.memory.snapshot_history import (
 from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.memory_snapshot import MemorySnapshot
+from stepscope.model.table import rows_to_frame
 
 Moment = Literal["end", "peak"]
 HOLDERS: Schema = (
@@ -41,7 +42,7 @@ def snapshot_holders(snapshot: MemorySnapshot, moment: Moment = "end") -> pd.Dat
         at_end = moment == "end"
         live = live_at_end(snapshot, history.device) if at_end else live_at_peak(snapshot, history)
         tables.append(_holders(snapshot, history.device, live))
-    empty = pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in HOLDERS})
+    empty = rows_to_frame(HOLDERS, ())
     return pd.concat(tables, ignore_index=True) if tables else empty
 
 
@@ -147,7 +148,7 @@ OOMS: Schema = (
 def snapshot_ooms(snapshot: MemorySnapshot) -> pd.DataFrame:
     """Return one row per out-of-memory error, in `OOMS` columns."""
     entries = snapshot.entries
-    tables = [pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in OOMS})]
+    tables = [rows_to_frame(OOMS, ())]
     texts = np.array([*snapshot.stacks, None], dtype=object)
     for history in histories(snapshot):
         at = np.flatnonzero(entries["action"].to_numpy()[history.rows] == "oom")

@@ -17,7 +17,7 @@ from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.grouping import names
 from stepscope.model.arrays import NONE
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -69,12 +69,5 @@ def forward_backward_table(trace: Trace) -> pd.DataFrame:
         after = sums(ns[around], group, len(keys))
         columns |= {f"forward_{side}_ns": before, f"backward_{side}_ns": after}
         columns[f"{side}_ratio"] = ratio(after, before)
-    table = pd.DataFrame(
-        {
-            column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))
-            for column in SCHEMA
-        }
-    )
-    by = ["backward_device_ns", "backward_host_ns", "name", "backward_name"]
-    ordered = table.sort_values(by, ascending=[False, False, True, True], kind="stable")
-    return ordered.reset_index(drop=True)
+    order = ("-backward_device_ns", "-backward_host_ns", "name", "backward_name")
+    return to_frame(SCHEMA, columns, *order)

@@ -20,8 +20,7 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 SHORTEST = 2

@@ -20,7 +20,7 @@ from stepscope.analyses.operators.grouping import names
 from stepscope.dialects import Kind
 from stepscope.model.arrays import NONE, Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 KIND_NAMES = {
@@ -98,7 +98,9 @@ def operator_kernels(trace: Trace) -> pd.DataFrame:
         "mean_call_delay_ns": nan_mean(to_call, group, len(keys)),
         "mean_launch_delay_ns": nan_mean(to_device, group, len(keys)),
     }
-    return _ordered(columns, whole)
+    schema = (*SCHEMA, Column("whole", "int64", "ns", "Total of the operator's device work."))
+    order = ("-whole", "operator", "-total_ns", "full_name")
+    return to_frame(schema, columns | {"whole": whole}, *order).drop(columns="whole")
 
 
 def _short(full: Objects, kind: Ints) -> Objects:
@@ -118,15 +120,3 @@ def _delays(trace: Trace, owner: Ints) -> tuple[Floats, Floats]:
     started = trace.device_events["start_ns"].to_numpy()
     to_call = np.where((call != NONE) & (owner != NONE), called - begun, np.nan)
     return to_call, np.where(call != NONE, started - called, np.nan)
-
-
-def _ordered(columns: dict[str, NDArray[Any]], whole: Ints) -> pd.DataFrame:
-    table = pd.DataFrame(
-        {
-            column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))
-            for column in SCHEMA
-        }
-    ).assign(whole=whole)
-    by = ["whole", "operator", "total_ns", "full_name"]
-    ordered = table.sort_values(by, ascending=[False, True, False, True], kind="stable")
-    return ordered.drop(columns="whole").reset_index(drop=True)

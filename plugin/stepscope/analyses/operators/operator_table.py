@@ -25,7 +25,7 @@ from stepscope.analyses.operators.grouping import Labels, are_wrapped, modules, 
 from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
 from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
@@ -241,7 +241,7 @@ def _table(
     columns["is_matrix_unit_eligible"] = np.array(
         [matrix_units.is_eligible(str(name)) for name in columns["name"]], dtype=bool
     )
-    return _ordered(columns, SCHEMAS[by])
+    return to_frame(SCHEMAS[by], columns, "-device_self_ns", "-host_self_ns", "name")
 
 
 def _measures(
@@ -291,19 +291,6 @@ def _listed(texts: pd.Categorical, figure: Metric, group: Ints, count: int) -> O
         before = f"{listed[which]}, " if listed[which] else ""
         listed[which] = before + str(texts.categories[code])
     return listed
-
-
-def _ordered(columns: Mapping[str, NDArray[Any]], schema: Schema) -> pd.DataFrame:
-    # pandas 3 would make its own text type of these, in which None becomes NaN
-    table = pd.DataFrame(
-        {
-            column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))
-            for column in schema
-        }
-    )
-    by = ["device_self_ns", "host_self_ns", "name"]
-    ordered = table.sort_values(by, ascending=[False, False, True], kind="stable")
-    return ordered.reset_index(drop=True)
 
 
 public_table(

@@ -12,8 +12,7 @@ from stepscope.analyses.settings.setting_kinds import setting_of
 from stepscope.base.findings import Unit
 from stepscope.base.report import RunSetting
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace
 
 GROUPS = {

@@ -23,8 +23,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import public_table
-from stepscope.model.table_columns import to_frame
+from stepscope.model.table import public_table, rows_to_frame, to_frame
 from stepscope.model.trace import Trace, computed
 
 Numbers = Ints | Floats
@@ -113,11 +112,7 @@ def step_statistics(trace: Trace) -> pd.DataFrame:
         measures[category] = steps.parts_ns[:count, index]
     numbers = np.array(steps.numbers[:count], dtype=np.int64)[steady]
     rows = [_row(name, of[steady], numbers) for name, of in measures.items() if count]
-    columns = {
-        column.name: np.array([row[column.name] for row in rows], dtype=column.dtype)
-        for column in STATISTICS
-    }
-    return to_frame(STATISTICS, columns)
+    return rows_to_frame(STATISTICS, rows)
 
 
 @computed
