@@ -67,10 +67,10 @@ def test_accounts_come_back_by_rank_and_a_damaged_one_costs_itself(tmp_path: Pat
     [
         (Written(path="", first_step=6, step_count=8, is_whole=True), "steps 6 to 13"),
         (Written(path="", first_step=6, step_count=1, is_whole=False), "step 6"),
-        (Written(path="", first_step=6, step_count=0, is_whole=False), "a part of step 6"),
+        (Written(path="", first_step=6, step_count=0, is_whole=False), "part of step 6"),
         (
             Written(path="", first_step=0, step_count=0, is_whole=True),
-            "the run as a whole, which has no steps",
+            "the whole run, without steps",
         ),
     ],
 )
@@ -92,13 +92,13 @@ FILE = Written(path="/logs/run/a.json.gz", first_step=6, step_count=8, is_whole=
         ((Account(process=1),), "the script did not import torch"),
         (
             (Account(process=1, has_torch=True),),
-            "no optimizer stepped in a main thread, and no DataLoader was read there",
+            "no optimizer stepped and no DataLoader was read in a main thread",
         ),
         (
             (Account(process=1, has_torch=True), Account(process=2, has_torch=True, step_count=7)),
             "the script ended after 7 steps, before recording began",
         ),
-        ((Account(process=1, has_torch=True, notes=["it broke"]),), "the reason is printed above"),
+        ((Account(process=1, has_torch=True, notes=["it broke"]),), "see the reason above"),
     ],
 )
 def test_where_nothing_was_recorded_the_reason_is_said(
@@ -204,7 +204,7 @@ def test_what_is_no_torch_of_ours_costs_the_recording_and_not_the_script(tmp_pat
     done = run(tmp_path, "--", sys.executable, "train.py")
     assert (done.returncode, done.stdout) == (0, "torch\n")
     assert done.stderr.startswith("stepscope: cannot record (")
-    assert done.stderr.endswith("stepscope: nothing was recorded; the reason is printed above\n")
+    assert done.stderr.endswith("stepscope: nothing was recorded; see the reason above\n")
 
 
 @pytest.mark.parametrize(

@@ -137,9 +137,9 @@ def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
     assert said(done) == [
         "recording steps 5 to 9 (a step ends with each batch of a DataLoader)",
         "recorded steps 5 to 9",
-        "an optimizer steps: what was recorded of batches before is removed",
+        "the optimizer stepped: traces of earlier batches are removed",
         "recording steps 5 to 9 (a step ends with each step of the optimizer SGD)",
-        "recorded steps 5 to 8, and then it was cut short",
+        "recorded steps 5 to 8, and was then cut short",
         "1 trace of 1 process in log",
         "what to change: stepscope advise log",
     ]
@@ -184,7 +184,7 @@ def test_a_script_that_raises_keeps_its_error_and_what_was_recorded(tmp_path: Pa
     assert done.returncode == 1
     assert "\nValueError: of the training\n" in done.stderr
     assert done.stderr.count("Traceback") == 1
-    assert said(done)[1] == "recorded steps 5 to 7, and then it was cut short"
+    assert said(done)[1] == "recorded steps 5 to 7, and was then cut short"
     (document,) = documents(tmp_path)
     assert steps(document) == [*(f"ProfilerStep#{n}" for n in range(5, 8)), "Cut-off step#8"]
     # Three whole iterations of both optimizers, of which the scaler left out two critics' steps.
@@ -242,7 +242,7 @@ def test_a_script_that_is_ended_by_a_signal_keeps_what_was_recorded(
         process.send_signal(number)
         out, err = process.communicate(timeout=LONG_SECONDS)
     assert (process.returncode, out) == (status, told)
-    assert ", and then it was cut short: log/" in err
+    assert ", and was then cut short: log/" in err
     (document,) = documents(tmp_path)
     *whole, last = steps(document)
     assert len(whole) >= 3
@@ -351,9 +351,8 @@ def test_a_profiler_of_the_script_goes_before_ours(tmp_path: Path) -> None:
     done = run(tmp_path, "--", sys.executable, "own.py")
     assert (done.returncode, done.stdout) == (0, "3\n")
     assert said(done)[1:3] == [
-        "recorded steps 5 to 6, and then it was cut short",
-        "the script uses a torch profiler of its own, which is left alone: nothing more is recorded"
-        " beside it",
+        "recorded steps 5 to 6, and was then cut short",
+        "the script uses its own torch profiler: stepscope stops recording",
     ]
     (document,) = documents(tmp_path)
     assert steps(document) == ["ProfilerStep#5", "ProfilerStep#6", "Cut-off step#7"]
@@ -365,8 +364,8 @@ def test_a_folder_that_cannot_be_written_leaves_the_training_alone(tmp_path: Pat
     (tmp_path / "log").write_text("a file where the folder should be")
     done = run(tmp_path, "--", sys.executable, "own.py")
     assert (done.returncode, done.stdout) == (0, "3\n")
-    assert "a recording could not be saved" in said(done)
-    assert "nothing was recorded; the reason is printed above" in said(done)
+    assert "a trace could not be saved" in said(done)
+    assert "nothing was recorded; see the reason above" in said(done)
     assert "Traceback" not in done.stderr
 
 
@@ -387,7 +386,7 @@ def test_a_script_without_steps_is_recorded_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "whole.py").write_text(WHOLE.replace("os.fork()", "0"))
     done = run(tmp_path, "--advise", "--", sys.executable, "whole.py")
-    assert said(done)[0] == "recorded the run as a whole, which has no steps"
+    assert said(done)[0] == "recorded the whole run, without steps"
     assert done.returncode == 0
     assert "log ──" in done.stdout
     (document,) = documents(tmp_path)

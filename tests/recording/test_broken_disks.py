@@ -95,7 +95,7 @@ def test_a_file_that_may_not_grow_is_removed(
     assert said(caplog).startswith(
         f"stepscope: a recorded span was not saved to {tmp_path / 'run'}"
     )
-    assert said(caplog).endswith("Training goes on; this is said once.")
+    assert said(caplog).endswith("Training continues; this is logged once.")
 
 
 def test_a_full_disk_is_told_with_what_is_free_on_it(
@@ -106,8 +106,8 @@ def test_a_full_disk_is_told_with_what_is_free_on_it(
         assert list(disk.iterdir()) == []
     assert said(caplog) == (
         f"stepscope: a recorded span was not saved to {disk}: torch could not write the whole "
-        f"trace to {disk} (0 MiB are free there). Free space there, or give another folder. "
-        "Training goes on; this is said once."
+        f"trace to {disk} (0 MiB are free there). Free space there, or pass another folder. "
+        "Training continues; this is logged once."
     )
 
 
@@ -156,7 +156,7 @@ def test_an_exporter_that_raises_is_told(tmp_path: Path, caplog: pytest.LogCaptu
     with Broken(activities=[ProfilerActivity.CPU], on_trace_ready=trace_handler(tmp_path)):
         torch.ones(3).sum()
     assert list(tmp_path.iterdir()) == []
-    assert "RuntimeError: CUPTI has lost its buffers. See whether" in said(caplog)
+    assert "RuntimeError: CUPTI has lost its buffers. Check whether" in said(caplog)
 
 
 def test_settings_that_cannot_be_collected_cost_no_trace(

@@ -134,8 +134,8 @@ def test_an_error_of_the_profiler_is_said_once_and_ends_the_recording(
     train(loop, 3)
     loop.ended()
     assert [record.getMessage() for record in caplog.records] == [
-        "stepscope records no more: RuntimeError: no more events. Training goes on; "
-        "this is said once."
+        "stepscope stopped recording: RuntimeError: no more events. Training continues; "
+        "this is logged once."
     ]
     assert spans(tmp_path) == []
     monkeypatch.undo()
@@ -179,5 +179,5 @@ def test_what_torchs_profiler_takes_is_passed_on_and_shapes_are_recorded() -> No
 
 @pytest.mark.parametrize("name", ["stacks", "schedule", "on_trace_ready"])
 def test_another_argument_is_refused_before_the_training(name: str) -> None:
-    with pytest.raises(UsageError, match=f"takes no {name} here; it takes .*with_stack"):
+    with pytest.raises(UsageError, match=f"does not accept {name} here; it accepts .*with_stack"):
         profiler_options({name: None})

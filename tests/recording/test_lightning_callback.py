@@ -265,7 +265,7 @@ def test_an_argument_that_torchs_profiler_does_not_know_is_refused_at_once(
 ) -> None:
     from stepscope.base.errors import UsageError
 
-    with pytest.raises(UsageError, match="takes no stacks here"):
+    with pytest.raises(UsageError, match="does not accept stacks here"):
         callback(stacks=True)
 
 

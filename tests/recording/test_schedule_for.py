@@ -138,10 +138,10 @@ def test_a_training_of_unknown_length_is_recorded_once_near_its_start() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"step_count": 0}, "schedule_for(step_count=0): give a number above 0, or leave it out."),
-        ({"active": -1}, "schedule_for(active=-1): give a number above 0, or leave it out."),
-        ({"epochs": 2}, "schedule_for(epochs=…) needs steps_an_epoch, too"),
-        ({"seconds": 60}, "schedule_for(seconds=…) needs step_seconds, too"),
+        ({"step_count": 0}, "schedule_for(step_count=0): pass a number above 0, or omit it."),
+        ({"active": -1}, "schedule_for(active=-1): pass a number above 0, or omit it."),
+        ({"epochs": 2}, "schedule_for(epochs=…) also needs steps_an_epoch"),
+        ({"seconds": 60}, "schedule_for(seconds=…) also needs step_seconds"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: dict[str, int], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Recording: trace handler, schedules, callbacks and `stepscope record`, which run in trainings.
+"""Recording inside a training: trace handler, schedules, callbacks and `stepscope record`.
 
 Nothing here imports torch, numpy or pandas before a span is saved: `import stepscope` stays light,
 and a training process loads no module that it does not use.

@@ -1,13 +1,13 @@
-"""Detection of autocast regions in a running training, without patching it.
+"""Detection of autocast regions in a running training, without patching.
 
-A `with torch.autocast(…)` is over when a span is saved, and leaves nothing behind. From Python 3.12
-on, the interpreter itself says when one function returns (`sys.monitoring`): the first return of
-`autocast.__enter__` within an enabled region is noted, and then nothing is asked for any more.
-Until then it costs a call of ours each time; no other function is slower.
+By the time a span is saved, a `with torch.autocast(…)` region has ended without a trace. Since
+Python 3.12, `sys.monitoring` reports the return of a single function: the first return of
+`autocast.__enter__` in an enabled region is noted, and monitoring then stops. Until then each call
+of `autocast.__enter__` has the overhead of one callback; other functions are not slowed.
 
-Before Python 3.12 there is no way that does no harm (all tried on torch 2.13), and nothing is said:
-a function in the place of `autocast.__enter__` breaks `torch.jit.script`; a global hook on modules
-makes torch.compile compile again, and fail where `fullgraph=True`.
+Before Python 3.12 no harmless method exists (all tried with torch 2.13), so nothing is reported:
+replacing `autocast.__enter__` breaks `torch.jit.script`; a global module hook makes torch.compile
+recompile, and fail with `fullgraph=True`.
 """
 
 import sys
@@ -16,16 +16,16 @@ from types import CodeType
 from typing import Any
 
 FREE_TOOLS = (4, 3)
-"""Numbers that `sys.monitoring` leaves to any tool."""
+"""Ids that `sys.monitoring` reserves for no particular tool."""
 
 
 class AutocastWatch:
-    """Notes the first enabled autocast region that is entered; `stop` ends it."""
+    """Detects the first enabled autocast region that is entered; `stop` ends detection."""
 
     def __init__(self, autocast: type | None = None) -> None:
         self.seen: Mapping[str, Any] | None = None
         self.is_watching = False
-        """Whether every entered region is detected; never where Python lacks monitoring."""
+        """Whether entered regions are being detected; always False without `sys.monitoring`."""
         self._tool: int | None = None
         self._code: CodeType | None = None
         monitoring = getattr(sys, "monitoring", None)
@@ -45,7 +45,7 @@ class AutocastWatch:
         self._tool, self._code, self.is_watching = tool, code, True
 
     def _returned(self, _code: CodeType, _offset: int, region: Any) -> None:
-        """Note an enabled region; an exception here would be raised in the user's code."""
+        """Record an enabled region. An exception raised here would surface in the user's code."""
         try:
             if getattr(region, "_enabled", False):
                 dtype = str(region.fast_dtype).removeprefix("torch.")
@@ -55,7 +55,7 @@ class AutocastWatch:
             self.is_watching = False
 
     def stop(self) -> None:
-        """Release the monitoring tool's id; detected regions stay."""
+        """Release the monitoring tool's id; detected regions are retained."""
         monitoring = getattr(sys, "monitoring", None)
         if monitoring and self._tool is not None and self._code is not None:
             monitoring.set_local_events(self._tool, self._code, 0)
@@ -65,23 +65,23 @@ class AutocastWatch:
 
 
 class _Process:
-    """The one watch of this process."""
+    """The single `AutocastWatch` of this process."""
 
     watch: AutocastWatch | None = None
 
 
 def start() -> None:
-    """Forget detected regions, and start to watch. Never raises."""
+    """Clear detected regions and start detection. Never raises."""
     try:
         if _Process.watch:
             _Process.watch.stop()
         _Process.watch = AutocastWatch()
-    except Exception:  # another tool took the number in between
+    except Exception:  # another tool took the id in the meantime
         _Process.watch = None
 
 
 def seen() -> Mapping[str, Any] | None:
-    """Return the first enabled region entered since `start`; disabled, if there was surely none."""
+    """Return the first enabled region since `start`, or a disabled one if there was none."""
     watch = _Process.watch
     if watch is None:
         return None

@@ -1,6 +1,6 @@
-"""A profiler that a framework's training loop drives by callbacks.
+"""A profiler driven by the callbacks of a framework's training loop.
 
-It never raises into the loop: an error is logged once, and recording ends.
+It never raises into the loop: an error is logged once and recording stops.
 """
 
 import logging
@@ -14,13 +14,13 @@ from stepscope.base.errors import UsageError
 from stepscope.recording.subjects.profiler import schedule as numbers_of
 
 Schedule = Callable[[int], Any]
-"""From a step's number, 0 the training's first, to a `torch.profiler.ProfilerAction`."""
+"""Maps a step number (0 is the first of the training) to a `torch.profiler.ProfilerAction`."""
 
 logger = logging.getLogger("stepscope.recording")
 
 
 def _harmless(method: Callable[["DrivenProfiler"], None]) -> Callable[["DrivenProfiler"], None]:
-    """Let a method do nothing once recording is over, and end recording where it raises."""
+    """Make a method a no-op after recording has ended; stop recording if it raises."""
 
     @wraps(method)
     def guarded(self: "DrivenProfiler") -> None:
@@ -28,7 +28,7 @@ def _harmless(method: Callable[["DrivenProfiler"], None]) -> Callable[["DrivenPr
             return
         try:
             method(self)
-        except Exception as error:  # of torch's profiler anything may come
+        except Exception as error:  # torch's profiler may raise anything
             logger.debug("recording failed", exc_info=True)
             self.give_up(f"{type(error).__name__}: {error}")
 
@@ -36,17 +36,17 @@ def _harmless(method: Callable[["DrivenProfiler"], None]) -> Callable[["DrivenPr
 
 
 class DrivenProfiler:
-    """Records the steps that a schedule chooses, and never an evaluation among them.
+    """Records the steps that a schedule selects, without evaluations.
 
-    A step reaches from `step_begins` to the next one, or to `interrupted` where an evaluation comes
-    between: the span so far is saved, and the rest follows as another span.
+    A step lasts from one `step_begins` to the next, or to `interrupted` if an evaluation
+    intervenes: the span so far is saved, and the remaining steps become another span.
     """
 
     def __init__(
         self, schedule: Schedule, handler: Callable[[Any], None], options: dict[str, Any]
     ) -> None:
         self.is_over = False
-        """Whether nothing more will be recorded."""
+        """Whether recording has ended for good."""
         self._schedule = schedule
         self._handler = handler
         self._options = options
@@ -59,7 +59,7 @@ class DrivenProfiler:
 
     @_harmless
     def step_begins(self) -> None:
-        """Say that a step of the training begins, which ends the one before."""
+        """Begin a training step; this ends the previous one."""
         if self._is_scheduled_to_end():
             self._stop()
             self.is_over = True
@@ -71,14 +71,14 @@ class DrivenProfiler:
 
     @_harmless
     def interrupted(self) -> None:
-        """Say that the step has ended, and that something follows that belongs to none."""
+        """End the step; the work that follows belongs to no step."""
         if self._profiler is not None:
             self._is_rest = not self._is_warming_up_again
             self._stop()
 
     @_harmless
     def ended(self) -> None:
-        """End of the training: save the span."""
+        """Save the span at the end of the training."""
         self._stop()
         self.is_over = True
         if not self._has_recorded:
@@ -89,14 +89,14 @@ class DrivenProfiler:
 
     @_harmless
     def aborted(self) -> None:
-        """The training was interrupted: save the span."""
+        """Save the span after the training was interrupted."""
         self._stop()
         self.is_over = True
 
     def give_up(self, why: str) -> None:
-        """Record no more, and say why."""
+        """Stop recording for good and log the reason."""
         self.is_over = True
-        _tell(f"stepscope records no more: {why}. Training goes on; this is said once.")
+        _tell(f"stepscope stopped recording: {why}. Training continues; this is logged once.")
         profiler, self._profiler = self._profiler, None
         with suppress(Exception):
             if profiler is not None:
@@ -104,10 +104,10 @@ class DrivenProfiler:
                 profiler.stop()
 
     def _start(self) -> None:
-        """Start a profiler at this step, if the schedule wants one.
+        """Start a profiler at this step if the schedule selects it.
 
-        Behind an interruption the first step of the rest is one of warm-up, in which nothing is
-        kept; unless that is as far as it came the last time.
+        After an interruption, the first remaining step is a warm-up and is not recorded, unless the
+        previous attempt got no further than its warm-up.
         """
         from torch.profiler import ProfilerAction, profile
 
@@ -124,7 +124,8 @@ class DrivenProfiler:
 
         if action(first) == ProfilerAction.NONE or self._is_another_running():
             return
-        for name, number in numbers_of(self._schedule).items():  # the trace tells of it
+        # these become metadata of the trace
+        for name, number in numbers_of(self._schedule).items():
             setattr(action, name, number)
         profiler = profile(schedule=action, on_trace_ready=self._handler, **self._options)
         profiler.step_num = first
@@ -145,7 +146,7 @@ class DrivenProfiler:
             profiler.stop()
 
     def _is_another_running(self) -> bool:
-        """Give up where another profiler runs, which this one would disturb: torch has but one."""
+        """Stop recording if another profiler runs, which this one would disturb."""
         from torch.autograd import profiler
 
         if not getattr(profiler, "_is_profiler_enabled", False):
@@ -154,13 +155,13 @@ class DrivenProfiler:
         return True
 
     def _is_scheduled_to_end(self) -> bool:
-        """Return whether the last step to record is behind us, where the schedule can tell."""
+        """Return whether the last step to record has passed, if the schedule defines a last one."""
         spans: tuple[range, ...] = getattr(self._schedule, "recorded_steps", ())
         return bool(spans) and self._step_count - self._delay > spans[-1][-1]
 
 
 def _tell(what: str) -> None:
-    with suppress(Exception):  # a filter or a handler of the user's
+    with suppress(Exception):  # a logging filter or handler of the user may raise
         logger.warning("%s", what)
 
 
@@ -169,10 +170,10 @@ def _is_to_record(action: Any) -> bool:
 
 
 def profiler_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments for `torch.profiler.profile`: those given, and shapes.
+    """Return the arguments for `torch.profiler.profile`: the given ones, with shapes by default.
 
     Raises:
-        UsageError: it takes no such argument, or it is one that the callback sets itself.
+        UsageError: The argument does not exist, or the callback sets it itself.
     """
     from torch.profiler import profile
 
@@ -183,8 +184,8 @@ def profiler_options(given: dict[str, Any]) -> dict[str, Any]:
     } - reserved
     if unknown := sorted(given.keys() - allowed):
         message = (
-            f"torch.profiler.profile takes no {', '.join(unknown)} here; "
-            f"it takes {', '.join(sorted(allowed))}."
+            f"torch.profiler.profile does not accept {', '.join(unknown)} here; it accepts "
+            f"{', '.join(sorted(allowed))}."
         )
         raise UsageError(message)
     return {"record_shapes": True, **given}

@@ -11,11 +11,11 @@ from stepscope.recording.schedules import MOST_SKIPPED_COUNT, SKIPPED_SHARE
 
 LEAST_SKIPPED_COUNT = 3
 SKIPPED_SECONDS = 10.0
-"""Skipping steps that nobody asked to skip takes no longer, in a process that is alone."""
+"""Maximum time to skip by default, in a process without other ranks."""
 LEAST_STEPS = 3
 """With fewer steps no finding has high confidence."""
 PATIENT_RESTARTS = 3
-"""So often a cycle is begun anew behind an evaluation for `LEAST_STEPS`; then one step will do."""
+"""Restarts of a cycle after evaluations to reach `LEAST_STEPS`; then one step is enough."""
 MOST_RESTARTS = 6
 
 
@@ -24,16 +24,17 @@ class Ended(Enum):
 
     SAVED = auto()
     NOT_SAVED = auto()
-    """The disk is full, or the folder may not be written to: the handler said which."""
+    """The disk is full or the folder is not writable; the handler has logged which."""
     DROPPED = auto()
 
 
 class Cycles:
-    """Runs torch's profiler for the steps of an order.
+    """Runs torch's profiler for the requested steps.
 
-    Where it was not said how many steps to skip, it is as `schedule_for` has it: 50, no more than a
-    twentieth of an epoch; but no longer than 10 s, and 3 at least. Of several ranks the time does
-    not count: theirs differ a little, and all are to record, and with `--stop` to end at, the same.
+    Without a requested number of steps to skip, the default of `schedule_for` applies: 50, at most
+    a twentieth of an epoch; but at most 10 s and at least 3 steps. With several ranks the time
+    limit does not apply: their times differ slightly, and all ranks must record the same steps (and
+    with `--stop`, end at the same step).
     """
 
     def __init__(self, order: Order, handler: TraceHandler) -> None:
@@ -42,11 +43,11 @@ class Cycles:
         self._profiled: Profiled | None = None
         self._done_count = 0
         self._next_start: int | None = None
-        """The step that the next cycle begins with; None: it is the first cycle."""
+        """First step of the next cycle; None before the first cycle."""
         self._first_step_s = 0.0
         self._restarts = 0
         self.written: Written | None = None
-        """The file that was saved last."""
+        """The most recently saved file."""
 
     @property
     def is_complete(self) -> bool:
@@ -55,7 +56,7 @@ class Cycles:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether evaluations come too often for any step to be recorded between."""
+        """Whether evaluations are too frequent to record a step between them."""
         return self._restarts > MOST_RESTARTS
 
     @property
@@ -65,14 +66,14 @@ class Cycles:
 
     @property
     def steps_to_record(self) -> tuple[int, int]:
-        """The first and the last step that the cycle under way keeps."""
+        """The first and last step that the current cycle records."""
         first = self._profiled.first_active if self._profiled is not None else 0
         return first, first + self._order.active - 1
 
     def is_due(self, step: int, epoch_length: int) -> bool:
         """Return whether a cycle begins with this step.
 
-        `epoch_length` is the number of batches; 0: not known.
+        `epoch_length` is the number of batches; 0 if unknown.
         """
         if self._profiled is not None:
             return False
@@ -92,7 +93,7 @@ class Cycles:
         self._profiled = Profiled(self._order, self._handler, step)
 
     def step(self) -> Ended | None:
-        """Begin the next step of a cycle; None where the cycle goes on."""
+        """Begin the next step of a cycle; None if the cycle continues."""
         profiled = self._profiled
         if profiled is None:
             return None
@@ -100,7 +101,7 @@ class Cycles:
         return self._save(profiled) if profiled.is_over else None
 
     def evaluation(self) -> Ended | None:
-        """Interrupt the cycle for an evaluation; None where none is active."""
+        """Interrupt the cycle for an evaluation; None if no cycle is active."""
         profiled = self._profiled
         if profiled is None or not profiled.is_active:
             return None

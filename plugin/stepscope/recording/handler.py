@@ -1,17 +1,16 @@
 """`trace_handler`: saves each span of a profiler as a trace file, with the training's settings.
 
-How the settings get into the trace: they are written behind the last event when the file is
-complete, before it is renamed. `add_metadata_json` cannot do it for a handler: kineto takes
-metadata when it stops a trace, and only then is a handler called, and meets its profiler. (Tried on
-torch 2.13: a key added within `on_trace_ready` is in no file, not in that of the next span either.)
-Being there before would mean to put a method of ours in the place of one of
-`torch.profiler.profile`'s, or to look for the profiler at every step. A trace's end is alike in
-every torch since 2.4, whatever the schedule, however many spans there are, from kineto's exporter
-and from the one in Python; a file that ends otherwise is kept as it is.
+The settings are written after the last event once the file is complete, before it is renamed. A
+handler cannot use `add_metadata_json`: kineto collects metadata when it stops a trace, and calls
+the handler only afterwards. (Tried with torch 2.13: a key added in `on_trace_ready` is in no file,
+including that of the next span.) Earlier access would require replacing a method of
+`torch.profiler.profile` or checking for the profiler at every step. All torch versions since 2.4
+end a trace in the same way, for every schedule and number of spans, with kineto's exporter and with
+the Python one; a file that ends differently is left unchanged.
 
-Failures are reported by one `logging` record of level WARNING a handler and kind (nothing saved,
-saved without settings), on the logger `stepscope.recording`, which Python writes to stderr where
-nobody set up logging. Not by `warnings`: where those are errors (`-W error`), one would end the
+Failures are logged once per handler and kind (nothing saved, saved without settings) at level
+WARNING on the logger `stepscope.recording`, which Python prints to stderr unless logging is
+configured. `warnings` are not used, because `-W error` would turn them into exceptions that end the
 training.
 """
 
@@ -32,8 +31,8 @@ from stepscope.recording.live_objects import Given
 from stepscope.recording.settings import COLLECTORS, KEY, as_json, collect
 
 SUFFIX = ".pt.trace.json"
-FREE_SPACE = "Free space there, or give another folder"
-COMPARE = "See whether torch.profiler.tensorboard_trace_handler can save it"
+FREE_SPACE = "Free space there, or pass another folder"
+COMPARE = "Check whether torch.profiler.tensorboard_trace_handler can save it"
 
 logger = logging.getLogger("stepscope.recording")
 
@@ -55,7 +54,7 @@ class TraceHandler:
         self.use_gzip = use_gzip
         self.use_python_export = use_python_export
         self.saved: list[Path] = []
-        """The files that were written."""
+        """The files written so far."""
         self._collect = collect
         self._reported: set[str] = set()
 
@@ -67,7 +66,7 @@ class TraceHandler:
             where = f": {error.filename}" if error.filename else ""
             reason = f"{error.strerror or error}{where}"
             self._tell("not saved", f"to {self.folder}: {reason}. {FREE_SPACE}")
-        except Exception as error:  # of torch's exporter anything may come
+        except Exception as error:  # torch's exporter may raise anything
             logger.debug("a span was not saved", exc_info=True)
             reason = f"{type(error).__name__}: {str(error).rstrip('.')}"
             self._tell("not saved", f"to {self.folder}: {reason}. {COMPARE}")
@@ -81,12 +80,12 @@ class TraceHandler:
             self._tell("saved without the training's settings", f"as {path}")
 
     def _file_name(self) -> str:
-        """Return the name that torch's own handler gives; in a process group, with the rank."""
+        """Return the name that torch's own handler uses, with the rank in a process group."""
         name = self.name or f"{_rank_prefix()}{socket.gethostname()}_{os.getpid()}"
         return f"{name}.{time.time_ns()}{SUFFIX}{'.gz' if self.use_gzip else ''}"
 
     def _options(self, profiler: Any) -> dict[str, bool]:
-        """Return `use_python_export` where it is asked for and torch has it (since 2.13)."""
+        """Return `use_python_export` if requested and supported by torch (since 2.13)."""
         if not self.use_python_export:
             return {}
         has_option = "use_python_export" in signature(profiler.export_chrome_trace).parameters
@@ -95,7 +94,7 @@ class TraceHandler:
     def _settings(self, profiler: Any) -> str | None:
         try:
             return as_json(self._collect(profiler))
-        except Exception:  # settings are not worth a trace
+        except Exception:  # a trace matters more than its settings
             logger.debug("the settings were not collected", exc_info=True)
             return None
 
@@ -104,16 +103,16 @@ class TraceHandler:
         if kind in self._reported:
             return
         self._reported.add(kind)
-        with suppress(Exception):  # a filter or a handler of the user's
+        with suppress(Exception):  # a logging filter or handler of the user may raise
             logger.warning(
-                "stepscope: a recorded span was %s %s. Training goes on; this is said once.",
+                "stepscope: a recorded span was %s %s. Training continues; this is logged once.",
                 kind,
                 more,
             )
 
 
 def _rank_prefix() -> str:
-    """Return `rank3_` in a process group of several, with zeros so that names are in order."""
+    """Return `rank3_` in a process group of several ranks, zero-padded for sorting."""
     try:
         import torch.distributed as group
 
@@ -121,7 +120,7 @@ def _rank_prefix() -> str:
             return ""
         width = len(str(group.get_world_size() - 1))
         return f"rank{group.get_rank():0{width}}_"
-    except Exception:  # a name is not worth a trace
+    except Exception:  # a trace matters more than its name
         return ""
 
 
@@ -139,7 +138,7 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
     leave_out: Collection[str] = (),
     is_searched: bool = True,
 ) -> TraceHandler:
-    """Return a handler for `torch.profiler.profile(on_trace_ready=…)` that removes guessing.
+    """Return a handler for `torch.profiler.profile(on_trace_ready=…)` that also saves settings.
 
     ```python
     import stepscope
@@ -158,36 +157,37 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
     Then: `stepscope advise log/run`, or `tensorboard --logdir log`.
 
     It replaces `torch.profiler.tensorboard_trace_handler`, with the same arguments and file names,
-    and adds settings that rules would otherwise infer: versions, processors
-    and GPUs, the settings of DataLoaders, optimizers and the model, precision, torch.compile, DDP
-    and FSDP, and a fixed list of environment variables that change speed. DataLoaders, optimizers
-    and models are found among live objects; arguments take precedence. No data, weights, code or
-    paths are recorded beyond those that torch records. A step costs no more than with torch's
-    handler: settings are collected when a span is saved.
+    and adds settings that rules would otherwise infer: versions, processors and GPUs, the settings
+    of DataLoaders, optimizers and the model, precision, torch.compile, DDP and FSDP, and a fixed
+    list of environment variables that affect speed. DataLoaders, optimizers and models are found
+    among live objects; arguments take precedence. No data, weights, code or paths are recorded
+    beyond those that torch records. The overhead per step equals that of torch's handler: settings
+    are collected when a span is saved.
 
-    It never raises: where a span cannot be saved, training continues and stderr shows the reason
-    once. A file is written under another name and then renamed, so that none is incomplete.
+    It never raises: if a span cannot be saved, training continues and the reason is logged to
+    stderr once. A file is written under a temporary name and then renamed, so that no trace is
+    incomplete.
 
     Args:
-        dir_name: The folder for the traces of this run, which is made if it is not there.
-        worker_name: Names this process; host and process id unless given, with the rank before
-            them in a process group.
-        use_gzip: Whether the files are compressed (about a tenth of the size).
-        use_python_export: As torch's; ignored before torch 2.13.
+        dir_name: The folder for the traces of this run; created if missing.
+        worker_name: Name of this process. Default: host and process id, prefixed with the rank in a
+            process group.
+        use_gzip: Whether to compress the files (to about a tenth of the size).
+        use_python_export: As in torch; ignored before torch 2.13.
         dataloader: The DataLoader of the loop, or several.
-        model: The model that is trained.
+        model: The trained model.
         optimizer: The optimizer, or several.
-        batch_size: Samples of one step, over all its batches, of this process.
-        settings: More settings, by subject and field, as `{"precision": {"autocast":
+        batch_size: Samples per step of this process, over all batches of the step.
+        settings: Further settings, by subject and field, as `{"precision": {"autocast":
             {"enabled": True, "device": "cuda", "dtype": "bfloat16"}}}`; they override all others.
-        leave_out: Subjects that are not recorded, of `torch`, `host`, `devices`, `dataloaders`,
+        leave_out: Subjects to omit, of `torch`, `host`, `devices`, `dataloaders`,
             `batch`, `precision`, `cudnn`, `allocator`, `environment`, `compile`, `distributed`,
             `optimizers`, `model`, `profiler`.
-        is_searched: Whether DataLoaders, optimizers and models that are not given are looked for
-            among the objects that are alive.
+        is_searched: Whether to search live objects for DataLoaders, optimizers and models that are
+            not passed.
 
     Raises:
-        UsageError: `leave_out` names something that is no subject. Only here, before the training.
+        UsageError: `leave_out` contains an unknown subject. Raised only here, before the training.
     """
     if unknown := sorted(set(leave_out) - set(COLLECTORS)):
         message = f"leave_out={unknown}: the subjects are {', '.join(COLLECTORS)}."

@@ -1,4 +1,4 @@
-"""Runs a command so that each Python process of it records itself, and passes signals on to it."""
+"""Runs a command whose Python processes record themselves, and forwards signals to it."""
 
 import os
 import signal
@@ -16,14 +16,14 @@ STARTUP = Path(__file__).parent / "startup"
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 SIGNALLED = 128
-"""An exit status above it is the signal that ended a command, as shells count it."""
+"""Exit statuses above this value denote a signal, as in shells."""
 
 
 def run(command: Sequence[str], order: Order, accounts: str) -> int:
-    """Run a command to its end and return its exit status, as a shell would.
+    """Run a command to its end and return its exit status as a shell would.
 
     Raises:
-        OSError: the command is not there, or cannot be run.
+        OSError: The command does not exist or cannot be run.
     """
     environment = environment_of(os.environ, order, accounts)
     process = subprocess.Popen(_whole(command), env=environment)  # noqa: S603 (the user's own)
@@ -46,7 +46,7 @@ def environment_of(
 
 
 def _whole(command: Sequence[str]) -> list[str]:
-    """Return the command; a script that is named alone is run by this Python."""
+    """Return the command; a script without an interpreter is run by this Python."""
     name = command[0]
     if name.endswith(".py") and not (os.access(name, os.X_OK) and os.sep in name):
         return [sys.executable, *command]
@@ -55,7 +55,7 @@ def _whole(command: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _signals_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Forward signals; a terminal's Ctrl-C reaches the script by itself."""
+    """Forward signals, except the terminal's Ctrl-C, which reaches the script directly."""
 
     def passed_on(number: int, frame: FrameType | None) -> None:
         del frame
@@ -76,8 +76,8 @@ def _signals_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
 
 
 def _is_in_foreground() -> bool:
-    """Return whether a terminal sends its Ctrl-C to this process, and so to the script, too."""
-    if not hasattr(os, "tcgetpgrp"):  # Windows: a console sends it to all that run in it
+    """Return whether the terminal sends Ctrl-C to this process, and so also to the script."""
+    if not hasattr(os, "tcgetpgrp"):  # Windows: the console sends it to all its processes
         return True
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)

@@ -6,7 +6,8 @@ from stepscope.recording.lightning import StepscopeCallback
 
 Trainer(callbacks=[StepscopeCallback("log/run")])  # then: stepscope advise log/run
 ```
-Works with `lightning` and with `pytorch_lightning`; importing this imports one of them.
+Works with `lightning` and with `pytorch_lightning`; importing this module imports the installed
+one.
 """
 
 import sys
@@ -30,31 +31,31 @@ else:
         from pytorch_lightning import Callback
 
 AUTOCAST_DTYPES = {"16-mixed": "float16", "bf16-mixed": "bfloat16"}
-"""Lightning's names of precision, with the autocast type of each."""
+"""Autocast dtype by Lightning's name of the precision."""
 UNLIMITED = -1
 
 
 class StepscopeCallback(Callback):
     """Records steps of `Trainer.fit` with torch's profiler, for stepscope to read.
 
-    A step is one of the optimizer: with `accumulate_grad_batches=4` it holds four batches. It
-    begins where Lightning calls `on_train_batch_start`, so it holds its own forward and backward
-    passes and the fetch of the next batch. Validation is never recorded: where it comes between the
-    steps of a span, that is saved before, and the rest follows behind as a span of its own.
+    A step is an optimizer step: with `accumulate_grad_batches=4` it contains four batches. It
+    begins when Lightning calls `on_train_batch_start`, so it contains its own forward and backward
+    passes and the fetch of the next batch. Validation is never recorded: if it runs between the
+    steps of a span, the span is saved before it, and the remaining steps become a separate span.
 
-    Nothing that goes wrong here reaches the training: it is said once (logger
-    `stepscope.recording`), and recording ends. Where another torch profiler runs, Lightning's
-    `PyTorchProfiler` among them, nothing is recorded.
+    Errors never reach the training: they are logged once (logger `stepscope.recording`), and
+    recording stops. If another torch profiler runs, such as Lightning's `PyTorchProfiler`, nothing
+    is recorded.
 
     Args:
-        log_dir: The run's folder; each rank's files bear its number.
-        schedule: Which steps to record, as `torch.profiler.schedule(…)` or
-            `stepscope.schedule_for(…)` say it; by default, `schedule_for` of the
-            number of steps that the Trainer will make.
-        worker_name: Name of this process in place of host, process id and rank.
-        use_gzip: Whether the files are compressed.
-        **profiler: More arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`, ….
-            `record_shapes` is True unless given.
+        log_dir: The run's folder; the file names of each rank contain its number.
+        schedule: The steps to record, from `torch.profiler.schedule(…)` or
+            `stepscope.schedule_for(…)`. Default: `schedule_for` with the number of steps of the
+            Trainer.
+        worker_name: Name of this process instead of host, process id and rank.
+        use_gzip: Whether to compress the files.
+        **profiler: Further arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`,
+            …. `record_shapes` is True by default.
 
     Raises:
         UsageError: `torch.profiler.profile` has no such argument.
@@ -79,7 +80,7 @@ class StepscopeCallback(Callback):
         self._first_global_step = 0
 
     def on_train_start(self, trainer: Any, _module: Any) -> None:
-        """Get ready."""
+        """Create the profiler."""
         self._abort()
         self._global_step = None
         handler = TraceHandler(
@@ -92,13 +93,13 @@ class StepscopeCallback(Callback):
         self._driven = DrivenProfiler(schedule, handler, self._options)
         if any(kind.__name__ == "PyTorchProfiler" for kind in type(trainer.profiler).__mro__):
             self._driven.give_up(
-                "the Trainer has a PyTorchProfiler, and torch has but one profiler"
+                "the Trainer has a PyTorchProfiler, and torch supports only one profiler"
             )
 
     def on_train_batch_start(
         self, trainer: Any, pl_module: Any, _batch: Any, _batch_idx: int
     ) -> None:
-        """Begin a step, where the optimizer has made one since the last began."""
+        """Begin a step if the optimizer has stepped since the last one began."""
         if self._driven and self._is_new_step(int(trainer.global_step), pl_module):
             self._driven.step_begins()
 
@@ -110,7 +111,7 @@ class StepscopeCallback(Callback):
             self._driven.interrupted()
 
     def on_validation_start(self, _trainer: Any, _module: Any) -> None:
-        """End the step: validation is in none."""
+        """End the step: validation belongs to no step."""
         if self._driven:
             self._driven.interrupted()
 
@@ -130,10 +131,10 @@ class StepscopeCallback(Callback):
             driven.aborted()
 
     def _is_new_step(self, global_step: int, pl_module: Any) -> bool:
-        """Return whether the optimizer made a step since the last time, or this is the first.
+        """Return whether the optimizer has stepped since the last call, or this is the first call.
 
-        With manual optimization, Lightning may not see the optimizer's steps: as long as it saw
-        none, every batch counts.
+        With manual optimization, Lightning may not count the optimizer's steps: while its count is
+        0, every batch is a step.
         """
         if self._global_step is None:
             self._global_step = self._first_global_step = global_step
@@ -145,16 +146,16 @@ class StepscopeCallback(Callback):
 
 
 def _steps_ahead(trainer: Any) -> int | None:
-    """Return how many steps of the optimizer there will be, or None where that is not known."""
+    """Return the number of optimizer steps of the training, or None if unknown."""
     try:
         ahead = int(trainer.estimated_stepping_batches) - int(trainer.global_step)
-    except Exception:  # infinite; or accumulation that changes with the epoch
+    except Exception:  # infinite, or accumulation that changes with the epoch
         return None
     return ahead if ahead > 0 else None
 
 
 def _is_last(trainer: Any) -> bool:
-    """Return whether the training ends behind this batch, as far as can be told."""
+    """Return whether the training ends after this batch, as far as the Trainer's state shows."""
     if trainer.should_stop or trainer.global_step >= trainer.max_steps > UNLIMITED:
         return True
     epochs = trainer.max_epochs
@@ -182,7 +183,7 @@ def _given(trainer: Any) -> Given:
 
 
 def _loaders(given: Any) -> list[Any]:
-    """Return the DataLoaders among one, or nested lists and dicts of them."""
+    """Return the DataLoaders in an object or in nested lists and dicts."""
     from torch.utils.data import DataLoader
 
     if isinstance(given, DataLoader):

@@ -1,4 +1,4 @@
-"""Messages of one recorded process: on standard error, and in its account for the command."""
+"""Messages of a recorded process: on stderr, and in its account for the command."""
 
 import os
 import sys
@@ -11,20 +11,20 @@ KB = 1000
 
 
 class Teller:
-    """Keeps the account of one process."""
+    """Writes the account of a process."""
 
     def __init__(self, order: Order) -> None:
         self._log_dir = order.log_dir
         self.account = Account(process=os.getpid(), parent=os.getppid(), program=program())
 
     def save(self) -> None:
-        """Write the account to where the command looks for it."""
+        """Write the account to the folder that the command reads."""
         self.account.rank = rank()
         if folder := os.environ.get(ACCOUNTS):
             self.account.save(folder)
 
     def recording(self, first: int, last: int) -> None:
-        """Print the steps to be recorded, on the first of several ranks only."""
+        """Print the steps to be recorded; with several ranks, on the first only."""
         if not rank():
             self._tell(
                 f"recording steps {first} to {last}{self._whose()} "
@@ -34,12 +34,12 @@ class Teller:
     def written(self, written: Written | None) -> None:
         """Print the written file, or that it could not be saved."""
         if written is None:
-            self.note("a recording could not be saved")
+            self.note("a trace could not be saved")
             return
         self.account.written.append(written)
         self.save()
         what = steps_in_words(written)
-        early = "" if written.is_whole else ", and then it was cut short"
+        early = "" if written.is_whole else ", and was then cut short"
         size = f"{Path(written.path).stat().st_size / KB:,.0f} kB"
         self._tell(f"recorded {what}{self._whose()}{early}: {self._shown(written.path)} ({size})")
 
@@ -51,7 +51,7 @@ class Teller:
             with suppress(OSError):
                 Path(file.path).unlink()
         if written:
-            self._tell("an optimizer steps: what was recorded of batches before is removed")
+            self._tell("the optimizer stepped: traces of earlier batches are removed")
 
     def note(self, what: str) -> None:
         """Print a deviation from the request."""
@@ -64,7 +64,7 @@ class Teller:
         return "" if number is None else f" of rank {number}"
 
     def _shown(self, path: str) -> str:
-        """Return a path below the working folder as a relative one."""
+        """Return a path below the working folder as a relative path."""
         here = os.getcwd()  # noqa: PTH109 (a text is compared)
         return os.path.relpath(path, here) if path.startswith(here + os.sep) else path
 
@@ -72,22 +72,22 @@ class Teller:
         try:
             sys.stderr.write(f"stepscope: {what}\n")
             sys.stderr.flush()
-        except (OSError, ValueError, AttributeError):  # closed, or taken away
+        except (OSError, ValueError, AttributeError):  # closed or missing
             return
 
 
 def steps_in_words(written: Written) -> str:
-    """Return which steps a file holds, as `steps 12 to 19`."""
+    """Return the recorded steps as text: `steps 12 to 19`."""
     if not written.first_step:
-        return "the run as a whole, which has no steps"
+        return "the whole run, without steps"
     last = written.first_step + written.step_count - 1
     if not written.step_count:
-        return f"a part of step {written.first_step}"
+        return f"part of step {written.first_step}"
     return f"step {last}" if last == written.first_step else f"steps {written.first_step} to {last}"
 
 
 def program() -> str:
-    """Return the name of the script, or of the module with `-m`."""
+    """Return the name of the script, or of the module run with `-m`."""
     words = iter(sys.orig_argv[1:])
     for word in words:
         if word == "-m":
@@ -102,7 +102,7 @@ def program() -> str:
 
 
 def rank() -> int | None:
-    """Return the rank among several; the launcher's variable holds before the group is there."""
+    """Return the rank among several; before the process group exists, the launcher's variable."""
     try:
         import torch.distributed as group
 

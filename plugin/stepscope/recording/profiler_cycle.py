@@ -1,4 +1,4 @@
-"""One cycle of torch's profiler in a script, from its warm-up to the file."""
+"""A cycle of torch's profiler in a script, from its warm-up to the file."""
 
 import mmap
 import warnings
@@ -16,20 +16,20 @@ from stepscope.recording.schedules import Schedule
 
 STEP = "ProfilerStep#"
 CUT_STEP = "Cut-off step#"
-"""In the place of `STEP`, with as many letters: no reader counts it among the steps."""
+"""Replaces `STEP` with a text of equal length, so that no reader counts the event as a step."""
 DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu"}
 
 
 def another_runs() -> bool:
-    """Return whether another profiler records this thread; torch allows one."""
+    """Return whether another profiler records this thread; torch supports one."""
     return bool(torch._C._autograd._profiler_enabled())  # noqa: SLF001 (the only way to ask)
 
 
 class Profiled:
-    """A profiler that runs; made at a step's border, or, without steps, at any time."""
+    """A running profiler; started at a step boundary, or, without steps, at any time."""
 
     is_being_made = False
-    """Whether a profiler that is made now is one of these, and not the script's."""
+    """Whether the profiler under construction is an instance of this class."""
 
     def __init__(self, order: Order, handler: TraceHandler, first_step: int | None) -> None:
         self._handler = handler
@@ -37,7 +37,7 @@ class Profiled:
         self._active = order.active
         self._first = first_step
         self._step = first_step or 0
-        """The number of the step that is under way."""
+        """Number of the current step."""
         self._saved_before = len(handler.saved)
         self._is_saved = True
         self._is_cut = False
@@ -58,12 +58,12 @@ class Profiled:
 
     @property
     def step_number(self) -> int:
-        """The number of the step that is under way; 0 where there are none."""
+        """Number of the current step; 0 without steps."""
         return self._step
 
     @property
     def first_active(self) -> int:
-        """The number of the first step that is kept; 0 where there are none."""
+        """Number of the first recorded step; 0 without steps."""
         return 0 if self._first is None else self._first + self._warmup
 
     @property
@@ -78,11 +78,11 @@ class Profiled:
 
     @property
     def is_over(self) -> bool:
-        """Whether the cycle has come to its end, and its file was written."""
+        """Whether the cycle has ended and its file was written."""
         return self._first is not None and self.step_count >= self._active
 
     def step(self) -> None:
-        """End the step, and begin the next."""
+        """End the step and begin the next."""
         self._step += 1
         if self._step in (self.first_active, self.first_active + self._active):
             with _silent():
@@ -91,7 +91,7 @@ class Profiled:
             self._profiler.step()
 
     def stop(self) -> None:
-        """Record no more; a time without steps waits to be written or dropped."""
+        """Stop recording; without steps, the recorded time waits to be written or dropped."""
         if not self._is_stopped:
             self._is_stopped = True
             self._is_saved = self._first is not None and self._is_saved
@@ -101,16 +101,17 @@ class Profiled:
                 self._profiler.stop()
 
     def _leave_unused_device(self) -> None:
-        """Let torch not wait, at the end, for a device that was not used: that would initialise it.
+        """Keep torch from synchronizing with an unused device, which would initialize it.
 
-        The script could not fork processes that use it any more, and would pay for a context.
+        The script could then no longer fork processes that use the device, and would hold a context
+        on it.
         """
         for profiler in (self._profiler, getattr(self._profiler, "profiler", None)):
             if not _is_initialized(getattr(profiler, "use_device", None) or ""):
                 profiler.use_device = None  # type: ignore[union-attr]
 
     def written(self) -> Written | None:
-        """Return the file, once recording is over; None where it could not be saved."""
+        """Return the file after recording has ended; None if it could not be saved."""
         if self._first is None:
             self._handler(self._profiler)
         if len(self._handler.saved) == self._saved_before:
@@ -123,7 +124,7 @@ class Profiled:
         )
 
     def drop(self) -> None:
-        """Record no more, and write nothing."""
+        """Stop recording without writing a file."""
         self._is_saved = False
         self.stop()
 
@@ -133,7 +134,7 @@ class Profiled:
 
 
 class _WithoutLastStep:
-    """A profiler as its handler sees it, whose last step was cut off: the file says so."""
+    """A profiler whose last step was cut off, as passed to its handler; the file marks the step."""
 
     def __init__(self, profiler: Any, step: int) -> None:
         self._profiler = profiler
@@ -149,10 +150,10 @@ class _WithoutLastStep:
 
 
 def rename(path: Path, name: str, other: str) -> None:
-    """Rename events in a trace in place, to a name of the same length."""
+    """Rename events in a trace in place; both names have the same length."""
     old, new = name.encode(), other.encode()
     if len(old) != len(new):
-        message = f"{other} is not as long as {name}"
+        message = f"{other} and {name} differ in length"
         raise ValueError(message)
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
         at = content.find(old)
@@ -172,8 +173,8 @@ def _schedule(order: Order, first_step: int | None) -> Schedule | None:
 def _activities(*, is_early: bool) -> list[Any]:
     """Return the activities to record: the host, and the devices that the script uses.
 
-    A device that is not used yet is left alone, since a profiler of it begins to use it. Only where
-    recording begins before the first work, nobody knows whether it will be.
+    A device that is not in use is left out, because profiling would initialize it. Only when
+    recording begins before the first work is its use unknown.
     """
     return [
         activity
@@ -194,7 +195,7 @@ def _is_initialized(name: str) -> bool:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Let no warning of the profiler become an error of the script, or a line of its output."""
+    """Suppress the profiler's warnings, which could become errors or output of the script."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

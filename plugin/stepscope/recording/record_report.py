@@ -1,4 +1,4 @@
-"""The result of `stepscope record` in sentences, from the accounts of its processes."""
+"""The result of `stepscope record` as text, from the accounts of its processes."""
 
 import os
 import shlex
@@ -26,15 +26,15 @@ def _counted(count: int, noun: str, ending: str = "s") -> str:
 
 
 def _why_nothing(accounts: Sequence[Account], order: Order) -> Iterator[str]:
-    """Yield the reason that there is no trace, and the remedy."""
+    """Yield the reason for the missing trace, and the remedy."""
     if any(one.notes for one in accounts):
-        yield "nothing was recorded; the reason is printed above"
+        yield "nothing was recorded; see the reason above"
         return
     nearest = max(accounts, key=_nearness, default=None)
     if nearest is None:
         yield (
-            "nothing was recorded: the command started no Python that reads PYTHONPATH "
-            "(python -I, -E and -S do not; sudo and containers drop it)"
+            "nothing was recorded: the command started no Python that reads PYTHONPATH (python "
+            "-I, -E and -S ignore it; sudo and containers drop it)"
         )
     elif not nearest.has_torch:
         yield "nothing was recorded: the script did not import torch"
@@ -58,4 +58,4 @@ def _missing(order: Order) -> str:
         return "no optimizer stepped in a main thread"
     if order.steps_from == "dataloader":
         return "no DataLoader was read in a main thread"
-    return "no optimizer stepped in a main thread, and no DataLoader was read there"
+    return "no optimizer stepped and no DataLoader was read in a main thread"

@@ -1,8 +1,8 @@
 """The request of `stepscope record` to the script's processes, and the account that each returns.
 
 The request travels in an environment variable, which all child processes inherit. Each process
-returns one small JSON file. Standard library only: this is read before torch, and
-perhaps in another environment than the one that stepscope is installed in.
+returns a small JSON file. Standard library only: this module is imported before torch, possibly in
+an environment other than the one in which stepscope is installed.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 VARIABLE = "STEPSCOPE_RECORD"
-"""The environment variable that holds the order, as JSON."""
+"""The environment variable that holds the request as JSON."""
 ACCOUNTS = "STEPSCOPE_RECORD_ACCOUNTS"
 """The environment variable that names the folder for accounts."""
 StepsFrom = Literal["auto", "optimizer", "dataloader", "none"]
@@ -22,24 +22,25 @@ STEPS_FROM: tuple[StepsFrom, ...] = ("auto", "optimizer", "dataloader", "none")
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """Steps to record of an unchanged script, and the folder for the traces."""
+    """Steps of an unchanged script to record, and the folder for the traces."""
 
     log_dir: str
-    """Absolute: the script may go to another folder."""
+    """Absolute, because the script may change its working folder."""
     skip: int | None
-    """Steps before the first warm-up; the script's start, up to the first step's end, is none.
+    """Steps before the first warm-up, not counting the script's start up to the first step's end.
 
-    None: as many as are worth it (`script_recorder.py`)."""
+    None: a default by the length of an epoch (`Cycles`).
+    """
     wait: int
     """Steps between two cycles."""
     warmup: int
-    """Steps of a cycle that the profiler is on in, and keeps nothing of."""
+    """Warm-up steps of a cycle: the profiler runs, but they are not recorded."""
     active: int
-    """Steps of a cycle that are kept; at least 1."""
+    """Recorded steps of a cycle; at least 1."""
     repeat: int
-    """How many cycles; at least 1."""
+    """Number of cycles; at least 1."""
     seconds: float
-    """How long to record a script that has no steps."""
+    """Recording time of a script without steps."""
     steps_from: StepsFrom = "auto"
     shapes: bool = True
     stacks: bool = False
@@ -48,30 +49,30 @@ class Order:
     """Whether the script ends with its last cycle."""
 
     def as_text(self) -> str:
-        """Return it for the environment."""
+        """Return the request as text for the environment variable."""
         return json.dumps(asdict(self))
 
 
 def order_in(text: str) -> Order:
-    """Return the order in an environment variable's text.
+    """Parse a request from the environment variable's text.
 
     Raises:
-        ValueError, TypeError: it is none, or one of another version.
+        ValueError, TypeError: The text is not a request, or is of another version.
     """
     return Order(**json.loads(text))
 
 
 @dataclass(kw_only=True)
 class Written:
-    """One file that was written: a cycle's steps, or a time without steps."""
+    """A written file: the steps of a cycle, or a time without steps."""
 
     path: str
     first_step: int
-    """0 where the script has no steps."""
+    """0 for a script without steps."""
     step_count: int
-    """Complete ones."""
+    """Number of complete steps."""
     is_whole: bool
-    """Whether the cycle came to its end."""
+    """Whether the cycle was completed."""
 
 
 @dataclass(kw_only=True)
@@ -80,24 +81,24 @@ class Account:
 
     process: int
     parent: int = 0
-    """The process that started it; 0: not known."""
+    """Id of the parent process; 0 if unknown."""
     program: str = ""
     """`sys.argv[0]`, or the module that was run."""
     rank: int | None = None
-    """Among the ranks of a distributed job; None: it is none."""
+    """The rank in a distributed job; None outside one."""
     has_torch: bool = False
     steps_from: str = ""
-    """Source of the steps, in words: `optimizer SGD`."""
+    """Source of the steps as text: `optimizer SGD`."""
     step_count: int = 0
-    """How many whole steps were seen; once recording is over they are counted no more."""
+    """Number of complete steps; not counted after recording has ended."""
     is_complete: bool = False
     """Whether all cycles were recorded."""
     written: list[Written] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Deviations from the request: sentences."""
+    """Deviations from the request, as sentences."""
 
     def save(self, folder: str) -> None:
-        """Write it; a folder that is gone costs nothing (the command ended before this process)."""
+        """Write the account; ignore a missing folder (the command ended before this process)."""
         path = Path(folder) / f"{self.process}.json"
         half = path.with_suffix(".half")
         try:
@@ -108,7 +109,7 @@ class Account:
 
 
 def accounts_in(folder: str) -> list[Account]:
-    """Return the account of each process, without those that were killed while writing."""
+    """Return the account of each process, except those killed while writing it."""
     return sorted(_read(folder), key=lambda one: (one.rank is None, one.rank or 0, one.process))
 
 

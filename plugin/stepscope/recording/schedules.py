@@ -7,30 +7,30 @@ from typing import Any
 from stepscope.base.errors import UsageError
 
 SKIPPED_SHARE = 20
-"""One step in so many is skipped at the start, …"""
+"""A twentieth of the steps is skipped at the start, …"""
 MOST_SKIPPED_COUNT = 50
-"""… but no more: by then caches are warm, and the batches that workers made ahead are used up."""
+"""… but at most this number: by then caches are warm and prefetched batches are used up."""
 WARMUP_COUNT = 2
 ACTIVE_COUNT = 8
 LEAST_ACTIVE_COUNT = 3
 """With fewer steps no finding has high confidence."""
 MOST_ACTIVE_COUNT = 10
 RECORDED_SECONDS = 10.0
-"""Of slow steps so few are recorded that a span takes about this long."""
+"""Approximate maximum duration of a span of slow steps."""
 MOST_REPEATS = 5
 STEPS_A_SPAN = 200
-"""A training is given one span for each so many steps, up to `MOST_REPEATS`: recording costs."""
+"""A training gets one span per this number of steps, up to `MOST_REPEATS`, to limit overhead."""
 SECONDS_A_SPAN = 600.0
-"""Where the training's length is not known, but a step's: a span for each so many seconds."""
+"""Time per span if the training's length is unknown but a step's duration is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """A schedule for `torch.profiler.profile(schedule=…)`, which can be printed and asked.
+    """A printable schedule for `torch.profiler.profile(schedule=…)`.
 
-    As `torch.profiler.schedule` of the same arguments with `skip_first_wait=1`: `skip_first` steps
-    are skipped, then `warmup` and `active`; before each further span come `wait` steps. (torch has
-    `skip_first_wait` since 2.6, and the first span should not wait.)
+    Equals `torch.profiler.schedule` with the same arguments and `skip_first_wait=1`: `skip_first`
+    steps are skipped, then `warmup` and `active` follow; before each further span come `wait`
+    steps. (torch has `skip_first_wait` since 2.6.)
     """
 
     skip_first: int
@@ -38,7 +38,7 @@ class Schedule:
     warmup: int
     active: int
     repeat: int
-    """How many spans are recorded, always one or more."""
+    """Number of recorded spans, at least 1."""
 
     @property
     def recorded_steps(self) -> tuple[range, ...]:
@@ -85,35 +85,35 @@ def schedule_for(  # noqa: PLR0913 (each is something a user may know)
 ) -> Schedule:
     """Return a schedule for `torch.profiler.profile` that selects steps of a training.
 
-    The start is skipped (a twentieth of the steps, at most 50: compiling, warm caches, batches that
-    were prefetched); the profiler warms up for two steps; then eight are recorded. A long
-    training is recorded up to five times, spread evenly, so that changes are visible. Pass
-    the values that you know:
+    The start is skipped (a twentieth of the steps, at most 50: compilation, cold caches, prefetched
+    batches); the profiler warms up for two steps; then eight are recorded. A long training is
+    recorded up to five times, spread evenly, so that changes are visible. Pass the values that you
+    know:
 
     ```python
-    schedule_for(10_000)                            # steps in all: five spans, the first at step 52
-    schedule_for(steps_an_epoch=500, epochs=3)      # a span an epoch, none across an epoch's end
+    schedule_for(10_000)                            # total steps: five spans, the first at step 52
+    schedule_for(steps_an_epoch=500, epochs=3)      # a span per epoch, none across epochs
     schedule_for(seconds=3600, step_seconds=0.25)   # as 14,400 steps
     schedule_for(step_seconds=20)                   # slow steps: fewer are recorded
     schedule_for()                                  # without arguments: one span, near the start
     print(schedule_for(1000))                       # records steps 52 to 59, 241 to 248, …
     ```
 
-    The last span ends before the last step, so that it is saved within the loop. A training of
-    less than six steps is too short for that: then as many as possible are recorded.
+    The last span ends before the last step, so that it is saved within the loop. A training of less
+    than six steps is too short for that: then as many steps as possible are recorded.
 
     Args:
         step_count: Number of calls of `profiler.step()`.
-        steps_an_epoch: Steps of one epoch (`len(loader)`); no span goes across an epoch's end.
+        steps_an_epoch: Steps of one epoch (`len(loader)`); no span crosses the end of an epoch.
         epochs: Number of epochs, 1 by default. Only with `steps_an_epoch`.
-        step_seconds: Approximate duration of a step. Of long steps fewer are recorded, but
-            three at least: a span takes about ten seconds.
-        seconds: Duration of the training; with `step_seconds` it gives the number of steps.
-        active: Steps per span, in place of the default.
-        repeat: Number of spans, in place of the default; fewer where they do not fit.
+        step_seconds: Approximate duration of a step. Fewer long steps are recorded, but at least
+            three: a span takes about ten seconds.
+        seconds: Duration of the training; with `step_seconds` it determines the number of steps.
+        active: Steps per span, overriding the default.
+        repeat: Number of spans, overriding the default; fewer if they do not fit.
 
     Raises:
-        UsageError: a number is not positive, or one is given without that which it needs.
+        UsageError: A number is not positive, or a required companion is missing.
     """
     _check(
         step_count=step_count,
@@ -137,16 +137,16 @@ def schedule_for(  # noqa: PLR0913 (each is something a user may know)
 def _check(**numbers: float | None) -> None:
     for name, number in numbers.items():
         if number is not None and not number > 0:
-            message = f"schedule_for({name}={number!r}): give a number above 0, or leave it out."
+            message = f"schedule_for({name}={number!r}): pass a number above 0, or omit it."
             raise UsageError(message)
     for name, needed in (("epochs", "steps_an_epoch"), ("seconds", "step_seconds")):
         if numbers[name] is not None and numbers[needed] is None:
-            message = f"schedule_for({name}=…) needs {needed}, too: they give the count of steps."
+            message = f"schedule_for({name}=…) also needs {needed}, for the count of steps."
             raise UsageError(message)
 
 
 def _active(step_seconds: float | None) -> int:
-    """Return how many steps a span records: eight, more of fast steps, fewer of slow ones."""
+    """Return the number of steps per span: eight, more for fast steps, fewer for slow ones."""
     if step_seconds is None:
         return ACTIVE_COUNT
     fitting = int(RECORDED_SECONDS / step_seconds)
@@ -154,7 +154,7 @@ def _active(step_seconds: float | None) -> int:
 
 
 def _spread(step_count: int, active: int, repeat: int | None) -> Schedule:
-    """Return spans that are spread evenly over so many steps, the last of which is free."""
+    """Return spans spread evenly over the steps; the last step is not recorded."""
     usable = max(step_count - 1, 1)
     skip_first = min(step_count // SKIPPED_SHARE, MOST_SKIPPED_COUNT)
     skip_first = max(skip_first, 1) if usable > LEAST_ACTIVE_COUNT + 1 else 0
@@ -170,7 +170,7 @@ def _spread(step_count: int, active: int, repeat: int | None) -> Schedule:
 
 
 def _by_epoch(steps_an_epoch: int, epochs: int, active: int, repeat: int | None) -> Schedule:
-    """Return spans at the same place of epochs that are spread evenly over the training."""
+    """Return spans at the same position in epochs that are spread evenly over the training."""
     if epochs == 1:
         return _spread(steps_an_epoch, active, repeat)
     one = _spread(steps_an_epoch, active, 1)
@@ -186,7 +186,7 @@ def _by_epoch(steps_an_epoch: int, epochs: int, active: int, repeat: int | None)
 
 
 def _without_end(step_seconds: float | None, active: int, repeat: int | None) -> Schedule:
-    """Return a schedule for a training whose length is not known."""
+    """Return a schedule for a training of unknown length."""
     spans = repeat or (1 if step_seconds is None else MOST_REPEATS)
     between = STEPS_A_SPAN if step_seconds is None else int(SECONDS_A_SPAN / step_seconds)
     skip_first = MOST_SKIPPED_COUNT if step_seconds is None else _skipped(step_seconds)
@@ -200,5 +200,5 @@ def _without_end(step_seconds: float | None, active: int, repeat: int | None) ->
 
 
 def _skipped(step_seconds: float) -> int:
-    """Return how many steps to skip: as many as take a minute, 50 at most and one at least."""
+    """Return the number of steps to skip: those of one minute, between 1 and 50."""
     return min(max(int(60 / step_seconds), 1), MOST_SKIPPED_COUNT)

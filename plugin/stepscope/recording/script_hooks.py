@@ -1,8 +1,7 @@
 """Hooks on torch in a recorded script: optimizers, batches, profilers.
 
-Each wrapper notifies the recorder and calls the original. Where `torch.compile` traces a wrapper,
-it sees the original. Once all is recorded, a
-wrapper costs one look at a flag.
+Each wrapper notifies the recorder and calls the original. When `torch.compile` traces a wrapper, it
+sees the original. After recording has ended, a wrapper costs one check of a flag.
 """
 
 import functools
@@ -23,16 +22,16 @@ from stepscope.recording.script_recorder import ScriptRecorder
 
 Call = Callable[..., Any]
 _backward_under_way = torch._C._current_graph_task_id  # noqa: SLF001
-"""Asked here, so that a torch without it costs the recording, and no step of the script."""
+"""Looked up at import: a torch without it disables recording instead of failing in a step."""
 NO_BACKWARD = -1
 
 
 def start(order: str) -> None:
-    """Record this process by an order's text; called once, right after torch was imported."""
+    """Record this process by a request's text; called once, right after torch is imported."""
     recorder = ScriptRecorder(order_in(order))
     try:
         watch(recorder)
-    except BaseException:  # what was put around torch until then is to do nothing
+    except BaseException:  # hooks already installed must do nothing
         recorder.is_watching = False
         raise
     recorder.torch_is_there()
@@ -49,7 +48,7 @@ def watch(recorder: ScriptRecorder) -> None:
 def watch_optimizers(recorder: ScriptRecorder) -> None:
     """Notify the recorder when the outermost of nested optimizer steps ends.
 
-    An optimizer may hold another (ZeroRedundancyOptimizer), a GradScaler may leave the step out.
+    An optimizer may wrap another (ZeroRedundancyOptimizer), and a GradScaler may skip the step.
     """
     watch = _Depth(recorder)
     hooked = Optimizer.profile_hook_step
@@ -70,7 +69,7 @@ class _Depth:
         self._depth = 0
 
     def around(self, step: Call, *, optimizer_at: int) -> Call:
-        """Return a step that tells when it is the outermost and over, and did not raise."""
+        """Wrap a step to notify when it is the outermost and returns without raising."""
         recorder = self._recorder
 
         @functools.wraps(step)
@@ -93,12 +92,12 @@ class _Depth:
 
 
 def _is_elsewhere(recorder: ScriptRecorder) -> bool:
-    """Return whether this is no place where a step can end: another thread, or amid a backward."""
+    """Return whether a step cannot end here: in another thread, or during a backward pass."""
     return threading.get_ident() != recorder.main_thread or _backward_under_way() != NO_BACKWARD
 
 
 def watch_batches(recorder: ScriptRecorder) -> None:
-    """Notify the recorder when the next batch is requested, and when there is none left."""
+    """Notify the recorder when the next batch is requested, and when the data is exhausted."""
     iterator = torch.utils.data.dataloader._BaseDataLoaderIter  # noqa: SLF001
     following = iterator.__next__
 
@@ -117,7 +116,7 @@ def watch_batches(recorder: ScriptRecorder) -> None:
 
 
 def watch_profilers(recorder: ScriptRecorder) -> None:
-    """Let the recorder step back from any profiler that the script makes: there can be but one."""
+    """Stop the recorder when the script creates a profiler: torch supports only one."""
 
     def step_back_from(profiler: type, is_on: Callable[[Any], bool]) -> None:
         made = cast("Call", profiler.__init__)  # type: ignore[misc]
@@ -138,7 +137,7 @@ def watch_profilers(recorder: ScriptRecorder) -> None:
 
 
 def watch_evaluation(recorder: ScriptRecorder) -> None:
-    """Notify the recorder when a model enters evaluation mode, which may be all that a script does.
+    """Notify the recorder when a model enters evaluation mode, which may be a script's only work.
 
     No module hooks: with torch.compile, those cause recompilations and errors (`live_objects.py`).
     """

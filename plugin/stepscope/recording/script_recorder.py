@@ -3,11 +3,11 @@
 `script_hooks.py` notifies it of the script's calls, `step_detection.py` finds the ends of steps,
 and `record_request.py` holds the request. It never raises into the script.
 
-- An evaluation within a recording ends it: with 3 complete steps it is saved, else it is dropped,
-  and begun again behind the evaluation.
+- An evaluation during a cycle ends it: with 3 complete steps the trace is saved; with fewer it is
+  dropped, and the cycle restarts after the evaluation.
 - A script that creates its own profiler is not recorded from then on.
 - Processes that `multiprocessing` started are recorded only if they take steps: a rank does, a
-  DataLoader's worker does not.
+  DataLoader worker does not.
 """
 
 import atexit
@@ -30,9 +30,9 @@ from stepscope.recording.termination import Termination
 from stepscope.recording.whole_run import WholeRun
 
 LAUNCHERS = ("torchrun", "torch.distributed", "accelerate", "deepspeed")
-"""Programs that import torch to start others with it."""
+"""Programs that import torch only to start other processes."""
 FIRST = 1000
-"""Before whatever else `multiprocessing` does at the end of a process."""
+"""Runs before the other exit finalizers of `multiprocessing`."""
 
 Given = ParamSpec("Given")
 
@@ -40,10 +40,10 @@ Given = ParamSpec("Given")
 def _harmless(
     method: Callable[Concatenate["ScriptRecorder", Given], None],
 ) -> Callable[Concatenate["ScriptRecorder", Given], None]:
-    """Let a method do nothing once recording is over, and end recording where it raises.
+    """Make a method a no-op after recording has ended; stop recording if it raises.
 
-    It does nothing, too, where it is called amid another: by a timer, by a signal's handler, or
-    because the profiler itself calls a hooked function.
+    It is also a no-op when called during another of these methods: by a timer, by a signal handler,
+    or because the profiler itself calls a hooked function.
     """
 
     @functools.wraps(method)
@@ -72,10 +72,10 @@ class ScriptRecorder:
 
     def _begin(self) -> None:
         self.is_watching = True
-        """Whether anything that the script does is of interest."""
+        """Whether the script's calls still matter."""
         self._is_busy = False
         self.main_thread = threading.main_thread().ident
-        """The only one whose steps are seen: a profiler records the thread that starts it."""
+        """The only thread with detected steps: a profiler records the thread that starts it."""
         self._teller = Teller(self._order)
         self._finder = StepFinder(
             is_by_optimizer=self._order.steps_from in ("auto", "optimizer"),
@@ -85,12 +85,12 @@ class ScriptRecorder:
         self._cycles = Cycles(self._order, handler)
         self._whole = WholeRun(self._order, handler)
         self._step = 0
-        """The number of the step that is under way; 0: the script's start."""
+        """Number of the current step; 0 during the script's start."""
         self._epoch_length = 0
         self._is_content = False
-        """Whether batches were recorded as asked; an optimizer that steps is worth more."""
+        """Whether batches were recorded as requested; steps of an optimizer take precedence."""
 
-    # --- what the hooks tell -------------------------------------------------------------------
+    # --- calls from the hooks -----------------------------------------------------------------
 
     @_harmless
     def torch_is_there(self) -> None:
@@ -105,7 +105,7 @@ class ScriptRecorder:
 
     @_harmless
     def model_is_ready(self) -> None:
-        """Take note that a model was set to evaluate: amid a training, or as all there is to do."""
+        """Handle a model's `eval()`: during a training, or as the script's only work."""
         if self._finder.model_set_to_evaluate() is Border.EVALUATION:
             self._evaluation_begins()
         elif not self._is_helper:
@@ -113,18 +113,18 @@ class ScriptRecorder:
 
     @_harmless
     def start_is_over(self) -> None:
-        """Take note that the script is at its work by now, though it has taken no step."""
+        """Handle the end of the script's start: it is working, though it has taken no step."""
         self._whole.begin()
 
     @_harmless
     def optimizer_is_made(self) -> None:
-        """Take note that an optimizer of some class was made for the first time."""
+        """Handle the first construction of an optimizer."""
         self._finder.has_optimizer = True
         self._whole.forget()
 
     @_harmless
     def optimizer_stepped(self, optimizer: object) -> None:
-        """Take note that an optimizer has stepped."""
+        """Handle a step of an optimizer."""
         border = self._finder.optimizer_stepped(optimizer)
         if border is Border.ANEW:
             self._begin_anew()
@@ -133,7 +133,7 @@ class ScriptRecorder:
 
     @_harmless
     def batch_requested(self, iterator: object, *, has_gradients: bool) -> None:
-        """Take note that the next batch is asked for."""
+        """Handle a request for the next batch."""
         if self._is_content:
             return
         if not self._epoch_length:
@@ -146,17 +146,17 @@ class ScriptRecorder:
 
     @_harmless
     def epoch_ended(self, iterator: object) -> None:
-        """Take note that there was no batch any more."""
+        """Handle an exhausted DataLoader."""
         self._finder.epoch_ended(iterator)
 
     @_harmless
     def step_back(self) -> None:
-        """Leave the profiler to the script, which makes one of its own."""
+        """Stop recording: the script creates a profiler of its own."""
         self._leave_alone()
 
     @_harmless
     def ended(self) -> None:
-        """Write the trace: the process ends."""
+        """Write the trace when the process ends."""
         if _is_parent_of_ranks():
             self._whole.forget()
         self._finish()
@@ -164,24 +164,21 @@ class ScriptRecorder:
     def _give_up(self, why: str) -> None:
         self.is_watching = False
         with suppress(Exception):
-            self._teller.note(f"recording failed ({why}); the script goes on")
+            self._teller.note(f"recording failed ({why}); the script continues")
             self._termination.disarm()
             self._cycles.finish(is_saved=False)
 
     def _leave_alone(self) -> None:
         self._whole.forget()
         self._finish()
-        self._teller.note(
-            "the script uses a torch profiler of its own, which is left alone: nothing more is "
-            "recorded beside it"
-        )
+        self._teller.note("the script uses its own torch profiler: stepscope stops recording")
 
-    # --- what follows --------------------------------------------------------------------------
+    # --- recording ---------------------------------------------------------------------------
 
     def _first_batch_requested(self, iterator: object) -> None:
         self._whole.forget()
         self._epoch_length = -1
-        with suppress(Exception):  # a sampler without a length, and whatever a user's may raise
+        with suppress(Exception):  # a sampler without a length, or an exception of the user's code
             self._epoch_length = len(iterator)  # type: ignore[arg-type]
 
     def _step_begins(self, detected_by: object) -> None:
@@ -227,9 +224,9 @@ class ScriptRecorder:
             self._teller.written(self._cycles.written)
 
     def _go_on(self) -> None:
-        """Stop where nothing is left to record, and end the script where that was asked for."""
+        """Stop if nothing is left to record, and end the script if requested."""
         if self._cycles.is_hopeless:
-            self._teller.note("evaluations leave no step between them that could be recorded")
+            self._teller.note("evaluations are too frequent to record a step between them")
             self._stop()
         elif self._cycles.is_complete:
             self._teller.account.is_complete = True
@@ -240,7 +237,7 @@ class ScriptRecorder:
                 raise SystemExit(0)
 
     def _begin_anew(self) -> None:
-        """Drop counts and traces of batches: an optimizer has stepped."""
+        """Discard counts and traces of batches: an optimizer has stepped."""
         self._cycles.finish(is_saved=False)
         self._termination.disarm()
         self._teller.take_back()
@@ -260,14 +257,17 @@ class ScriptRecorder:
         self._teller.account.step_count = max(self._step - 1, 0)
         self._teller.save()
 
-    # --- other processes -----------------------------------------------------------------------
+    # --- other processes ---------------------------------------------------------------------
 
     def _forks(self) -> None:
         if self.is_watching:
             self._whole.forget()
 
     def _forked(self) -> None:
-        """Begin anew in a child, unless its parent was recorded: torch's profiler is lost there."""
+        """Restart in a forked child, unless its parent was being recorded.
+
+        torch's profiler does not survive a fork.
+        """
         was_recording = self._cycles.is_recording or self._whole.is_recording
         self._termination.forget()
         self._termination = Termination(self.ended)
@@ -287,14 +287,14 @@ def _is_of_multiprocessing() -> bool:
 
 
 def _is_loading() -> bool:
-    """Return whether this is a DataLoader's worker, whatever it does to make its batches."""
+    """Return whether this process is a DataLoader worker."""
     from torch.utils.data import get_worker_info
 
     return get_worker_info() is not None
 
 
 def _is_parent_of_ranks() -> bool:
-    """Return whether processes that this one started, or that those did, took steps."""
+    """Return whether descendants of this process took steps."""
     folder = os.environ.get(ACCOUNTS)
     accounts = {one.process: one for one in accounts_in(folder)} if folder else {}
     return any(_is_below_this(one, accounts) for one in accounts.values() if one.step_count)

@@ -1,8 +1,8 @@
-"""The settings of a training process: `collect`, which the file of each span gets a copy of.
+"""The settings of a training process: `collect`, whose result is added to the file of each span.
 
-A subject is a file in `subjects/` with one function from a `Scene`. Each is asked on its own: one
-that fails costs its own fields, and is named under `failed`. Unknown values are left out, never
-guessed; null means that the setting is left to torch.
+A subject is a module in `subjects/` with one function of a `Scene`. Each is called independently: a
+failing one loses only its own fields and is listed under `failed`. Unknown values are omitted,
+never guessed; null means that torch chooses.
 """
 
 import json
@@ -53,7 +53,7 @@ COLLECTORS: Mapping[str, Collector] = MappingProxyType(
         "profiler": profiler.profiler,
     }
 )
-"""Each subject, by the name under which it is written."""
+"""Function of each subject, by the subject's name in the file."""
 
 logger = logging.getLogger("stepscope.recording")
 
@@ -65,13 +65,14 @@ def collect(
     leave_out: Collection[str] = (),
     is_searched: bool = True,
 ) -> dict[str, Any]:
-    """Return the object that a trace holds under `"stepscope_recorder"`; it never raises.
+    """Return the object stored in a trace under `"stepscope_recorder"`; never raises.
 
     Args:
-        profiler: The `torch.profiler.profile` that records, for its options.
+        profiler: The recording `torch.profiler.profile`, for its options.
         given: Objects and settings from the caller; they override live objects.
-        leave_out: Subjects that are not collected, of `COLLECTORS`.
-        is_searched: Whether DataLoaders, optimizers and modules that are not given are looked for.
+        leave_out: Names of `COLLECTORS` to omit.
+        is_searched: Whether to search live objects for DataLoaders, optimizers and modules that are
+            not passed.
     """
     given = given or Given()
     failed: list[str] = []
@@ -89,24 +90,24 @@ def collect(
 
 
 def as_json(collected: Mapping[str, Any]) -> str:
-    """Return settings as JSON that every reader takes: finite numbers, no other types."""
+    """Return settings as JSON that every reader accepts: finite numbers, no other types."""
     return json.dumps(_plain(collected), allow_nan=False)
 
 
 def _scene(given: Given, profiler: Any, *, is_searched: bool) -> Scene:
     try:
         return live_objects(given, profiler, is_searched=is_searched)
-    except Exception:  # of the user's process anything may be met
-        logger.debug("what is alive could not be looked through", exc_info=True)
+    except Exception:  # objects of the user's process may raise anything
+        logger.debug("live objects could not be searched", exc_info=True)
         return Scene(given=given, profiler=profiler)
 
 
 def _collected_values(subject: str, collector: Collector, scene: Scene, failed: list[str]) -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of settings that torch has since renamed
+            warnings.simplefilter("ignore")  # about settings that torch has since renamed
             return collector(scene)
-    except Exception:  # a collector that fails costs its own subject
+    except Exception:  # a failing collector loses only its own subject
         logger.debug("%s could not be collected", subject, exc_info=True)
         failed.append(subject)
         return None
@@ -119,7 +120,7 @@ def _with_given(values: Any, given: Mapping[str, Any] | None) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; other types become text."""
+    """Return a value as a JSON type; other types become text."""
     if isinstance(value, Mapping):
         return {str(key)[:LONGEST_TEXT]: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

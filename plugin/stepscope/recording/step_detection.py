@@ -1,64 +1,65 @@
 """Detection of step boundaries from the calls of a script.
 
-The rule, in order of trust:
+The rules, by precedence:
 
-1. A step ends when the optimizer has stepped: when the outermost call of `Optimizer.step`, or of
-   `GradScaler.step`, returns. So gradient accumulation makes one step of several batches, a step
-   that the scaler skips for infinite gradients counts, and so does LBFGS with its many closures.
-   Of several optimizers (a GAN), the one that steps least often defines the step, so that all
-   steps are alike, if it steps once in 20 of another's; of equals, the one that stepped first. One
-   that is gone, or was not seen for 20 turns, hands over.
-2. Where no optimizer steps, a step ends when a DataLoader is asked for the next batch; of several
-   DataLoaders it is one by the same rule. Where an optimizer was made, it is
-   waited for during 200 batches.
+1. A step ends when the outermost call of `Optimizer.step` or `GradScaler.step` returns. Thus
+   gradient accumulation makes one step of several batches, a step that the scaler skips for
+   infinite gradients counts, and LBFGS with its many closures makes one step. With several
+   optimizers (a GAN), the one that steps least often defines the step, so that all steps are alike,
+   if it steps at least once in 20 of another's; among equals, the one that stepped first. An
+   optimizer that was deleted, or did not step for 20 turns, loses this role.
+2. If no optimizer steps, a step ends when the next batch of a DataLoader is requested; among
+   several DataLoaders, one is selected by the same rule. If an optimizer was created, its first
+   step is awaited for 200 batches.
 
-An optimizer's first step takes over from batches, and counting starts anew. A step of training in
-which an evaluation runs is noticed by a model that is set to evaluate (`eval()`), by batches that
-are asked for without gradients, or by many more batches than the steps before had.
+An optimizer's first step overrides batches, and counting restarts. A training step that contains an
+evaluation is detected by a model set to evaluate (`eval()`), by batches requested without
+gradients, or by many more batches than in the steps before.
 """
 
 import weakref
 from enum import Enum, auto
 
 MOST_TURNS = 20
-"""An optimizer or DataLoader that comes less often than once in so many turns defines no step."""
+"""An optimizer or DataLoader with fewer than one turn in this number defines no step."""
 BATCHES_BEFORE_OPTIMIZER = 200
-"""So many batches are waited for the first step of an optimizer that was made."""
+"""Number of batches to wait for the first step of an optimizer that was created."""
 MANY_TIMES = 2
 SOME_BATCHES = 2
-"""A step with more than `MANY_TIMES` the batches of any before, and these, is an evaluation."""
+"""A step with over `MANY_TIMES` the batches of any before, plus these, is an evaluation."""
 RARE = 4
-"""A model set to evaluate, and batches without gradients, are signs of an evaluation if fewer than
-one step in so many has them."""
+"""Signs of an evaluation (a model set to evaluate, batches without gradients) count only if fewer
+than one in this number of steps has them.
+"""
 
 
 class Border(Enum):
     """Effect of a call on steps."""
 
     NONE = auto()
-    """Nothing."""
+    """No effect."""
     STEP = auto()
     """A step ends here and the next begins."""
     ANEW = auto()
-    """The same, and all steps so far were batches of an evaluation."""
+    """As `STEP`, and all earlier steps were batches of an evaluation."""
     EVALUATION = auto()
-    """The step that is under way is not like the others: an evaluation began in it."""
+    """The current step differs from the others: an evaluation began in it."""
 
 
 class _Lead:
-    """The optimizer or DataLoader, of several, that defines the step."""
+    """Selects the optimizer or DataLoader that defines the step, of several."""
 
     def __init__(self) -> None:
         self._leader: weakref.ref[object] | None = None
         self._turns = 0
-        """Of the leader."""
+        """Turns of the leader."""
         self._turns_of_others = 0
-        """Since the leader's last turn."""
+        """Turns of others since the leader's last turn."""
         self._seen: list[tuple[weakref.ref[object], int]] = []
-        """The others, each with the count of the leader's turns when it had its own last one."""
+        """The others, each with the count of the leader's turns at its own last turn."""
 
     def is_led_by(self, candidate: object) -> bool:
-        """Return whether this one defines the step, now that it has its turn."""
+        """Return whether this candidate, whose turn it is, defines the step."""
         if self._leader is None or self._leader() is not candidate:
             if not self._is_to_lead(candidate):
                 return False
@@ -81,7 +82,7 @@ class _Lead:
 
 
 class StepFinder:
-    """Sees each step of an optimizer and each request for a batch, and tells the borders."""
+    """Receives optimizer steps and batch requests, and returns the step boundaries."""
 
     def __init__(self, *, is_by_optimizer: bool = True, is_by_batch: bool = True) -> None:
         self._is_by_optimizer = is_by_optimizer
@@ -92,12 +93,12 @@ class StepFinder:
         self._is_in_ended_epoch = False
         self._evaluations = _Evaluations()
         self.has_optimizer = False
-        """Whether an optimizer was made."""
+        """Whether an optimizer was created."""
         self.is_training = False
-        """Whether an optimizer stepped; then batches define nothing."""
+        """Whether an optimizer has stepped; from then on batches define no step."""
 
     def optimizer_stepped(self, optimizer: object) -> Border:
-        """Take note that an optimizer has stepped."""
+        """Handle a step of an optimizer."""
         self.has_optimizer = True
         if not self._is_by_optimizer:
             return Border.NONE
@@ -113,25 +114,25 @@ class StepFinder:
         return Border.STEP
 
     def batch_requested(self, loader: object, *, has_gradients: bool) -> Border:
-        """Take note that the next batch is asked for, with gradients enabled or not."""
+        """Handle a request for the next batch, with gradients enabled or not."""
         if self.is_training:
             is_begun = self._evaluations.is_begun_by_batch(has_gradients=has_gradients)
             return Border.EVALUATION if is_begun else Border.NONE
         if not self._is_by_batch or self._is_waiting() or not self._lead.is_led_by(loader):
             return Border.NONE
-        if self._is_in_ended_epoch:  # the step began when the last epoch had no batch any more
+        if self._is_in_ended_epoch:  # the step began when the last epoch was exhausted
             self._is_in_ended_epoch = False
             return Border.NONE
         self._has_border = True
         return Border.STEP
 
     def model_set_to_evaluate(self) -> Border:
-        """Take note that a model's `eval` was called."""
+        """Handle a call of a model's `eval`."""
         is_begun = self.is_training and self._evaluations.is_begun_by_sign()
         return Border.EVALUATION if is_begun else Border.NONE
 
     def epoch_ended(self, loader: object) -> None:
-        """Take note that the batch that was asked for last is not there: the data ended."""
+        """Record that the DataLoader is exhausted: the last requested batch does not exist."""
         if not self.is_training and self._has_border and self._lead.is_led_by(loader):
             self._is_in_ended_epoch = True
             self._lead = _Lead()
@@ -144,9 +145,9 @@ class StepFinder:
 
 
 class _Evaluations:
-    """Notices the steps of training in which an evaluation runs.
+    """Detects training steps that contain an evaluation.
 
-    The time before the first border is the script's start, not a step.
+    The time before the first boundary is the script's start, not a step.
     """
 
     def __init__(self) -> None:
@@ -166,7 +167,10 @@ class _Evaluations:
         self._is_odd = self._is_told = False
 
     def is_begun_by_batch(self, *, has_gradients: bool) -> bool:
-        """Tell, once a step, that this batch is the first that is not for training."""
+        """Return whether this is the step's first batch that is not for training.
+
+        True at most once per step.
+        """
         self._batch_count += 1
         if not has_gradients and self.is_begun_by_sign():
             return True

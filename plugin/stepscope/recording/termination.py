@@ -1,8 +1,9 @@
-"""While a recording is under way: SIGTERM writes it first, and then ends the process as it would.
+"""Handling of SIGTERM during recording: the trace is written before the process ends.
 
-Only where SIGTERM would kill the process anyway; a script with a handler of its own keeps it.
-Python runs handlers in the main thread between two instructions, so one that waits in a collective
-would no longer be ended: a thread sees the signal at once, and lets it kill after a while.
+This applies only if SIGTERM would kill the process; a script's own handler stays in place. Python
+runs handlers in the main thread between two instructions, so a process waiting in a collective
+would no longer end: a separate thread receives the signal at once, and kills the process after a
+timeout.
 """
 
 import ctypes
@@ -13,14 +14,14 @@ from collections.abc import Callable
 from types import FrameType
 
 UNTIL_HEARD_S = 5.0
-"""How long the main thread may take to hear of the signal."""
+"""Time for the main thread to react to the signal."""
 UNTIL_WRITTEN_S = 20.0
-"""How long it may then take to write; launchers kill for good after 30 s."""
+"""Time for writing after that; launchers send SIGKILL after 30 s."""
 _END = b"\0"
 
 
 class Termination:
-    """Stands ready from `arm` to `disarm`; of one process."""
+    """Handles SIGTERM between `arm` and `disarm`, for one process."""
 
     def __init__(self, write: Callable[[], None]) -> None:
         self._write = write
@@ -29,14 +30,14 @@ class Termination:
         self._is_written = threading.Event()
 
     def arm(self) -> None:
-        """Stand ready, where nobody else deals with SIGTERM or with wake-ups by signals."""
+        """Install the handler, unless SIGTERM or signal wake-ups are already handled."""
         is_main = threading.current_thread() is threading.main_thread()
         if self._pipe or not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             return
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        if before != -1:  # asyncio's: it is left alone
+        if before != -1:  # asyncio's: leave it alone
             signal.set_wakeup_fd(before)
             os.close(reading)
             os.close(writing)
@@ -48,7 +49,7 @@ class Termination:
         threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
 
     def disarm(self) -> None:
-        """Leave everything as it was found."""
+        """Restore the previous state."""
         if self._pipe is None:
             return
         _, writing = self._pipe
@@ -58,7 +59,7 @@ class Termination:
         os.close(writing)
 
     def forget(self) -> None:
-        """Be off in a child that was forked: the thread is not there."""
+        """Disable signal handling in a forked child, which lacks the thread."""
         if self._pipe is not None:
             self._leave_signals(self._pipe[1])
             self._pipe = None
@@ -85,7 +86,7 @@ class Termination:
         with os.fdopen(reading, "rb", buffering=0) as pipe:
             while (seen := pipe.read(1)) and seen != _END:
                 if seen[0] == signal.SIGTERM and not self._is_in_time():
-                    # Python's `signal.signal` is for the main thread only, and that one waits.
+                    # Python's `signal.signal` works only in the main thread, which is blocked.
                     ctypes.CDLL(None).signal(int(signal.SIGTERM), None)
                     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -30,26 +30,26 @@ AUTOCAST_DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
 class StepscopeCallback(TrainerCallback):
     """Records steps of `Trainer.train` with torch's profiler, for stepscope to read.
 
-    A step is one of the optimizer: with `gradient_accumulation_steps=4` it holds four batches. It
-    begins where the Trainer calls `on_step_begin`, so it holds its own forward and backward passes,
-    logging and checkpoints, and the fetch of the next step's batches. Evaluation is never recorded:
-    where it comes between the steps of a span, that is saved before, and the rest follows behind as
-    a span of its own.
+    A step is an optimizer step: with `gradient_accumulation_steps=4` it contains four batches. It
+    begins when the Trainer calls `on_step_begin`, so it contains its own forward and backward
+    passes, logging and checkpoints, and the fetch of the next step's batches. Evaluation is never
+    recorded: if it runs between the steps of a span, the span is saved before it, and the remaining
+    steps become a separate span.
 
-    Nothing that goes wrong here reaches the training: it is said once (logger
-    `stepscope.recording`), and recording ends. Where another torch profiler runs, nothing is
-    recorded. The Trainer does not notify callbacks of an exception: a span in progress is
-    saved when the process ends, when the next training begins, or by `close()`.
+    Errors never reach the training: they are logged once (logger `stepscope.recording`), and
+    recording stops. If another torch profiler runs, nothing is recorded. The Trainer does not
+    notify callbacks of an exception: a span in progress is saved when the process ends, when the
+    next training begins, or by `close()`.
 
     Args:
-        log_dir: The run's folder; each rank's files bear its number.
-        schedule: Which steps to record, as `torch.profiler.schedule(…)` or
-            `stepscope.schedule_for(…)` say it; by default, `schedule_for` of the
-            number of steps that the Trainer will make.
-        worker_name: Name of this process in place of host, process id and rank.
-        use_gzip: Whether the files are compressed.
-        **profiler: More arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`, ….
-            `record_shapes` is True unless given.
+        log_dir: The run's folder; the file names of each rank contain its number.
+        schedule: The steps to record, from `torch.profiler.schedule(…)` or
+            `stepscope.schedule_for(…)`. Default: `schedule_for` with the number of steps of the
+            Trainer.
+        worker_name: Name of this process instead of host, process id and rank.
+        use_gzip: Whether to compress the files.
+        **profiler: Further arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`,
+            …. `record_shapes` is True by default.
 
     Raises:
         UsageError: `torch.profiler.profile` has no such argument.
@@ -79,7 +79,7 @@ class StepscopeCallback(TrainerCallback):
             driven.aborted()
 
     def on_train_begin(self, args: Any, state: Any, _control: Any, **objects: Any) -> None:
-        """Get ready."""
+        """Create the profiler."""
         self.close()
         handler = TraceHandler(
             self._log_dir,
@@ -97,18 +97,18 @@ class StepscopeCallback(TrainerCallback):
             self._driven.step_begins()
 
     def on_step_end(self, _args: Any, _state: Any, control: Any, **_objects: Any) -> None:
-        """End the step, where something follows that is in none."""
+        """End the step if work outside of steps follows."""
         is_last = control.should_training_stop or control.should_epoch_stop
         if self._driven and (is_last or control.should_evaluate):
             self._driven.interrupted()
 
     def on_epoch_end(self, _args: Any, _state: Any, control: Any, **_objects: Any) -> None:
-        """End the step, where an evaluation follows."""
+        """End the step if an evaluation follows."""
         if self._driven and (control.should_training_stop or control.should_evaluate):
             self._driven.interrupted()
 
     def on_prediction_step(self, _args: Any, _state: Any, _control: Any, **_objects: Any) -> None:
-        """End the step: an evaluation runs that nobody announced."""
+        """End the step: an unannounced evaluation runs."""
         if self._driven:
             self._driven.interrupted()
 
@@ -121,7 +121,7 @@ class StepscopeCallback(TrainerCallback):
 
 
 def _steps_ahead(state: Any) -> int | None:
-    """Return how many steps of the optimizer there will be, or None where that is not known."""
+    """Return the number of optimizer steps of the training, or None if unknown."""
     ahead = int(state.max_steps) - int(state.global_step)
     return ahead if ahead > 0 else None
 

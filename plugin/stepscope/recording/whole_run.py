@@ -1,8 +1,8 @@
 """Recording of some seconds of a script without steps.
 
-It begins at the first `eval()` of a model, or some seconds after the import of torch, as long as
-there is no optimizer and no batch was requested. The trace is written when the script ends, and
-dropped at the first sign of steps, or when the process forks: its children may take steps.
+It begins at the first `eval()` of a model, or some seconds after the import of torch, unless an
+optimizer was created or a batch requested. The trace is written when the script ends, and dropped
+at the first sign of steps, or when the process forks: its children may take steps.
 """
 
 import ctypes
@@ -15,11 +15,11 @@ from stepscope.recording.profiler_cycle import Profiled, another_runs
 from stepscope.recording.record_request import Order, Written
 
 SETTLED_SECONDS = 3.0
-"""A script that has taken no step so long after it imported torch may be one without steps."""
+"""A script without a step this long after importing torch may have no steps."""
 
 
 class WholeRun:
-    """The one recording of a time, in the main thread of a process."""
+    """The only recording of a time, in the main thread of a process."""
 
     def __init__(self, order: Order, handler: TraceHandler) -> None:
         self._order = order
@@ -31,23 +31,23 @@ class WholeRun:
 
     @property
     def is_by_order(self) -> bool:
-        """Whether the request asks for a time instead of steps."""
+        """Whether the request specifies a time instead of steps."""
         return self._order.steps_from == "none"
 
     @property
     def is_recording(self) -> bool:
-        """Whether the profiler ran for it, and nothing was written yet."""
+        """Whether the profiler was started and nothing has been written yet."""
         return self._profiled is not None
 
     def await_end_of_start(self, call: Callable[[], None]) -> None:
-        """Begin now, where that was asked for; else have this called when the start is over."""
+        """Begin now if requested; otherwise schedule the call for the end of the start."""
         if self.is_by_order:
             self.begin()
         elif not self._is_off:
             self._later(SETTLED_SECONDS, call)
 
     def begin(self) -> None:
-        """Begin to record, unless it began before, or there was a sign of steps."""
+        """Begin to record, unless already begun, or after a sign of steps."""
         if not _is_in_main_thread():
             self._later(0.0, self.begin)
             return
@@ -57,17 +57,17 @@ class WholeRun:
         self._later(self._order.seconds, self._profiled.stop)
 
     def forget(self) -> None:
-        """Drop it, for good: there is a sign of steps."""
+        """Drop the recording for good: there is a sign of steps."""
         if not self.is_by_order:
             self._is_off = True
             profiled, self._profiled = self._profiled, None
             if profiled is not None and _is_in_main_thread():
                 profiled.drop()
-            elif profiled is not None:  # in another thread, torch would not end it, and say nothing
+            elif profiled is not None:  # in another thread, torch would silently fail to stop it
                 self._later(0.0, profiled.drop)
 
     def finish(self) -> Written | None:
-        """Return the file, now written; None where there was nothing to record."""
+        """Write and return the file; None if there was nothing to record."""
         profiled, self._profiled = self._profiled, None
         self._is_off = True
         if profiled is None:
@@ -76,7 +76,7 @@ class WholeRun:
         return profiled.written()
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Have this called in the main thread, between two instructions, after a time."""
+        """Schedule a call in the main thread, between two instructions, after a time."""
 
         def called(_: object) -> int:
             if os.getpid() == self._process:
@@ -84,7 +84,7 @@ class WholeRun:
             return 0
 
         pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(called)
-        self._pending.append(pending)  # it must live until it is called
+        self._pending.append(pending)  # must stay referenced until it is called
         timer = threading.Timer(seconds, ctypes.pythonapi.Py_AddPendingCall, (pending, None))
         timer.daemon = True
         timer.start()

@@ -1,10 +1,10 @@
-"""A trace file is written under another name, completed, and then renamed.
+"""Writing of a trace file under a temporary name, which is renamed when complete.
 
-A process that is killed, and a disk that is full, so never leave half a file under a trace's name:
-an unfinished file ends in `.partial`, which neither stepscope nor TensorBoard reads.
+A killed process or a full disk thus never leaves an incomplete file under a trace's name: an
+unfinished file ends in `.partial`, which neither stepscope nor TensorBoard reads.
 
-torch's exporter raises nothing where it cannot write (torch 2.13: it logs one line, and with gzip
-leaves an empty file): its output is checked.
+torch's exporter does not raise if it cannot write (torch 2.13 logs one line, and with gzip leaves
+an empty file): its output is checked.
 """
 
 import gzip
@@ -21,10 +21,10 @@ from typing import BinaryIO
 
 PARTIAL = ".partial"
 TAIL_BYTES = 64 * 1024
-"""The file's last key is within so many bytes of its end; a path and a few words are before it."""
+"""The file's last key lies in this many bytes at the end; a path and a few words precede it."""
 CHUNK_BYTES = 1024 * 1024
 GZIP_LEVEL = 6
-"""torch takes 9: for a trace that needs twice the time, and saves 2 % of the bytes."""
+"""torch uses 9, which takes twice as long for a trace and saves 2 % of the bytes."""
 MEBIBYTE = 1024 * 1024
 TEXT_OR_BRACE = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]')
 DEPTH = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
@@ -33,23 +33,23 @@ Export = Callable[[str], object]
 
 
 class IncompleteError(OSError):
-    """torch wrote no file, or a part of one, and did not say why."""
+    """torch wrote no file or an incomplete one, without reporting why."""
 
 
 def write(path: Path, export: Export, key: str, value: str | None) -> bool:
-    """Write a trace file with one more top-level key, or none at all.
+    """Write a trace file with one additional top-level key.
 
     Args:
-        path: Where it goes; with a name in `.gz`, compressed.
+        path: The file; compressed if its name ends in `.gz`.
         export: Function that writes a trace, as JSON, to a path.
         key: The key's name.
-        value: Its value, as JSON; None for none.
+        value: Its value, as JSON; None to add no key.
 
     Returns:
-        Whether the file holds the key: it is not put into a trace whose end is not understood.
+        Whether the file contains the key: it is not inserted into a trace with an unrecognized end.
 
     Raises:
-        OSError: it could not be written; nothing is left behind.
+        OSError: The file could not be written; no partial file remains.
     """
     partial = path.with_name(path.name + PARTIAL)
     with _removed(partial):
@@ -64,7 +64,7 @@ def write(path: Path, export: Export, key: str, value: str | None) -> bool:
 
 
 def _create(partial: Path) -> None:
-    """Make the folder and the file, so that a refusal raises with its reason."""
+    """Create the folder and the file, so that a permission error raises with its reason."""
     partial.parent.mkdir(parents=True, exist_ok=True)
     partial.open("wb").close()
 
@@ -82,7 +82,7 @@ def _removed(partial: Path) -> Iterator[None]:
 
 @contextmanager
 def _plain_path(path: Path, partial: Path) -> Iterator[Path]:
-    """Give the path to write JSON to: one in the system's temporary folder if it is compressed."""
+    """Yield the path for the JSON: in the system's temporary folder if it is to be compressed."""
     if path.suffix != ".gz":
         yield partial
         return
@@ -91,7 +91,7 @@ def _plain_path(path: Path, partial: Path) -> Iterator[Path]:
 
 
 def _complete(plain: Path, path: Path, key: str, value: str | None) -> bool:
-    """Put the key before the file's end, and the file's own name where torch wrote another."""
+    """Insert the key before the file's end, and the file's own name if torch wrote another."""
     try:
         size = plain.stat().st_size
     except FileNotFoundError:
@@ -129,10 +129,10 @@ def _tail(file: BinaryIO, size: int) -> tuple[bytes, int]:
 
 
 def _is_whole(file: BinaryIO, tail: bytes) -> bool:
-    """Return whether a trace came to its end: torch's exporters write its name behind all events.
+    """Return whether a trace is complete: torch's exporters write its name after all events.
 
-    A file that was cut ends, as likely as not, behind an event's brace. One without a name may be
-    a later torch's: there all braces are counted.
+    A truncated file may well end after an event's brace. A file without a name may come from a
+    later torch: then all braces are counted.
     """
     end = tail.rstrip()
     if not end.endswith((b"}", b"]")):
@@ -141,7 +141,7 @@ def _is_whole(file: BinaryIO, tail: bytes) -> bool:
 
 
 def _is_balanced(file: BinaryIO) -> bool:
-    """Return whether all braces and brackets of a JSON text are closed; text in quotes is none."""
+    """Return whether all braces and brackets of a JSON text are closed, ignoring quoted text."""
     depth = 0
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         for match in TEXT_OR_BRACE.finditer(content):
@@ -150,7 +150,7 @@ def _is_balanced(file: BinaryIO) -> bool:
 
 
 def _renamed(end: bytes, plain: Path, path: Path) -> bytes:
-    """Return a file's last bytes with its name where torch wrote a path, which tells of users."""
+    """Return a file's last bytes with the file's name instead of torch's path, which is private."""
     at = end.rfind(b'"traceName":')
     if at < 0:
         return end

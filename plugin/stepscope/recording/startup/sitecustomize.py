@@ -1,9 +1,9 @@
-"""Python runs this before a script whose PYTHONPATH begins with this folder: `stepscope record`.
+"""Runs before a script whose PYTHONPATH begins with this folder, as set by `stepscope record`.
 
-It waits for the script's own `import torch`, and starts the recorder then. A script that imports no
-torch runs untouched. An error here is printed once and costs the trace, not the script.
-A `sitecustomize` that the user has runs as it would without this one. Older versions of Python 3
-load this file too, so it is written for all of them, and it imports next to nothing.
+It waits for the script's own `import torch` and then starts the recorder. A script that does not
+import torch runs unchanged. An error here is printed once and loses the trace, not the script. The
+user's own `sitecustomize` runs as it would without this one. Older versions of Python 3 load this
+file too, so it uses only their syntax, and it imports almost nothing.
 """
 
 import os
@@ -21,7 +21,7 @@ OLDEST = (3, 11)
 
 
 def tell(words: str) -> None:
-    """Say one line where the script's own errors go; nothing where these were taken away."""
+    """Print a line to the script's stderr; nothing if stderr is closed."""
     try:
         sys.stderr.write("stepscope: " + words + "\n")
     except Exception:  # closed, full, or None
@@ -29,7 +29,7 @@ def tell(words: str) -> None:
 
 
 def give_back_the_name() -> None:
-    """Take this folder off `sys.path`, and run the sitecustomize that the user has."""
+    """Remove this folder from `sys.path`, and run the user's sitecustomize."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != FOLDER]  # noqa: PTH100
     users_module = sys.modules.pop("sitecustomize", None)
     try:
@@ -44,7 +44,7 @@ def give_back_the_name() -> None:
 def leave_word(more: str = "") -> None:
     """Write the account of this Python process; the recorder completes it later.
 
-    Without the folder no command reads it: it has ended, or runs on another host.
+    Without the folder, no command reads it: the command has ended, or runs on another host.
     """
     path = os.path.join(os.environ.get(ACCOUNTS, ""), "%d.json" % os.getpid())  # noqa: PTH118, UP031
     try:
@@ -57,12 +57,12 @@ def leave_word(more: str = "") -> None:
 
 
 class TorchWatch:
-    """A finder of modules that finds torch as others do, and then follows its loader."""
+    """A module finder that finds torch as usual, and then wraps its loader."""
 
     def find_spec(
         self, name: str, path: object = None, target: object = None
     ) -> "ModuleSpec | None":
-        """Return torch's own spec, whose loader starts the recorder when it has done its work."""
+        """Return torch's own spec; its loader starts the recorder after loading torch."""
         if name != "torch":
             return None
         for finder in sys.meta_path:
@@ -74,7 +74,7 @@ class TorchWatch:
         return None
 
     def follow(self, loader: object) -> None:
-        """Let the loader start the recorder, once, after torch was imported without an error."""
+        """Make the loader start the recorder, once, after torch was imported without an error."""
         execute = getattr(loader, "exec_module", None)
         if execute is None:
             return
@@ -89,11 +89,11 @@ class TorchWatch:
         try:
             loader.exec_module = exec_module  # type: ignore[attr-defined]
         except AttributeError:
-            tell("cannot record: torch is imported by a loader that cannot be followed")
+            tell("cannot record: the loader that imports torch cannot be wrapped")
 
 
 def start() -> None:
-    """Start the recorder; torch is there."""
+    """Start the recorder; torch is imported."""
     try:
         recorder().start(os.environ[VARIABLE])
     except Exception as error:
@@ -102,10 +102,10 @@ def start() -> None:
 
 
 def recorder() -> "ModuleType":
-    """Return the recorder, of this environment's stepscope, else of the one this file is part of.
+    """Return the recorder of this environment's stepscope, or of the one that contains this file.
 
-    The latter serves a script whose environment has torch, but no stepscope, or one that cannot
-    record yet.
+    The latter serves a script whose environment has torch, but no stepscope, or one too old to
+    record.
     """
     import importlib
     import importlib.util
@@ -127,12 +127,12 @@ def recorder() -> "ModuleType":
 
 
 def prepare() -> None:
-    """Wait for torch."""
+    """Install the finder that waits for torch."""
     try:
         leave_word()
         if sys.version_info < OLDEST:
             version = "%d.%d" % sys.version_info[:2]  # noqa: UP031
-            tell("a process of Python " + version + " is not recorded: it takes 3.11 or newer")
+            tell("a process of Python " + version + " is not recorded: this requires 3.11 or newer")
             return
         sys.meta_path.insert(0, TorchWatch())
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Fields of a subject, each read on its own."""
+"""Fields of a subject, each read separately."""
 
 import logging
 from collections.abc import Callable
@@ -16,8 +16,8 @@ def fields(**readers: Callable[[], Any]) -> dict[str, Any]:
 def _value(name: str, read: Callable[[], Any]) -> Any:
     try:
         return read()
-    except Exception:  # objects of the user's: anything may be raised
-        logger.debug("%s is not known", name, exc_info=True)
+    except Exception:  # the user's objects may raise anything
+        logger.debug("%s is unknown", name, exc_info=True)
         return None
 
 

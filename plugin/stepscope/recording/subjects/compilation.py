@@ -1,4 +1,4 @@
-"""Activity of torch.compile in this process; empty where it was never loaded."""
+"""Activity of torch.compile in this process; empty if it was never loaded."""
 
 import sys
 from typing import Any
@@ -8,9 +8,9 @@ from stepscope.recording.subjects._fields import fields
 
 
 def compiled(scene: Scene) -> dict[str, Any]:
-    """Return whether anything was compiled, by what, how often again, and how often it broke off.
+    """Return the backend, mode, recompilations and graph breaks of compiled code.
 
-    The counts are those of the whole process, since its start.
+    The counts are those of the whole process since its start.
     """
     utilities = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utilities, "counters", None)
@@ -30,14 +30,15 @@ def compiled(scene: Scene) -> dict[str, Any]:
 
 
 def _backend(scene: Scene) -> str | None:
-    """Return the backend of torch.compile, where all uses have the same."""
+    """Return the backend of torch.compile if all uses share it."""
     names = {str(compiler.compiler_name) for compiler in scene.compilers}
     return names.pop() if len(names) == 1 else None
 
 
 def _mode(scene: Scene) -> str | None:
-    """Return the mode by the options it stands for: torch keeps these, not its name."""
-    configs = [dict(c.config) for c in scene.compilers if hasattr(c, "config")]  # inductor's
+    """Return the mode, inferred from the options it sets: torch does not store its name."""
+    # only inductor's backends have it
+    configs = [dict(c.config) for c in scene.compilers if hasattr(c, "config")]
     if not configs or any(config != configs[0] for config in configs):
         return None
     if not configs[0]:
@@ -49,10 +50,10 @@ def _mode(scene: Scene) -> str | None:
 
 
 def _recompile_count(utilities: Any) -> int:
-    """Return how many frames were compiled again: all but the first of each frame.
+    """Return the number of recompiled frames: all compilations but the first of each frame.
 
-    A compilation's id is `frame/n`; torch keeps the last 64 compilations, and the n of the last
-    one of a frame counts those before it.
+    The id of a compilation is `frame/n`; torch retains the last 64 compilations, and the n of a
+    frame's last one counts the earlier ones.
     """
     last: dict[str, int] = {}
     for metrics in utilities.get_compilation_metrics():

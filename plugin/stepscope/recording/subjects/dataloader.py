@@ -9,10 +9,10 @@ MOST_LOADERS = 16
 
 
 def dataloaders(scene: Scene) -> list[dict[str, Any]] | None:
-    """Return each DataLoader's settings; None where none is known.
+    """Return each DataLoader's settings; None if there are none.
 
-    `is_in_use` says that an iterator of it is alive: that the loop is in the midst of it. At the
-    end of a `with profile(…)` block, behind the loop, none may be.
+    `is_in_use` means that an iterator of it is alive, i.e. a loop over it is in progress. At the
+    end of a `with profile(…)` block, after the loop, there may be none.
     """
     loaders = [(loader, _is_in_use(loader, scene)) for loader in scene.dataloaders]
     loaders.sort(key=lambda pair: not pair[1])
@@ -20,7 +20,7 @@ def dataloaders(scene: Scene) -> list[dict[str, Any]] | None:
 
 
 def _is_in_use(loader: Any, scene: Scene) -> bool:
-    """Return whether an iterator has the loader's own sampler: it does not know its loader."""
+    """Return whether an iterator has the loader's own sampler: it does not reference its loader."""
     index_sampler = getattr(loader, "_index_sampler", None)
     return index_sampler is not None and any(
         getattr(iterator, "_index_sampler", None) is index_sampler for iterator in scene.iterators
@@ -44,7 +44,7 @@ def _settings(loader: Any, *, is_in_use: bool) -> dict[str, Any]:
 
 
 def _batch_size(loader: Any) -> int | None:
-    """Return the batch size; where the user gave a sampler of batches, that sampler's."""
+    """Return the batch size; with a custom batch sampler, that sampler's."""
     if loader.batch_size is not None:
         return whole(loader.batch_size)
     return whole(getattr(loader.batch_sampler, "batch_size", None))
@@ -53,7 +53,8 @@ def _batch_size(loader: Any) -> int | None:
 def _sampler(loader: Any) -> Any:
     """Return the sampler; with a batch sampler, `loader.sampler` is a dummy.
 
-    accelerate puts one around another: its loaders, and so transformers', have no other sampler.
+    accelerate wraps the batch sampler: its loaders, and therefore those of transformers, have no
+    other sampler.
     """
     batches = loader.batch_sampler
     batches = getattr(batches, "batch_sampler", batches)
@@ -61,14 +62,14 @@ def _sampler(loader: Any) -> Any:
 
 
 def _dataset_length(dataset: Any) -> int | None:
-    """Return how many samples there are; an iterable dataset is not asked."""
+    """Return the number of samples; None for an iterable dataset."""
     from torch.utils.data import IterableDataset
 
     return None if isinstance(dataset, IterableDataset) else len(dataset)
 
 
 def _start_method(loader: Any) -> str | None:
-    """Return how workers are started: fork, spawn or forkserver."""
+    """Return the start method of workers: fork, spawn or forkserver."""
     if not loader.num_workers:
         return None
     if loader.multiprocessing_context is not None:
@@ -79,6 +80,6 @@ def _start_method(loader: Any) -> str | None:
 
 
 def batch(scene: Scene) -> dict[str, Any] | None:
-    """Return the samples of a step where they were given: a step may take several batches."""
+    """Return the samples per step if passed: a step may contain several batches."""
     size = scene.given.batch_size
     return None if size is None else {"sample_count": size}

@@ -10,11 +10,11 @@ from stepscope.recording.subjects._fields import dtype_name, fields, flag, whole
 
 BYTES_A_MEBIBYTE = 1024 * 1024
 NO_PREFETCH = "NONE"
-"""As torch names the others: BACKWARD_PRE, BACKWARD_POST."""
+"""Matches torch's other names: BACKWARD_PRE, BACKWARD_POST."""
 
 
 def distributed(scene: Scene) -> dict[str, Any] | None:
-    """Return the process group, and the wrapper that the model is in."""
+    """Return the settings of the process group and of the model's wrapper."""
     import torch.distributed as group
 
     wrapper = _wrapper(scene)
@@ -34,8 +34,8 @@ def distributed(scene: Scene) -> dict[str, Any] | None:
 
 
 def _wrapper(scene: Scene) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and the settings of a wrapper: within the model that is given, else alive."""
-    modules = getattr(scene.given.model, "modules", None)  # an engine's wrapper may have none
+    """Return the name and settings of a wrapper: in the passed model, otherwise a live object."""
+    modules = getattr(scene.given.model, "modules", None)  # an engine's wrapper may lack it
     given = list(modules()) if callable(modules) else [scene.given.model]
     return _among(given) or _among(scene.modules)
 
@@ -58,13 +58,13 @@ def _all(modules: Iterable[Any], kind: type | None) -> list[Any]:
 
 
 def _fully_sharded() -> type | None:
-    """Return FSDP's class, if anything imported it: nothing is of it else."""
+    """Return FSDP's class if it was imported; otherwise no instance exists."""
     module = sys.modules.get("torch.distributed.fsdp")
     return getattr(module, "FullyShardedDataParallel", None)
 
 
 def _fully_sharded_2() -> type | None:
-    """Return FSDP2's class; before torch 2.6 it was in another place."""
+    """Return FSDP2's class, which torch 2.6 moved."""
     modules_with_fsdp = ("torch.distributed.fsdp", "torch.distributed._composable.fsdp")
     classes = (getattr(sys.modules.get(module), "FSDPModule", None) for module in modules_with_fsdp)
     return next(filter(None, classes), None)
@@ -81,9 +81,9 @@ def _of_fsdp(wrapper: Any) -> dict[str, Any]:
 
 
 def _of_fsdp2(units: list[Any]) -> dict[str, Any]:
-    """Return settings that all units share; `fully_shard` keeps them in private attributes.
+    """Return settings that all units share; `fully_shard` stores them in private attributes.
 
-    The mesh alone has a public one: the parameters.
+    Only the mesh is public, through the parameters.
     """
     return fields(
         mesh_shape=lambda: _same(_mesh_shape(unit) for unit in units),
@@ -101,12 +101,12 @@ def _state(unit: Any) -> Any:
 
 
 def _groups(units: list[Any]) -> list[Any]:
-    """Return the units' groups of parameters; a unit has none if others took all of its own."""
+    """Return the units' parameter groups; none if nested units hold all parameters."""
     return [group for unit in units for group in _groups_of(_state(unit))]
 
 
 def _groups_of(state: Any) -> list[Any]:
-    """Return a unit's groups; some torches have a list of them, earlier ones one or none."""
+    """Return a unit's groups; newer torch versions have a list of them, older ones one or None."""
     if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
         return list(several)
     return [one for one in [state._fsdp_param_group] if one is not None]  # noqa: SLF001
@@ -115,7 +115,7 @@ def _groups_of(state: Any) -> list[Any]:
 def _reshards(units: list[Any]) -> bool | None:
     """Return whether units free gathered parameters after their forward pass.
 
-    The outermost one counts only where there is no other: torch keeps its parameters by itself.
+    The outermost unit counts only if it is the only one: torch never frees its parameters early.
     """
     inner = [unit for unit in units if not _state(unit)._is_root]  # noqa: SLF001 (guarded)
     groups = _groups(inner) or _groups(units)
@@ -128,13 +128,13 @@ def _is_offloaded(group: Any) -> bool:
 
 
 def _mesh_shape(unit: Any) -> str:
-    """Return a mesh's size in each direction, as `2x8`."""
+    """Return a mesh's size in each dimension, as `2x8`."""
     mesh = next(iter(unit.parameters())).device_mesh
     return "x".join(str(size) for size in mesh.shape)
 
 
 def _same(values: Iterable[Any]) -> Any:
-    """Return the common value; None where two differ, or there are none."""
+    """Return the common value; None if values differ, or there are none."""
     first, *others = [*values] or [None]
     return first if all(value == first for value in others) else None
 
@@ -150,13 +150,13 @@ def _of_ddp(wrapper: Any) -> dict[str, Any]:
 
 
 def _bucket_cap_mb(wrapper: Any) -> float | None:
-    """Return the size of DDP's buckets in MiB, as its argument has it."""
+    """Return the size of DDP's buckets in MiB, as passed to DDP."""
     size_bytes = whole(wrapper.bucket_bytes_cap)
     return None if size_bytes is None else size_bytes / BYTES_A_MEBIBYTE
 
 
 def _types(mixed_precision: Callable[[], Any]) -> dict[str, Any]:
-    """Return the types of a mixed-precision policy; None where it leaves a type unchanged."""
+    """Return the dtypes of a mixed-precision policy; None for a dtype that it leaves unchanged."""
     return fields(
         param_dtype=lambda: _type(mixed_precision().param_dtype),
         reduce_dtype=lambda: _type(mixed_precision().reduce_dtype),

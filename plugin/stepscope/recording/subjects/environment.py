@@ -1,4 +1,4 @@
-"""Environment variables that change speed: a fixed list, so that no secret is ever written."""
+"""Environment variables that affect speed: a fixed list, so that no secret is ever written."""
 
 import os
 from collections.abc import Mapping
@@ -60,17 +60,17 @@ RECORDED = (
     "TORCHINDUCTOR_MAX_AUTOTUNE",
     "WORLD_SIZE",
 )
-"""Names that hold numbers, words and options; none holds a path, an address or a key."""
+"""Names whose values are numbers, words and options, never paths, addresses or keys."""
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
 
 
 def environment(_: Scene) -> dict[str, str]:
-    """Return those of the listed variables that are set."""
+    """Return the listed variables that are set."""
     return {name: os.environ[name] for name in RECORDED if name in os.environ}
 
 
 def allocator(_: Scene) -> dict[str, Any]:
-    """Return how the device's memory is allocated."""
+    """Return the settings of the device memory allocator."""
     return fields(
         conf=lambda: _allocator_conf(os.environ),
         backend=_backend,
@@ -83,7 +83,7 @@ def _allocator_conf(variables: Mapping[str, str]) -> str | None:
 
 
 def _is_expandable(conf: str | None) -> bool | None:
-    """Return what the configuration says of expandable segments; None where it says nothing."""
+    """Return the configuration's setting of expandable segments; None if it has none."""
     pairs = (pair.partition(":") for pair in (conf or "").split(","))
     options = {name.strip(): value.strip().lower() for name, _, value in pairs}
     return {"true": True, "false": False}.get(options.get("expandable_segments", ""))

@@ -1,7 +1,7 @@
 """Hardware and software of the process: torch build, host, devices; never initializes CUDA.
 
-A process that trains on the CPU beside a GPU would pay for a context on it in time and memory, and
-could not fork workers that use it. There the driver's files say which GPUs there are.
+For a process that trains on the CPU of a host with a GPU, a CUDA context would cost time and
+memory, and forked workers could not use the GPU. In that case the driver's files list the GPUs.
 """
 
 import math
@@ -45,7 +45,7 @@ def torch_build(_: Scene) -> dict[str, Any]:
 
 
 def _driver() -> str | None:
-    """Return NVIDIA's driver version, as the kernel module says it."""
+    """Return NVIDIA's driver version from the kernel module."""
     if not NVIDIA_VERSION.exists():
         return None
     match = re.search(r"Kernel Module\D*?\s(\d+(?:\.\d+)+)", NVIDIA_VERSION.read_text())
@@ -53,7 +53,7 @@ def _driver() -> str | None:
 
 
 def host(_: Scene) -> dict[str, Any]:
-    """Return the host's processors and memory, and the threads torch uses."""
+    """Return the host's processors and memory, and torch's thread counts."""
     import torch
 
     return fields(
@@ -69,7 +69,7 @@ def host(_: Scene) -> dict[str, Any]:
 
 
 def _cpu_capabilities() -> list[str] | None:
-    """Return which of the instructions that decide a type's speed the processor has."""
+    """Return the processor's instruction sets that determine the speed of dtypes."""
     import torch
 
     capabilities: dict[str, bool] = getattr(
@@ -79,23 +79,23 @@ def _cpu_capabilities() -> list[str] | None:
 
 
 def _usable_cpu_count() -> int | None:
-    """Return how many processors the process may use: its affinity, or its container's quota."""
+    """Return the number of usable processors: the process's affinity, or its container's quota."""
     affine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     quota = _quota_cpu_count(CGROUP)
     return min((count for count in (affine, quota) if count), default=None)
 
 
 def _quota_cpu_count(cgroup: Path) -> int | None:
-    """Return the quota of a container's control group in whole processors, rounded up."""
+    """Return the CPU quota of a container's control group in whole processors, rounded up."""
     try:
         quota, period = (cgroup / "cpu.max").read_text().split()
         return max(math.ceil(int(quota) / int(period)), 1)
-    except (OSError, ValueError):  # none, or "max"
+    except (OSError, ValueError):  # missing, or "max"
         return None
 
 
 def devices(_: Scene) -> list[dict[str, Any]]:
-    """Return the accelerators that torch or the driver knows of: none is known, too."""
+    """Return the accelerators visible to torch or the driver; the list may be empty."""
     import torch
 
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
@@ -131,11 +131,11 @@ def _xpu_device(index: int) -> dict[str, Any]:
 
 
 def _seen_by_driver() -> list[dict[str, Any]]:
-    """Return the GPUs that torch can use and has not touched, with names where these are sure.
+    """Return the GPUs that torch can use but has not initialized, with unambiguous names only.
 
-    torch counts those of CUDA_VISIBLE_DEVICES, the driver's files name all: which is which is known
-    where the counts, or all the names, are equal. A torch built without CUDA counts none: then
-    those of the driver are there, and torch's build says why they are not used.
+    torch counts the GPUs of CUDA_VISIBLE_DEVICES; the driver's files list all: they can be matched
+    only if the counts, or all names, are equal. A torch built without CUDA counts zero: then the
+    driver's GPUs are returned, and torch's build shows why they are unused.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""The model that is trained: the outermost module whose parameters an optimizer holds."""
+"""The trained model: the outermost module whose parameters an optimizer holds."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,9 +8,9 @@ from stepscope.recording.subjects._fields import fields, flag
 
 
 def model(scene: Scene) -> dict[str, Any] | None:
-    """Return the model's class, size and place; None where no module holds a parameter.
+    """Return the model's class, size and device; None if no module holds a parameter.
 
-    Of FSDP's flattened parameters a process holds a part: there nothing is counted.
+    With FSDP's flattened parameters a process holds only a shard, so they are not counted.
     """
     outer = root(scene)
     if outer is None:
@@ -29,7 +29,7 @@ def model(scene: Scene) -> dict[str, Any] | None:
 
 
 def root(scene: Scene) -> Any:
-    """Return the module that is given, else the outermost with most parameters to optimise."""
+    """Return the passed module, otherwise the outermost with the most parameters to optimize."""
     if scene.given.model is not None:
         return scene.given.model
     optimised = _optimised(scene)
@@ -39,7 +39,7 @@ def root(scene: Scene) -> Any:
 
 
 def unwrapped(module: Any) -> Any:
-    """Return the user's own module behind DDP, FSDP, DataParallel and torch.compile."""
+    """Return the user's module inside DDP, FSDP, DataParallel and torch.compile."""
     for _ in range(8):
         children = _children(module)
         inner = children.get("_orig_mod")
@@ -52,12 +52,12 @@ def unwrapped(module: Any) -> Any:
 
 
 def is_flattened(module: Any) -> bool:
-    """Return whether FSDP (the first) holds the parameters, of which each process has a part."""
+    """Return whether FSDP (version 1) holds the parameters, of which each process has a shard."""
     return any("_fsdp_wrapped_module" in _children(child) for child in module.modules())
 
 
 def _children(module: Any) -> dict[str, Any]:
-    """Return a module's own parts; none where its `__init__` has not come to that."""
+    """Return a module's children; empty if its `__init__` has not created them yet."""
     return module.__dict__.get("_modules") or {}
 
 
@@ -73,10 +73,10 @@ def _optimised(scene: Scene) -> set[int]:
 
 
 def _size(module: Any, optimised: set[int]) -> tuple[int, bool, int]:
-    """Return how many optimised parameters a module has, whether users write such, and all."""
+    """Return the optimized parameter count, whether the class is a user's, and the total count."""
     try:
         parameters = list(module.parameters())
-    except Exception:  # a module that was not initialised, or overrides it
+    except Exception:  # a module that was not initialized, or overrides it
         return 0, False, 0
     trained_count = sum(1 for parameter in parameters if id(parameter) in optimised)
     return trained_count, type(module).__name__ != "GraphModule", len(parameters)
@@ -87,7 +87,7 @@ def _count(parameters: Iterable[Any]) -> int:
 
 
 def _name(module: Any) -> str:
-    """Return the class that the user wrote: FSDP2 puts one of its own before it."""
+    """Return the class that the user wrote: FSDP2 derives its own class from it."""
     classes = type(module).__mro__
     if len(classes) > 2 and classes[1].__name__ == "FSDPModule":
         return classes[2].__name__

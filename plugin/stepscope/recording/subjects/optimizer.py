@@ -9,7 +9,7 @@ MOST_OPTIMIZERS = 16
 
 
 def optimizers(scene: Scene) -> list[dict[str, Any]] | None:
-    """Return each optimizer's settings; None where none is known. Wrappers are left out."""
+    """Return each optimizer's settings; None if there are none. Wrappers are omitted."""
     wrapped = {id(getattr(optimizer, "optimizer", None)) for optimizer in scene.optimizers}
     inner = [o for o in scene.optimizers if id(o) in wrapped]
     plain = [o for o in scene.optimizers if not _wraps_one_of(o, inner)]

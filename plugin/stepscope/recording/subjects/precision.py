@@ -10,7 +10,7 @@ from stepscope.recording.subjects._fields import dtype_name, fields, flag
 
 
 def precision(scene: Scene) -> dict[str, Any]:
-    """Return the default type, autocast, TF32, and the types of the model's parameters."""
+    """Return the default dtype, autocast, TF32, and the dtypes of the model's parameters."""
     import torch
 
     return fields(
@@ -24,7 +24,7 @@ def precision(scene: Scene) -> dict[str, Any]:
 
 
 def _tf32(backend: Any) -> bool | None:
-    """Return whether TF32 may be used; torch 2.9 has another name for it, and refuses a mixture."""
+    """Return whether TF32 is enabled; torch 2.9 renamed the setting and rejects mixed names."""
     try:
         return flag(backend.allow_tf32)
     except (AttributeError, RuntimeError):
@@ -32,7 +32,7 @@ def _tf32(backend: Any) -> bool | None:
 
 
 def _dtype_counts(scene: Scene) -> dict[str, int] | None:
-    """Return how many of the model's parameters are of each type."""
+    """Return the number of the model's parameters of each dtype."""
     root = model.root(scene)
     if root is None or model.is_flattened(root):
         return None
@@ -43,11 +43,11 @@ def _dtype_counts(scene: Scene) -> dict[str, int] | None:
 
 
 def _autocast(scene: Scene) -> dict[str, Any] | None:
-    """Return autocast where it is sure: it was seen, is on, or a wrapper that was used holds it.
+    """Return autocast if certain: it was detected, is active, or a wrapper that was used has it.
 
-    Off is said where the process was watched since the handler was made, and nothing is compiled:
-    compiled code has autocast within. Else it is not known; the operators' types in the trace
-    (`record_shapes=True`) tell of it.
+    It is reported as off if the process was watched since the handler was created and nothing is
+    compiled: compiled code contains autocast. Otherwise it is unknown; the operators' dtypes in the
+    trace (`record_shapes=True`) show it.
     """
     import torch
 
@@ -70,7 +70,7 @@ def _enabled(device: str, dtype: Any) -> dict[str, Any]:
 
 
 def cudnn(_: Scene) -> dict[str, Any]:
-    """Return how cuDNN chooses its algorithms."""
+    """Return cuDNN's settings for selecting algorithms."""
     from torch.backends import cudnn as backend
 
     return fields(
