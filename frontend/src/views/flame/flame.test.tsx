@@ -4,19 +4,19 @@ import { describe, expect, it } from 'vitest';
 import runs from '../../../tests/fixtures/runs.json';
 import type { Rendered } from '../../../tests/render';
 import { fakeApi, renderView, selectionOf } from '../../../tests/views';
-import type { FlameFunctions, FlameGraph, Runs } from '../../api/types.gen';
+import type { FlameFunctions, FlameGraph, Runs, Table } from '../../api/types.gen';
 import { contrast } from '../../canvas/colours';
 import { duration } from '../../core/format';
 import { HOME } from '../../state/location';
 import type { Patch } from '../../state/navigation';
+import { cellOf, orderedRows } from '../../widgets/table/rows';
 import { baseSpan, choicesOf } from './baseline';
 import { changeFill } from './colours';
-import { exportOf } from './exports';
 import memory from './fixture.json';
 import functions from './fixtures/flame-functions.json';
 import graph from './fixtures/flame-graph.json';
 import { frameName, pythonLocation } from './labels';
-import { orderFrom, rowsOf, sorted } from './listing';
+import { exportOf, functionsTable, orderFrom, sortColumn } from './listing';
 import Page from './page';
 
 const ALL = runs as unknown as Runs;
@@ -31,17 +31,23 @@ const api = fakeApi({
 
 const shown = (start: Patch = {}): Rendered => renderView(Page, 'flame', start);
 
-const table = (): Promise<HTMLElement> => screen.findByRole('table', { name: 'Functions' });
+const table = (): Promise<HTMLElement> => screen.findByRole('grid', { name: 'Functions' });
 const names = (of: HTMLElement): string[] =>
   within(of)
-    .getAllByRole('rowheader')
-    .map((cell) => within(cell).getByRole('button').title);
+    .getAllByRole('row')
+    .slice(1)
+    .map((row) => within(row).getAllByRole('gridcell')[0]?.title ?? '');
+const ordered = (list: FlameFunctions): Table & { readonly order: readonly number[] } => {
+  const all = functionsTable(list);
+  const sort = orderFrom(null, all);
+  return { ...all, order: [...orderedRows(all, sortColumn(sort), sort.descending)] };
+};
 
 describe('the flame graph', () => {
   it('lists functions by self time', async () => {
     shown();
     const listed = names(await table());
-    const expected = sorted(rowsOf(LIST), { key: 'own', descending: true }).map(({ name }) => name);
+    const expected = ordered(LIST).order.map((at) => LIST.names[at]);
     expect(listed).toEqual(expected.slice(0, listed.length));
     expect(screen.getByText(new RegExp(`^${duration(graph.whole)} of the host`))).toBeTruthy();
   });
@@ -56,10 +62,9 @@ describe('the flame graph', () => {
 
   it('shows one selected function, and all again', async () => {
     const { store } = shown();
-    const row = within(await table()).getAllByRole('rowheader')[0] as HTMLElement;
-    const button = within(row).getByRole('button');
-    await userEvent.click(button);
-    expect(store.current().options.name).toBe(button.title);
+    const cell = within(await table()).getAllByRole('gridcell')[0] as HTMLElement;
+    await userEvent.click(cell);
+    expect(store.current().options.name).toBe(cell.title);
     await waitFor(() => expect(api.requests.some((path) => path.includes('name='))).toBe(true));
     await userEvent.click(screen.getByRole('button', { name: 'Show all functions' }));
     expect(store.current().options.name).toBeUndefined();
@@ -131,8 +136,8 @@ describe('functions of a comparison', () => {
   };
 
   it('are per step, the largest absolute change first', () => {
-    const order = orderFrom(null, true);
-    expect(sorted(rowsOf(both), order).map(({ name, change }) => [name, change])).toEqual([
+    const all = ordered(both);
+    expect(all.order.map((at) => [both.names[at], cellOf(all, 'change', at)])).toEqual([
       ['c', -30],
       ['a', -10],
       ['b', 10],

@@ -1,15 +1,11 @@
-/** The functions of a flame graph as sorted rows. Pure. */
-import type { FlameFunctions } from '../../api/types.gen';
+/** The functions of a flame graph as a table. Pure. */
+import type { Column, FlameFunctions, Table } from '../../api/types.gen';
+import { column, tableOf } from '../../core/columns';
+import type { ExportTable } from '../../core/export';
+import type { Unit } from '../../core/units';
 import type { Sort } from '../../state/location';
-import type { Side } from './layout';
-
-export interface FunctionRow extends Side {
-  readonly name: string;
-  readonly kind: string;
-  /** Change of the self value from the baseline; 0 without one. */
-  readonly change: number;
-  readonly before: Side | null;
-}
+import { cellOf } from '../../widgets/table/rows';
+import { hasCallCount } from './labels';
 
 export const isComparedIn = (list: FlameFunctions): boolean =>
   list.before_own.length > 0 || list.before_whole > 0;
@@ -18,52 +14,70 @@ export const isComparedIn = (list: FlameFunctions): boolean =>
 export const stepsIn = (list: FlameFunctions, steps: number): number =>
   list.is_per_step ? Math.max(1, steps) : 1;
 
-export function rowsOf(list: FlameFunctions): readonly FunctionRow[] {
-  const scale = stepsIn(list, list.steps);
-  const scaleBefore = stepsIn(list, list.before_steps);
+function columnsOf(list: FlameFunctions): Column[] {
+  const per = list.is_per_step ? ' per step' : '';
   const isCompared = isComparedIn(list);
-  return list.names.map((name, at) => {
-    const own = (list.own[at] ?? 0) / scale;
-    const ownBefore = (list.before_own[at] ?? 0) / scaleBefore;
-    const before = {
-      own: ownBefore,
-      total: (list.before_total[at] ?? 0) / scaleBefore,
-      calls: (list.before_calls[at] ?? 0) / scaleBefore,
-    };
+  const of = (key: string, label: string, help: string, unit: Unit = list.unit): Column =>
+    column(key, label + per, unit, help);
+  const calls = list.unit === 'bytes' ? 'Allocations' : 'Calls';
+  const before = [
+    of('before_own', 'Self before', 'Excluding callees, in the baseline'),
+    of('before_total', 'Total before', 'Including callees, in the baseline'),
+    of('before_calls', `${calls} before`, 'In the baseline', 'count'),
+  ];
+  return [
+    column('name', 'Function', 'code', 'The called function'),
+    { ...column('kind', 'Kind', 'text'), hidden: true },
+    ...(isCompared ? [of('change', 'Change', 'Of the self value; sorted by magnitude')] : []),
+    of('own', 'Self', 'Excluding callees'),
+    of('total', 'Total', 'Including callees; recursive calls count once'),
+    {
+      ...of('calls', calls, '– if it appears only in the stacks of others', 'count'),
+      hidden: isCompared,
+    },
+    ...(isCompared ? before.map((each) => ({ ...each, hidden: true })) : []),
+  ];
+}
+
+/** Self value, total and calls of each function, on both sides of a comparison. */
+export function functionsTable(list: FlameFunctions): Table {
+  const steps = stepsIn(list, list.steps);
+  const stepsBefore = stepsIn(list, list.before_steps);
+  const callsOf = (calls: number, total: number): number | null =>
+    hasCallCount({ calls, total }, list.unit) ? calls : null;
+  const cells = list.names.map((name, at) => {
+    const per = (values: readonly number[]): number => (values[at] ?? 0) / steps;
+    const before = (values: readonly number[]): number => (values[at] ?? 0) / stepsBefore;
+    const change = per(list.own) - before(list.before_own);
     return {
       name,
       kind: list.kinds[list.name_kinds[at] ?? -1]?.id ?? 'rest',
-      own,
-      total: (list.total[at] ?? 0) / scale,
-      calls: (list.calls[at] ?? 0) / scale,
-      change: isCompared ? own - ownBefore : 0,
-      before: isCompared ? before : null,
+      change,
+      size_of_change: Math.abs(change),
+      own: per(list.own),
+      total: per(list.total),
+      calls: callsOf(per(list.calls), per(list.total)),
+      before_own: before(list.before_own),
+      before_total: before(list.before_total),
+      before_calls: callsOf(before(list.before_calls), before(list.before_total)),
     };
   });
+  return tableOf(columnsOf(list), cells);
 }
 
-export type SortKey = 'name' | 'own' | 'total' | 'calls' | 'change';
-const KEYS: readonly SortKey[] = ['name', 'own', 'total', 'calls', 'change'];
-
-export interface Order {
-  readonly key: SortKey;
-  readonly descending: boolean;
-}
-
-export function orderFrom(sort: Sort | null, isCompared: boolean): Order {
-  const key = KEYS.find((other) => other === sort?.key);
-  if (!key || !sort) return { key: isCompared ? 'change' : 'own', descending: true };
-  return { key, descending: sort.descending };
+/** The order in the URL; by default the largest self value or change first. */
+export function orderFrom(sort: Sort | null, { columns }: Table): Sort {
+  const keys = columns.filter(({ hidden }) => !hidden).map(({ key }) => key);
+  if (sort && keys.includes(sort.key)) return sort;
+  return { key: keys.includes('change') ? 'change' : 'own', descending: true };
 }
 
 /** Changes are ordered by magnitude. */
-const sizeOf = (row: FunctionRow, key: Exclude<SortKey, 'name'>): number =>
-  key === 'change' ? Math.abs(row.change) : row[key];
+export const sortColumn = ({ key }: Sort): string => (key === 'change' ? 'size_of_change' : key);
 
-export function sorted(rows: readonly FunctionRow[], order: Order): readonly FunctionRow[] {
-  const { key, descending } = order;
-  const sign = descending ? -1 : 1;
-  return [...rows].sort((a, b) =>
-    key === 'name' ? sign * a.name.localeCompare(b.name) : sign * (sizeOf(a, key) - sizeOf(b, key)),
-  );
+export function exportOf(list: FlameFunctions): ExportTable {
+  const table = functionsTable(list);
+  const columns = table.columns.filter(({ key }) => key !== 'change');
+  const rows = list.names.map((_, at) => columns.map(({ key }) => cellOf(table, key, at)));
+  return { columns, rows };
 }

@@ -32,11 +32,11 @@ import { type Comparison, useComparison } from './baseline';
 import { changeColours, kindColour } from './colours';
 import { Crumbs } from './crumbs';
 import { Details } from './details';
-import { exportOf } from './exports';
 import { FlameCanvas } from './flame';
 import { Functions } from './functions';
 import { amountOf, shareOf } from './labels';
 import { kindOf, type Layout, layoutOf, matchesOf, NONE, type Node } from './layout';
+import { exportOf } from './listing';
 import { nodeOf, pathKeys } from './moves';
 import {
   comparedRequest,

@@ -12,7 +12,7 @@ import { Loaded } from '../../widgets/loaded';
 import { Segmented } from '../../widgets/segmented';
 import { StackList } from '../../widgets/stack_list';
 import { DataTable, type ShownTable } from '../../widgets/table';
-import { cellOf, type Rows } from '../../widgets/table/rows';
+import { cellOf } from '../../widgets/table/rows';
 import { type MemoryScope, serverSearch, sizeOf, spotsOf, traceNames } from './scope';
 
 const LIMIT = 5000;
@@ -120,13 +120,13 @@ function Details({ table, at }: LinksProps): ReactNode {
 interface FollowProps {
   readonly table: MemoryAllocations;
   readonly shown: ShownTable;
-  readonly onSelected: (at: number | null, rows: Rows) => void;
+  readonly onSelected: (at: number | null) => void;
 }
 
 /** Keeps the selected event of the page and the selected row in step; the last selection wins. */
 function Follow({ table, shown, onSelected }: FollowProps): ReactNode {
   const { location, go } = useNavigation();
-  const { selected, select, rows } = shown;
+  const { selected, select } = shown;
   const arrived = useRef(location.event);
   const latest = useRef(onSelected);
   latest.current = onSelected;
@@ -145,7 +145,7 @@ function Follow({ table, shown, onSelected }: FollowProps): ReactNode {
   useEffect(() => {
     if (event !== NONE && event !== page.current.event) page.current.go({ event }, 'replace');
   }, [event]);
-  useEffect(() => latest.current(selected, rows), [selected, rows]);
+  useEffect(() => latest.current(selected), [selected]);
   return null;
 }
 
@@ -169,7 +169,6 @@ interface FilledProps extends PartProps {
 
 function Filled({ table, scope, onLook, isStale }: FilledProps): ReactNode {
   const selectedRow = useRef<number | null>(null);
-  const rows = useRef<Rows | null>(null);
   const hovered = useRef<number | null>(null);
   const look = (): void => {
     const at = hovered.current ?? selectedRow.current;
@@ -179,21 +178,7 @@ function Filled({ table, scope, onLook, isStale }: FilledProps): ReactNode {
   latest.current = onLook;
   useEffect(() => () => latest.current([]), []);
   return (
-    <div
-      className="memory-rows column"
-      onPointerOver={(event) => {
-        const row = (event.target as Element).closest('tr[data-at]');
-        const index = row ? Number(row.getAttribute('data-at')) : Number.NaN;
-        const at = rows.current?.[index] ?? null;
-        if (at === hovered.current) return;
-        hovered.current = at;
-        look();
-      }}
-      onPointerLeave={() => {
-        hovered.current = null;
-        look();
-      }}
-    >
+    <div className="memory-rows column">
       <DataTable
         table={table}
         name="memory-allocations"
@@ -201,13 +186,16 @@ function Filled({ table, scope, onLook, isStale }: FilledProps): ReactNode {
         traceName={traceNames(scope)}
         isStale={isStale}
         identity={['allocated_ns', 'freed_ns', 'address']}
+        onHover={(at) => {
+          hovered.current = at;
+          look();
+        }}
         above={(shown) => (
           <Follow
             table={table}
             shown={shown}
-            onSelected={(at, shownRows) => {
+            onSelected={(at) => {
               selectedRow.current = at;
-              rows.current = shownRows;
               look();
             }}
           />

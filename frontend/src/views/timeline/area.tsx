@@ -1,118 +1,28 @@
 /** The summary of an area: time by name, and how busy each track was. */
 import { type ReactNode, useMemo } from 'react';
 import { useTraceQuery } from '../../api/queries';
-import type { Column, TimelineArea } from '../../api/types.gen';
-import {
-  count,
-  duration,
-  instant,
-  plural,
-  quantity,
-  quantityExact,
-  share,
-} from '../../core/format';
-import { shortName } from '../../core/names';
-import { isNumeric } from '../../core/units';
+import type { TimelineArea } from '../../api/types.gen';
+import { duration, instant, plural, quantityExact, share } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { Button } from '../../widgets/button';
 import { ExportMenu } from '../../widgets/export_menu';
 import { Loaded } from '../../widgets/loaded';
 import { PlainTable } from '../../widgets/plain_table';
 import { saveTable } from '../../widgets/save_table';
-import { ariaSort, toggledSort } from '../../widgets/table/sort_header';
+import type { Look } from '../../widgets/table/cell';
+import { cellOf, orderedRows } from '../../widgets/table/rows';
+import { SortedGrid } from '../../widgets/table/sorted_grid';
 import type { Area } from './settings';
 import { categoryLabel, trackLabel } from './slice_labels';
 import type { Timeline } from './wire';
 
-const MOST_ROWS = 200;
-
-type Cells = TimelineArea['table'];
-type Value = string | number | null;
-
-const cellOf = (table: Cells, key: string, at: number): Value =>
-  (table.values[key]?.[at] ?? null) as Value;
-
-function compare(a: Value, b: Value): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return String(a ?? '').localeCompare(String(b ?? ''));
-}
-
-/** Row numbers in the order of a column; rows without a value come last. */
-export function orderOf(table: Cells, sort: Sort): number[] {
-  const rows = Array.from({ length: table.row_count }, (_, at) => at);
-  const sign = sort.descending ? -1 : 1;
-  const cell = (at: number): Value => cellOf(table, sort.key, at);
-  return rows.sort((a, b) => {
-    const [left, right] = [cell(a), cell(b)];
-    if (left === null || right === null) return Number(left === null) - Number(right === null);
-    return sign * compare(left, right);
-  });
-}
-
-interface TableProps {
-  readonly timeline: Timeline;
-  readonly table: Cells;
-  readonly sort: Sort;
-  readonly onSort: (sort: Sort) => void;
-  readonly order: readonly number[];
-}
-
-function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactNode {
-  const columns = table.columns.filter((column) => !column.hidden);
-  const textOf = ({ key, unit }: Column, value: Value): string => {
-    if (typeof value !== 'string') return quantity(value, unit);
-    return key === 'category' ? categoryLabel(timeline.categories, value) : shortName(value);
-  };
-  const sortBy = ({ key, unit }: Column): void => onSort(toggledSort(sort, key, isNumeric(unit)));
-  return (
-    <div className="panel-body">
-      <table className="plain slices-table">
-        <caption className="visually-hidden">Time in the area by name</caption>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th
-                key={column.key}
-                scope="col"
-                className={isNumeric(column.unit) ? 'number' : ''}
-                aria-sort={ariaSort(sort, column.key)}
-              >
-                <button type="button" title={column.help} onClick={() => sortBy(column)}>
-                  {column.label}
-                  {sort.key === column.key && (sort.descending ? ' ↓' : ' ↑')}
-                </button>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {order.slice(0, MOST_ROWS).map((at) => (
-            <tr key={at}>
-              {columns.map((column) => {
-                const { key, unit } = column;
-                const value = cellOf(table, key, at);
-                return (
-                  <td
-                    key={key}
-                    className={isNumeric(unit) ? 'number' : unit === 'code' ? 'mono' : ''}
-                    title={quantityExact(value, unit)}
-                  >
-                    {textOf(column, value)}
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {order.length > MOST_ROWS && (
-        <p className="muted">
-          The first {count(MOST_ROWS)} of {count(order.length)} names; an export contains all.
-        </p>
-      )}
-    </div>
-  );
-}
+/** Categories by their labels. */
+const lookOf = ({ table }: TimelineArea, { categories }: Timeline): Look => ({
+  cell: ({ key }, at) =>
+    key === 'category'
+      ? { text: categoryLabel(categories, String(cellOf(table, key, at))) }
+      : undefined,
+});
 
 /** Ways to select an area without dragging. */
 export interface Summarize {
@@ -149,7 +59,7 @@ interface Props {
   readonly timeline: Timeline;
   readonly area: Area | null;
   readonly sort: Sort | null;
-  readonly onSort: (sort: Sort) => void;
+  readonly onSort: (sort: Sort | null) => void;
   readonly summarize: Summarize;
   readonly onNarrow: () => void;
   readonly onClear: () => void;
@@ -165,10 +75,12 @@ function AreaSummary(props: SummaryProps): ReactNode {
   const { table } = summary;
   const isColumn = table.columns.some((column) => column.key === requested?.key);
   const sort = requested && isColumn ? requested : { key: table.sort, descending: true };
-  const { key, descending } = sort;
-  const order = useMemo(() => orderOf(table, { key, descending }), [table, key, descending]);
+  const look = useMemo(() => lookOf(summary, timeline), [summary, timeline]);
   const save = (format: 'csv' | 'json'): void => {
-    const rows = order.map((at) => table.columns.map((column) => cellOf(table, column.key, at)));
+    const order = orderedRows(table, sort.key, sort.descending);
+    const rows = Array.from(order, (at) =>
+      table.columns.map((column) => cellOf(table, column.key, at)),
+    );
     const exported = { columns: table.columns, rows };
     const about = { start_ns: summary.start_ns, end_ns: summary.end_ns, tracks: area.tracks };
     saveTable({ name: [...props.traceName, 'timeline-area'], format, table: exported, about });
@@ -191,15 +103,14 @@ function AreaSummary(props: SummaryProps): ReactNode {
         </Button>
       </div>
       <div className="area-body">
-        <div style={{ overflow: 'auto' }}>
-          <AreaTable
-            timeline={timeline}
-            table={table}
-            sort={sort}
-            onSort={props.onSort}
-            order={order}
-          />
-        </div>
+        <SortedGrid
+          table={table}
+          name="timeline-area"
+          label="Time in the area by name"
+          sort={sort}
+          look={look}
+          onSort={props.onSort}
+        />
         <div className="area-tracks">
           <PlainTable
             className="plain slices-table"

@@ -289,7 +289,7 @@ describe('an area', () => {
 
   it('is summarized by name, the most time first, and by track', async () => {
     await shown({ options });
-    const names = await screen.findByRole('table', { name: 'Time in the area by name' });
+    const names = await screen.findByRole('grid', { name: 'Time in the area by name' });
     const totals = area.table.values.total_ns.toSorted((a, b) => b - a);
     const [, first] = within(names).getAllByRole('row');
     expect(first?.textContent).toContain(duration(totals[0] ?? 0));
@@ -311,7 +311,7 @@ describe('an area', () => {
     const { store } = await shown({ options: { tab: 'area', at: '1000-2000' } });
     await userEvent.click(await screen.findByRole('button', { name: 'Summarize visible range' }));
     expect(store.current().options.area).toBe('1000-2000');
-    await screen.findByRole('table', { name: 'Time in the area by name' });
+    await screen.findByRole('grid', { name: 'Time in the area by name' });
     store.write({ ...store.current(), event: 3243 }, 'push');
     await screen.findByText(`${SLICE.name}, ${duration(SLICE.duration_ns)}, on GPU 0, Stream 7`);
     await userEvent.click(screen.getByRole('button', { name: 'Summarize selected slice' }));

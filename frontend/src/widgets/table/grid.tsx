@@ -1,4 +1,3 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   type KeyboardEvent,
   type MouseEvent,
@@ -20,7 +19,7 @@ import { CellMenu, type Entry } from './cell_menu';
 import { cellText, columnText, conditionText, rowText } from './copying';
 import { Head } from './head';
 import { cellOf, type Rows, shareScale, sumOf, wholeName } from './rows';
-import { Spacer } from './spacer';
+import { useVirtualRows } from './virtual_rows';
 import { type ColumnWidths, usualWidth } from './widths';
 
 interface Props {
@@ -37,7 +36,9 @@ interface Props {
   readonly onSort: (sort: Sort | null) => void;
   readonly onSelect: (at: number | null) => void;
   /** Adds a condition to the search. */
-  readonly onNarrow: (condition: string) => void;
+  readonly onNarrow?: (condition: string) => void;
+  /** Receives the row under the pointer. */
+  readonly onHover?: ((at: number | null) => void) | undefined;
 }
 
 const STEPS: Readonly<Record<string, number>> = {
@@ -51,8 +52,6 @@ const STEPS: Readonly<Record<string, number>> = {
 /** -1 is the row itself, followed by its cells. */
 const SIDEWAYS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 const ROW = -1;
-/** Rows drawn beyond the visible ones, for fast scrolling. */
-const OVERSCAN = 20;
 
 interface FootProps {
   readonly table: Table;
@@ -122,7 +121,7 @@ function entriesOf(props: Props, { index, column: columnAt }: CellPosition): Ent
       label: `Copy column “${column.label}”`,
       run: () => void copy(columnText(table, column, rows), `column, ${rows.length} rows`),
     },
-    ...(condition === null
+    ...(condition === null || !onNarrow
       ? []
       : [{ label: 'Filter to this value', run: () => onNarrow(condition) }]),
   ];
@@ -144,39 +143,27 @@ function positionOfEvent(event: { readonly target: EventTarget }): CellPosition 
 
 /** The visible rows as a table; `aria-rowcount` has the number of all rows. */
 export function Grid(props: Props): ReactNode {
-  const { table, columns, rows, selected, onSelect, rowPx, widths, look } = props;
-  const scroller = useRef<HTMLDivElement>(null);
+  const { table, columns, rows, selected, onSelect, onHover, rowPx, widths, look } = props;
+  const { scroller, indexes, scrollToIndex, body } = useVirtualRows(rows.length, rowPx);
   const [active, setActive] = useState<CellPosition>({ index: 0, column: ROW });
   const [opened, setOpened] = useState<Opened | null>(null);
   const moved = useRef(false);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => rowPx,
-    overscan: OVERSCAN,
-    initialRect: { width: 1200, height: 700 },
-  });
-  useEffect(() => {
-    if (rowPx > 0) virtual.measure();
-  }, [rowPx, virtual]);
-  const items = virtual.getVirtualItems();
   const current = Math.min(active.index, Math.max(0, rows.length - 1));
   const columnAt = Math.min(active.column, columns.length - 1);
   // If the active row is out of view, the first visible row can receive the focus.
-  const isInSight = items.some((item) => item.index === current);
-  const reachable = isInSight ? current : items[0]?.index;
+  const reachable = indexes.includes(current) ? current : indexes[0];
 
   useEffect(() => {
     if (!moved.current) return;
     moved.current = false;
-    virtual.scrollToIndex(current);
+    scrollToIndex(current);
     // The row exists after the virtual rows have followed the scroll.
     requestAnimationFrame(() => {
       const row = scroller.current?.querySelector<HTMLElement>(`tr[data-at="${current}"]`);
       const cell = row?.querySelector<HTMLElement>(`td[data-column="${columnAt}"]`);
       (cell ?? row)?.focus({ preventScroll: cell === undefined });
     });
-  }, [current, columnAt, virtual]);
+  }, [current, columnAt, scroller, scrollToIndex]);
 
   // Scrolls once to the row that the URL names.
   const named = useRef(selected);
@@ -186,8 +173,8 @@ export function Grid(props: Props): ReactNode {
     named.current = null;
     if (index < 0) return;
     setActive({ index, column: ROW });
-    virtual.scrollToIndex(index, { align: 'center' });
-  }, [rows, virtual]);
+    scrollToIndex(index, { align: 'center' });
+  }, [rows, scrollToIndex]);
 
   const close = useCallback(() => setOpened(null), []);
 
@@ -238,8 +225,6 @@ export function Grid(props: Props): ReactNode {
   const widthAt = (column: Column, at: number): number =>
     widths.widths[column.key] ?? usualWidth(column, at);
   const minWidth = columns.reduce((sum, column, at) => sum + widthAt(column, at), 0);
-  const above = items[0]?.start ?? 0;
-  const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
     <div className={rowPx < 26 ? 'grid grow compact' : 'grid grow'} ref={scroller}>
       <table
@@ -263,26 +248,30 @@ export function Grid(props: Props): ReactNode {
           ))}
         </colgroup>
         <Head columns={columns} sort={props.sort} onSort={props.onSort} resize={widths.resize} />
-        <tbody onKeyDown={onKeyDown} onContextMenu={onContextMenu}>
-          <Spacer height={above} />
-          {items.map((item) => {
-            const at = rows[item.index] ?? 0;
+        <tbody
+          onKeyDown={onKeyDown}
+          onContextMenu={onContextMenu}
+          onPointerOver={(event) => onHover?.(rows[positionOfEvent(event)?.index ?? -1] ?? null)}
+          onPointerLeave={() => onHover?.(null)}
+        >
+          {body((index) => {
+            const at = rows[index] ?? 0;
             return (
               <tr
                 key={at}
-                data-at={item.index}
-                aria-rowindex={item.index + 2}
+                data-at={index}
+                aria-rowindex={index + 2}
                 aria-selected={at === selected}
                 className={look?.rowClass?.(at)}
-                tabIndex={item.index === reachable ? 0 : -1}
+                tabIndex={index === reachable ? 0 : -1}
                 onFocus={(event) => {
                   if (event.target === event.currentTarget)
-                    setActive({ index: item.index, column: ROW });
+                    setActive({ index: index, column: ROW });
                 }}
                 style={{ height: rowPx }}
                 onClick={() => {
                   if (hasSelectedText()) return; // text was selected
-                  setActive({ index: item.index, column: ROW });
+                  setActive({ index: index, column: ROW });
                   onSelect(at === selected ? null : at);
                 }}
               >
@@ -293,7 +282,7 @@ export function Grid(props: Props): ReactNode {
                     index={column_at}
                     value={cellOf(table, column.key, at)}
                     scale={column.unit === 'share' ? shareScale(table, column.key) : 0}
-                    isActive={item.index === current && column_at === columnAt}
+                    isActive={index === current && column_at === columnAt}
                     title={column_at === 0 ? wholeName(table, at) : undefined}
                     look={look?.cell?.(column, at)}
                   />
@@ -301,7 +290,6 @@ export function Grid(props: Props): ReactNode {
               </tr>
             );
           })}
-          <Spacer height={below} />
         </tbody>
         <Foot table={table} columns={columns} rows={rows} />
       </table>

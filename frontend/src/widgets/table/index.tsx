@@ -53,6 +53,8 @@ interface Props {
   /** Shown between the toolbar and the rows. */
   readonly above?: ((shown: ShownTable) => ReactNode) | undefined;
   readonly look?: Look | undefined;
+  /** Receives the row under the pointer. */
+  readonly onHover?: (at: number | null) => void;
   /** Further fields of an exported JSON. */
   readonly about?: Readonly<Record<string, unknown>>;
   /** Shown first in the toolbar. */
@@ -264,6 +266,7 @@ function FilledTable(props: Props): ReactNode {
           widths={widths}
           selected={selected}
           look={props.look}
+          onHover={props.onHover}
           onSort={(next) => go({ sort: next }, 'replace')}
           onSelect={select}
           onNarrow={(condition) => onSearch(`${location.search} ${condition}`.trim())}

@@ -1,13 +1,22 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
-import { Spacer } from './spacer';
+
+/** Takes the space of rows out of view. */
+function Spacer({ height }: { readonly height: number }): ReactNode {
+  if (height <= 0) return null;
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: without a tabIndex nothing in this empty row takes the focus
+  return <tr className="spacer" aria-hidden="true" style={{ height }} />;
+}
+
+/** Rows drawn beyond the visible ones, for fast scrolling. */
+const OVERSCAN = 20;
 
 interface VirtualRows {
   /** The scrolling element. */
   readonly scroller: RefObject<HTMLDivElement | null>;
   /** The indexes of the rendered rows: the visible ones and a few around them. */
   readonly indexes: readonly number[];
-  readonly scrollToIndex: (index: number) => void;
+  readonly scrollToIndex: (index: number, options?: { readonly align: 'center' }) => void;
   /** The content of the table body: the rendered rows between spacers for the others. */
   readonly body: (row: (index: number) => ReactNode) => ReactNode;
 }
@@ -19,7 +28,7 @@ export function useVirtualRows(count: number, rowPx: number): VirtualRows {
     count,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowPx,
-    overscan: 14,
+    overscan: OVERSCAN,
     initialRect: { width: 1200, height: 700 },
   });
   useEffect(() => {
