@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { drawnValues } from './series_drawing';
 import { upperEdges } from './step_columns';
-import { drawnValues, type Line } from './time_series';
+import type { Line } from './time_series_types';
 
 const line = (id: string, values: (number | null)[], stack?: string): Line => ({
   id,

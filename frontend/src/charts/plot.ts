@@ -4,6 +4,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import './plot.css';
 import { cssVariable } from './css_variable';
+import { useSize } from './use_size';
 
 export interface Grid {
   readonly left: number;
@@ -96,19 +97,9 @@ function placed(tip: HTMLElement, chart: uPlot, grid: Grid): void {
 /** A uPlot chart as wide as its box, with a tooltip. */
 export function usePlot({ box, grid, height, make, tip, dependencies }: Options): Plot {
   const [chart, setChart] = useState<uPlot | null>(null);
-  const [widthPx, setWidthPx] = useState(0);
+  const { width: widthPx } = useSize(box);
   const latest = useRef({ make, tip });
   latest.current = { make, tip };
-
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return undefined;
-    const measure = (): void => setWidthPx(element.clientWidth);
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [box]);
 
   const isWide = widthPx > 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what it shows is said by `dependencies`; the rest is read from `latest`
@@ -158,6 +149,32 @@ export function usePlot({ box, grid, height, make, tip, dependencies }: Options)
   }, [chart, widthPx, height]);
 
   return { chart, widthPx };
+}
+
+export interface TipRow {
+  readonly label: string;
+  readonly value: string;
+  readonly colour: string;
+}
+
+/** A tooltip, built of text nodes: names from the trace are never HTML. */
+export function tipOf(head: string | null, rows: readonly TipRow[]): HTMLElement {
+  const box = document.createElement('div');
+  if (head !== null) {
+    const first = box.appendChild(document.createElement('div'));
+    first.className = 'muted';
+    first.textContent = head;
+  }
+  for (const { label: name, value, colour } of rows) {
+    const row = box.appendChild(document.createElement('div'));
+    row.className = 'plot-tip-row';
+    const swatch = row.appendChild(document.createElement('span'));
+    swatch.className = 'swatch';
+    swatch.style.background = colour;
+    row.appendChild(document.createElement('span')).textContent = name;
+    row.appendChild(document.createElement('b')).textContent = value;
+  }
+  return box;
 }
 
 /** Text on the canvas with an outline in the surface's colour. */

@@ -1,4 +1,5 @@
-import { type PointerEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type PointerEvent, type ReactNode, useRef } from 'react';
+import { useSize } from './use_size';
 import './small_multiple.css';
 
 /** A line with gaps at missing values. */
@@ -56,22 +57,6 @@ const LABEL_PX = 7;
 const MOST_COLUMN_PX = 46;
 const COLUMN_SHARE = 0.66;
 const TICKS = 3;
-
-/** The width of an element, updated on resize. */
-function useWidth(): readonly [React.RefObject<HTMLDivElement | null>, number] {
-  const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return undefined;
-    const measure = (): void => setWidth(element.clientWidth);
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  return [box, width];
-}
 
 /** A round step of which about `TICKS` reach `most`. */
 export function roundStep(most: number): number {
@@ -243,7 +228,8 @@ function Labels({
 /** One of several charts with the same points and a shared cursor. */
 export function SmallMultiple(props: SmallMultipleProps): ReactNode {
   const { xs, labels, series, tickY, hovered, onHover, chosen, onChoose, height = 150 } = props;
-  const [box, width] = useWidth();
+  const box = useRef<HTMLDivElement>(null);
+  const { width } = useSize(box);
   const scale = scaleOf(props, width, height);
   const nearest = (event: PointerEvent | React.MouseEvent): number | null => {
     const at = event.clientX - (box.current?.getBoundingClientRect().left ?? 0);

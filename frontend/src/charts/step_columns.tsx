@@ -1,7 +1,8 @@
-import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { colourOf } from '../core/colour';
 import { duration, tick } from '../core/format';
-import { axesOf, fromZero, uPlot, usePlot } from './plot';
+import { axesOf, fromZero, tipOf, uPlot, usePlot } from './plot';
+import { useDrag } from './use_drag';
 import './charts.css';
 
 export interface StepColumn {
@@ -28,33 +29,19 @@ const HEIGHT_PX = 250;
 const WIDEST_PX = 56;
 const FILLED_SHARE = 0.72;
 const DIMMED_SHARE = 35;
-/** Shorter drags are clicks. */
-const LEAST_DRAG_PX = 6;
 
-/** The tooltip of a step, built of text nodes: names from the trace are never HTML. */
-function tooltipOf(props: StepColumnsProps, at: number): HTMLElement | null {
-  const step = props.steps[at];
+function tooltipOf({ steps, categories }: StepColumnsProps, at: number): HTMLElement | null {
+  const step = steps[at];
   if (!step) return null;
-  const box = document.createElement('div');
-  const line = (label: string, value: number, colour: string | null): void => {
-    const row = box.appendChild(document.createElement('div'));
-    row.className = 'plot-tip-row';
-    const swatch = row.appendChild(document.createElement('span'));
-    swatch.className = 'swatch';
-    swatch.style.background = colour ?? 'transparent';
-    row.appendChild(document.createElement('span')).textContent = label;
-    row.appendChild(document.createElement('b')).textContent = duration(value);
-  };
-  line(
-    step.name,
-    step.partsNs.reduce((sum, part) => sum + part, 0),
-    null,
-  );
-  props.categories.forEach((category, part) => {
-    const value = step.partsNs[part] ?? 0;
-    if (value > 0) line(category.label, value, colourOf(category.id));
+  const whole = step.partsNs.reduce((sum, part) => sum + part, 0);
+  const parts = categories.flatMap(({ id, label }, part) => {
+    const ns = step.partsNs[part] ?? 0;
+    return ns > 0 ? [{ label, value: duration(ns), colour: colourOf(id) }] : [];
   });
-  return box;
+  return tipOf(null, [
+    { label: step.name, value: duration(whole), colour: 'transparent' },
+    ...parts,
+  ]);
 }
 
 /** The upper edge of each category in each column. */
@@ -129,13 +116,6 @@ function resolved(colour: string): string {
   return colour.replace('var(--surface)', surface);
 }
 
-interface Drag {
-  readonly fromPx: number;
-  readonly toPx: number;
-}
-
-const isDrag = ({ fromPx, toPx }: Drag): boolean => Math.abs(toPx - fromPx) >= LEAST_DRAG_PX;
-
 /**
  * Steps as stacked columns; a click selects one, a second click clears the selection, a drag
  * selects a range.
@@ -143,7 +123,6 @@ const isDrag = ({ fromPx, toPx }: Drag): boolean => Math.abs(toPx - fromPx) >= L
 export default function StepColumns(props: StepColumnsProps): ReactNode {
   const { steps, categories, selected, range, onSelect, onRange, theme } = props;
   const box = useRef<HTMLDivElement>(null);
-  const [drag, setDrag] = useState<Drag | null>(null);
   const { chart } = usePlot({
     box,
     grid: GRID,
@@ -153,44 +132,35 @@ export default function StepColumns(props: StepColumnsProps): ReactNode {
     dependencies: [steps, categories, selected, range?.[0], range?.[1], theme],
   });
 
-  const pxOf = (event: PointerEvent<HTMLElement>): number =>
-    event.clientX - event.currentTarget.getBoundingClientRect().left;
   /** The whole height of a column is a target. */
   const columnAt = (px: number): number => {
     const at = Math.round(chart?.posToVal(px - GRID.left, 'x') ?? 0);
     return Math.min(Math.max(at, 0), steps.length - 1);
   };
-  const release = (done: Drag): void => {
-    const [first = 0, last = 0] = [columnAt(done.fromPx), columnAt(done.toPx)].sort(
-      (a, b) => a - b,
-    );
-    const step = steps[first];
-    if (isDrag(done) && last > first && onRange) onRange(first, last);
-    else if (step) onSelect(step.number === selected ? null : step.number);
+  const select = (px: number): void => {
+    const step = steps[columnAt(px)];
+    if (step) onSelect(step.number === selected ? null : step.number);
   };
-  const [left, right] = drag ? [drag.fromPx, drag.toPx].sort((a, b) => a - b) : [];
+  const { drag, handlers } = useDrag({
+    onClick: select,
+    onDrag: (low, high) => {
+      const [first, last] = [columnAt(low), columnAt(high)];
+      if (last > first && onRange) onRange(first, last);
+      else select(low);
+    },
+  });
   return (
-    <div
-      className="columns-drag"
-      onPointerDown={(event) => {
-        if (event.button !== 0) return;
-        event.currentTarget.setPointerCapture?.(event.pointerId);
-        const px = pxOf(event);
-        setDrag({ fromPx: px, toPx: px });
-      }}
-      onPointerMove={(event) => drag && setDrag({ ...drag, toPx: pxOf(event) })}
-      onPointerUp={(event) => {
-        if (!drag) return;
-        setDrag(null);
-        release({ ...drag, toPx: pxOf(event) });
-      }}
-      onPointerCancel={() => setDrag(null)}
-    >
+    <div className="columns-drag" {...handlers}>
       <div className="columns-chart" ref={box} aria-hidden="true" />
-      {drag && isDrag(drag) && left !== undefined && right !== undefined && (
+      {drag && (
         <div
           className="columns-veil"
-          style={{ left, width: right - left, top: GRID.top, bottom: GRID.bottom }}
+          style={{
+            left: drag[0],
+            width: drag[1] - drag[0],
+            top: GRID.top,
+            bottom: GRID.bottom,
+          }}
         />
       )}
     </div>

@@ -1,5 +1,7 @@
-import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from 'react';
+import { movedIndex } from '../core/list_keys';
 import { squarified } from './squarified';
+import { useSize } from './use_size';
 import './treemap.css';
 
 export interface Tile {
@@ -24,31 +26,17 @@ interface Props {
 
 const WORDS_PX = { width: 44, height: 20 } as const;
 const NOTE_PX = 36;
-const MOVES: Readonly<Record<string, number>> = {
-  ArrowRight: 1,
-  ArrowDown: 1,
-  ArrowLeft: -1,
-  ArrowUp: -1,
-  Home: Number.NEGATIVE_INFINITY,
-  End: Number.POSITIVE_INFINITY,
+/** A treemap goes on to the right as it does downwards. */
+const DOWNWARDS: Readonly<Record<string, string>> = {
+  ArrowRight: 'ArrowDown',
+  ArrowLeft: 'ArrowUp',
 };
 
 /** A treemap of buttons, in the order of size. */
 export function Treemap({ tiles, label, selected, onSelect }: Props): ReactNode {
   const box = useRef<HTMLDivElement>(null);
-  const [size, setSize] = useState({ width: 0, height: 0 });
+  const size = useSize(box);
   const [active, setActive] = useState(0);
-  useEffect(() => {
-    if (!box.current) return undefined;
-    const measure = (): void => {
-      const { clientWidth: width = 0, clientHeight: height = 0 } = box.current ?? {};
-      setSize({ width, height });
-    };
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(box.current);
-    return () => observer.disconnect();
-  }, []);
   const rectangles = useMemo(
     () =>
       squarified(
@@ -59,10 +47,9 @@ export function Treemap({ tiles, label, selected, onSelect }: Props): ReactNode 
   );
   const current = Math.min(active, tiles.length - 1);
   const onKeyDown = (event: KeyboardEvent): void => {
-    const move = MOVES[event.key];
-    if (move === undefined) return;
+    const next = movedIndex(DOWNWARDS[event.key] ?? event.key, current, tiles.length);
+    if (next === null) return;
     event.preventDefault();
-    const next = Math.max(0, Math.min(tiles.length - 1, current + move));
     setActive(next);
     box.current?.querySelectorAll<HTMLElement>('button')[next]?.focus();
   };

@@ -4,7 +4,7 @@ import { spansOf } from '../core/progress';
 import { addRecent, readRecent } from '../host/recent';
 import { carried } from '../state/bound_options';
 import { useNavigation } from '../state/navigation';
-import { withOption } from '../state/option';
+import { withOptions } from '../state/option';
 import type { Selection } from '../state/selection';
 import { SyntheticBadge } from '../widgets/badge';
 import { type Choice, Picker } from '../widgets/picker';
@@ -73,7 +73,7 @@ export function Pickers({ runs, selection }: Props): ReactNode {
         onChoose={(key) => {
           const to = { run: run.id, worker: key, span: null };
           // A view of the whole run switches to this worker.
-          go({ ...to, options: withOption(carried(location, to), 'about', null) });
+          go({ ...to, options: withOptions(carried(location, to), { about: null }) });
         }}
       />
       <Picker

@@ -1,16 +1,25 @@
 /** A setting of a view in the URL; defaults are not written. */
 import { useNavigation } from './navigation';
 
-type Choose<T> = (value: T, mode?: 'push' | 'replace') => void;
+type Mode = 'push' | 'replace';
+type Choose<T> = (value: T, mode?: Mode) => void;
 
-/** The options with one changed; null and empty values are removed. */
-export function withOption(
-  options: Readonly<Record<string, string>>,
-  name: string,
-  value: string | null,
-): Readonly<Record<string, string>> {
-  const others = Object.fromEntries(Object.entries(options).filter(([key]) => key !== name));
-  return value === null || value === '' ? others : { ...others, [name]: value };
+type Options = Readonly<Record<string, string>>;
+export type OptionChanges = Readonly<Record<string, string | null>>;
+
+/** The options with some changed; null and empty values are removed. */
+export function withOptions(options: Options, changes: OptionChanges): Options {
+  const all = Object.entries({ ...options, ...changes });
+  return Object.fromEntries(
+    all.filter((entry): entry is [string, string] => entry[1] !== null && entry[1] !== ''),
+  );
+}
+
+/** Changes some options of the view. */
+export function useChangeOptions(): (changes: OptionChanges, mode?: Mode) => void {
+  const { location, go } = useNavigation();
+  return (changes, mode = 'replace') =>
+    go({ options: withOptions(location.options, changes) }, mode);
 }
 
 /** A setting with a fixed set of values; unknown values give the default. */
@@ -19,9 +28,10 @@ export function useOption<T extends string>(
   usual: T,
   values: readonly T[],
 ): readonly [T, Choose<T>] {
-  const { location, go } = useNavigation();
+  const { location } = useNavigation();
+  const change = useChangeOptions();
   const match = values.find((candidate) => candidate === location.options[name]);
   const choose: Choose<T> = (value, mode = 'replace') =>
-    go({ options: withOption(location.options, name, value === usual ? null : value) }, mode);
+    change({ [name]: value === usual ? null : value }, mode);
   return [match ?? usual, choose];
 }

@@ -1,6 +1,7 @@
-import { type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, useId, useRef, useState, useSyncExternalStore } from 'react';
 import { EDITORS, type EditorSettings, editorStore, faultOf } from '../host/editor';
-import { Icon } from './icon';
+import { IconButton } from './button';
+import { Dialog } from './dialog';
 import './help.css';
 
 type Keys = readonly (readonly [string, string])[];
@@ -131,26 +132,11 @@ function Editor(): ReactNode {
 
 export default function Help({ close, sections, chords }: Props): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the dialog closes on Escape by itself
-    <dialog
-      ref={dialog}
-      className="help popup"
-      aria-labelledby="help-title"
-      onClose={close}
-      onClick={(event) => event.target === dialog.current && dialog.current.close()}
-    >
+    <Dialog dialog={dialog} className="help" label="Reading this page" close={close}>
       <div className="help-head flex">
-        <h2 id="help-title">Reading this page</h2>
-        <button
-          type="button"
-          className="button quiet square"
-          aria-label="Close"
-          onClick={() => dialog.current?.close()}
-        >
-          <Icon name="close" />
-        </button>
+        <h2>Reading this page</h2>
+        <IconButton icon="close" label="Close" size={18} onClick={() => dialog.current?.close()} />
       </div>
       <p>
         <strong>Savings</strong> are estimated from time without useful work; each nanosecond counts
@@ -184,6 +170,6 @@ export default function Help({ close, sections, chords }: Props): ReactNode {
         </div>
       </div>
       <Editor />
-    </dialog>
+    </Dialog>
   );
 }

@@ -1,4 +1,5 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useRef } from 'react';
+import { usePressOutside } from './press_outside';
 import './menu.css';
 
 interface Props {
@@ -10,14 +11,9 @@ interface Props {
 /** A button with a panel; Escape and clicks outside close it. */
 export function Menu({ label, title, children }: Props): ReactNode {
   const box = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    const pressed = (event: Event): void => {
-      if (box.current?.open && !box.current.contains(event.target as Node))
-        box.current.open = false;
-    };
-    document.addEventListener('pointerdown', pressed);
-    return () => document.removeEventListener('pointerdown', pressed);
-  }, []);
+  usePressOutside(box, () => {
+    if (box.current) box.current.open = false;
+  });
   return (
     <details
       className="menu"

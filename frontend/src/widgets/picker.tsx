@@ -10,7 +10,9 @@ import {
 import type { Span } from '../api/types.gen';
 import { jumpsOf, matchesIn } from '../core/choices';
 import { count } from '../core/format';
+import { movedIndex } from '../core/list_keys';
 import { Icon } from './icon';
+import { usePressOutside } from './press_outside';
 import { STATE_WORDS } from './reading/words';
 import { Windowed } from './windowed';
 import './picker.css';
@@ -51,22 +53,6 @@ function StateDot({ state }: { readonly state: Choice['state'] }): ReactNode {
       <span className="visually-hidden">{STATE_WORDS[state]}</span>
     </span>
   );
-}
-
-/** Calls `close` on a click outside, or when the window loses focus. */
-function usePressOutside(inside: React.RefObject<HTMLElement | null>, close: () => void): void {
-  useEffect(() => {
-    const pressed = (event: PointerEvent): void => {
-      if (!inside.current?.contains(event.target as Node)) close();
-    };
-    const left = (): void => close();
-    document.addEventListener('pointerdown', pressed);
-    window.addEventListener('blur', left);
-    return () => {
-      document.removeEventListener('pointerdown', pressed);
-      window.removeEventListener('blur', left);
-    };
-  }, [inside, close]);
 }
 
 /** The choices with the recently used ones first, in a long list. */
@@ -110,11 +96,6 @@ interface ListProps extends Props {
   readonly close: () => void;
 }
 
-function target(key: string, at: number, length: number): number | null {
-  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[key];
-  return step === undefined ? null : Math.max(0, Math.min(length - 1, at + step));
-}
-
 function PickerList({ label, choices, value, onChoose, recent = [], close }: ListProps): ReactNode {
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
@@ -131,12 +112,16 @@ function PickerList({ label, choices, value, onChoose, recent = [], close }: Lis
   );
   const at = Math.min(active, shown.length - 1);
   usePressOutside(box, close);
+  useEffect(() => {
+    window.addEventListener('blur', close);
+    return () => window.removeEventListener('blur', close);
+  }, [close]);
   const choose = (choice: Choice | undefined): void => {
     close();
     if (choice && choice.key !== value) onChoose(choice.key);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const next = target(event.key, at, shown.length);
+    const next = movedIndex(event.key, at, shown.length, { isTyped: true });
     if (next !== null) setActive(next);
     else if (event.key === 'Enter') choose(shown[at]);
     else if (event.key === 'Escape' || event.key === 'Tab') close();

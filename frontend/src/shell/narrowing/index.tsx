@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { useNarrowing, useOverview } from '../../api/queries';
 import type { Span, StepRow } from '../../api/types.gen';
 import { duration } from '../../core/format';
@@ -7,6 +7,7 @@ import type { PageLocation } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { Icon } from '../../widgets/icon';
 import { Skeleton } from '../../widgets/loaded';
+import { usePressOutside } from '../../widgets/press_outside';
 import './narrowing.css';
 
 const StepList = lazy(() => import('./step_list'));
@@ -28,19 +29,6 @@ function wordsOf({ step, time }: PageLocation, steps: readonly StepRow[] | undef
   const match = steps?.find((candidate) => candidate.number === step);
   if (match) return { main: `Step ${step}`, note: duration(match.duration_ns) };
   return { main: `Step ${step}`, note: steps ? 'not in this trace' : '' };
-}
-
-function useDismissal(isOpen: boolean, close: () => void): RefObject<HTMLDivElement | null> {
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!isOpen) return undefined;
-    const pressed = (event: Event): void => {
-      if (!box.current?.contains(event.target as Node)) close();
-    };
-    document.addEventListener('pointerdown', pressed);
-    return () => document.removeEventListener('pointerdown', pressed);
-  }, [isOpen, close]);
-  return box;
 }
 
 interface SideProps {
@@ -74,7 +62,8 @@ export function NarrowChip({ span, step }: Props): ReactNode {
   const { location } = useNavigation();
   const [isOpen, setOpen] = useState(false);
   const close = useRef(() => setOpen(false)).current;
-  const box = useDismissal(isOpen, close);
+  const box = useRef<HTMLDivElement>(null);
+  usePressOutside(box, close, isOpen);
   const button = useRef<HTMLButtonElement>(null);
   const isNarrowed = location.step !== null || location.time !== null;
   const isReady = span.state === 'ready';

@@ -10,6 +10,7 @@ import {
 } from 'react';
 import type { Overview, StepRow } from '../../api/types.gen';
 import { duration, plural, share } from '../../core/format';
+import { movedIndex } from '../../core/list_keys';
 import { stepsOfTime, timeOfSteps } from '../../core/step_choice';
 import { useNavigation } from '../../state/navigation';
 import { Loaded } from '../../widgets/loaded';
@@ -88,19 +89,6 @@ function Range({ overview, close, selected }: RangeProps): ReactNode {
   );
 }
 
-function target(key: string, at: number, length: number): number | null {
-  const moves: Readonly<Record<string, number>> = {
-    ArrowDown: at + 1,
-    ArrowUp: at - 1,
-    PageDown: at + 10,
-    PageUp: at - 10,
-    Home: 0,
-    End: length - 1,
-  };
-  const next = moves[key];
-  return next === undefined ? null : Math.max(0, Math.min(length - 1, next));
-}
-
 function Steps({ overview, close }: ListProps): ReactNode {
   const { steps, step: mean } = overview;
   const { location, go } = useNavigation();
@@ -120,7 +108,7 @@ function Steps({ overview, close }: ListProps): ReactNode {
     close();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const next = target(event.key, active, steps.length);
+    const next = movedIndex(event.key, active, steps.length);
     if (next !== null) setActive(next);
     else if (event.key === 'Enter' || event.key === ' ') choose(active, event.shiftKey);
     else return;

@@ -13,6 +13,7 @@ import { useAdvice, useOverview, useStaticQuery, useTraceQuery } from '../../api
 import type { Runs } from '../../api/types.gen';
 import { count, plural } from '../../core/format';
 import { pieces } from '../../core/fuzzy';
+import { movedIndex } from '../../core/list_keys';
 import { downloadFrom } from '../../host/download';
 import { PUBLIC_PAGE } from '../../host/perfetto';
 import { addRecent, readRecent } from '../../host/recent';
@@ -20,6 +21,7 @@ import { useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
 import { views } from '../../views';
 import { type Command, offeredCommands } from '../../widgets/commands';
+import { Dialog } from '../../widgets/dialog';
 import { Icon } from '../../widgets/icon';
 import { useElsewhere } from '../../widgets/open_elsewhere';
 import { toast } from '../../widgets/toast';
@@ -169,13 +171,6 @@ function numbered(groups: readonly HitGroup[]): readonly Numbered[] {
   });
 }
 
-function target(key: string, at: number, length: number): number | null {
-  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[key];
-  if (step === undefined || length === 0) return null;
-  if (Math.abs(step) === 1) return (at + step + length) % length;
-  return Math.max(0, Math.min(length - 1, at + step));
-}
-
 interface SearchProps {
   readonly id: string;
   readonly placeholder: string;
@@ -233,7 +228,7 @@ interface DialogProps extends Omit<Props, 'selection'> {
   readonly placeholder: string;
 }
 
-function Dialog({ runs, entries, close, placeholder }: DialogProps): ReactNode {
+function PaletteDialog({ runs, entries, close, placeholder }: DialogProps): ReactNode {
   const { go, href, backTo } = useNavigation();
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
@@ -241,7 +236,6 @@ function Dialog({ runs, entries, close, placeholder }: DialogProps): ReactNode {
   const [active, setActive] = useState(0);
   const [commands] = useState<readonly Command[]>(offeredCommands);
   const [recent] = useState(() => readRecent(RECENT));
-  useEffect(() => dialog.current?.showModal(), []);
   const all = useMemo(
     () => [
       ...viewEntries(views, backTo),
@@ -274,7 +268,7 @@ function Dialog({ runs, entries, close, placeholder }: DialogProps): ReactNode {
     else if (entry.run) setTimeout(entry.run);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const next = target(event.key, at, hits.length);
+    const next = movedIndex(event.key, at, hits.length, { isTyped: true, isRing: true });
     // The results may be older than the typed text.
     const hit = query === typed ? hits[at] : groupsFor(typed).flatMap((group) => group.hits)[0];
     if (next !== null) setActive(next);
@@ -283,14 +277,7 @@ function Dialog({ runs, entries, close, placeholder }: DialogProps): ReactNode {
     event.preventDefault();
   };
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the dialog closes on Escape by itself
-    <dialog
-      ref={dialog}
-      className="palette popup"
-      aria-label="Find anything"
-      onClose={close}
-      onClick={(event) => event.target === dialog.current && dialog.current.close()}
-    >
+    <Dialog dialog={dialog} className="palette" label="Find anything" close={close}>
       <div className="palette-box column">
         <Search
           id={id}
@@ -314,7 +301,7 @@ function Dialog({ runs, entries, close, placeholder }: DialogProps): ReactNode {
         </p>
         <Keys />
       </div>
-    </dialog>
+    </Dialog>
   );
 }
 
@@ -323,7 +310,7 @@ function RecordingDialog(props: Props & { readonly selection: Selection }): Reac
   const traceEntries = useRecordingEntries(props.selection);
   const entries = useMemo(() => [...elsewhere, ...traceEntries], [elsewhere, traceEntries]);
   return (
-    <Dialog
+    <PaletteDialog
       {...props}
       entries={entries}
       placeholder="A view, run, rank, step, finding, operator, kernel, module, action…"
@@ -335,6 +322,11 @@ function RecordingDialog(props: Props & { readonly selection: Selection }): Reac
 export default function Palette({ runs, selection, close }: Props): ReactNode {
   if (selection) return <RecordingDialog runs={runs} selection={selection} close={close} />;
   return (
-    <Dialog runs={runs} entries={NOTHING} close={close} placeholder="A view, a run, an action…" />
+    <PaletteDialog
+      runs={runs}
+      entries={NOTHING}
+      close={close}
+      placeholder="A view, a run, an action…"
+    />
   );
 }

@@ -4,7 +4,7 @@ import { plural } from '../../core/format';
 import { reportOf } from '../../core/health';
 import type { TraceRef } from '../../core/traces';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { useChangeOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
 import { Copy } from '../../widgets/copy';
 import { Empty } from '../../widgets/empty';
@@ -153,14 +153,10 @@ function noteOf(all: readonly Outcome[], { passed, inconclusive }: GroupedOutcom
 }
 
 function useFilters(): readonly [Filters, (next: Partial<Filters>) => void] {
-  const { location, go } = useNavigation();
+  const { location } = useNavigation();
+  const change = useChangeOptions();
   const { part = null, topic = null } = location.options;
-  const choose = (next: Partial<Filters>): void => {
-    const filters = { part, topic, ...next };
-    const options = withOption(location.options, 'part', filters.part);
-    go({ options: withOption(options, 'topic', filters.topic) }, 'replace');
-  };
-  return [{ part, topic }, choose];
+  return [{ part, topic }, (next) => change({ part, topic, ...next })];
 }
 
 interface SectionProps {

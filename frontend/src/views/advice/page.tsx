@@ -4,7 +4,7 @@ import { count } from '../../core/format';
 import { reportOf } from '../../core/health';
 import { rankLabel, traceRefsOf } from '../../core/traces';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Loaded, Skeleton } from '../../widgets/loaded';
 import { Segmented } from '../../widgets/segmented';
@@ -27,11 +27,11 @@ function useScope({ run }: Selection): readonly [Scope, (scope: Scope) => void] 
   const scope =
     traceCount > 1 && (requested === 'job' || requested === 'rank') ? requested : defaultScope;
   const choose = (next: Scope): void =>
-    go({ options: withOption(location.options, 'about', next), open: null }, 'replace');
+    go({ options: withOptions(location.options, { about: next }), open: null }, 'replace');
   useEffect(() => {
     // A copied link names the worker, which alone would lead to the advice on that rank.
     if (isJob && requested === undefined) {
-      go({ options: withOption(location.options, 'about', 'job') }, 'replace');
+      go({ options: withOptions(location.options, { about: 'job' }) }, 'replace');
     }
   }, [isJob, requested, go, location.options]);
   return [scope, choose];

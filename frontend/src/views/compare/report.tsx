@@ -2,7 +2,7 @@ import { type ReactNode, type RefObject, useRef } from 'react';
 import type { ComparisonAnswer } from '../../api/types.gen';
 import { plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Card } from '../../widgets/card';
 import { Copy } from '../../widgets/copy';
 import { Facts } from '../../widgets/facts';
@@ -162,11 +162,11 @@ function useOpening(data: ComparisonAnswer, tables: RefObject<HTMLElement | null
     const source = sourceOf(category, data.comparison.device_work.length > 0);
     if (!source) return null;
     const tab = source.tab === 'operators' ? null : source.tab;
-    const options = withOption(withOption(location.options, 'tab', tab), 'only', 'all');
+    const changes = { tab, only: 'all', kind: source.kind ?? null };
     return () => {
       go({
         search: source.search ?? '',
-        options: withOption(options, 'kind', source.kind ?? null),
+        options: withOptions(location.options, changes),
       });
       tables.current?.scrollIntoView({ block: 'start' });
     };

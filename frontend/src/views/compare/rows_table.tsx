@@ -2,7 +2,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { Change, Table } from '../../api/types.gen';
 import { change, count, relativeChange } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import { Icon } from '../../widgets/icon';
 import { type Segment, Segmented } from '../../widgets/segmented';
 import { DataTable } from '../../widgets/table';
@@ -183,7 +183,7 @@ export function RowsTable({ rows, name, label, labels, before, after, none }: Pr
           {kind !== null && (
             <KindChip
               kind={kind}
-              onClear={() => go({ options: withOption(options, 'kind', null) }, 'replace')}
+              onClear={() => go({ options: withOptions(options, { kind: null }) }, 'replace')}
             />
           )}
         </>

@@ -4,7 +4,7 @@ import { spansOf } from '../../core/progress';
 import { recordedAt } from '../../core/recorded';
 import type { PageLocation } from '../../state/location';
 import type { Patch } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
 
 /** In the URL in place of a name. */
@@ -170,12 +170,12 @@ export const asBefore = ({ run, worker, span }: Side): Patch => ({
 
 /** The location with `side` as *after*. */
 export function asAfter(side: Side, options: PageLocation['options']): Patch {
-  const workers = withOption(options, 'workers', side.worker === null ? 'all' : 'one');
+  const named = (name: string | null): string => (name === null ? 'all' : 'one');
   return {
     run: side.run.id,
     worker: side.worker,
     span: side.span,
-    options: withOption(workers, 'spans', side.span === null ? 'all' : 'one'),
+    options: withOptions(options, { workers: named(side.worker), spans: named(side.span) }),
   };
 }
 

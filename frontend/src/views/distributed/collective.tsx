@@ -2,7 +2,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { CollectiveMember, CollectiveRanks, CollectiveRef } from '../../api/types.gen';
 import { bytes, count, duration, quantity, quantityExact, rate } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Button } from '../../widgets/button';
 import { type Fact, Facts } from '../../widgets/facts';
@@ -116,7 +116,7 @@ function Steps({ collective }: { readonly collective: CollectiveRanks }): ReactN
       quiet
       disabled={to === null}
       onClick={() =>
-        to && go({ options: withOption(location.options, 'at', refText(to)) }, 'replace')
+        to && go({ options: withOptions(location.options, { at: refText(to) }) }, 'replace')
       }
     >
       {label}

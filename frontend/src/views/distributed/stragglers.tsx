@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Distributed, Straggler } from '../../api/types.gen';
 import { count, duration, plural, quantityExact } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Card } from '../../widgets/card';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
@@ -75,11 +75,7 @@ function Item({ straggler, isSelected, barNs }: ItemProps): ReactNode {
             <Goto to={{ view: 'timeline', worker, step }}>Timeline</Goto>
             <Goto
               to={{
-                options: withOption(
-                  withOption(location.options, 'tab', 'collectives'),
-                  'of',
-                  worker,
-                ),
+                options: withOptions(location.options, { tab: 'collectives', of: worker }),
               }}
             >
               Collectives

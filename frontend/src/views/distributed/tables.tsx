@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Table } from '../../api/types.gen';
 import { count } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useChangeOptions, useOption } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Loaded } from '../../widgets/loaded';
 import { Picker } from '../../widgets/picker';
@@ -22,8 +22,9 @@ const spanNames = ({ run, span }: Selection): readonly string[] => [run.name, sp
 
 /** Collectives of all ranks or of one, grouped or individually; a row opens its ranks on one clock. */
 export function CollectivesTable({ selection, summary }: JobProps): ReactNode {
-  const { location, go } = useNavigation();
-  const [by, setBy] = useOption<Grouping>('collectives', 'kind', ['kind', 'each']);
+  const { location } = useNavigation();
+  const change = useChangeOptions();
+  const [by] = useOption<Grouping>('collectives', 'kind', ['kind', 'each']);
   const workers = summary.ranks.map(({ worker }) => worker);
   const [worker, setWorker] = useOption('of', '', ['', ...workers]);
   const step = summary.steps.includes(location.step ?? -1) ? location.step : null;
@@ -32,7 +33,6 @@ export function CollectivesTable({ selection, summary }: JobProps): ReactNode {
     step,
     worker: worker === '' ? null : worker,
   });
-  const fresh = withOption(withOption(location.options, 'row', null), 'at', null);
   const tools = (
     <>
       <Segmented
@@ -40,11 +40,7 @@ export function CollectivesTable({ selection, summary }: JobProps): ReactNode {
         segments={GROUPINGS}
         value={by}
         onChoose={(next) => {
-          setBy(next);
-          go(
-            { options: withOption(fresh, 'collectives', next === 'kind' ? null : next) },
-            'replace',
-          );
+          change({ row: null, at: null, collectives: next === 'kind' ? null : next });
         }}
       />
       <Picker

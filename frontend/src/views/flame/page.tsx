@@ -15,7 +15,7 @@ import { plural } from '../../core/format';
 import { type Matcher, matcherOf } from '../../core/search';
 import { type Theme, themeStore } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Button } from '../../widgets/button';
 import { Code } from '../../widgets/code';
@@ -46,7 +46,7 @@ import {
   requestOf,
   settingsOf,
 } from './requests';
-import { Toolbar, withOptions } from './toolbar';
+import { Toolbar } from './toolbar';
 import '../../widgets/table/table.css';
 import './flame.css';
 
@@ -161,7 +161,7 @@ function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps)
   const setRoot = (node: Node): void => {
     setChosen(null);
     const path = node === NONE ? null : pathKeys(layout, node);
-    go({ options: withOption(location.options, 'root', path) }, 'replace');
+    go({ options: withOptions(location.options, { root: path }) }, 'replace');
   };
   const setName = (
     name: string | null,

@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { FlameGraph } from '../../api/types.gen';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { useChangeOptions, withOptions } from '../../state/option';
 import { Icon } from '../../widgets/icon';
 import { Menu } from '../../widgets/menu';
 import { Segmented } from '../../widgets/segmented';
@@ -65,24 +65,6 @@ function Select<T extends string>({ label, value, options, onChoose }: SelectPro
   );
 }
 
-type Changes = Readonly<Record<string, string | null>>;
-
-/** Options with some of them changed. */
-export function withOptions(
-  options: Readonly<Record<string, string>>,
-  changes: Changes,
-): Readonly<Record<string, string>> {
-  return Object.entries(changes).reduce(
-    (all, [name, value]) => withOption(all, name, value),
-    options,
-  );
-}
-
-function useChange(): (changes: Changes) => void {
-  const { location, go } = useNavigation();
-  return (changes) => go({ options: withOptions(location.options, changes) }, 'replace');
-}
-
 const unlessDefault = (value: string, usual: string): string | null =>
   value === usual ? null : value;
 
@@ -94,7 +76,7 @@ interface Props {
 }
 
 function SubjectControls({ settings, graph }: Props): ReactNode {
-  const change = useChange();
+  const change = useChangeOptions();
   const { subject } = settings;
   if (subject === 'memory') {
     const devices = graph?.devices ?? [];
@@ -150,7 +132,7 @@ function CompareMenu({ comparison }: { readonly comparison: Comparison }): React
             onClick={(event) => {
               event.currentTarget.closest('details')?.removeAttribute('open');
               const diff = id === '' ? null : id === 'step' ? 'step' : 'base';
-              go({ ...patch, sort: null, options: withOption(location.options, 'diff', diff) });
+              go({ ...patch, sort: null, options: withOptions(location.options, { diff }) });
             }}
           >
             {label}
@@ -169,7 +151,7 @@ function hasModules(graph: FlameGraph | undefined): boolean {
 
 export function Toolbar(props: Props): ReactNode {
   const { settings, comparison, graph, isNarrowed } = props;
-  const change = useChange();
+  const change = useChangeOptions();
   const canBePerStep = settings.subject !== 'memory' && !isNarrowed && comparison.baseline === null;
   return (
     <div className="bar wrap">

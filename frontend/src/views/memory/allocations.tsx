@@ -1,10 +1,10 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useTraceQuery } from '../../api/queries';
 import type { MemoryAllocations } from '../../api/types.gen';
-import type { Spot } from '../../charts/time_series';
+import type { Spot } from '../../charts/time_series_types';
 import { bytes, count, duration, plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import { timelineLocation } from '../../state/timeline_location';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
@@ -47,7 +47,7 @@ function SizeField({ label, option, placeholder }: SizeProps): ReactNode {
   useEffect(() => {
     if (typed === (latest.current[option] ?? '') || sizeOf(typed) === undefined) return undefined;
     const timer = setTimeout(
-      () => go({ options: withOption(latest.current, option, typed.trim()) }, 'replace'),
+      () => go({ options: withOptions(latest.current, { [option]: typed.trim() }) }, 'replace'),
       TYPING_MS,
     );
     return () => clearTimeout(timer);
@@ -102,10 +102,7 @@ function Details({ table, at }: LinksProps): ReactNode {
             to={{
               search: '',
               sort: null,
-              options: {
-                ...withOption(withOption(location.options, 'row', null), 'tab', null),
-                at: String(from),
-              },
+              options: withOptions(location.options, { row: null, tab: null, at: String(from) }),
             }}
           >
             Memory at that time <Icon name="arrow" size={13} />

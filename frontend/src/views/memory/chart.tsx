@@ -1,5 +1,5 @@
 import { lazy, type ReactNode, Suspense, useSyncExternalStore } from 'react';
-import type { TimeSeriesProps } from '../../charts/time_series';
+import type { TimeSeriesProps } from '../../charts/time_series_types';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, instant, tick, tickBytes } from '../../core/format';
 import { themeStore } from '../../host/theme';

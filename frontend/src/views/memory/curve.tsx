@@ -1,11 +1,11 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Narrowing } from '../../api/queries';
 import type { MemoryOverTime } from '../../api/types.gen';
-import type { Band, Line, Mark, Range, Spot } from '../../charts/time_series';
+import type { Band, Line, Mark, Range, Spot } from '../../charts/time_series_types';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, duration, plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { ALLOCATED, MemoryChart, RESERVED } from './chart';
 
 const HEIGHT = 206;
@@ -90,9 +90,11 @@ export function Curve({ curve, narrowing, moment, spots }: Props): ReactNode {
   // When zoomed in, the selected time is the whole curve.
   const isWhole = narrowing?.start_ns === curve.start_ns && narrowing.end_ns === curve.end_ns;
   const onRange = (range: Range | null): void => {
-    const options = withOption(location.options, 'at', null);
-    if (!range) go({ time: null, step: null, options: withOption(options, 'zoom', null) });
-    else {
+    if (!range) {
+      const options = withOptions(location.options, { at: null, zoom: null });
+      go({ time: null, step: null, options });
+    } else {
+      const options = withOptions(location.options, { at: null });
       const [startNs, endNs] = [Math.max(0, Math.floor(range.from)), Math.ceil(range.to)];
       if (endNs > startNs) go({ time: { startNs, endNs }, step: null, options });
     }

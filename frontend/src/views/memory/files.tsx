@@ -1,11 +1,11 @@
 import { type ReactNode, useMemo } from 'react';
 import { useRunQuery } from '../../api/queries';
 import type { MemoryFile, MemoryFileCurve, MemoryFileReport } from '../../api/types.gen';
-import type { Line } from '../../charts/time_series';
+import type { Line } from '../../charts/time_series_types';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, count } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Empty } from '../../widgets/empty';
 import { Loaded } from '../../widgets/loaded';
@@ -71,7 +71,7 @@ function Report({ report, selection, isStale }: ReportProps): ReactNode {
   const table = report.tables[Number(selected)];
   const pick = (at: string): void => {
     choose(at);
-    const options = withOption(withOption(location.options, 'row', null), 'table', at);
+    const options = withOptions(location.options, { row: null, table: at });
     go({ search: '', sort: null, options }, 'replace');
   };
   return (
@@ -163,12 +163,9 @@ export function Files({ selection }: { readonly selection: Selection }): ReactNo
                   }))}
                   value={file.id}
                   onChoose={(id) => {
-                    const options = withOption(
-                      withOption(location.options, 'row', null),
-                      'table',
-                      null,
-                    );
-                    go({ search: '', sort: null, options: { ...options, file: id } });
+                    const changes = { row: null, table: null, file: id };
+                    const options = withOptions(location.options, changes);
+                    go({ search: '', sort: null, options });
                   }}
                 />
                 <span className="muted">

@@ -1,11 +1,11 @@
 import { type ReactNode, useMemo } from 'react';
 import { useTraceQuery } from '../../api/queries';
 import type { MemoryGrowth, Table } from '../../api/types.gen';
-import type { Line } from '../../charts/time_series';
+import type { Line } from '../../charts/time_series_types';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, count, plural, quantity, quantityExact } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
@@ -134,11 +134,11 @@ export function Growth({ scope }: { readonly scope: MemoryScope }): ReactNode {
                   to={{
                     search: '',
                     sort: null,
-                    options: {
-                      ...withOption(location.options, 'row', null),
+                    options: withOptions(location.options, {
+                      row: null,
                       tab: 'allocations',
                       state: 'held',
-                    },
+                    }),
                   }}
                 >
                   All allocations never freed <Icon name="arrow" size={13} />

@@ -7,7 +7,7 @@ import { bytes, duration, plural, share } from '../../core/format';
 import { framesOf, stackFrame } from '../../core/frames';
 import { themeStore } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
@@ -122,7 +122,7 @@ function Facts({ table, scope }: PartProps): ReactNode {
         <button
           type="button"
           className="button small"
-          onClick={() => go({ options: withOption(location.options, 'at', null) }, 'replace')}
+          onClick={() => go({ options: withOptions(location.options, { at: null }) }, 'replace')}
         >
           Back to the peak
         </button>
@@ -161,7 +161,7 @@ function Details({ table, at, by }: DetailsProps): ReactNode {
         <Goto
           to={{
             search: by === 'operator' ? `"${name}"` : (word ?? ''),
-            options: { ...withOption(location.options, 'row', null), tab: 'allocations' },
+            options: withOptions(location.options, { row: null, tab: 'allocations' }),
             sort: null,
           }}
         >

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Rendered } from '../../../tests/render';
 import { fakeApi, renderView } from '../../../tests/views';
 import type { MemoryGrowth, MemoryHolders, MemoryOverTime } from '../../api/types.gen';
-import type { TimeSeriesProps } from '../../charts/time_series';
+import type { TimeSeriesProps } from '../../charts/time_series_types';
 import { bytes, duration } from '../../core/format';
 import type { Patch } from '../../state/navigation';
 import { cellOf } from '../../widgets/table/rows';

@@ -1,11 +1,11 @@
 import { type ReactNode, useMemo, useRef, useState } from 'react';
 import { type Narrowing, useNarrowing, useRunQuery, useTraceQuery } from '../../api/queries';
 import type { MemoryDeviceFacts, MemoryOverTime } from '../../api/types.gen';
-import type { Spot } from '../../charts/time_series';
+import type { Spot } from '../../charts/time_series_types';
 import { fileName } from '../../core/export';
 import { bytes, count, duration, plural, share } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { useChangeOptions, withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Card } from '../../widgets/card';
 import { ExportMenu } from '../../widgets/export_menu';
@@ -36,11 +36,8 @@ interface DeviceProps {
 }
 
 function DeviceChoice({ devices, device }: DeviceProps): ReactNode {
-  const { location, go } = useNavigation();
-  const choose = (id: string): void => {
-    const options = withOption(withOption(location.options, 'at', null), 'row', null);
-    go({ options: { ...options, device: id } });
-  };
+  const change = useChangeOptions();
+  const choose = (id: string): void => change({ at: null, row: null, device: id }, 'push');
   if (devices.length < 2) return null;
   if (devices.length <= FEW_DEVICES) {
     const segments = devices.map(({ id }) => ({ id, label: id }));
@@ -79,9 +76,9 @@ function RangeBar({ curve, narrowing }: RangeBarProps): ReactNode {
   const { location, go } = useNavigation();
   const isZoomed = location.options.zoom === 'range';
   const zoom = (value: string | null): void =>
-    go({ options: withOption(location.options, 'zoom', value) }, 'replace');
+    go({ options: withOptions(location.options, { zoom: value }) }, 'replace');
   const whole = (): void =>
-    go({ time: null, step: null, options: withOption(location.options, 'zoom', null) });
+    go({ time: null, step: null, options: withOptions(location.options, { zoom: null }) });
   const drawn = curve.levels.time_ns.length;
   return (
     <div className="memory-legend wrap">
@@ -147,7 +144,7 @@ function useFreshTab(): void {
       {
         ...(isStale.search ? { search: '' } : {}),
         ...(isStale.sort ? { sort: null } : {}),
-        ...(isStale.row ? { options: withOption(options, 'row', null) } : {}),
+        ...(isStale.row ? { options: withOptions(options, { row: null }) } : {}),
       },
       'replace',
     ),

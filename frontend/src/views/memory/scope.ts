@@ -1,7 +1,7 @@
 /** The part of the memory that the tabs show, and how allocations are filtered. Pure. */
 import type { Narrowing } from '../../api/queries';
 import type { MemoryAllocations } from '../../api/types.gen';
-import type { Spot } from '../../charts/time_series';
+import type { Spot } from '../../charts/time_series_types';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes } from '../../core/format';
 import type { Selection } from '../../state/selection';

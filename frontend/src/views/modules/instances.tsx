@@ -4,7 +4,7 @@ import { fileName } from '../../core/export';
 import { count, duration, plural, share } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import { timelineLocation } from '../../state/timeline_location';
 import { Button } from '../../widgets/button';
 import { type ExportFormat, ExportMenu } from '../../widgets/export_menu';
@@ -61,7 +61,7 @@ function Links({ table, at }: LinksProps): ReactNode {
       <Goto to={{ view: 'memory', search: `module:"${name}"`, options: { tab: 'allocations' } }}>
         Its allocations <Icon name="arrow" size={13} />
       </Goto>
-      <Goto to={{ options: withOption(location.options, 'root', String(at)) }}>
+      <Goto to={{ options: withOptions(location.options, { root: String(at) }) }}>
         Zoom in <Icon name="zoom" size={13} />
       </Goto>
     </p>
@@ -124,7 +124,7 @@ interface CrumbsProps {
 function Crumbs({ table, tree, root }: CrumbsProps): ReactNode {
   const { location } = useNavigation();
   const to = (at: number | null): Parameters<typeof Goto>[0]['to'] => ({
-    options: withOption(location.options, 'root', at === null ? null : String(at)),
+    options: withOptions(location.options, { root: at === null ? null : String(at) }),
   });
   return (
     <nav className="module-crumbs wrap" aria-label="Path to the zoomed module">
@@ -179,7 +179,7 @@ function useOpenness(tree: Tree): readonly [Openness, (flipped: ReadonlySet<numb
     [tree, text],
   );
   const set = (flipped: ReadonlySet<number>): void =>
-    go({ options: withOption(location.options, 'turned', flippedText(flipped)) }, 'replace');
+    go({ options: withOptions(location.options, { turned: flippedText(flipped) }) }, 'replace');
   return [open, set];
 }
 
@@ -237,9 +237,9 @@ export function Instances(props: ModulesProps): ReactNode {
   const [density, setDensity] = useDensity();
   const selected = rowOf(location.options.row, table.row_count);
   const select = (at: number | null): void => {
-    const options = withOption(location.options, 'row', at === null ? null : String(at));
+    const options = withOptions(location.options, { row: at === null ? null : String(at) });
     const flipped = at === null ? open.flipped : withOpenPath(tree, open, at);
-    go({ options: withOption(options, 'turned', flippedText(flipped)) }, 'replace');
+    go({ options: withOptions(options, { turned: flippedText(flipped) }) }, 'replace');
   };
   const { run, worker, span } = selection;
   const names = [run.name, worker.name, span.label];
@@ -312,7 +312,9 @@ export function Instances(props: ModulesProps): ReactNode {
             hits={matches?.hits ?? null}
             onSelect={(at) => select(at === selected ? null : at)}
             onZoom={(at) =>
-              go({ options: withOption(location.options, 'root', at === null ? null : String(at)) })
+              go({
+                options: withOptions(location.options, { root: at === null ? null : String(at) }),
+              })
             }
           />
         </div>

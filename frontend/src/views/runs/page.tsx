@@ -8,7 +8,7 @@ import { isPending, progressOf, spansOf } from '../../core/progress';
 import { recordedAt } from '../../core/recorded';
 import { matcherOf } from '../../core/search';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { Skeleton } from '../../widgets/loaded';
@@ -161,7 +161,7 @@ function useLineActions(open: ReadonlySet<string>, marked: readonly string[]) {
   const { location, go } = useNavigation();
   const { options } = location;
   const put = (name: string, value: string | null): void =>
-    go({ options: withOption(options, name, value) }, 'replace');
+    go({ options: withOptions(options, { [name]: value }) }, 'replace');
   const actions: LineActions = {
     toggleOpen: ({ id }: RunState) => {
       const others = [...open].filter((other) => other !== id);
@@ -196,7 +196,7 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
   const files = lines.flatMap((line) => (line.kind === 'run' ? line.files : []));
   const onSearch = useCallback((text: string) => go({ search: text }, 'replace'), [go]);
   const showAll = (): void =>
-    go({ search: '', options: withOption(options, 'state', null) }, 'replace');
+    go({ search: '', options: withOptions(options, { state: null }) }, 'replace');
   return (
     <div className="full-view column grow runs">
       <ViewHeader title="Runs" note={noteOf(runs)}>

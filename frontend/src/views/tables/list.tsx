@@ -3,7 +3,7 @@ import type { TableInfo } from '../../api/types.gen';
 import { plural } from '../../core/format';
 import { matcherOf } from '../../core/search';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 
@@ -46,11 +46,7 @@ export function TableList({ tables, selected }: Props): ReactNode {
               to={{
                 search: '',
                 sort: null,
-                options: withOption(
-                  withOption(withOption(location.options, 'row', null), 'rows', null),
-                  'table',
-                  name,
-                ),
+                options: withOptions(location.options, { row: null, rows: null, table: name }),
               }}
               className="table-name option flex"
               title={`${name}\n${meaning}`}

@@ -5,7 +5,7 @@ import type { Table, TableInfo, TablesQuery } from '../../api/types.gen';
 import { count } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
 import { Failure } from '../../widgets/failure';
 import { Loaded } from '../../widgets/loaded';
@@ -48,7 +48,7 @@ function About({ table }: MoreProps): ReactNode {
       <p>{table.meaning}</p>
       {isCut(table) && location.options.rows !== 'all' && (
         <Button
-          onClick={() => go({ options: withOption(location.options, 'rows', 'all') }, 'replace')}
+          onClick={() => go({ options: withOptions(location.options, { rows: 'all' }) }, 'replace')}
         >
           {all > MOST_ROWS ? `Load ${count(MOST_ROWS)} rows` : `Load all ${count(all)} rows`}
         </Button>

@@ -7,7 +7,7 @@ import { fileName } from '../../core/export';
 import { plural } from '../../core/format';
 import { spansOf } from '../../core/progress';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOption } from '../../state/option';
+import { useOption, withOptions } from '../../state/option';
 import { Loaded, Skeleton } from '../../widgets/loaded';
 import { Picker } from '../../widgets/picker';
 import { type Segment, Segmented } from '../../widgets/segmented';
@@ -54,7 +54,7 @@ function Controls({ runs, followed, hasTimeAxis }: ControlsProps): ReactNode {
   const sizes = scopeSizes(runs, run);
   const [axis, chooseAxis] = useOption<Axis>('x', 'order', ['order', 'time']);
   const put = (name: string, value: string | null): void =>
-    go({ options: withOption(location.options, name, value) }, 'replace');
+    go({ options: withOptions(location.options, { [name]: value }) }, 'replace');
   const scopes: Segment<Scope>[] = [
     { id: 'spans', label: `Spans ${sizes.spans}`, title: 'The spans of this run' },
     { id: 'folder', label: `Folder ${sizes.folder}`, title: 'The runs in the folder of this run' },

@@ -7,6 +7,8 @@ import {
   useState,
 } from 'react';
 import { createPortal } from 'react-dom';
+import { movedIndex } from '../../core/list_keys';
+import { usePressOutside } from '../press_outside';
 
 export interface Entry {
   readonly label: string;
@@ -41,28 +43,22 @@ export function CellMenu({ at, entries, close }: Props): ReactNode {
     });
     box.current?.querySelector('button')?.focus();
   }, [at]);
+  usePressOutside(box, close);
   useEffect(() => {
-    const pressed = (event: Event): void => {
-      if (!box.current?.contains(event.target as Node)) close();
-    };
-    document.addEventListener('pointerdown', pressed, true);
     window.addEventListener('scroll', close, true);
-    return () => {
-      document.removeEventListener('pointerdown', pressed, true);
-      window.removeEventListener('scroll', close, true);
-    };
+    return () => window.removeEventListener('scroll', close, true);
   }, [close]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const buttons = [...(box.current?.querySelectorAll('button') ?? [])];
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const current = buttons.indexOf(document.activeElement as HTMLButtonElement);
+    const next = movedIndex(event.key, current, buttons.length, { isRing: true });
     event.stopPropagation();
     if (event.key === 'Escape' || event.key === 'Tab') {
       event.preventDefault();
       close();
-    } else if (step !== undefined) {
+    } else if (next !== null) {
       event.preventDefault();
-      const current = buttons.indexOf(document.activeElement as HTMLButtonElement);
-      buttons[(current + step + buttons.length) % buttons.length]?.focus();
+      buttons[next]?.focus();
     }
   };
   // In the body, since the scrolling table would clip it.

@@ -10,6 +10,7 @@ import {
 } from 'react';
 import type { Column, Table } from '../../api/types.gen';
 import { quantity, quantityExact } from '../../core/format';
+import { movedIndex } from '../../core/list_keys';
 import { isNumeric } from '../../core/units';
 import { copyText } from '../../host/clipboard';
 import type { Sort } from '../../state/location';
@@ -41,14 +42,6 @@ interface Props {
   readonly onHover?: ((at: number | null) => void) | undefined;
 }
 
-const STEPS: Readonly<Record<string, number>> = {
-  ArrowDown: 1,
-  ArrowUp: -1,
-  PageDown: 15,
-  PageUp: -15,
-  Home: Number.NEGATIVE_INFINITY,
-  End: Number.POSITIVE_INFINITY,
-};
 /** -1 is the row itself, followed by its cells. */
 const SIDEWAYS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
 const ROW = -1;
@@ -192,13 +185,12 @@ export function Grid(props: Props): ReactNode {
   };
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    const step = STEPS[event.key];
+    const next = movedIndex(event.key, current, rows.length);
     const sideways = SIDEWAYS[event.key];
     const at = rows[current];
     const isCommand = event.metaKey || event.ctrlKey;
-    if (step !== undefined) {
-      go({ index: Math.max(0, Math.min(rows.length - 1, current + step)), column: columnAt });
-    } else if (sideways !== undefined && !event.altKey) {
+    if (next !== null) go({ index: next, column: columnAt });
+    else if (sideways !== undefined && !event.altKey) {
       go({
         index: current,
         column: Math.max(ROW, Math.min(columns.length - 1, columnAt + sideways)),

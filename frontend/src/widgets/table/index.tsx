@@ -3,7 +3,7 @@ import type { Column, Table } from '../../api/types.gen';
 import { type ExportTable, toMarkdown } from '../../core/export';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
-import { withOption } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Empty } from '../empty';
 import { type ExportFormat, ExportMenu } from '../export_menu';
 import { saveTable } from '../save_table';
@@ -120,7 +120,7 @@ function useSelectedRow(table: Table, requested: readonly string[] | undefined):
   const select = useCallback(
     (at: number | null) => {
       const row = at === null ? null : rowName(table, identity, at);
-      go({ options: withOption(latest.current, 'row', row) }, 'replace');
+      go({ options: withOptions(latest.current, { row }) }, 'replace');
     },
     [table, identity, go],
   );
@@ -175,7 +175,7 @@ function Toolbar(toolbar: ToolbarProps): ReactNode {
         groups={table.groups}
         value={location.group ?? table.group}
         onChange={(group) =>
-          go({ group, options: withOption(location.options, 'row', null) }, 'replace')
+          go({ group, options: withOptions(location.options, { row: null }) }, 'replace')
         }
       />
       <ColumnChooser

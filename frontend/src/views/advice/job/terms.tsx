@@ -5,7 +5,7 @@ import { count } from '../../../core/format';
 import { type JobTerms, parsedNumber, termsOf } from '../../../core/job_saving';
 import { readChoice, writeChoice } from '../../../host/choice';
 import { useNavigation } from '../../../state/navigation';
-import { withOption } from '../../../state/option';
+import { withOptions } from '../../../state/option';
 
 const PRICE = 'gpu-hour-price';
 
@@ -59,7 +59,7 @@ export function Terms({ job }: { readonly job: JobReport | null }): ReactNode {
   const { location, go } = useNavigation();
   const terms = useTerms(job);
   const submit = (name: string, value: string | null): void =>
-    go({ options: withOption(location.options, name, value) }, 'replace');
+    go({ options: withOptions(location.options, { [name]: value }) }, 'replace');
   const recorded = job?.gpu_count ? ` Recorded: ${count(job.gpu_count)} ${job.gpu_source}.` : '';
   return (
     <div className="job-terms">

@@ -14,7 +14,7 @@ import type { Range } from '../../../canvas/viewport';
 import { quantityExact } from '../../../core/format';
 import { themeStore } from '../../../host/theme';
 import { useNavigation } from '../../../state/navigation';
-import { withOption } from '../../../state/option';
+import { withOptions } from '../../../state/option';
 import { Button } from '../../../widgets/button';
 import { HeatPainter } from './draw';
 import { figure } from './grid';
@@ -188,7 +188,7 @@ function useLinesShown(count: number): readonly [Range, (view: Range) => void] {
     timer.current = window.setTimeout(() => {
       const isAll = next.end - next.start >= count;
       lastText.current = isAll ? undefined : `${Math.round(next.start)}-${Math.round(next.end)}`;
-      go({ options: withOption(options.current, 'lines', lastText.current ?? null) }, 'replace');
+      go({ options: withOptions(options.current, { lines: lastText.current ?? null }) }, 'replace');
     }, REST_MS);
   };
   return [clampedLines(view.start, Math.min(view.end - view.start, count), count), show];
