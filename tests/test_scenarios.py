@@ -96,7 +96,7 @@ def test_one_that_fails_stops_no_other_and_is_listed(
     assert every.main(asked(folder)) == 1
     assert capfd.readouterr().err.splitlines() == [
         "bad: exit status 3",
-        "elsewhere: left out: the machine has not what it needs",
+        "elsewhere: left out: this machine lacks a requirement",
         "late.1.pt.trace.json.gz: 2,000,001 bytes",
     ]
 
@@ -114,5 +114,5 @@ def test_on_a_gpu_nothing_begins_when_no_time_is_left(
 ) -> None:
     monkeypatch.setattr(every, "WHOLE_CUDA_S", 0.0)
     assert every.main(asked(folder, "good", device="cuda")) == 0
-    assert capfd.readouterr().err.splitlines() == ["good: left out: no time was left"]
+    assert capfd.readouterr().err.splitlines() == ["good: left out: no time left"]
     assert not list(folder.glob("*.gz"))

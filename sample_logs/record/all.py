@@ -1,7 +1,7 @@
-"""Records every scenario again, each in a process of its own: `python all.py [--device cuda]`.
+"""Records every scenario, each in a separate process: `python all.py [--device cuda]`.
 
-One that fails stops no other; what went wrong is listed at the end. With names, only those. On a
-machine with torch where stepscope is not installed: `PYTHONPATH=plugin python sample_logs/…`.
+If one fails, the others still run; failures are listed at the end. With names, only those are
+recorded. If stepscope is not installed: `PYTHONPATH=plugin python sample_logs/…`.
 """
 
 import argparse
@@ -39,15 +39,15 @@ SCENARIOS = (
 )
 CUDA_ONLY = ("pinned_copies", "fragmentation", "tf32")
 HERE = Path(__file__).resolve().parent
-# Without it torch warns that memory was there before the profiler started, as it always is.
+# Without it torch warns that memory was allocated before the profiler started.
 QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
 LIMIT_S = 150.0
 WHOLE_CUDA_S = 460.0
-"""A GPU is lent for ten minutes a command: what has not begun by then is left out."""
+"""Total time on a GPU, from which on no further scenario starts."""
 MOST_BYTES = 2_000_000
 
 
-def chosen() -> argparse.Namespace:
+def parse_options() -> argparse.Namespace:
     """Reads the options."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -59,16 +59,16 @@ def chosen() -> argparse.Namespace:
 
 
 def record(scenario: str, options: argparse.Namespace, cache: str, limit_s: float) -> str:
-    """Runs one scenario, its compiled code kept in `cache`; returns what went wrong, if anything.
+    """Runs one scenario, with compiled code in `cache`; returns its failure, or an empty text.
 
-    It has a process group of its own, so that its workers and ranks end with it.
+    It has its own process group, so that its workers and ranks end with it.
     """
     if limit_s <= 0:
-        return "left out: no time was left"
+        return "left out: no time left"
     script = [sys.executable, str(HERE / f"{scenario}.py")]
     command = [*script, "--device", options.device, "--out", str(options.out)]
     environment = os.environ | QUIET | {"TORCHINDUCTOR_CACHE_DIR": cache}
-    # Scripts of this folder, with the arguments of whoever called this one.
+    # Scripts of this folder, with the arguments of this script.
     process = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603
     try:
         status = process.wait(limit_s)
@@ -79,35 +79,35 @@ def record(scenario: str, options: argparse.Namespace, cache: str, limit_s: floa
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     if status == LEFT_OUT:
-        return "left out: the machine has not what it needs"
+        return "left out: this machine lacks a requirement"
     return f"exit status {status}" if status else ""
 
 
 def too_large(folder: Path, since: float) -> list[str]:
-    """Names the traces that were written since a time and are larger than a clone should hold."""
+    """Returns the traces written since a time that are too large for the repository."""
     written = (path for path in folder.rglob(TRACE_PATTERN) if path.stat().st_mtime >= since)
     sizes = {path.relative_to(folder): path.stat().st_size for path in written}
     return [f"{path}: {size:,} bytes" for path, size in sizes.items() if size > MOST_BYTES]
 
 
 def main(options: argparse.Namespace) -> int:
-    """Records all or those that were named, and lists what went wrong."""
+    """Records all scenarios, or the named ones, and lists the failures."""
     on_cuda = options.device == "cuda"
     names = options.names or (CUDA_ONLY if on_cuda else ()) + SCENARIOS
     begin, whole_s = time.time(), WHOLE_CUDA_S if on_cuda else float("inf")
-    wrong = []
+    failures = []
     with tempfile.TemporaryDirectory() as cache:
         for name in names:
             begun = time.time()
             limit_s = min(LIMIT_S, begin + whole_s - begun)
-            if told := record(name, options, cache, limit_s):
-                wrong.append(f"{name}: {told}")
+            if failure := record(name, options, cache, limit_s):
+                failures.append(f"{name}: {failure}")
             sys.stdout.write(f"{name}: {time.time() - begun:.0f} s\n")
             sys.stdout.flush()
-    wrong += too_large(options.out, begin)
-    sys.stderr.writelines(f"{line}\n" for line in wrong)
-    return 1 if any("left out" not in line for line in wrong) else 0
+    failures += too_large(options.out, begin)
+    sys.stderr.writelines(f"{line}\n" for line in failures)
+    return 1 if any("left out" not in line for line in failures) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(chosen()))
+    sys.exit(main(parse_options()))

@@ -28,8 +28,8 @@ def record(run: Path, batch: int, device: torch.device) -> None:
     model = small_conv_net().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     with recorded(run, device, plan) as profiler:
-        for some, wanted in zip(images.split(batch), labels.split(batch), strict=True):
-            loss = functional.cross_entropy(model(some), wanted)
+        for inputs, targets in zip(images.split(batch), labels.split(batch), strict=True):
+            loss = functional.cross_entropy(model(inputs), targets)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -1,7 +1,7 @@
-"""DistributedDataParallel that reduces its gradients in a message a layer, then in its own buckets.
+"""DistributedDataParallel with one gradient message per layer, then with its default buckets.
 
 `small` sets `bucket_cap_mb` so low that every layer is a bucket, and every bucket a message for
-which the ranks have to meet; `default` leaves it at 25 MiB.
+which the ranks wait for each other; `default` leaves it at 25 MiB.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
-"""A compiled model that is compiled again for every new length, then twice mended.
+"""A model that is recompiled for every new length, and two fixes.
 
-`every_length` gets sequences of another length in each step and `dynamic=False`: each length is
-compiled while the loop runs. `padded` fills the sequences up to one length, `dynamic` tells the
-compiler which dimension changes: both are compiled once, before the profiler starts.
+`every_length` gets sequences of a different length in each step and `dynamic=False`: each length
+is compiled while the loop runs. `padded` pads the sequences to one length, `dynamic` marks the
+dimension that changes: both are compiled once, before the profiler starts.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ BATCH = 16
 WIDTH = 128
 CLASSES = 10
 LONGEST = 72
-# With two for warm-up and one to wait, no more than the eight that torch compiles of one frame
-# before it gives up and runs it uncompiled.
+# With two warm-up steps and one to wait, these are the eight versions of a frame that torch
+# compiles before it runs the frame uncompiled.
 PLAN = Plan(active=5)
 LENGTHS = tuple(LONGEST - 8 * step for step in range(PLAN.steps))
 
@@ -40,12 +40,12 @@ def unchanged(sequences: Tensor) -> Tensor:
 
 
 def padded(sequences: Tensor) -> Tensor:
-    """Fills sequences up with zeros to the longest."""
+    """Pads sequences with zeros to the longest."""
     return functional.pad(sequences, (0, 0, 0, LONGEST - sequences.shape[1]))
 
 
 def marked(sequences: Tensor) -> Tensor:
-    """Tells the compiler that the length changes."""
+    """Marks the length as dynamic for the compiler."""
     torch._dynamo.mark_dynamic(sequences, 1)  # noqa: SLF001 (torch's documented name for it)
     return sequences
 

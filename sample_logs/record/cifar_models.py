@@ -1,4 +1,4 @@
-"""Models for images of CIFAR-10's shape, and made images for them."""
+"""Models for images of CIFAR-10's shape, and random images for them."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ IMAGE_SHAPE = (3, 32, 32)
 
 
 class BasicBlock(nn.Module):
-    """Two 3x3 convolutions beside a shortcut."""
+    """Two 3x3 convolutions with a shortcut."""
 
     def __init__(self, channels_in: int, channels_out: int, stride: int) -> None:
         super().__init__()

@@ -1,10 +1,10 @@
-"""ResNet-18 on images of CIFAR-10's shape: its story in three fixes, each a run.
+"""ResNet-18 on images of CIFAR-10's shape: a story in three fixes, each a run.
 
-`on_cpu` trains where nobody asked for the GPU; then the model moves (`on_gpu`), gets workers
-(`on_gpu_workers`), and a batch of 2,048 in place of 32 (`on_gpu_workers_batch`). A CPU can tell the
-last two fixes only of a model that is so thin that loading and dispatch are seen beside its
+`on_cpu` trains on the CPU; then the model moves to the GPU (`on_gpu`), gets workers
+(`on_gpu_workers`), and a batch of 2,048 instead of 32 (`on_gpu_workers_batch`). A CPU shows the
+last two fixes only with a model so thin that loading and dispatch are visible next to its
 arithmetic: `thin`, `thin_workers` and `thin_workers_batch` have an eighth of ResNet-18's width,
-images that are stored twice as large and shrunk, and end at a batch of 256.
+images that are stored twice as large and shrunk, and end with a batch of 256.
 """
 
 # torch does not annotate Tensor.backward().
@@ -26,7 +26,7 @@ from recording import SEED, Plan, Target, recorded, seeded, target
 from resnet import WIDTH, ResNet18
 
 DISTINCT_IMAGES = 128
-# Long enough a wait that workers, once started, are ahead when the profiler begins.
+# The wait is long enough for the workers to be ahead when the profiler begins.
 PLAN = Plan(wait=10, warmup=2, active=6)
 CPU = torch.device("cpu")
 MEAN = np.array([0.49, 0.48, 0.45], np.float32).reshape(3, 1, 1)
@@ -35,20 +35,20 @@ DEVIATION = np.array([0.25, 0.24, 0.26], np.float32).reshape(3, 1, 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What the fixes change, one at a time."""
+    """Settings that the fixes change, one at a time."""
 
     device: torch.device
     width: int = WIDTH
     side: int = IMAGE_SHAPE[1]
-    """Of the stored images, which are shrunk to the model's."""
+    """Side length of the stored images, which are shrunk to the model's."""
     batch: int = 32
     workers: int = 0
 
 
 class CifarImages(Dataset[tuple[Tensor, int]]):
-    """Compressed images, made from a seed; each is unpacked when it is asked for.
+    """Compressed images from a seed, unpacked when the loader requests them.
 
-    They have CIFAR-10's shape then, whatever the side that is stored (a multiple of its 32).
+    They then have CIFAR-10's shape; the stored side is a multiple of its 32.
     """
 
     def __init__(self, count: int, side: int = IMAGE_SHAPE[1]) -> None:
@@ -105,7 +105,7 @@ def record(where: Target, run: str, job: Job) -> None:
 
 
 def record_on_cpu(where: Target) -> None:
-    """Records what a CPU can tell: the model as it is, and the chain of a thin one."""
+    """Records the runs for a CPU: the full model, and the series of a thin one."""
     record(where, "on_cpu", Job(device=CPU))
     thin = Job(device=CPU, width=WIDTH // 8, side=2 * IMAGE_SHAPE[1])
     record(where, "thin", thin)

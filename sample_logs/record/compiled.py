@@ -1,8 +1,8 @@
 """A chain of pointwise operators in eager mode, then the same compiled by Inductor.
 
 Eager mode writes each intermediate tensor to memory and reads it back; the compiled region does
-the chain in one pass. It is compiled before the profiler starts. On CUDA the same is recorded once
-more with its launches replayed as CUDA graphs: `graphs`.
+the chain in one pass. It is compiled before the profiler starts. On CUDA, the run `graphs` replays
+its launches as CUDA graphs.
 """
 
 # torch does not annotate Tensor.backward().

@@ -1,9 +1,9 @@
-"""The tour of the profiler's recipe: a ResNet-18 asked about a few images under a label.
+"""The example of PyTorch's profiler recipe: inference of a ResNet-18 on a few images, with a label.
 
-`long_job` skips, waits, warms up and records twice, with shapes and memory; `with_stacks` records
-Python's functions and modules too. Beside each trace stands what torch itself says of that span, in
-`torch.span1.json`: `key_averages()` by name, by input shape and, with stacks, by stack, and what
-`export_stacks` writes. Tests hold our own tables and stacks to them.
+`long_job` skips, waits, warms up and records twice, with shapes and memory; `with_stacks` also
+records Python functions and modules. Next to each trace, `torch.span1.json` holds torch's own
+results for that span: `key_averages()` by name, by input shape and, with stacks, by stack, and the
+output of `export_stacks`. Tests compare stepscope's tables and stacks with them.
 """
 
 # torch does not annotate profile.events().
@@ -52,24 +52,24 @@ class Frames:
         self.numbers: dict[str, int] = {}
 
     def numbered(self, stack: Iterable[str]) -> list[int]:
-        """Gives the frames' numbers, in the order of the stack."""
+        """Returns the frames' numbers, in the order of the stack."""
         return [self.numbers.setdefault(frame, len(self.numbers)) for frame in stack]
 
 
-def averages(of: Iterable[Any], python: set[str], group: Callable[[Any], Any]) -> list[Row]:
-    """Puts torch's averages into rows, in the order of `AVERAGES`; Python's functions left out."""
+def averages(events: Iterable[Any], python: set[str], group: Callable[[Any], Any]) -> list[Row]:
+    """Returns torch's averages as rows, in the order of `AVERAGES`, without Python's functions."""
     return [
         [
-            each.key,
-            group(each),
-            each.count,
-            round(each.cpu_time_total, 3),
-            round(each.self_cpu_time_total, 3),
-            each.cpu_memory_usage,
-            each.self_cpu_memory_usage,
+            event.key,
+            group(event),
+            event.count,
+            round(event.cpu_time_total, 3),
+            round(event.self_cpu_time_total, 3),
+            event.cpu_memory_usage,
+            event.self_cpu_memory_usage,
         ]
-        for each in of
-        if each.key not in python
+        for event in events
+        if event.key not in python
     ]
 
 
@@ -79,48 +79,48 @@ def exported_stacks(profiler: profile, frames: Frames) -> list[Row]:
         path = Path(folder, "stacks.txt")
         profiler.export_stacks(str(path), "self_cpu_time_total")
         lines = path.read_text(encoding="utf-8").splitlines()
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for line in lines:
         stack, _, us = line.rpartition(" ")
-        row = found.setdefault(stack, [frames.numbered(stack.split(";")), 0, 0])
+        row = rows.setdefault(stack, [frames.numbered(stack.split(";")), 0, 0])
         row[1] += 1
         row[2] += int(us)
-    return list(found.values())
+    return list(rows.values())
 
 
 def tables(profiler: profile, *, stacks: bool) -> dict[str, list[Any]]:
-    """Asks torch for its own tables of the span that was just recorded."""
+    """Returns torch's own tables of the span that was just recorded."""
     frames = Frames()
     python = {event.name for event in profiler.events() or () if event.is_python_function}
-    found: dict[str, list[Any]] = {
+    parts: dict[str, list[Any]] = {
         "averages": list(AVERAGES),
         "by_name": averages(profiler.key_averages(), python, lambda _: None),
         "by_shape": averages(
             profiler.key_averages(group_by_input_shape=True),
             python,
-            lambda each: each.input_shapes,
+            lambda event: event.input_shapes,
         ),
     }
     if stacks:
         by_stack = profiler.key_averages(group_by_stack_n=FRAMES)
-        found["by_stack"] = averages(by_stack, python, lambda each: frames.numbered(each.stack))
-        found["stacks"] = list(STACKS)
-        found["by_whole_stack"] = exported_stacks(profiler, frames)
-        found["frames"] = list(frames.numbers)
-    return found
+        parts["by_stack"] = averages(by_stack, python, lambda event: frames.numbered(event.stack))
+        parts["stacks"] = list(STACKS)
+        parts["by_whole_stack"] = exported_stacks(profiler, frames)
+        parts["frames"] = list(frames.numbers)
+    return parts
 
 
-def written(found: dict[str, list[Any]]) -> str:
-    """Gives the tables as JSON, a row a line."""
+def as_json(tables: dict[str, list[Any]]) -> str:
+    """Returns the tables as JSON, one row per line."""
     parts = []
-    for name, table in found.items():
+    for name, table in tables.items():
         rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in table)
         parts.append(f'"{name}": [\n{rows}\n]')
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def record(run: Path, plan: Plan, device: torch.device) -> None:
-    """Asks the model once a step, and keeps what torch says of each span."""
+    """Runs the model once per step, and writes torch's tables of each span."""
     seeded()
     model = ResNet18(width=WIDTH).to(device).eval()
     images = torch.rand(BATCH, 3, SIDE, SIDE, device=device)
@@ -129,8 +129,8 @@ def record(run: Path, plan: Plan, device: torch.device) -> None:
     def keep(profiler: profile) -> None:
         nonlocal span
         span += 1
-        said = written(tables(profiler, stacks=plan.stacks))
-        (run / f"torch.span{span}.json").write_text(said, encoding="utf-8")
+        text = as_json(tables(profiler, stacks=plan.stacks))
+        (run / f"torch.span{span}.json").write_text(text, encoding="utf-8")
 
     with torch.inference_mode(), recorded(run, device, plan, then=keep) as profiler:
         for _ in range(plan.steps):

@@ -24,8 +24,8 @@ from recording import SEED, Plan, Target, recorded, seeded, target
 Pixels = npt.NDArray[np.float32]
 
 BATCH = 32
-# The side of a packed image sets what a sample costs: less than the model's share of a batch, so
-# that workers on one spare core keep up, and enough to be seen where there are none.
+# The side of a packed image determines the cost of a sample: less than the model's time per sample,
+# so that workers on a spare core keep up, and enough to be visible without workers.
 PACKED_SIDE = 192
 DISTINCT_IMAGES = 64
 PADDING = 4
@@ -33,7 +33,7 @@ PLAN = Plan(active=6, stacks=True)
 
 
 class PackedImages(Dataset[tuple[Tensor, int]]):
-    """Compressed images in memory, unpacked and augmented each time one is asked for."""
+    """Compressed images in memory, unpacked and augmented at each access."""
 
     def __init__(self, count: int) -> None:
         shape = (DISTINCT_IMAGES, IMAGE_SHAPE[0], PACKED_SIDE, PACKED_SIDE)

@@ -1,8 +1,8 @@
-"""ResNet-18 asked about 128 images, with the default dtype at float64, then at float32.
+"""Inference of ResNet-18 on 128 images, with the default dtype float64, then float32.
 
-The forward pass alone, as in the story: in double precision each convolution runs as
-`aten::thnn_conv2d`, torch's own, since oneDNN (on CUDA: cuDNN's tensor cores) knows no float64.
-`precision.py` is the same mistake in training.
+Only the forward pass, as in the story: in double precision each convolution runs as torch's own
+`aten::thnn_conv2d`, since oneDNN (on CUDA: the tensor cores of cuDNN) does not support float64.
+`precision.py` has the same fault in training.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ PLAN = Plan(wait=0, warmup=1, active=5)
 
 
 def record(run: Path, dtype: torch.dtype, device: torch.device) -> None:
-    """Asks a model of the default dtype `dtype` about the same images in every step."""
+    """Runs a model of the default dtype `dtype` on the same images in every step."""
     seeded()
     torch.set_default_dtype(dtype)
     model = ResNet18().to(device).eval()

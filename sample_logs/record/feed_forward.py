@@ -6,7 +6,7 @@ from typing_extensions import override
 
 
 class FeedForward(nn.Module):
-    """Out to four times the width and back, beside a shortcut."""
+    """Two linear layers, to four times the width and back, with a shortcut."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

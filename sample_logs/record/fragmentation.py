@@ -1,9 +1,9 @@
-"""Batches of ever other sizes in an allocator of fixed segments, then of growing ones: for a GPU.
+"""Batches of changing sizes with fixed allocator segments, then with growing ones: for a GPU.
 
-What torch reserved for one size does not fit the next: the memory that it holds and that lies
-unused grows, until it is given back and asked for again within the step. With expandable segments
-one segment grows and is cut as needed. The allocator reads its settings once, so that each run is
-a process of its own.
+Segments that torch reserved for one size do not fit the next, so unused reserved memory grows until
+the allocator releases it and requests it again during the step. With expandable segments, one
+segment grows and is split as needed. The allocator reads its settings once, so each run has its own
+process.
 """
 
 # torch annotates neither Tensor.backward() nor spawn().
@@ -25,7 +25,7 @@ WIDTH = {"cpu": 32, "cuda": 1_024}
 LARGEST = {"cpu": 64, "cuda": 131_072}
 DEPTH = 4
 DEVICE_SHARE = 0.25
-"""How much of the device's memory this process may take: as if it were a smaller one."""
+"""Fraction of the device's memory that this process may use, to simulate a smaller device."""
 PLAN = Plan(wait=12, active=8, memory=True)
 
 

@@ -1,8 +1,8 @@
-"""Loops in which there is nothing to mend: advice must be silent.
+"""Loops without a fault: the advice must report nothing.
 
-`transformer_inference` answers under `torch.inference_mode()`, `conv_training` is fed by workers
-that keep up, `gradient_accumulation` steps its optimizer once in four batches; on CUDA with pinned
-memory, copies that wait for nothing, bfloat16, and a fused optimizer.
+`transformer_inference` runs under `torch.inference_mode()`, `conv_training` has workers that keep
+up, `gradient_accumulation` steps its optimizer every four batches; on CUDA all use pinned memory,
+asynchronous copies, bfloat16, and a fused optimizer.
 """
 
 # torch does not annotate Tensor.backward().
@@ -22,7 +22,7 @@ from dataloader import one_thread
 from language_model import BATCH, CONTEXT, VOCABULARY, LanguageModel
 from recording import Plan, Target, recorded, seeded, target
 
-# Long enough a wait that workers, once started, are ahead when the profiler begins.
+# The wait is long enough for the workers to be ahead when the profiler begins.
 PLAN = Plan(wait=8, warmup=2, active=6)
 IMAGES = 64
 IMAGES_ON_CUDA = 1024
@@ -36,7 +36,7 @@ def lower_precision(device: torch.device) -> AbstractContextManager[object]:
 
 
 def transformer_inference(run: Path, device: torch.device) -> None:
-    """Scores made tokens, with nothing kept for a backward pass."""
+    """Scores random tokens, without a backward pass."""
     seeded()
     model = LanguageModel().to(device).eval()
     batch = 64 * BATCH if device.type == "cuda" else BATCH
@@ -49,7 +49,7 @@ def transformer_inference(run: Path, device: torch.device) -> None:
 
 
 def loader(device: torch.device, batch: int, count: int) -> DataLoader[tuple[Tensor, int]]:
-    """Gives images by workers: as many as keep up with the model."""
+    """Returns a loader with enough workers to keep up with the model."""
     is_cuda = device.type == "cuda"
     return DataLoader(
         CifarImages(batch * count),
@@ -62,14 +62,14 @@ def loader(device: torch.device, batch: int, count: int) -> DataLoader[tuple[Ten
 
 
 def sgd(model: nn.Module, device: torch.device) -> torch.optim.Optimizer:
-    """Gives the optimizer in the form that is fastest on the device."""
+    """Returns the fastest form of the optimizer on the device."""
     return torch.optim.SGD(
         model.parameters(), lr=0.05, momentum=0.9, fused=True if device.type == "cuda" else None
     )
 
 
 def train(run: Path, device: torch.device, accumulated: int) -> None:
-    """Trains on images; the optimizer steps, and the profiler, once in `accumulated` batches."""
+    """Trains on images; the optimizer and the profiler step once per `accumulated` batches."""
     seeded()
     images_a_batch = IMAGES_ON_CUDA if device.type == "cuda" else IMAGES
     batch = images_a_batch // (2 if accumulated > 1 else 1)
@@ -89,7 +89,7 @@ def train(run: Path, device: torch.device, accumulated: int) -> None:
 
 
 def main(where: Target) -> None:
-    """Records the three."""
+    """Records all three runs."""
     transformer_inference(where.run("transformer_inference"), where.device)
     train(where.run("conv_training"), where.device, 1)
     train(where.run("gradient_accumulation"), where.device, ACCUMULATED)

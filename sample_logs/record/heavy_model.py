@@ -1,7 +1,7 @@
-"""A model that is only heavy: convolutions take the step, and the loop leaves nothing to mend.
+"""A heavy model without a fault: convolutions take most of the step.
 
-`in_memory` trains on a batch that is there already; `loaded` gets each from two workers, which have
-it ready long before it is asked for. Right advice says that computing is the limit, and no more.
+`in_memory` trains on one batch in memory; `loaded` gets each batch from two workers, which have it
+ready in time. The correct advice is that computing is the limit, and nothing else.
 """
 
 # torch does not annotate Tensor.backward().
@@ -35,7 +35,7 @@ def in_memory(device: torch.device, batch: int) -> Batches:
 
 
 def loaded(device: torch.device, batch: int) -> Batches:
-    """Yields batches that two workers (on CUDA: eight) made ahead."""
+    """Yields batches that two workers (on CUDA: eight) prepare in advance."""
     is_cuda = device.type == "cuda"
     loader = DataLoader(
         CifarImages(batch * PLAN.steps),
@@ -49,7 +49,7 @@ def loaded(device: torch.device, batch: int) -> Batches:
 
 
 def record(where: Target, run: str, batches: Batches) -> None:
-    """Trains ResNet-18; on CUDA in bfloat16 and channels_last, as one should."""
+    """Trains ResNet-18; on CUDA in bfloat16 and channels_last, as recommended."""
     device = where.device
     seeded()
     is_cuda = device.type == "cuda"

@@ -1,6 +1,6 @@
 """Hugging Face's Trainer with stepscope's callback: a small GPT-2, two batches to a step.
 
-Nothing is wrong with it: the tokens are in memory, the optimizer is fused, logging is rare.
+It has no fault: the tokens are in memory, the optimizer is fused, logging is rare.
 """
 
 import tempfile
@@ -22,7 +22,7 @@ WORKER = "trainer"
 
 
 def tokens(count: int) -> list[dict[str, torch.Tensor]]:
-    """Makes sequences of made-up words, as a tokenised data set in memory has them."""
+    """Returns random token sequences, as in a tokenized data set in memory."""
     drawn = torch.randint(
         0, WORDS, (count, SEQUENCE), generator=torch.Generator().manual_seed(SEED)
     )
@@ -31,7 +31,7 @@ def tokens(count: int) -> list[dict[str, torch.Tensor]]:
 
 
 def network() -> GPT2LMHeadModel:
-    """Builds the model from a configuration: nothing is fetched."""
+    """Builds the model from a configuration, without a download."""
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=WORDS,
@@ -46,7 +46,7 @@ def network() -> GPT2LMHeadModel:
 
 
 def record(run: Path, device: torch.device) -> None:
-    """Trains for two steps more than the plan has."""
+    """Trains for two more steps than the plan has."""
     seeded()
     for earlier in run.glob(f"{WORKER}.{TRACE_PATTERN}"):
         earlier.unlink()
@@ -64,8 +64,8 @@ def record(run: Path, device: torch.device) -> None:
             disable_tqdm=True,
             seed=SEED,
         )
-        chosen = schedule(wait=PLAN.wait, warmup=PLAN.warmup, active=PLAN.active, repeat=1)
-        callback = StepscopeCallback(run, schedule=chosen, worker_name=WORKER)
+        active_steps = schedule(wait=PLAN.wait, warmup=PLAN.warmup, active=PLAN.active, repeat=1)
+        callback = StepscopeCallback(run, schedule=active_steps, worker_name=WORKER)
         data = tokens(BATCH * BATCHES_A_STEP * steps)
         Trainer(network(), arguments, train_dataset=data, callbacks=[callback]).train()
     print(f"{run.parent.name}/{run.name}: {WORKER} recorded")

@@ -1,8 +1,8 @@
 """A small transformer language model, recorded with stacks, modules and memory.
 
-There is no fault here: it is the tour of what a trace holds. `long_job` is one job of two spans,
-by `schedule(skip_first, wait, warmup, active, repeat)`; `with_labels` is the same model with its
-phases under `record_function` labels, for grouping.
+It has no fault, and shows all that a trace can hold. `long_job` is one job of two spans, by
+`schedule(skip_first, wait, warmup, active, repeat)`; `with_labels` is the same model with its
+phases in `record_function` labels, for grouping.
 """
 
 # torch annotates neither Tensor.backward() nor spawn().
@@ -34,7 +34,7 @@ Label = Callable[[str], AbstractContextManager[object]]
 
 
 class CausalAttention(nn.Module):
-    """Attention in which a token sees only those before it."""
+    """Causal self-attention: a token attends only to earlier ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class CausalAttention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and a two-layer network, each after a normalisation and beside a shortcut."""
+    """Attention and a two-layer network, each after a normalization and with a shortcut."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class LanguageModel(nn.Module):
 
 
 def record(run: Path, plan: Plan, device: torch.device, label: Label) -> None:
-    """Trains to predict the next of made tokens."""
+    """Trains to predict the next of random tokens."""
     seeded()
     model = LanguageModel().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)

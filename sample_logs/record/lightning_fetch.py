@@ -1,6 +1,6 @@
 """Lightning's fetch of the next batch, without workers, then with workers that keep up.
 
-The names in the recordings are those that Lightning's own `PyTorchProfiler` writes:
+The names in the traces are those that Lightning's own `PyTorchProfiler` writes:
 `[pl][profile][_TrainingEpochLoop].train_dataloader_next` for the fetch, `[pl][module]…` for the
 modules. Its steps begin where a `training_step` ends, so that each holds the backward pass of one
 batch and the forward pass of the next.
@@ -25,9 +25,9 @@ from recording import TRACE_PATTERN, Plan, Target, seeded, target
 from stepscope.recording import trace_handler
 
 BATCH = 32
-# Six steps pass until the workers' queue is full: from then on they make one batch a step.
+# Six steps pass until the workers' queue is full; from then on they make one batch per step.
 PLAN = Plan(wait=6, active=8)
-# Behind the last recorded step, so that the workers are not done before it.
+# After the last recorded step, so that the workers are not done before it.
 MORE_BATCHES = 8
 WORKER = "trainer"
 
@@ -90,7 +90,7 @@ def record(run: Path, workers: int, device: torch.device) -> None:
 def main(where: Target) -> None:
     """Records the fault and the fix."""
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="lightning")  # that there are few workers: so it is
+    warnings.filterwarnings("ignore", module="lightning")  # there are few workers on purpose
     record(where.run("no_workers"), 0, where.device)
     record(where.run("workers_keep_up"), 2, where.device)
 

@@ -1,9 +1,9 @@
 """NumPy in the middle of `forward`, then the same work with tensors.
 
-The module picks the cells of a volume above a threshold. With NumPy the threshold comes by
-`.item()`, the volume goes to the host and the indices come back; no operator of
-torch's tells of NumPy's part in the label "masking", and only the stacks do. `numpy_without_stacks`
-is the fault again with `with_stack=False`: then not even the source line is known.
+The module selects the cells of a volume above a threshold. With NumPy, `.item()` reads the
+threshold, the volume is copied to the host and the indices are copied back. No torch operator shows
+the time of NumPy in the label "masking"; only the stacks do. `numpy_without_stacks` is the same
+fault with `with_stack=False`: the trace then lacks the source line as well.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def record(run: Path, masking: Masking, device: torch.device, *, stacks: bool = 
     model = MaskedLinear(masking).to(device)
     rows = torch.rand(ROWS, FEATURES, device=device)
     volume = torch.rand(VOLUME[device.type], device=device, dtype=torch.float64) - (1 - SHARE_ABOVE)
-    volume *= 100  # so that where the mean of the output lies near 0 matters little
+    volume *= 100  # so that the exact mean of the output near 0 matters little
     with recorded(run, device, plan) as profiler:
         for _ in range(plan.steps):
             out, _cells = model(rows, volume)

@@ -1,6 +1,6 @@
-"""Prints what the traces of a folder hold: `python measure.py [DIR]`, as rows of a Markdown table.
+"""Prints measurements of the traces in a folder as a Markdown table: `python measure.py [DIR]`.
 
-The README's numbers are made by this and by nothing of stepscope, so that they can disagree.
+The README's numbers come from this script. It does not use stepscope, so it checks it.
 """
 
 import gzip
@@ -25,7 +25,7 @@ def complete_events(trace: Path) -> list[Event]:
 
 
 def steps_ms(events: list[Event]) -> list[float]:
-    """Gives how long each step took on the host."""
+    """Returns the duration of each step on the host."""
     return [
         event["dur"] / 1000
         for event in events
@@ -34,12 +34,12 @@ def steps_ms(events: list[Event]) -> list[float]:
 
 
 def outside_ms(events: list[Event], part: str) -> list[float]:
-    """Gives how long each step took outside of the annotations whose name begins with `part`."""
+    """Returns the time of each step outside of annotations whose name begins with `part`."""
     labels = [event for event in events if event.get("cat") == "user_annotation"]
     steps = [event for event in labels if STEP.fullmatch(event["name"])]
     inside = [event for event in labels if event["name"].startswith(part)]
     return [
-        (step["dur"] - sum(each["dur"] for each in inside if _begins_in(each, step))) / 1000
+        (step["dur"] - sum(label["dur"] for label in inside if _begins_in(label, step))) / 1000
         for step in steps
     ]
 
@@ -49,7 +49,7 @@ def _begins_in(event: Event, step: Event) -> bool:
 
 
 def share_of_steps(events: list[Event], part: str) -> float:
-    """Gives the share of the steps' time in annotations whose name holds `part`."""
+    """Returns the fraction of the steps' time in annotations whose name contains `part`."""
     inside: float = sum(
         event["dur"]
         for event in events
@@ -64,7 +64,7 @@ def operator_count(events: list[Event], name: str) -> int:
 
 
 def double_share(events: list[Event]) -> float:
-    """Gives the share of convolutions and matrix products whose first input is float64."""
+    """Returns the fraction of convolutions and matrix products whose first input is float64."""
     heavy = [
         event["args"].get("Input type", [""])[0]
         for event in events
@@ -74,27 +74,27 @@ def double_share(events: list[Event]) -> float:
 
 
 def notes(events: list[Event]) -> str:
-    """Tells what is special about a trace, as far as its events say so."""
+    """Returns the characteristics of a trace, as counted in its events."""
     shares = {
         part: share_of_steps(events, part)
         for part in ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter", "masking")
     }
-    said = [f"{part} {share:.1%} of the steps" for part, share in shares.items() if share]
+    texts = [f"{part} {share:.1%} of the steps" for part, share in shares.items() if share]
     counts = {
         name: operator_count(events, name)
         for name in ("aten::item", "aten::_local_scalar_dense", "aten::nonzero")
     }
-    said += [f"{count} {name}" for name, count in counts.items() if count]
+    texts += [f"{count} {name}" for name, count in counts.items() if count]
     if doubles := double_share(events):
-        said.append(f"{doubles:.0%} of convolutions and addmm in float64")
+        texts.append(f"{doubles:.0%} of convolutions and addmm in float64")
     waits = [event["dur"] / 1000 for event in events if event["name"] == "gloo:all_reduce"]
     if waits:
-        said.append(f"gloo:all_reduce {sum(waits) / len(steps_ms(events)):.1f} ms a step")
-    return "; ".join(said)
+        texts.append(f"gloo:all_reduce {sum(waits) / len(steps_ms(events)):.1f} ms per step")
+    return "; ".join(texts)
 
 
 def row(trace: Path, root: Path) -> str:
-    """Measures one trace: size, events, and the steps' median and range."""
+    """Returns the row of one trace: size, events, and the steps' median and range."""
     events = complete_events(trace)
     steps = steps_ms(events)
     cells = (
@@ -110,7 +110,7 @@ def row(trace: Path, root: Path) -> str:
 
 
 def write(line: str) -> None:
-    """Puts a line on standard output."""
+    """Writes a line to standard output."""
     sys.stdout.write(f"{line}\n")
 
 

@@ -1,8 +1,8 @@
-"""Metrics read from the device in every step, then kept as tensors until the end.
+"""Metrics read from the device in every step, then stored as tensors until the end.
 
-Every `.item()` and `.cpu()` waits for the device to finish all that was asked of it. On a CPU
-there is nothing to wait for, and the saving is only that of the operators and the Python around
-them: advice about synchronisation must stay away from these two runs, and speak on CUDA.
+Every `.item()` and `.cpu()` waits until the device has finished all queued work. On a CPU there is
+no device to wait for, and the fix saves only the time of the operators and of Python. Rules about
+synchronization must report nothing for these two runs, but must report the fault on CUDA.
 """
 
 # torch annotates neither Tensor.backward() nor spawn().
@@ -25,7 +25,7 @@ Keep = Callable[[Tensor, Tensor, Tensor], object]
 
 
 def read_each_step(loss: Tensor, logits: Tensor, labels: Tensor) -> object:
-    """Brings the loss, the hits and the logits to the host, the hits sample by sample."""
+    """Copies the loss, the hits and the logits to the host, the hits sample by sample."""
     hits = 0
     for row, label in zip(logits, labels, strict=True):
         if row.argmax().item() == label.item():
@@ -34,13 +34,13 @@ def read_each_step(loss: Tensor, logits: Tensor, labels: Tensor) -> object:
 
 
 def keep_tensors(loss: Tensor, logits: Tensor, labels: Tensor) -> object:
-    """Keeps the same on the device, the hits counted by one comparison."""
+    """Returns the same as tensors on the device, the hits counted by one comparison."""
     hits = (logits.argmax(dim=1) == labels).sum()
     return loss.detach(), hits, logits.detach()
 
 
 def record(run: Path, keep: Keep, device: torch.device) -> None:
-    """Trains and keeps metrics of every step."""
+    """Trains and stores the metrics of every step."""
     seeded()
     model = small_conv_net().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)

@@ -1,7 +1,7 @@
 """Large matrix products in float32, then under autocast in bfloat16.
 
-A processor with instructions for bfloat16 (AMX, AVX512-BF16) multiplies it at twice the rate of
-float32 or more, as do the matrix units of a GPU. One without is slower for it.
+A processor with instructions for bfloat16 (AMX, AVX512-BF16) multiplies at twice the rate of
+float32 or more, as do the matrix units of a GPU. Other processors are slower with it.
 """
 
 # torch does not annotate Tensor.backward().
@@ -41,7 +41,7 @@ def record(run: Path, device: torch.device, *, bfloat16: bool) -> None:
 
 
 def _autocast(device: torch.device, *, bfloat16: bool) -> dict[str, dict[str, Any]]:
-    """Says what the trace handler sees from Python 3.12 on only."""
+    """Returns settings that the trace handler detects only from Python 3.12 on."""
     region = {"enabled": True, "device": device.type, "dtype": "bfloat16"}
     return {"precision": {"autocast": region if bfloat16 else {"enabled": False}}}
 

@@ -1,4 +1,4 @@
-"""A network that is deep and narrow: many small parameters, and next to no arithmetic in each."""
+"""A deep and narrow network: many small parameters, with little arithmetic each."""
 
 # torch does not annotate Tensor.backward().
 # mypy: allow-untyped-calls
@@ -20,7 +20,7 @@ BATCH = 64
 
 
 class NarrowBlock(nn.Module):
-    """A normalised linear layer beside a shortcut: four small parameters."""
+    """A normalized linear layer with a shortcut: four small parameters."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ def narrow_network(depth: int, width: int) -> nn.Sequential:
 
 
 def made_rows(count: int, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Makes rows of numbers and their labels from the current seed."""
+    """Returns random rows and labels from the current seed."""
     rows = torch.rand(count, width, device=device)
     return rows, torch.randint(CLASSES, (count,), device=device)
 
@@ -52,7 +52,7 @@ def train_a_rank(
     depth: int,
     **options: Any,  # noqa: ANN401 (whatever DistributedDataParallel takes)
 ) -> None:
-    """Is one rank of DistributedDataParallel, which takes `options`."""
+    """Runs one rank of DistributedDataParallel, which takes `options`."""
     model = DistributedDataParallel(narrow_network(depth, WIDTH).to(device), **options)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
     rows, labels = made_rows(BATCH, WIDTH, device)

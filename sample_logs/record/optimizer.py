@@ -1,11 +1,10 @@
-"""AdamW parameter by parameter, then all at once.
+"""AdamW parameter by parameter, then all parameters at once.
 
-The network has many small parameters, and each takes a dozen operators in the loop that torch uses
-on a CPU unless it is told otherwise. On CUDA `foreach` is what torch chooses by itself, so that
-the loop has to be asked for there.
+The network has many small parameters. In the loop that torch uses by default on a CPU, each takes a
+dozen operators. On CUDA the default is `foreach`, so the loop must be requested there.
 
-The forms differ in Optimizer.step alone. On a CPU all three are recorded again while what a step
-takes outside of it is not alike in all of their steps: then something else was at work meanwhile.
+The runs differ only in Optimizer.step. On a CPU, the script records all three again if the time
+outside of it varies between their steps, since that shows that another process disturbed them.
 """
 
 # torch does not annotate Tensor.backward().
@@ -28,7 +27,7 @@ DEPTH = 10
 PLAN = Plan(wait=40, active=8)
 UPDATE = "Optimizer.step#"
 MOST_UNLIKE = 1.5
-"""The longest time that a step takes outside of its update, in the shortest."""
+"""Largest ratio of the longest to the shortest time of a step outside of its update."""
 MOST_TRIES = 20
 
 
@@ -47,25 +46,25 @@ def record(run: Path, device: torch.device, *, foreach: bool = False, fused: boo
 
 
 def is_undisturbed(times_ms: Sequence[float]) -> bool:
-    """Tells whether the steps took alike outside of their updates."""
+    """Returns whether the steps took similar times outside of their updates."""
     return max(times_ms) <= MOST_UNLIKE * min(times_ms)
 
 
 def record_all(where: Target) -> bool:
-    """Records the fault, half of the fix and all of it; tells whether nothing disturbed that."""
+    """Records the fault, half of the fix and the fix; returns whether nothing disturbed them."""
     record(where.run("one_by_one"), where.device)
     record(where.run("foreach"), where.device, foreach=True)
     record(where.run("fused"), where.device, fused=True)
     traces = where.folder.rglob(TRACE_PATTERN)
     times = [ms for trace in traces for ms in outside_ms(complete_events(trace), UPDATE)]
-    sys.stdout.write(f"outside of the updates {min(times):.2f} to {max(times):.2f} ms a step\n")
+    sys.stdout.write(f"outside of the updates {min(times):.2f} to {max(times):.2f} ms per step\n")
     return where.device.type != "cpu" or is_undisturbed(times)
 
 
 def main(where: Target) -> None:
-    """Records all three, again while something disturbs it."""
+    """Records all three runs until they are undisturbed."""
     if not any(record_all(where) for _ in range(MOST_TRIES)):
-        sys.exit(f"disturbed {MOST_TRIES} times: record it when the machine has little else to do")
+        sys.exit(f"disturbed {MOST_TRIES} times: record it when the machine is idle")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Batches copied from pageable memory, then from pinned memory without blocking: for a GPU.
 
-The driver first brings pageable memory into a pinned buffer of its own, while the program waits;
-from pinned memory the device fetches the batch by itself, while the host goes on.
+The driver first copies pageable memory into its own pinned buffer, while the program waits. From
+pinned memory the device copies the batch itself, while the host continues.
 """
 
 # torch does not annotate Tensor.backward().
@@ -21,7 +21,7 @@ PLAN = Plan(active=8)
 
 
 def record(run: Path, device: torch.device, *, pinned: bool) -> None:
-    """Trains on batches that lie in the host's memory."""
+    """Trains on batches in the host's memory."""
     seeded()
     model = CifarResNet().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)

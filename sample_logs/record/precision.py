@@ -1,7 +1,7 @@
-"""A ResNet whose default dtype was left at float64, then the same in float32.
+"""A ResNet with the default dtype float64, then the same in float32.
 
 In double precision torch computes convolutions with its own slow kernel; in single precision it
-calls oneDNN (on CUDA: cuDNN, with tensor cores out of reach of float64 on most devices).
+calls oneDNN (on CUDA: cuDNN, whose tensor cores do not support float64 on most devices).
 """
 
 # torch annotates neither Tensor.backward() nor spawn().
@@ -20,7 +20,7 @@ PLAN = Plan(active=6, memory=True)
 
 
 def record(run: Path, dtype: torch.dtype, device: torch.device) -> None:
-    """Trains with everything of type `dtype`, as `torch.set_default_dtype` makes it."""
+    """Trains with `dtype` as torch's default dtype."""
     seeded()
     torch.set_default_dtype(dtype)
     model = CifarResNet().to(device)

@@ -1,9 +1,8 @@
 """Two ranks of DistributedDataParallel, one of them slow, then balanced.
 
-Of a global batch of 32 sequences the second rank gets 28, as when shards of unequal size are read
-to their end in the same number of steps; the first waits for it in every all-reduce. Balanced,
-each gets 16. In `becomes_slow` they are balanced at first, and the second rank's share grows in
-the middle of the recording.
+The second rank gets 28 of the 32 sequences of a batch, as when shards of unequal size are read in
+the same number of steps; the first waits for it in every all-reduce. Balanced, each gets 16. In
+`becomes_slow` they are balanced at first; in the middle of the trace the second rank gets more.
 """
 
 # torch does not annotate Tensor.backward().
@@ -48,7 +47,7 @@ class SequenceClassifier(nn.Module):
 def train(
     rank: int, device: torch.device, *, run: Path, plan: Plan, batches: list[tuple[int, int]]
 ) -> None:
-    """Is one rank, which gets its part of each step's batch."""
+    """Runs one rank, which gets its part of each step's batch."""
     model = DistributedDataParallel(SequenceClassifier().to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     sequences = torch.rand(max(map(max, batches)), LENGTH, WIDTH, device=device)

@@ -1,4 +1,4 @@
-"""The profiler set-up that every scenario shares: what to keep, for which steps, and where to."""
+"""Profiler setup of all scenarios: the recorded steps and data, and the output folder."""
 
 import argparse
 import gc
@@ -19,12 +19,12 @@ SAMPLE_LOGS = Path(__file__).resolve().parent.parent
 SEED = 20_240
 TRACE_PATTERN = "*.pt.trace.json.gz"
 LEFT_OUT = 77
-"""What a script exits with where the machine has not what it needs."""
+"""Exit status of a script on a machine that lacks a requirement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Which steps the profiler keeps, and what it keeps of each."""
+    """Steps that the profiler records, and the data that it records of each."""
 
     wait: int = 1
     warmup: int = 2
@@ -33,32 +33,32 @@ class Plan:
     skip_first: int = 0
     stacks: bool = False
     written_stacks: bool = False
-    """With stacks: whether each operator's is in its event too, as `export_stacks` needs."""
+    """With stacks: whether the event of each operator holds its stack, as `export_stacks` needs."""
     modules: bool = False
     memory: bool = False
     settings: Mapping[str, Mapping[str, Any]] | None = None
-    """What the trace handler may not see of the loop."""
+    """Settings of the loop that the trace handler may not detect."""
 
     @property
     def steps(self) -> int:
-        """How many steps a loop must make so that every span is written."""
+        """Number of steps after which every span is written."""
         return self.skip_first + self.repeat * (self.wait + self.warmup + self.active)
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a scenario runs, and the folder that gets its runs."""
+    """Device of a scenario, and the folder of its runs."""
 
     device: torch.device
     folder: Path
 
     def run(self, name: str) -> Path:
-        """Gives the folder of the run `name`."""
+        """Returns the folder of the run `name`."""
         return self.folder / name
 
 
 def target(scenario: str, description: str | None) -> Target:
-    """Reads `--device` and `--out`; runs made on CUDA go to `<scenario>_cuda`."""
+    """Reads `--device` and `--out`; runs on CUDA go to `<scenario>_cuda`."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -72,10 +72,10 @@ def target(scenario: str, description: str | None) -> Target:
 
 
 def seeded() -> None:
-    """Starts a run from the same numbers, on one thread so that a busy machine disturbs less.
+    """Sets the seed, and one thread so that a busy machine disturbs less.
 
-    What an earlier run of the same process left is let go: a trace holds the settings of the
-    DataLoaders, models and optimizers that are alive.
+    Also frees the objects of earlier runs in this process, since a trace holds the settings of all
+    live DataLoaders, models and optimizers.
     """
     gc.collect()
     torch.manual_seed(SEED)
@@ -90,9 +90,9 @@ def recorded(
     worker: str = "trainer",
     then: Callable[[profile], None] | None = None,
 ) -> Iterator[profile]:
-    """Profiles a loop into `run`, in place of the traces that `worker` left there before.
+    """Profiles a loop into `run`, and replaces the earlier traces of `worker`.
 
-    `then` is called with the profiler when a span was written.
+    After each written span, `then` is called with the profiler.
     """
     run.mkdir(parents=True, exist_ok=True)
     for earlier in run.glob(f"{worker}.{TRACE_PATTERN}"):

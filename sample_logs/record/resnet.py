@@ -1,4 +1,4 @@
-"""ResNet-18 as it is known from ImageNet: four stages of two blocks, each half as large."""
+"""ResNet-18 as for ImageNet: four stages of two blocks, each stage with half the image size."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ WIDTH = 64
 
 
 class ResidualBlock(nn.Module):
-    """Two normalised 3x3 convolutions beside a shortcut."""
+    """Two normalized 3x3 convolutions with a shortcut."""
 
     def __init__(self, channels_in: int, channels_out: int, stride: int) -> None:
         super().__init__()
@@ -34,10 +34,10 @@ class ResidualBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """ResNet-18 of a given width: 64 channels in its first stage make the 11 million parameters.
+    """ResNet-18 of a given width: with 64 channels in its first stage, 11 million parameters.
 
-    Of an image of 32 pixels its first two layers leave 8. Those who use it for small images leave
-    the image as large as it is (`keeps_size`): 15 times the work.
+    Its first two layers shrink an image of 32 pixels to 8. With `keeps_size`, as is common for
+    small images, they keep its size, for 15 times the work.
     """
 
     def __init__(self, classes: int = 10, width: int = WIDTH, *, keeps_size: bool = False) -> None:

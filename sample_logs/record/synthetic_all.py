@@ -1,7 +1,7 @@
 """Write every synthetic sample log: `python sample_logs/record/synthetic_all.py [scenario ...]`.
 
-No GPU made these traces. They come from the schedules of `synthetic_scenarios`, played by
-`synthesis`; each says so itself, under the key `stepscope`. The same code gives the same bytes.
+These traces were not recorded on a GPU. `synthesis` generates them from the schedules of
+`synthetic_scenarios`, and marks each under the key `stepscope`. The same code gives the same bytes.
 """
 
 import argparse
@@ -17,7 +17,7 @@ DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def main() -> None:
-    """Write the scenarios that were named, or all; print a line about each trace."""
+    """Write the named scenarios, or all; print one line per trace."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("scenario", nargs="*", choices=[[], *SCENARIOS], help="default: all")
     parser.add_argument("--into", type=Path, default=SAMPLE_LOGS, help="default: sample_logs/")
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def summary(document: dict[str, Any]) -> str:
-    """Return the mean step and the device's busy share, from the first step to the last work."""
+    """Return the mean step and the device's busy fraction, from the first step to the last work."""
     events = [event for event in document["traceEvents"] if event["ph"] == "X"]
     profiled = [
         (event["ts"], event["ts"] + event["dur"])
@@ -58,7 +58,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def busy_us(work: list[tuple[float, float]], start_us: float) -> float:
-    """Return how long at least one stream worked, from a time on."""
+    """Return the time during which at least one stream worked, from a time on."""
     total_us, done_us = 0.0, start_us
     for begin, end in sorted(work):
         total_us += max(0.0, end - max(begin, done_us))

@@ -1,4 +1,4 @@
-"""Names of kernels, as an H100 with today's PyTorch, cuDNN and cuBLAS really reports them."""
+"""Names of kernels, as an H100 reports them with current PyTorch, cuDNN and cuBLAS."""
 
 CONV_FORWARD = (
     "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64"
@@ -73,6 +73,6 @@ MULTI_TENSOR = (
 
 
 def elementwise(functor: str, arrays: int = 2) -> str:
-    """Return the name of the vectorised kernel that applies a functor."""
+    """Return the name of the vectorized kernel that applies a functor."""
     of = f"at::native::{functor}<c10::BFloat16>, std::array<char*, {arrays}ul>"
     return f"void at::native::vectorized_elementwise_kernel<4, {of} >(int, {of})"

@@ -1,4 +1,4 @@
-"""A small transformer language model: forward, backward, and the checks that people add to it."""
+"""A small transformer language model: forward, backward, and checks that users often add."""
 
 import synthetic_kernels as names
 from synthesis.build import Action, host, item, op
@@ -51,12 +51,12 @@ def linear_backward(name: str, width: int, us: float, seq: int) -> list[Action]:
 
 
 def pointwise(name: str, kernel_name: str, us: float, seq: int) -> Action:
-    """Return an operator that goes over all hidden states once."""
+    """Return an operator that processes all hidden states once."""
     return op(name, work(kernel_name, us), us=8, dims=[HIDDEN], types=[BF16], seq=seq)
 
 
 def forward(layer: int, checks: list[Action]) -> list[Action]:
-    """Return one block: attention and the two projections, each behind a normalisation."""
+    """Return one block: attention and the two projections, each after a normalization."""
     seq = layer * NODES_A_LAYER
     flash = op(
         "aten::_scaled_dot_product_flash_attention",
@@ -114,7 +114,7 @@ def backwards(layer: int) -> list[Action]:
 
 
 def is_finite_check() -> list[Action]:
-    """Return `if torch.isnan(hidden).any():`, which must know the answer before it goes on."""
+    """Return `if torch.isnan(hidden).any():`, which waits for the result."""
     isnan = op("aten::isnan", work(names.elementwise("CompareNEFunctor", 3), 11), us=8)
     reduce = op("aten::any", work(names.ANY, 8), us=9)
     decide = op("aten::is_nonzero", item(1), us=2)
@@ -128,14 +128,14 @@ def gradient_norm_logging() -> list[Action]:
 
 
 def gradient_norms() -> list[Action]:
-    """Return the same norms in one operator, left on the device."""
+    """Return the same norms in one operator, without a copy to the host."""
     return [op("aten::_foreach_norm", work(names.MULTI_TENSOR, 70), us=30, dims=[[]])]
 
 
 def training_step(
     *, begin: list[Action], checks: list[Action], norms: list[Action], end: list[Action]
 ) -> list[Action]:
-    """Return a whole step, with what is checked in every block and logged of the gradients."""
+    """Return a whole step, with the checks of every block and the logging of gradients."""
     seq = LAYERS * NODES_A_LAYER
     embedding = op(
         "aten::embedding", work(names.EMBEDDING, 16), us=9, dims=[[WORDS, WIDTH], TOKENS]

@@ -1,4 +1,4 @@
-"""The scenarios that need a GPU: each a fault and its fix, as schedules."""
+"""The scenarios of a GPU: each a fault and its fix, as schedules."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ STEPS = 6
 WEIGHTS_BYTES = 410 << 20  # parameters, their gradients and the optimizer's state
 # Time of day in the trace's own clock: as large as in real traces, so that its precision counts.
 START_US = 3_913_512_345_678.901
-WORKERS_US = 70.0  # what `next()` takes when a worker has the batch ready
+WORKERS_US = 70.0  # time of `next()` when a worker has the batch ready
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One side of a scenario: what is done, and the words that say so."""
+    """One side of a scenario: its schedule and its description."""
 
     about: str
     body: Callable[[], list[Action]]
@@ -51,7 +51,7 @@ class Variant:
 
 
 def loading(workers: int, us: float) -> list[Action]:
-    """Return a step whose batch comes from so many workers, after so long."""
+    """Return a step whose batch comes from a number of workers, after a time."""
     dims = vision.image_dims(128)
     begin = [fetch(workers, us, dims), *prefetched(dims, vision.image_bytes(128))]
     return vision.training_step(128, begin=begin)
@@ -71,7 +71,7 @@ def pageable_upload() -> list[Action]:
 
 
 def prefetched_upload() -> list[Action]:
-    """Return a step whose batch was copied during the one before."""
+    """Return a step whose batch was copied during the previous step."""
     dims = vision.image_dims(128)
     begin = [fetch(4, WORKERS_US, dims), *prefetched(dims, vision.image_bytes(128))]
     return vision.training_step(128, begin=begin)
@@ -86,12 +86,12 @@ def first_batch(size: int = 128) -> list[Action]:
 
 
 def language_begin() -> list[Action]:
-    """Return what a step on text begins with: a small batch, quickly there."""
+    """Return the begin of a step on text: a small batch that loads quickly."""
     return [fetch(4, WORKERS_US, language.TOKENS), *upload(language.TOKENS, language.TOKEN_BYTES)]
 
 
 def read_at_every_turn() -> list[Action]:
-    """Return a step that asks the device for an answer at every turn."""
+    """Return a step that reads values from the device throughout."""
     return language.training_step(
         begin=language_begin(),
         checks=language.is_finite_check(),
@@ -100,15 +100,15 @@ def read_at_every_turn() -> list[Action]:
     )
 
 
-def kept_on_device() -> list[Action]:
-    """Return a step that asks nothing."""
+def without_reads() -> list[Action]:
+    """Return a step that reads no value from the device."""
     return language.training_step(
         begin=language_begin(), checks=[], norms=language.gradient_norms(), end=[]
     )
 
 
 def read_once_at_the_end() -> list[Action]:
-    """Return a step that asks once, when all is queued."""
+    """Return a step that reads one value, when all work is queued."""
     return language.training_step(
         begin=language_begin(), checks=[], norms=language.gradient_norms(), end=[item(4)]
     )
@@ -121,7 +121,7 @@ FEATURE_BYTES = 2 * 128 * 256 * 14 * 14
 
 
 def masked_on_host() -> list[Action]:
-    """Return a mask made by the CPU, there and back."""
+    """Return a mask computed on the CPU, with copies in both directions."""
     shapes = {"dims": [FEATURES], "types": ["c10::BFloat16"]}
     return [
         to_cpu(FEATURE_BYTES, FEATURES, type="c10::BFloat16"),
@@ -132,7 +132,7 @@ def masked_on_host() -> list[Action]:
 
 
 def masked_on_device() -> list[Action]:
-    """Return the same mask made by the GPU."""
+    """Return the same mask computed on the GPU."""
     shapes = {"dims": [FEATURES], "types": ["c10::BFloat16"]}
     fill = work(names.elementwise("MaskedFillFunctor", 3), 28)
     return [
@@ -142,7 +142,7 @@ def masked_on_device() -> list[Action]:
 
 
 def masking(middle: Callable[[], list[Action]]) -> list[Action]:
-    """Return a step with a mask in the middle of its forward."""
+    """Return a step with a mask in the middle of its forward pass."""
     dims = vision.image_dims(128)
     begin = [fetch(4, WORKERS_US, dims), *prefetched(dims, vision.image_bytes(128))]
     return vision.training_step(128, begin=begin, middle=middle())
@@ -152,7 +152,7 @@ def masking(middle: Callable[[], list[Action]]) -> list[Action]:
 
 
 def batch_of(size: int) -> list[Action]:
-    """Return a step on so many images."""
+    """Return a step on a number of images."""
     dims = vision.image_dims(size)
     begin = [fetch(4, WORKERS_US, dims), *prefetched(dims, vision.image_bytes(size))]
     optimizer_us = 18 if size <= 8 else 140
@@ -163,7 +163,7 @@ def batch_of(size: int) -> list[Action]:
 
 
 def training_with_frames(augment: list[Action]) -> list[Action]:
-    """Return a step inside its Python frames, with something to do on the targets."""
+    """Return a step inside its Python frames, with work on the targets."""
     dims = vision.image_dims(128)
     loader = python(
         "torch/utils/data/dataloader.py(732): __next__", fetch(4, WORKERS_US, dims), us=4
@@ -183,7 +183,7 @@ def augmented_by_numpy() -> list[Action]:
 
 
 def augmented_on_device() -> list[Action]:
-    """Return a step that leaves the same to the GPU."""
+    """Return a step that does the same work on the GPU."""
     normal = op("aten::normal_", work(names.elementwise("NormalFunctor", 1), 60), us=9)
     lerp = op("aten::lerp", work(names.elementwise("LerpFunctor", 4), 45), us=8)
     return training_with_frames([python("train.py(41): jitter_targets", normal, lerp, us=6)])
@@ -225,7 +225,7 @@ SCENARIOS = {
         "fix": Variant(
             about="The norms stay on the device and are read once, with .item() after the last"
             " step.",
-            body=kept_on_device,
+            body=without_reads,
             last_step=read_once_at_the_end,
         ),
     },

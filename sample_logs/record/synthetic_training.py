@@ -1,4 +1,4 @@
-"""The parts of a training step, as operators and kernels: what the scenarios are made of."""
+"""Parts of a training step, as operators and kernels, for the scenarios."""
 
 from collections.abc import Sequence
 
@@ -33,20 +33,20 @@ def work(name: str, us: float, *, by_driver: bool = False) -> Action:
 
 
 def backward(node: str, operator: Action, seq: int) -> Action:
-    """Return what the autograd engine does for one node of the graph."""
+    """Return the work of the autograd engine for one node of the graph."""
     inner = op(node, operator, us=2, seq=seq)
     return op(f"autograd::engine::evaluate_function: {node}", inner, us=3, after_us=1, seq=seq)
 
 
 def accumulate(dims: Sequence[int]) -> Action:
-    """Return the engine's storing of one parameter's gradient."""
+    """Return the accumulation of one parameter's gradient by the engine."""
     node = "torch::autograd::AccumulateGrad"
     inner = op(node, op("aten::detach", us=2, dims=[dims], types=[BF16]), us=2)
     return op(f"autograd::engine::evaluate_function: {node}", inner, us=2)
 
 
 def fetch(workers: int, us: float, batch_dims: Sequence[int]) -> Action:
-    """Return the loader's next batch; without workers the collating is seen in this process."""
+    """Return the loader's next batch; without workers, this process collates it."""
     if workers:
         return dataloader(workers, us)
     collate = op("aten::cat", us=us * 0.06, dims=[[1, *batch_dims[1:]]] * 2, types=["float"] * 2)
@@ -55,18 +55,18 @@ def fetch(workers: int, us: float, batch_dims: Sequence[int]) -> Action:
 
 
 def upload(dims: Sequence[int], size_bytes: int, *, pinned: bool = True) -> list[Action]:
-    """Return the batch's way to the device: asynchronous from pinned memory, blocking without."""
+    """Return the copy of the batch to the device: from pinned memory it does not block."""
     how = {"pinned": True, "non_blocking": True} if pinned else {}
     return [to_cuda(size_bytes, dims, **how)]
 
 
 def prefetched(dims: Sequence[int], size_bytes: int) -> list[Action]:
-    """Return the use of the batch that was asked for a step ago, and the asking for the next."""
+    """Return the wait for the batch requested in the previous step, and the next request."""
     return [wait("batch", stream=7), *prefetch(dims, size_bytes)]
 
 
 def prefetch(dims: Sequence[int], size_bytes: int) -> list[Action]:
-    """Return a copy on a stream of its own, with an event to wait for."""
+    """Return a copy on a separate stream, with an event to wait for."""
     options = {"pinned": True, "non_blocking": True, "stream": SIDE_STREAM}
     return [to_cuda(size_bytes, dims, **options), event("batch", stream=SIDE_STREAM)]
 
@@ -107,27 +107,27 @@ def run_backward(nodes: Sequence[Action]) -> list[Action]:
 
 def optimizer(kernels: int, us: float) -> list[Action]:
     """Return a fused SGD step, a few kernels over all parameters."""
-    each = op("aten::_foreach_add_", us=25, after_us=2, dims=[[]], types=["TensorList"])
-    each["body"] = [work(names.MULTI_TENSOR, us) for _ in range(kernels // 2)]
+    add = op("aten::_foreach_add_", us=25, after_us=2, dims=[[]], types=["TensorList"])
+    add["body"] = [work(names.MULTI_TENSOR, us) for _ in range(kernels // 2)]
     return [
-        annotation("Optimizer.step#SGD.step", each, each, us=30),
+        annotation("Optimizer.step#SGD.step", add, add, us=30),
         annotation("Optimizer.zero_grad#SGD.zero_grad", us=15),
     ]
 
 
 def ask_for_loss() -> list[Action]:
-    """Return a copy of the loss that nobody waits for yet."""
+    """Return a copy of the loss, without a wait."""
     into = op("aten::copy_", copy("DtoH", 4), us=5, dims=[[], []])
     return [op("aten::to", op("aten::_to_copy", into, us=4), us=3, dims=[[]]), event("loss")]
 
 
 def take_loss() -> Action:
-    """Return the wait for that copy, behind which the optimizer is still queued."""
+    """Return the wait for that copy, with the optimizer queued after it."""
     return sync("event", event="loss", us=3)
 
 
 def keep(name: str, size_bytes: int) -> Action:
-    """Return the allocation of an activation that the backward will need."""
+    """Return the allocation of an activation for the backward pass."""
     return alloc(size_bytes, name)
 
 

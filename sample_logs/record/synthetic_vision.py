@@ -27,7 +27,7 @@ CLASSES = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One convolution with its normalisation and activation."""
+    """One convolution with its normalization and activation."""
 
     number: int
     channels_in: int
@@ -48,7 +48,7 @@ class Layer:
 
 
 def layers(batch: int, blocks_a_stage: int) -> list[Layer]:
-    """Return the network's layers; a kernel's length goes with the batch."""
+    """Return the network's layers; a kernel's duration grows with the batch."""
     shapes = [STEM, *(stage for stage in STAGES for _ in range(blocks_a_stage))]
     scale = batch / FULL_BATCH
     return [
@@ -75,7 +75,7 @@ def image_bytes(batch: int) -> int:
 
 
 def forward(layer: Layer) -> list[Action]:
-    """Return conv2d, batch_norm and relu, each as deep as PyTorch calls itself."""
+    """Return conv2d, batch_norm and relu, each nested as PyTorch's calls are."""
     seq = 3 * layer.number
     inputs = [layer.batch, layer.channels_in, layer.side, layer.side]
     weights = [layer.channels_out, layer.channels_in, 3, 3]
@@ -152,7 +152,7 @@ def training_step(
     middle: list[Action] | None = None,
     optimizer_us: float = 140,
 ) -> list[Action]:
-    """Return a whole step: what it begins with, forward (with something in its middle), the rest.
+    """Return a whole step: its begin, the forward pass (with work in its middle), and the rest.
 
     The loss is fetched without waiting, and looked at when the optimizer is already queued: the
     host stays one optimizer ahead of the device, as a well-written loop does.

@@ -1,7 +1,7 @@
 """Large matrix products in full float32, then in TF32: for a GPU.
 
-Its matrix units take float32 only as TF32, with 10 bits of mantissa instead of 23; until they are
-allowed to, products run on the units for everything else.
+The matrix units take float32 only as TF32, with 10 bits of mantissa instead of 23. Unless TF32 is
+allowed, matrix products run on the general-purpose units.
 """
 
 # torch does not annotate Tensor.backward().
@@ -22,7 +22,7 @@ PLAN = Plan(active=6)
 
 
 def record(run: Path, device: torch.device, precision: Literal["highest", "high"]) -> None:
-    """Trains with products in one precision or the other."""
+    """Trains with matrix products in one precision."""
     seeded()
     torch.set_float32_matmul_precision(precision)
     width = WIDTH[device.type]

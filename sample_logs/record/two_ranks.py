@@ -16,19 +16,19 @@ from recording import LEFT_OUT, seeded
 
 COUNT = 2
 Loop = Callable[[int, torch.device], None]
-"""What a rank does, once it is told its number and its device."""
+"""Work of a rank, given its number and its device."""
 
 
 def on_two_ranks(loop: Loop, device: torch.device) -> None:
-    """Runs `loop`, which must be picklable, on both ranks; they meet over a file."""
+    """Runs `loop`, which must be picklable, on both ranks, which connect by a file."""
     with tempfile.TemporaryDirectory() as folder:
         spawn(_rank, args=(loop, device.type, Path(folder) / "meeting"), nprocs=COUNT)
 
 
 def insist_on_two(device: torch.device) -> None:
-    """Ends the program where the machine has fewer GPUs than ranks."""
+    """Ends the program if the machine has fewer GPUs than ranks."""
     if device.type == "cuda" and torch.cuda.device_count() < COUNT:
-        sys.stderr.write(f"{Path(sys.argv[0]).name}: needs {COUNT} CUDA devices; left out\n")
+        sys.stderr.write(f"{Path(sys.argv[0]).name}: needs {COUNT} CUDA devices; skipped\n")
         sys.exit(LEFT_OUT)
 
 

@@ -1,7 +1,7 @@
-"""DistributedDataParallel that looks for unused parameters, though all are used; then not.
+"""DistributedDataParallel that searches for unused parameters although all are used; then without.
 
-After every forward it goes through the whole graph, and after every backward the ranks agree on
-what was found by one more all-reduce. The network has many parameters and little to compute.
+After every forward pass it searches the whole graph, and after every backward pass the ranks agree
+on the result with an additional all-reduce. The network has many parameters and little to compute.
 """
 
 from functools import partial

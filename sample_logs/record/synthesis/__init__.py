@@ -1,8 +1,8 @@
-"""Write the trace that a GPU training would have left, from a written schedule.
+"""Generate the trace of a training on a GPU from a schedule.
 
-The schedule says what the *host* does, in order, and how long each thing takes. The device is
-simulated: every stream is a first-in-first-out queue, so idle gaps, waits and overlaps come out by
-themselves. The same schedule always gives the same trace.
+The schedule lists the actions of the *host*, in order, with their durations. The device is
+simulated: every stream is a first-in-first-out queue, so idle gaps, waits and overlaps follow from
+the schedule. The same schedule always gives the same trace.
 
     document = synthesise(schedule)         # a dict, as json.load would return it
     write(document, Path("log/run/worker0.1.pt.trace.json.gz"))
@@ -12,11 +12,11 @@ A schedule is plain data, so YAML can hold it: a list of actions, or a mapping w
 
     schedule:
       machine: h100            # h100 (default) | a100 | v100-2021 (the old format) | mi250 | cpu
-      record: [shapes, memory] # also: stacks; what the profiler was told to record
+      record: [shapes, memory] # also: stacks; the data that the profiler records
       latency_us: 3            # end of a launch to the kernel's start on an idle stream (default)
       launch_us: 5             # host time of a launch (default)
       actions:
-        - steps: 6             # ProfilerStep#1 ... #6; a later `steps` goes on counting
+        - steps: 6             # ProfilerStep#1 ... #6; a later `steps` continues
           body:
             - {dataloader: 0, us: 20000}
             - {op: "aten::mm", us: 4, dims: [[64, 64], [64, 64]], body: [{kernel: gemm, us: 300}]}
@@ -24,13 +24,13 @@ A schedule is plain data, so YAML can hold it: a list of actions, or a mapping w
 
 Other settings, with their defaults: `start_us` (0), `gap_us` between kernels of a stream (0),
 `queue_depth` (1024 launches), `around_us` (0: host time spent in closing every operator, annotation
-and frame, and again behind it, so that nothing touches, as in real traces), `jitter` (0: none; with
-0.02 every duration varies by up to 2 %), `seed` (0), `first_step` (1), `profiler_sync` (true: the
-profiler's own cudaDeviceSynchronize stands at the end), `reserved_bytes` (0), `metadata` (more
+and frame, and again after it, so that events do not touch, as in real traces), `jitter` (0: none;
+with 0.02 every duration varies by up to 2 %), `seed` (0), `first_step` (1), `profiler_sync` (true:
+the profiler's cudaDeviceSynchronize is at the end), `reserved_bytes` (0), `metadata` (more
 top-level keys), `scenario` and `about` (shown as the trace's origin).
 
-An action is a mapping. Its first key is the kind, the value is the thing itself, further keys are
-options, all with a default. Every `us` is *host* time of the action itself, except on a kernel,
+An action is a mapping. Its first key is the kind, with the main value; further keys are options,
+all with a default. Every `us` is *host* time of the action itself, except on a kernel,
 copy or memset, where it is *device* time (and `launch_us` the host's).
 
 Structure
@@ -41,9 +41,9 @@ Structure
     {python: "train.py(40): augment", us: 900, body: [...]}
                                                       a Python frame, or a module's forward:
                                                       "nn.Module: Linear_0"
-    {host: 500}                                       500 us of which nothing is recorded
+    {host: 500}                                       500 us without an event
     {op: "aten::relu", us: 5, after_us: 1, dims: [[8, 64]], types: [float], concrete: [""],
-     seq: 3, body: [...]}                             `us` before the body, `after_us` behind it;
+     seq: 3, body: [...]}                             `us` before the body, `after_us` after it;
                                                       ops of one `seq`: a forward, its backward
     {dataloader: 4, us: 80, body: [...]}              4 workers; 0: in this process
 
@@ -71,7 +71,7 @@ Memory
     {alloc: 1048576, as: x} / {free: x}               `[memory]` events; `on: cpu` for host memory
     {malloc: 2097152, us: 150} / {release: 2097152, us: 300}     cudaMalloc / cudaFree
 
-What PyTorch makes of one line of Python
+Lines of Python that PyTorch expands
     {item: 4}                                         x.item() of 4 bytes: drains the stream
     {to_cpu: 1048576, dims: [512, 512]}               x.cpu(): a blocking copy to pageable memory
     {to_cuda: 1048576, dims: [512, 512], pinned: true, non_blocking: true, stream: 20}

@@ -7,17 +7,17 @@ Action = dict[str, Any]
 
 
 def steps(count: int, *body: Action, gap_us: float = 0) -> Action:
-    """Return `count` profiled steps, each of which does `body`."""
+    """Return `count` profiled steps with `body` in each."""
     return {"steps": count, "gap_us": gap_us, "body": list(body)}
 
 
 def repeat(count: int, *body: Action) -> Action:
-    """Return `body`, done `count` times."""
+    """Return `body`, repeated `count` times."""
     return {"repeat": count, "body": list(body)}
 
 
 def thread(name: str, *body: Action) -> Action:
-    """Return `body`, done on another host thread while this one waits."""
+    """Return `body` on another host thread, while this one waits."""
     return {"thread": name, "body": list(body)}
 
 
@@ -27,7 +27,7 @@ def annotation(name: str, *body: Action, us: float = 0) -> Action:
 
 
 def python(frame: str, *body: Action, us: float = 0) -> Action:
-    """Return `body` inside a Python frame that takes `us` of its own."""
+    """Return `body` inside a Python frame with a self time of `us`."""
     return {"python": frame, "us": us, "body": list(body)}
 
 
@@ -42,7 +42,7 @@ def dataloader(workers: int, us: float, *body: Action) -> Action:
 
 
 def host(us: float) -> Action:
-    """Return host time of which nothing is recorded."""
+    """Return host time without an event."""
     return {"host": us}
 
 

@@ -1,4 +1,4 @@
-"""The arguments that a profiler notes beside an operator, a kernel or a copy."""
+"""Arguments that a profiler records for an operator, a kernel or a copy."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -19,7 +19,7 @@ def operator_details(action: Action, record: Sequence[str]) -> dict[str, Any]:
     return {
         "Concrete Inputs": action.get("concrete", [""] * len(dims)),
         "Input type": action.get("types", ["float"] * len(dims)),
-        "Input Strides": [_contiguous(each) for each in dims],
+        "Input Strides": [_contiguous(shape) for shape in dims],
         "Input Dims": dims,
     }
 
@@ -28,7 +28,7 @@ def kernel_details(action: Action, machine: Machine) -> dict[str, Any]:
     """Return a kernel's launch configuration, and the occupancy that follows from it."""
     grid = _three(action.get("grid", 1))
     block = _three(action.get("block", THREADS_PER_BLOCK))
-    if not machine.is_nvidia:  # roctracer knows no occupancy, and counts the grid in blocks here
+    if not machine.is_nvidia:  # roctracer has no occupancy, and the grid is in blocks here
         return {"kind": "Dispatch Kernel", "grid": grid, "block": block}
     properties = machine.properties or {}
     registers = action.get("registers", REGISTERS_PER_THREAD)
@@ -49,7 +49,7 @@ def kernel_details(action: Action, machine: Machine) -> dict[str, Any]:
 
 
 def launch_details(name: str, details: dict[str, Any], machine: Machine) -> dict[str, Any]:
-    """Return what the launch itself notes of a kernel: HIP repeats it, CUDA does not."""
+    """Return the arguments of a kernel on its launch: HIP repeats them, CUDA does not."""
     if machine.is_nvidia:
         return {}
     return {"kernel": name, "grid": details["grid"], "block": details["block"], "shared memory": 0}

@@ -1,10 +1,10 @@
-"""The device: streams that do one thing at a time, in the order in which they were asked."""
+"""The device: streams that execute work in the order of its submission."""
 
 from collections import defaultdict, deque
 
 
 class Device:
-    """When each stream is free, and how much the host may still ask of it."""
+    """Streams with their queues: the time at which each is free, and the room in its queue."""
 
     def __init__(self, *, gap_ns: int, queue_depth: int) -> None:
         self._gap_ns = gap_ns
@@ -13,7 +13,7 @@ class Device:
         self._blocked_until_ns: defaultdict[int, int] = defaultdict(int)
 
     def admitted_ns(self, stream: int, now_ns: int) -> int:
-        """Return when the stream's launch queue has room: a full one blocks the host."""
+        """Return the time at which the stream's queue has room; a full queue blocks the host."""
         ends_ns = self._ends_ns[stream]
         while len(ends_ns) > 1 and ends_ns[0] <= now_ns:
             ends_ns.popleft()
@@ -21,7 +21,7 @@ class Device:
         return max(now_ns, ends_ns[excess]) if excess >= 0 else now_ns
 
     def run(self, stream: int, ready_ns: int, dur_ns: int) -> int:
-        """Do something as soon as it is ready and the stream is free; return when it starts."""
+        """Run work as soon as it is ready and the stream is free; return its start."""
         ends_ns = self._ends_ns[stream]
         start_ns = max(ready_ns, self._blocked_until_ns[stream])
         if ends_ns:
@@ -30,17 +30,17 @@ class Device:
         return start_ns
 
     def drained_ns(self, stream: int | None = None) -> int:
-        """Return when all that was asked of a stream, or of every one, is done."""
+        """Return the end of all work on a stream, or on all streams."""
         if stream is not None:
             ends_ns = self._ends_ns[stream]
             return max(ends_ns[-1] if ends_ns else 0, self._blocked_until_ns[stream])
         return max((ends_ns[-1] for ends_ns in self._ends_ns.values() if ends_ns), default=0)
 
     def block(self, stream: int, until_ns: int) -> None:
-        """Let a stream start nothing new before a time."""
+        """Let a stream start no work before a time."""
         self._blocked_until_ns[stream] = max(self._blocked_until_ns[stream], until_ns)
 
     @property
     def streams(self) -> list[int]:
-        """Every stream that did something."""
+        """All streams with work."""
         return sorted(stream for stream, ends_ns in self._ends_ns.items() if ends_ns)

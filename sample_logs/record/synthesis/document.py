@@ -1,4 +1,4 @@
-"""A recording as a Chrome trace document, in today's format or in that of 2021."""
+"""A recording as a Chrome trace document, in the current format or in that of 2021."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ FLAGS = {"memory": "profile_memory", "shapes": "record_shapes", "stacks": "with_
 
 
 def synthesise(data: Schedule | Mapping[str, Any] | Sequence[Action]) -> dict[str, Any]:
-    """Return the trace that a schedule would have left, as `json.load` would give it."""
+    """Return the trace of a schedule, as `json.load` would return it."""
     schedule = read(data)
     recording = simulate(schedule)
     machine = MACHINES[schedule.machine]
@@ -30,7 +30,7 @@ def synthesise(data: Schedule | Mapping[str, Any] | Sequence[Action]) -> dict[st
 
 
 def origin(schedule: Schedule) -> dict[str, Any]:
-    """Return the mark that tells a reader that nobody's GPU made this trace."""
+    """Return the mark of a synthetic trace, which was not recorded on a GPU."""
     return {
         "synthetic": True,
         "scenario": schedule.scenario,
@@ -41,6 +41,6 @@ def origin(schedule: Schedule) -> dict[str, Any]:
 
 
 def _flags(schedule: Schedule, machine: Machine) -> dict[str, int]:
-    if machine.is_2021:  # that format did not say what it recorded
+    if machine.is_2021:  # that format does not hold the flags
         return {}
-    return {FLAGS[each]: 1 for each in sorted(schedule.record)}
+    return {FLAGS[name]: 1 for name in sorted(schedule.record)}

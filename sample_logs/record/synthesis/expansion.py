@@ -1,4 +1,4 @@
-"""What PyTorch does for one line of Python, in simpler actions."""
+"""Expansion of one line of Python into the actions of PyTorch."""
 
 from synthesis.machines import Machine
 from synthesis.schedule import Action
@@ -14,7 +14,7 @@ def item(action: Action, machine: Machine) -> list[Action]:
     copy = _copy(direction, action["item"], memory, stream)
     if machine.is_nvidia:
         body: list[Action] = [{**copy, "blocking": memory == "pageable"}, _wait(stream)]
-    else:  # HIP's copy waits by itself
+    else:  # HIP's copy blocks
         body = [{**copy, "blocking": True}]
     us = action.get("us", ITEM_US)
     inner = {"op": "aten::_local_scalar_dense", "us": us, "after_us": 1, "dims": [[]], "body": body}

@@ -1,4 +1,4 @@
-"""The host: one clock, its threads, and the scopes that are open on them."""
+"""The host: one clock, its threads, and their open scopes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ MAIN_THREAD = "main"
 
 @dataclass
 class Thread:
-    """One host thread: its number and what is open on it, outermost first."""
+    """One host thread: its number and its open scopes, outermost first."""
 
     number: int
     open_ids: list[int] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Thread:
 
 
 class Host:
-    """Moves its clock on and records what passes."""
+    """Clock of the host, and the events on its threads."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.now_ns = round(schedule.start_us * 1000)
@@ -43,20 +43,20 @@ class Host:
         return round(us * 1000 * factor)
 
     def pass_us(self, us: float) -> None:
-        """Let time go by."""
+        """Advance the clock."""
         self.now_ns += self.varied_ns(us)
 
     def record(
         self,
-        what: tuple[str, str],
+        event: tuple[str, str],
         start_ns: int,
         *,
         details: Mapping[str, Any],
         external_id: int | None = None,
         correlation: int | None = None,
     ) -> None:
-        """Note something (its kind and name) that began at a time and ends now, on this thread."""
-        kind, name = what
+        """Record an event (its kind and name) from a start until now, on this thread."""
+        kind, name = event
         self.records.append(
             Record(
                 kind=kind,
@@ -72,7 +72,7 @@ class Host:
 
     @property
     def external_id(self) -> int | None:
-        """The id of the innermost operator or annotation that is open on this thread."""
+        """Id of the innermost open operator or annotation on this thread."""
         return self.thread.open_ids[-1] if self.thread.open_ids else None
 
     @contextmanager
@@ -111,7 +111,7 @@ class Host:
 
     @contextmanager
     def on_thread(self, name: str) -> Iterator[None]:
-        """Go on with another thread while this one waits."""
+        """Continue on another thread while this one waits."""
         waiting = self.thread
         self.thread = self.threads.setdefault(name, Thread(len(self.threads)))
         yield

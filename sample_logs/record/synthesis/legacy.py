@@ -8,7 +8,7 @@ from synthesis.modern import PROCESS_ID
 from synthesis.recording import DEVICE_KINDS, HOST_KINDS, Record, Recording
 
 Event = dict[str, Any]
-EPOCH_US = 1623143089000000  # stamps were microseconds since 1970
+EPOCH_US = 1623143089000000  # timestamps were microseconds since 1970
 CATEGORIES = {
     "operator": "Operator",
     "annotation": "Operator",
@@ -19,7 +19,7 @@ CATEGORIES = {
     "memset": "Memset",
 }
 METADATA: dict[str, Any] = {}
-# What that profiler did not know yet.
+# Arguments that this profiler did not record yet.
 UNKNOWN_DETAILS = (
     "Concrete Inputs",
     "Input Strides",
@@ -32,10 +32,10 @@ UNKNOWN_DETAILS = (
 
 
 def trace_events(recording: Recording, machine: Machine) -> list[Event]:
-    """Return every event of a recording; there were no mirrors and no Python frames."""
-    del machine  # one machine, one vocabulary
+    """Return every event of a recording; the format has no mirrors and no Python frames."""
+    del machine  # the names are the same for all machines
     events = list(_names(recording))
-    working = {each.correlation for each in recording.records if each.kind in DEVICE_KINDS}
+    working = {event.correlation for event in recording.records if event.kind in DEVICE_KINDS}
     for kinds in (("operator", "annotation"), ("memory",), ("runtime", "driver", *DEVICE_KINDS)):
         for record in recording.records:
             if record.kind in kinds and record.kind != "mirror":
@@ -64,14 +64,14 @@ def _us(time_ns: int) -> int:
 def _event(record: Record) -> Event:
     if record.kind == "memory":  # without a category
         event: Event = {"ph": "i", "s": "t", "name": record.name}
-        return event | _place(record) | {"ts": _us(record.start_ns), "args": _details(record)}
+        return event | _location(record) | {"ts": _us(record.start_ns), "args": _details(record)}
     event = {"ph": "X", "cat": CATEGORIES[record.kind], "name": record.name}
     # Ends are rounded, not lengths: nested events stay nested.
     span = {"ts": _us(record.start_ns), "dur": _us(record.end_ns) - _us(record.start_ns)}
-    return event | _place(record) | span | {"args": _arguments(record)}
+    return event | _location(record) | span | {"args": _arguments(record)}
 
 
-def _place(record: Record) -> Event:
+def _location(record: Record) -> Event:
     if record.kind == "memory":
         return {"pid": PROCESS_ID, "tid": PROCESS_ID + record.lane}
     if record.kind in HOST_KINDS:
@@ -100,7 +100,7 @@ def _flow(record: Record, working: Set[int | None]) -> Iterator[Event]:
     is_call = record.kind in ("runtime", "driver")
     if record.correlation is None or record.correlation not in working:
         return
-    at = {"ph": "s" if is_call else "f", "id": record.correlation, **_place(record)}
+    at = {"ph": "s" if is_call else "f", "id": record.correlation, **_location(record)}
     yield (
         at
         | {"ts": _us(record.start_ns), "cat": "async", "name": "launch"}

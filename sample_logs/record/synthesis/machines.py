@@ -1,4 +1,4 @@
-"""The machines whose traces can be written: their words, and how fast they copy."""
+"""Machines of synthetic traces: the names in their traces, and their copy rates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ CUDA_CALLS = {
     "malloc": "cudaMalloc",
     "release": "cudaFree",
 }
-# CUPTI's callback ids, as they stand in real traces.
+# CUPTI's callback ids, as in real traces.
 CALLBACK_IDS = {
     "cudaFuncGetAttributes": 15,
     "cudaMalloc": 20,
@@ -157,7 +157,7 @@ MACHINES = {machine.name: machine for machine in (H100, A100, V100_2021, MI250, 
 
 
 def copy_name(machine: Machine, direction: str, memory: str) -> str:
-    """Return what the profiler calls a copy, such as "Memcpy HtoD (Pageable -> Device)"."""
+    """Return the profiler's name of a copy, such as "Memcpy HtoD (Pageable -> Device)"."""
     host = machine.memory_words[memory]
     source = host if direction == "HtoD" else "Device"
     target = host if direction == "DtoH" else "Device"

@@ -1,4 +1,4 @@
-"""Device and host memory: named allocations, and the totals that the profiler notes with each."""
+"""Device and host memory: named allocations, and the totals that the profiler records."""
 
 from collections import defaultdict
 from typing import Any
@@ -22,31 +22,31 @@ class Allocator:
         self._reserved_bytes = reserved_bytes
         self._next_address = FIRST_ADDRESS
 
-    def allocate(self, name: str, size_bytes: int, place: str) -> dict[str, Any]:
+    def allocate(self, name: str, size_bytes: int, device: str) -> dict[str, Any]:
         """Return the details of an allocation."""
         if name in self._live:
             msg = f"{name!r} is allocated twice; free it first, or name it otherwise"
             raise ScheduleError(msg)
         address = self._next_address
         self._next_address += -(-size_bytes // GRANULE_BYTES) * GRANULE_BYTES
-        self._live[name] = (place, size_bytes, address)
-        return self._details(place, size_bytes, address)
+        self._live[name] = (device, size_bytes, address)
+        return self._details(device, size_bytes, address)
 
     def free(self, name: str) -> dict[str, Any]:
         """Return the details of a release."""
         if name not in self._live:
             msg = f"{name!r} is freed but was not allocated"
             raise ScheduleError(msg)
-        place, size_bytes, address = self._live.pop(name)
-        return self._details(place, -size_bytes, address)
+        device, size_bytes, address = self._live.pop(name)
+        return self._details(device, -size_bytes, address)
 
     def reserve(self, size_bytes: int) -> None:
-        """Note that the driver gave (or, negative, took back) memory."""
+        """Add memory reserved from the driver; negative: released."""
         self._reserved_bytes += size_bytes
 
-    def _details(self, place: str, size_bytes: int, address: int) -> dict[str, Any]:
-        self._allocated[place] += size_bytes
-        allocated_bytes, is_cpu = self._allocated[place], place == "cpu"
+    def _details(self, device: str, size_bytes: int, address: int) -> dict[str, Any]:
+        self._allocated[device] += size_bytes
+        allocated_bytes, is_cpu = self._allocated[device], device == "cpu"
         if not is_cpu and allocated_bytes > self._reserved_bytes:
             self._reserved_bytes = -(-allocated_bytes // SEGMENT_BYTES) * SEGMENT_BYTES
         return {

@@ -1,4 +1,4 @@
-"""Today's format (torch 2.3 and later): three decimals, `cpu_op`, `ac2g` flows."""
+"""The current format (torch 2.3 and later): three decimals, `cpu_op`, `ac2g` flows."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ METADATA = {
     "displayTimeUnit": "ms",
     "baseTimeNanoseconds": 1767189312000000000,
 }
-# The profiler writes what PyTorch saw before what the driver saw.
+# The profiler writes the events of PyTorch before those of the driver.
 ORDER = (("operator", "annotation"), ("memory",), ("python",), ("runtime", "driver", *DEVICE_KINDS))
 INDEXED = ("operator", "annotation", "memory", "python")  # these carry an `Ev Idx`
 
@@ -51,14 +51,14 @@ def _event(record: Record, index: int) -> Event:
     event: Event = {"ph": "X", "cat": CATEGORIES[record.kind], "name": record.name}
     if record.kind == "memory":
         event = {"ph": "i", "cat": CATEGORIES[record.kind], "s": "t", "name": record.name}
-    event |= _place(record) | {"ts": record.start_ns / 1000}
+    event |= _location(record) | {"ts": record.start_ns / 1000}
     if record.kind != "memory":
         event["dur"] = record.dur_ns / 1000
     event["args"] = _arguments(record, index)
     return event
 
 
-def _place(record: Record) -> Event:
+def _location(record: Record) -> Event:
     if record.kind in HOST_KINDS:
         return {"pid": PROCESS_ID, "tid": PROCESS_ID + record.lane}
     return {"pid": 0, "tid": record.lane}
@@ -87,13 +87,13 @@ def _device_arguments(record: Record) -> Event:
 
 
 def _flow_partners(records: Sequence[Record]) -> dict[int, list[Event]]:
-    """Return, by the record that they follow, the ends of the arrows between events."""
+    """Return the ends of the arrows between events, by the record that they follow."""
     flows: defaultdict[int, list[Event]] = defaultdict(list)
     for name, pairs in (("ac2g", _launches(records)), ("fwdbwd", _backwards(records))):
         for flow_id, (source, target) in pairs:
             shared = {"cat": name, "name": name}
-            start = {"ph": "s", "id": flow_id, **_place(source), "ts": source.start_ns / 1000}
-            end = {"ph": "f", "id": flow_id, **_place(target), "ts": target.start_ns / 1000}
+            start = {"ph": "s", "id": flow_id, **_location(source), "ts": source.start_ns / 1000}
+            end = {"ph": "f", "id": flow_id, **_location(target), "ts": target.start_ns / 1000}
             flows[id(source)].append(start | shared)
             flows[id(target)].append(end | shared | {"bp": "e"})
     return flows
@@ -101,7 +101,7 @@ def _flow_partners(records: Sequence[Record]) -> dict[int, list[Event]]:
 
 def _launches(records: Sequence[Record]) -> Iterator[tuple[int, tuple[Record, Record]]]:
     """Yield each call with the first device event that it caused."""
-    calls = {each.correlation: each for each in records if each.kind in ("runtime", "driver")}
+    calls = {call.correlation: call for call in records if call.kind in ("runtime", "driver")}
     for record in records:
         if record.kind in DEVICE_KINDS and record.correlation is not None:
             call = calls.pop(record.correlation, None)
@@ -110,7 +110,7 @@ def _launches(records: Sequence[Record]) -> Iterator[tuple[int, tuple[Record, Re
 
 
 def _backwards(records: Sequence[Record]) -> Iterator[tuple[int, tuple[Record, Record]]]:
-    """Yield each forward operator with its backward: they share a sequence number."""
+    """Yield each forward operator with its backward, which has the same sequence number."""
     forwards: dict[int, Record] = {}
     linked = 0
     for record in records:
@@ -145,7 +145,7 @@ def _names(recording: Recording, machine: Machine) -> Iterator[Event]:
 
 
 def _frame(recording: Recording) -> Iterator[Event]:
-    """Yield the rows that say when the recording began and ended."""
+    """Yield the begin and the end of the recording."""
     start_us, end_us = recording.start_ns / 1000, recording.end_ns / 1000
     yield {
         "ph": "X",

@@ -1,4 +1,4 @@
-"""What a profiler saw: neutral records, before any format gives them its own words."""
+"""The recording of a profiler: records that do not depend on a trace format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ DEVICE_KINDS = ("kernel", "copy", "memset", "mirror")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
-    """One event: what, when, and where; `lane` is a host thread's number or a stream."""
+    """One event; `lane` is the number of a host thread, or a stream."""
 
     kind: str
     name: str
@@ -23,7 +23,7 @@ class Record:
 
     @property
     def end_ns(self) -> int:
-        """When it was over."""
+        """End of the event."""
         return self.start_ns + self.dur_ns
 
 

@@ -39,12 +39,12 @@ RECORDABLE = ("shapes", "memory", "stacks")
 
 
 class ScheduleError(ValueError):
-    """A schedule says something that the synthesiser does not know."""
+    """A schedule has an unknown setting, action or option."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """What the host does, and the settings under which the trace is made."""
+    """Actions of the host, and the settings of the trace."""
 
     actions: Sequence[Action]
     machine: str = "h100"
@@ -66,12 +66,16 @@ class Schedule:
 
 
 def read(data: Schedule | Mapping[str, Any] | Sequence[Action]) -> Schedule:
-    """Return the schedule that plain data describes, or say what is wrong with it and where."""
+    """Return the schedule that plain data describes.
+
+    Raises:
+        ScheduleError: it has an error; the message names its position.
+    """
     if isinstance(data, Schedule):
         schedule = data
     elif isinstance(data, Mapping):
-        known = [each.name for each in fields(Schedule)]
-        _insist(data.keys() <= set(known), f"unknown setting {data.keys() - set(known)}: {known}")
+        names = [field.name for field in fields(Schedule)]
+        _insist(data.keys() <= set(names), f"unknown setting {data.keys() - set(names)}: {names}")
         _insist("actions" in data, "a schedule needs `actions`")
         schedule = Schedule(**data)
     else:
@@ -83,13 +87,13 @@ def read(data: Schedule | Mapping[str, Any] | Sequence[Action]) -> Schedule:
 
 
 def kind_of(action: Action) -> str:
-    """Return what kind of action this is: its first key."""
+    """Return the kind of an action: its first key."""
     return next(iter(action))
 
 
-def _check(actions: Sequence[Action], place: str) -> None:
+def _check(actions: Sequence[Action], path: str) -> None:
     for number, action in enumerate(actions):
-        where = f"{place}[{number}]"
+        where = f"{path}[{number}]"
         _insist(action, f"{where}: {action!r} is no action")
         kind = kind_of(action)
         _insist(kind in OPTIONS, f"{where}: {kind!r} is no action; known: {', '.join(OPTIONS)}")

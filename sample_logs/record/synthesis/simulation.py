@@ -1,4 +1,4 @@
-"""Play a schedule: a host that does one action after another, and a device that follows."""
+"""Simulation of a schedule: the host performs the actions in order, the device follows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,27 +15,27 @@ from synthesis.mirrors import Mirrors
 from synthesis.recording import DEVICE_KINDS, Record, Recording
 from synthesis.schedule import Action, Schedule, ScheduleError, kind_of
 
-# From the last step's end to the profiler's own wait for the device, as in real traces.
+# From the last step's end to the profiler's wait for the device, as in real traces.
 PROFILER_STOP_US = 47.0
 SYNC_US = 2.0
 SEQUENCES_PER_STEP = 1000
 
 
 def simulate(schedule: Schedule) -> Recording:
-    """Return what a profiler would have seen of a schedule."""
+    """Return the recording of a schedule by a profiler."""
     simulation = Simulation(schedule)
     simulation.play(schedule.actions)
     return simulation.finish()
 
 
 def _order(record: Record) -> tuple[int, int]:
-    """Return what sorts by start: outer host scopes first, device work as it was queued."""
+    """Return a sort key by start: outer host scopes first, device work as queued."""
     return record.start_ns, 0 if record.kind in DEVICE_KINDS else -record.dur_ns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One thing for the device to do."""
+    """One work item of the device."""
 
     kind: str
     name: str
@@ -44,12 +44,12 @@ class Work:
 
 
 class Simulation:
-    """The host and the device in play; `play` moves both on."""
+    """The simulated host and device; `play` advances both."""
 
     def __init__(self, schedule: Schedule) -> None:
         if schedule.machine not in MACHINES:
-            known = ", ".join(MACHINES)
-            msg = f"unknown machine {schedule.machine!r}; known: {known}"
+            names = ", ".join(MACHINES)
+            msg = f"unknown machine {schedule.machine!r}; known: {names}"
             raise ScheduleError(msg)
         self._schedule = schedule
         self._machine = MACHINES[schedule.machine]
@@ -65,7 +65,7 @@ class Simulation:
         self._correlations = count(1)
 
     def play(self, actions: Sequence[Action]) -> None:
-        """Do the actions in order."""
+        """Perform the actions in order."""
         for action in actions:
             kind = kind_of(action)
             if kind in EXPANSIONS:
@@ -74,7 +74,7 @@ class Simulation:
                 DOERS[kind](self, action)
 
     def finish(self) -> Recording:
-        """Stop the profiler, which waits for the device, and hand over what was seen."""
+        """Stop the profiler, which waits for the device, and return the recording."""
         host, device = self._host, self._device
         if self._machine.has_device and self._schedule.profiler_sync:
             host.now_ns += round(PROFILER_STOP_US * 1000)
@@ -92,7 +92,7 @@ class Simulation:
     # Structure
 
     def steps(self, action: Action) -> None:
-        """Do a body in so many profiled steps."""
+        """Perform a body in a number of profiled steps."""
         for _ in range(action["steps"]):
             with self._host.scope("annotation", f"ProfilerStep#{self._step}", {}):
                 self.play(action.get("body", ()))
@@ -100,17 +100,17 @@ class Simulation:
             self._host.pass_us(action.get("gap_us", 0))
 
     def repeat(self, action: Action) -> None:
-        """Do a body so many times."""
+        """Perform a body a number of times."""
         for _ in range(action["repeat"]):
             self.play(action.get("body", ()))
 
     def thread(self, action: Action) -> None:
-        """Do a body on another thread."""
+        """Perform a body on another thread."""
         with self._host.on_thread(action["thread"]):
             self.play(action.get("body", ()))
 
     def annotation(self, action: Action) -> None:
-        """Do a body inside a `record_function`."""
+        """Perform a body inside a `record_function`."""
         with self._host.scope("annotation", action["annotation"], {}):
             self._inside(action, default_us=0)
 
@@ -136,13 +136,13 @@ class Simulation:
 
     def python(self, action: Action) -> None:
         """Enter a Python frame."""
-        # The old format has no frames of its own: operators carry theirs as a text.
+        # The old format has no frames: operators hold theirs as text.
         is_recorded = "stacks" in self._schedule.record and not self._machine.is_2021
         with self._host.frame(action["python"], is_recorded=is_recorded):
             self._inside(action, default_us=0)
 
     def host(self, action: Action) -> None:
-        """Be busy with what nobody records."""
+        """Spend time on the host without an event."""
         self._host.pass_us(action["host"])
 
     def _inside(self, action: Action, *, default_us: float) -> None:
@@ -169,17 +169,17 @@ class Simulation:
         works = [
             Work(
                 kind="kernel",
-                name=each["kernel"],
-                us=each.get("us", 10),
-                details=kernel_details(each, self._machine),
+                name=kernel["kernel"],
+                us=kernel.get("us", 10),
+                details=kernel_details(kernel, self._machine),
             )
-            for each in action["graph"]
+            for kernel in action["graph"]
         ]
         placed = {**action, "launch_us": action.get("us", 10)}
         self._submit(self._name("graph"), placed, works)
 
     def copy(self, action: Action) -> None:
-        """Ask for a copy."""
+        """Queue a copy."""
         direction, memory = action["copy"], action.get("memory", "pinned")
         is_blocking = action.get("blocking", memory == "pageable" and direction != "DtoD")
         rates = self._machine.bytes_per_us
@@ -195,7 +195,7 @@ class Simulation:
         self._submit(call, action, [work], is_blocking=is_blocking)
 
     def memset(self, action: Action) -> None:
-        """Ask for a memset."""
+        """Queue a memset."""
         us = action.get("us", 1.0)
         work = Work(kind="memset", name="Memset (Device)", us=us, details={})
         self._submit(self._name("memset"), {**action, "bytes": action["memset"]}, [work])
@@ -230,7 +230,7 @@ class Simulation:
         correlation: int | None,
         size_bytes: int | None = None,
     ) -> None:
-        """Let the device do one thing, once it is ready and its stream is free."""
+        """Run work on the device once it is ready and its stream is free."""
         dur_ns = self._host.varied_ns(work.us)
         start_ns = self._device.run(stream, ready_ns, dur_ns)
         details = dict(work.details)
@@ -275,27 +275,27 @@ class Simulation:
         self._device.block(self._stream(action), self._recorded(action["wait"]))
 
     def call(self, action: Action) -> None:
-        """Call anything else of the runtime."""
+        """Call another function of the runtime."""
         self._call(action["call"], action.get("us", 1))
 
     def malloc(self, action: Action) -> None:
-        """Take memory from the driver."""
+        """Reserve memory from the driver."""
         self._call(self._name("malloc"), action.get("us", 100))
         self._allocator.reserve(action["malloc"])
 
     def release(self, action: Action) -> None:
-        """Give memory back to the driver, which waits for the device."""
+        """Release memory to the driver, which waits for the device."""
         until_ns = self._device.drained_ns()
         self._call(self._name("release"), action.get("us", 100), wait_until_ns=until_ns)
         self._allocator.reserve(-action["release"])
 
     def alloc(self, action: Action) -> None:
         """Allocate from the caching allocator."""
-        name, place = action["as"], action.get("on", "device")
-        self._note_memory(self._allocator.allocate(name, action["alloc"], place))
+        name, device = action["as"], action.get("on", "device")
+        self._note_memory(self._allocator.allocate(name, action["alloc"], device))
 
     def free(self, action: Action) -> None:
-        """Give back to the caching allocator."""
+        """Free memory of the caching allocator."""
         self._note_memory(self._allocator.free(action["free"]))
 
     def _note_memory(self, details: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A Chrome trace document as text: as Kineto lays it out, or compact."""
+"""Text of a Chrome trace document, in Kineto's layout or compact."""
 
 import gzip
 import json
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 TIMES = ("ts", "dur")
-TRAILING = ("traceName",)  # Kineto writes it behind the events
+TRAILING = ("traceName",)  # Kineto writes it after the events
 
 
 def text(document: dict[str, Any], *, layout: str = "kineto") -> str:
-    """Return a document's text; layout `kineto` (one key a line) or `compact`."""
+    """Return a document's text; layout `kineto` (one key per line) or `compact`."""
     layouts = {"kineto": _kineto, "compact": _compact}
     return layouts[layout](document)
 
@@ -40,7 +40,7 @@ def _kineto_event(event: dict[str, Any]) -> str:
     lines = [f'"{key}": {_value(key, event[key])}' for key in event if key != "args"]
     body = ",\n    ".join(lines)
     if "args" in event:
-        # All arguments stand on one line, behind a comma on a line of its own.
+        # All arguments are on one line, after a line with a comma.
         body += f'\n    ,\n    "args": {{\n      {_arguments(event["args"])}\n    }}'
     return "{\n    " + body + "\n  }"
 
