@@ -7,6 +7,7 @@ import { useNavigation } from '../state/navigation';
 import type { Selected, Selection } from '../state/selection';
 import { views } from '../views';
 import type { View } from '../views/view';
+import { Button } from '../widgets/button';
 import { Empty } from '../widgets/empty';
 import { ErrorBoundary } from '../widgets/failure';
 import { Goto } from '../widgets/goto';
@@ -131,13 +132,9 @@ function WholeNote({ view }: { readonly view: View }): ReactNode {
       <p className="grow">
         {view.title} shows the whole trace; the filter ({filter}) applies to other views.
       </p>
-      <button
-        type="button"
-        className="button quiet small"
-        onClick={() => go({ step: null, time: null })}
-      >
+      <Button quiet small onClick={() => go({ step: null, time: null })}>
         Clear filter
-      </button>
+      </Button>
     </aside>
   );
 }

@@ -4,6 +4,7 @@ import type { Span } from '../api/types.gen';
 import { duration } from '../core/format';
 import { shortName } from '../core/names';
 import { useNavigation } from '../state/navigation';
+import { Button } from '../widgets/button';
 import { Goto } from '../widgets/goto';
 import { Icon } from '../widgets/icon';
 
@@ -49,15 +50,16 @@ export function EventChip({ span }: Props): ReactNode {
           <Words span={span} event={event} />
         </Goto>
       )}
-      <button
-        type="button"
-        className="button quiet small square"
+      <Button
+        quiet
+        small
+        square
         aria-label="Clear selection"
         title="Clear selection (Esc)"
         onClick={() => go({ event: null }, 'replace')}
       >
         <Icon name="close" size={14} />
-      </button>
+      </Button>
     </span>
   );
 }

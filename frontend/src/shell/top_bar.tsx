@@ -6,6 +6,7 @@ import { themeStore } from '../host/theme';
 import { type Patch, useNavigation } from '../state/navigation';
 import type { Selection } from '../state/selection';
 import { views } from '../views';
+import { Button } from '../widgets/button';
 import { useCommands } from '../widgets/commands';
 import { Copy } from '../widgets/copy';
 import { Goto } from '../widgets/goto';
@@ -29,15 +30,15 @@ function ThemeToggle(): ReactNode {
   if (!themeStore.canToggle) return null;
   const other = theme === 'dark' ? 'light' : 'dark';
   return (
-    <button
-      type="button"
-      className="button quiet square"
+    <Button
+      quiet
+      square
       aria-label={`Use the ${other} theme`}
       title={`Use the ${other} theme`}
       onClick={themeStore.toggle}
     >
       <Icon name={theme === 'dark' ? 'sun' : 'moon'} />
-    </button>
+    </Button>
   );
 }
 
@@ -127,9 +128,8 @@ export function TopBar({ runs, selection }: Props): ReactNode {
       </span>
       <LookingNote runs={runs} />
       <ReadingNote runs={runs} />
-      <button
-        type="button"
-        className="button find"
+      <Button
+        className="find"
         aria-keyshortcuts="Control+K Meta+K"
         title={`Find anything: views, runs, ranks, steps, findings, names (${paletteKey()})`}
         onClick={showPalette}
@@ -139,19 +139,19 @@ export function TopBar({ runs, selection }: Props): ReactNode {
           Find<span className="visually-hidden"> anything</span>
         </span>
         <kbd>{paletteKey()}</kbd>
-      </button>
+      </Button>
       {selection && <CompareLink run={selection.run} />}
       {link && <Copy text={link} label="Copy link" icon="link" quiet />}
       <ThemeToggle />
-      <button
-        type="button"
-        className="button quiet square"
+      <Button
+        quiet
+        square
         aria-label="Help and keyboard"
         title="Help and keyboard (?)"
         onClick={showHelp}
       >
         <Icon name="help" />
-      </button>
+      </Button>
       {isChord && <ChordHint />}
       {open === 'help' && <ShellHelp close={close} />}
       {open === 'palette' && (

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef } from 'react';
+import { Button } from './button';
 import { Icon } from './icon';
 import './drawer.css';
 
@@ -28,15 +29,9 @@ export function Drawer({ title, close, children, actions }: Props): ReactNode {
       <header className="flex">
         <h2>{title}</h2>
         {actions}
-        <button
-          type="button"
-          className="button quiet square"
-          aria-label="Close details"
-          title="Close (Esc)"
-          onClick={close}
-        >
+        <Button quiet square aria-label="Close details" title="Close (Esc)" onClick={close}>
           <Icon name="close" />
-        </button>
+        </Button>
       </header>
       <div className="drawer-body">{children}</div>
     </aside>

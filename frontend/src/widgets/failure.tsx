@@ -1,6 +1,7 @@
 import { Component, type ErrorInfo, type ReactNode } from 'react';
 import { RequestError } from '../api/client';
 import { sentence } from '../core/sentence';
+import { Button } from './button';
 import { Code } from './code';
 import { Copy } from './copy';
 import { Empty } from './empty';
@@ -38,11 +39,7 @@ export function Failure({ error, what, retry }: FailureProps): ReactNode {
     <Empty icon="critical" title={`${what} could not be shown`} tone="bad">
       <p>{error.message}</p>
       {hint !== '' && <p>{hint}</p>}
-      {retry && (
-        <button type="button" className="button" onClick={retry}>
-          Try again
-        </button>
-      )}
+      {retry && <Button onClick={retry}>Try again</Button>}
     </Empty>
   );
 }
@@ -61,9 +58,7 @@ function MissingPart({ what }: { readonly what: string }): ReactNode {
         The server was stopped, or runs another version of stepscope. Reload the page when it is
         available; the URL keeps the state.
       </p>
-      <button type="button" className="button" onClick={() => window.location.reload()}>
-        Reload the page
-      </button>
+      <Button onClick={() => window.location.reload()}>Reload the page</Button>
     </Empty>
   );
 }
@@ -103,9 +98,7 @@ export class ErrorBoundary extends Component<BoundaryProps, BoundaryState> {
           The other views still work. This is a bug in stepscope: please report it with the details.
         </p>
         <div className="row">
-          <button type="button" className="button" onClick={() => this.setState({ error: null })}>
-            Try again
-          </button>
+          <Button onClick={() => this.setState({ error: null })}>Try again</Button>
           <Copy text={details} label="Copy details" />
         </div>
       </Empty>

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
+import { Button } from './button';
 import { Icon } from './icon';
 import './toast.css';
 
@@ -58,25 +59,21 @@ function Toast({ id, words, undo, tone }: Shown): ReactNode {
     >
       <span>{words}</span>
       {undo && (
-        <button
-          type="button"
-          className="button quiet small toast-undo"
+        <Button
+          quiet
+          small
+          className="toast-undo"
           onClick={() => {
             remove(id);
             undo();
           }}
         >
           <Icon name="undo" size={14} /> Undo
-        </button>
+        </Button>
       )}
-      <button
-        type="button"
-        className="button quiet small square"
-        aria-label={`Dismiss: ${words}`}
-        onClick={() => remove(id)}
-      >
+      <Button quiet small square aria-label={`Dismiss: ${words}`} onClick={() => remove(id)}>
         <Icon name="close" size={14} />
-      </button>
+      </Button>
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { duration } from '../../core/format';
 import { stepsOfTime } from '../../core/step_choice';
 import type { PageLocation } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
+import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { Skeleton } from '../../widgets/loaded';
 import { usePressOutside } from '../../widgets/press_outside';
@@ -40,15 +41,16 @@ interface SideProps {
 
 function Side({ label, keys, icon, onClick }: SideProps): ReactNode {
   return (
-    <button
-      type="button"
-      className="button quiet small narrow-side"
+    <Button
+      quiet
+      small
+      className="narrow-side"
       aria-label={label}
       title={`${label} (${keys})`}
       onClick={onClick}
     >
       <Icon name={icon} size={14} />
-    </button>
+    </Button>
   );
 }
 
@@ -88,10 +90,10 @@ export function NarrowChip({ span, step }: Props): ReactNode {
       {isNarrowed && (
         <Side label="Previous step" keys="," icon="chevron" onClick={() => step(-1)} />
       )}
-      <button
-        type="button"
+      <Button
         ref={button}
-        className="button quiet narrow-button"
+        quiet
+        className="narrow-button"
         aria-haspopup="dialog"
         aria-expanded={isOpen}
         title={
@@ -105,7 +107,7 @@ export function NarrowChip({ span, step }: Props): ReactNode {
         <span className="narrow-main">{main}</span>
         {note !== '' && <span className="narrow-note muted">{note}</span>}
         <Icon name="down" size={14} />
-      </button>
+      </Button>
       {isNarrowed && (
         <>
           <Side label="Next step" keys="." icon="chevron" onClick={() => step(1)} />

@@ -13,6 +13,7 @@ import { duration, plural, share } from '../../core/format';
 import { movedIndex } from '../../core/list_keys';
 import { stepsOfTime, timeOfSteps } from '../../core/step_choice';
 import { useNavigation } from '../../state/navigation';
+import { Button } from '../../widgets/button';
 import { Loaded } from '../../widgets/loaded';
 import { Windowed } from '../../widgets/windowed';
 
@@ -169,9 +170,7 @@ export default function StepList({ query, close }: Props): ReactNode {
   return (
     <>
       <div className="narrow-head flex">
-        <button
-          type="button"
-          className="button"
+        <Button
           disabled={isWhole}
           onClick={() => {
             go({ step: null, time: null });
@@ -179,7 +178,7 @@ export default function StepList({ query, close }: Props): ReactNode {
           }}
         >
           Whole trace
-        </button>
+        </Button>
         <p className="note">
           {query.data && query.data.steps.length > 0
             ? `${plural(query.data.steps.length, 'step')}, mean ${duration(query.data.step.mean_ns)}. Shift+click selects a range.`

@@ -3,6 +3,7 @@ import type { Change, Table } from '../../api/types.gen';
 import { change, count, relativeChange } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOptions } from '../../state/option';
+import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { type Segment, Segmented } from '../../widgets/segmented';
 import { DataTable } from '../../widgets/table';
@@ -88,9 +89,9 @@ interface ChipProps {
 function KindChip({ kind, onClear }: ChipProps): ReactNode {
   const text = KINDS[kind] ?? kind;
   return (
-    <button type="button" className="button tag" onClick={onClear} title={`Show more than ${text}`}>
+    <Button className="tag" onClick={onClear} title={`Show more than ${text}`}>
       only {text} <Icon name="close" size={13} />
-    </button>
+    </Button>
   );
 }
 

@@ -1,10 +1,19 @@
 import type { ReactNode } from 'react';
 import { useNarrowing, useTraceQuery } from '../../api/queries';
-import type { KernelDetails, KernelLaunch, StreamUse, Table } from '../../api/types.gen';
+import type { KernelDetails, KernelLaunch, Table } from '../../api/types.gen';
 import { Histogram } from '../../charts/histogram';
 import { bytes, count, duration, quantityExact } from '../../core/format';
 import { callersInFlame } from '../../widgets/details/locations';
-import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
+import {
+  cutNote,
+  Instances,
+  Related,
+  Section,
+  type ShareRow,
+  ShareRows,
+  Stacks,
+  Steps,
+} from '../../widgets/details/parts';
 import { Loaded } from '../../widgets/loaded';
 import { PlainTable } from '../../widgets/plain_table';
 import { cellOf } from '../../widgets/table/rows';
@@ -20,10 +29,8 @@ interface LaunchesProps {
 /** Launch configurations: grid, block, registers and shared memory, with their times. */
 function Launches({ launches, all }: LaunchesProps): ReactNode {
   if (launches.length === 0 || launches.every((launch) => launch.grid === '')) return null;
-  const note =
-    all > launches.length ? `the ${launches.length} most expensive of ${count(all)}` : '';
   return (
-    <Section title="Launch configurations" note={note}>
+    <Section title="Launch configurations" note={cutNote(launches.length, all)}>
       <div className="scroll-x">
         <PlainTable
           className="plain instances"
@@ -69,34 +76,20 @@ function Launches({ launches, all }: LaunchesProps): ReactNode {
   );
 }
 
-interface StreamsProps {
-  readonly streams: readonly StreamUse[];
-  readonly totalNs: number;
-  readonly device: string;
-}
-
-function Streams({ streams, totalNs, device }: StreamsProps): ReactNode {
-  if (streams.length < 2) return null;
-  return (
-    <Section title="Streams">
-      <ul className="share-rows">
-        {streams.map((use) => {
-          const stream = use.stream < 0 ? 'stream not recorded' : `stream ${use.stream}`;
-          const name = `${device} ${use.device}, ${stream}`;
-          return (
-            <ShareRow
-              key={name}
-              name={name}
-              title={`${name}\n${quantityExact(use.total_ns, 'ns')}`}
-              share={totalNs > 0 ? use.total_ns / totalNs : 0}
-              ns={use.total_ns}
-              calls={use.call_count}
-            />
-          );
-        })}
-      </ul>
-    </Section>
-  );
+function streamRows({ streams, durations }: KernelDetails, device: string): ShareRow[] {
+  if (streams.length < 2) return [];
+  return streams.map((use) => {
+    const stream = use.stream < 0 ? 'stream not recorded' : `stream ${use.stream}`;
+    const name = `${device} ${use.device}, ${stream}`;
+    return {
+      key: name,
+      name,
+      title: `${name}\n${quantityExact(use.total_ns, 'ns')}`,
+      share: durations.total_ns > 0 ? use.total_ns / durations.total_ns : 0,
+      ns: use.total_ns,
+      calls: use.call_count,
+    };
+  });
 }
 
 interface ReportProps {
@@ -114,7 +107,7 @@ export function KernelReport({ details, device }: ReportProps): ReactNode {
       <Steps steps={details.steps} what="run" />
       <Related title="Launched by" rows={details.operators} none="no operator recorded" />
       <Launches launches={details.launches} all={details.launch_count} />
-      <Streams streams={details.streams} totalNs={totalNs} device={device} />
+      <ShareRows title="Streams" rows={streamRows(details, device)} />
       {details.delays && (
         <Section title="Launch delay" note="from the end of the launching call to the start">
           <Histogram of={details.delays} what="run" label="delay" />

@@ -8,6 +8,7 @@ import { framesOf, stackFrame } from '../../core/frames';
 import { themeStore } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOptions } from '../../state/option';
+import { Button } from '../../widgets/button';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
@@ -119,13 +120,12 @@ function Facts({ table, scope }: PartProps): ReactNode {
         </Goto>
       )}
       {scope.moment !== null && (
-        <button
-          type="button"
-          className="button small"
+        <Button
+          small
           onClick={() => go({ options: withOptions(location.options, { at: null }) }, 'replace')}
         >
           Back to the peak
-        </button>
+        </Button>
       )}
       {scope.moment === null && scope.narrowing && !table.is_peak && (
         <span className="muted">The peak in the selected time.</span>

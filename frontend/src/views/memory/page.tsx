@@ -7,6 +7,7 @@ import { bytes, count, duration, plural, share } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useChangeOptions, withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
+import { Button } from '../../widgets/button';
 import { Card } from '../../widgets/card';
 import { ExportMenu } from '../../widgets/export_menu';
 import { Failure } from '../../widgets/failure';
@@ -93,16 +94,12 @@ function RangeBar({ curve, narrowing }: RangeBarProps): ReactNode {
       {narrowing ? (
         <>
           <span className="memory-range">{narrowing.label}</span>
-          <button
-            type="button"
-            className="button small"
-            onClick={() => zoom(isZoomed ? null : 'range')}
-          >
+          <Button small onClick={() => zoom(isZoomed ? null : 'range')}>
             <Icon name="zoom" size={14} /> {isZoomed ? 'Zoom out' : 'Zoom in'}
-          </button>
-          <button type="button" className="button small" onClick={whole}>
+          </Button>
+          <Button small onClick={whole}>
             Whole trace
-          </button>
+          </Button>
         </>
       ) : (
         <span className="muted">Drag to select a time range, click to select a moment</span>

@@ -1,76 +1,48 @@
 import type { ReactNode } from 'react';
 import { useNarrowing, useTraceQuery } from '../../api/queries';
-import type { OperatorDetails, ShapeUse } from '../../api/types.gen';
+import type { OperatorDetails } from '../../api/types.gen';
 import { Histogram } from '../../charts/histogram';
 import { count, duration, quantityExact, share } from '../../core/format';
 import { callersInFlame, kernelLocation } from '../../widgets/details/locations';
-import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
+import {
+  cutNote,
+  Instances,
+  Related,
+  Section,
+  type ShareRow,
+  ShareRows,
+  Stacks,
+  Steps,
+} from '../../widgets/details/parts';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
 import { cellOf } from '../../widgets/table/rows';
 import type { DetailsProps } from '../table_page';
 
-interface ShapesProps {
-  readonly shapes: readonly ShapeUse[];
-  readonly all: number;
-  readonly totalNs: number;
+function shapeRows({ shapes, host }: OperatorDetails): ShareRow[] {
+  return shapes.map(({ input_dims, input_types, host_total_ns, device_total_ns, call_count }) => {
+    const dims = input_dims || 'no inputs';
+    const times = `${quantityExact(host_total_ns, 'ns')} on the host, ${quantityExact(device_total_ns, 'ns')} on devices`;
+    return {
+      key: `${input_dims} ${input_types}`,
+      title: `${dims}\n${input_types}\n${times}`,
+      name: <span className="mono">{dims}</span>,
+      share: host.total_ns > 0 ? host_total_ns / host.total_ns : 0,
+      ns: host_total_ns,
+      calls: call_count,
+    };
+  });
 }
 
-function Shapes({ shapes, all, totalNs }: ShapesProps): ReactNode {
-  if (shapes.length === 0) return null;
-  return (
-    <Section
-      title="Input shapes"
-      note={
-        all > shapes.length ? `the ${shapes.length} most expensive of ${count(all)}` : count(all)
-      }
-    >
-      <ul className="share-rows">
-        {shapes.map((shape) => (
-          <ShareRow
-            key={`${shape.input_dims} ${shape.input_types}`}
-            title={`${shape.input_dims || 'no inputs'}\n${shape.input_types}\n${quantityExact(shape.host_total_ns, 'ns')} on the host, ${quantityExact(shape.device_total_ns, 'ns')} on devices`}
-            name={<span className="mono">{shape.input_dims || 'no inputs'}</span>}
-            share={totalNs > 0 ? shape.host_total_ns / totalNs : 0}
-            ns={shape.host_total_ns}
-            calls={shape.call_count}
-          />
-        ))}
-      </ul>
-    </Section>
-  );
-}
-
-function Kernels({ details }: { readonly details: OperatorDetails }): ReactNode {
-  const { kernels, kernel_count: all } = details;
-  if (kernels.length === 0) return null;
-  const isCut = all > kernels.length;
-  return (
-    <Section
-      title="Device work"
-      note={isCut ? `the ${kernels.length} most expensive of ${count(all)}` : 'including callees'}
-    >
-      <ul className="share-rows">
-        {kernels.map((kernel) => (
-          <ShareRow
-            key={`${kernel.kind} ${kernel.full_name}`}
-            title={`${kernel.full_name}\n${duration(kernel.total_ns)}, of which ${duration(kernel.own_ns)} launched by the operator itself`}
-            name={
-              kernel.kind === 'kernel' ? (
-                <Goto to={kernelLocation(kernel.full_name)}>{kernel.name}</Goto>
-              ) : (
-                kernel.name
-              )
-            }
-            share={kernel.share}
-            ns={kernel.total_ns}
-            calls={kernel.event_count}
-          />
-        ))}
-      </ul>
-    </Section>
-  );
-}
+const kernelRows = ({ kernels }: OperatorDetails): ShareRow[] =>
+  kernels.map(({ kind, name, full_name, own_ns, total_ns, share: part, event_count }) => ({
+    key: `${kind} ${full_name}`,
+    title: `${full_name}\n${duration(total_ns)}, of which ${duration(own_ns)} launched by the operator itself`,
+    name: kind === 'kernel' ? <Goto to={kernelLocation(full_name)}>{name}</Goto> : name,
+    share: part,
+    ns: total_ns,
+    calls: event_count,
+  }));
 
 interface ReportProps {
   readonly details: OperatorDetails;
@@ -93,8 +65,16 @@ export function OperatorReport({ details, device }: ReportProps): ReactNode {
         </Section>
       )}
       <Steps steps={details.steps} what="call" />
-      <Kernels details={details} />
-      <Shapes shapes={details.shapes} all={details.shape_count} totalNs={host.total_ns} />
+      <ShareRows
+        title="Device work"
+        note={cutNote(details.kernels.length, details.kernel_count) ?? 'including callees'}
+        rows={kernelRows(details)}
+      />
+      <ShareRows
+        title="Input shapes"
+        note={cutNote(details.shapes.length, details.shape_count) ?? count(details.shape_count)}
+        rows={shapeRows(details)}
+      />
       <Related title="Called by" rows={details.callers} none="nothing recorded" />
       <Related title="Calls" rows={details.callees} none="" />
       <Stacks

@@ -1,5 +1,7 @@
 /** The tracks: names on the left, slices on the right, scrolled together. */
+
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react';
+import { Button } from '../../widgets/button';
 import { type Gestures, listen } from './gestures';
 import { Labels, type TrackActions } from './labels';
 import type { Layout } from './layout';
@@ -100,9 +102,7 @@ export function Tracks(props: Props): ReactNode {
       {isEmpty && (
         <div className="timeline-none">
           <p>No track is shown.</p>
-          <button type="button" className="button" onClick={props.onShowAllTracks}>
-            Show all tracks
-          </button>
+          <Button onClick={props.onShowAllTracks}>Show all tracks</Button>
         </div>
       )}
     </div>

@@ -7,6 +7,7 @@ import { type Patch, useNavigation } from '../../state/navigation';
 import { Code } from '../code';
 import { Goto } from '../goto';
 import { Icon } from '../icon';
+import { type PlainColumn, PlainTable } from '../plain_table';
 import { SourceLine } from '../source_line';
 import { operatorLocation } from './locations';
 import './details.css';
@@ -31,9 +32,10 @@ export function Section({ title, note, children }: SectionProps): ReactNode {
 
 /** A note on the number of rows shown, if rows are left out. */
 export const cutNote = (shown: number, all: number): string | undefined =>
-  all > shown ? `the costliest ${shown} of ${count(all)}` : undefined;
+  all > shown ? `the ${shown} most expensive of ${count(all)}` : undefined;
 
-interface ShareRowProps {
+export interface ShareRow {
+  readonly key: string;
   readonly name: ReactNode;
   readonly title: string;
   readonly share: number;
@@ -41,16 +43,33 @@ interface ShareRowProps {
   readonly calls: number;
 }
 
-/** A part of a whole: name, amount and bar. */
-export function ShareRow({ name, title, share: part, ns, calls }: ShareRowProps): ReactNode {
+interface ShareRowsProps {
+  readonly title: string;
+  readonly note?: string | undefined;
+  readonly rows: readonly ShareRow[];
+}
+
+/** Parts of a whole, each with name, amount and bar; nothing without parts. */
+export function ShareRows({ title: heading, note, rows }: ShareRowsProps): ReactNode {
+  if (rows.length === 0) return null;
   return (
-    <li className="share-row" title={title}>
-      <span className="share-row-bar" aria-hidden="true" style={{ width: `${part * 100}%` }} />
-      <span className="ellipsis">{name}</span>
-      <span className="note number">{count(calls)}×</span>
-      <span className="strong number">{duration(ns)}</span>
-      <span className="note number">{share(part)}</span>
-    </li>
+    <Section title={heading} note={note}>
+      <ul className="share-rows">
+        {rows.map(({ key, name, title, share: part, ns, calls }) => (
+          <li key={key} className="share-row" title={title}>
+            <span
+              className="share-row-bar"
+              aria-hidden="true"
+              style={{ width: `${part * 100}%` }}
+            />
+            <span className="ellipsis">{name}</span>
+            <span className="note number">{count(calls)}×</span>
+            <span className="strong number">{duration(ns)}</span>
+            <span className="note number">{share(part)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 
@@ -63,28 +82,23 @@ interface RelatedProps {
 
 /** Callers, callees or launchers, each with a link. */
 export function Related({ title, rows, none }: RelatedProps): ReactNode {
-  if (rows.length === 0) return null;
   return (
-    <Section title={title}>
-      <ul className="share-rows">
-        {rows.map((row) => (
-          <ShareRow
-            key={`${row.kind} ${row.name}`}
-            title={`${row.name || none}\n${quantityExact(row.time_ns, 'ns')}`}
-            name={
-              row.name === '' ? (
-                <span className="muted">{none}</span>
-              ) : (
-                <Goto to={operatorLocation(row.name, row.kind)}>{row.name}</Goto>
-              )
-            }
-            share={row.share}
-            ns={row.time_ns}
-            calls={row.call_count}
-          />
-        ))}
-      </ul>
-    </Section>
+    <ShareRows
+      title={title}
+      rows={rows.map(({ kind, name, time_ns, share: part, call_count }) => ({
+        key: `${kind} ${name}`,
+        title: `${name || none}\n${quantityExact(time_ns, 'ns')}`,
+        name:
+          name === '' ? (
+            <span className="muted">{none}</span>
+          ) : (
+            <Goto to={operatorLocation(name, kind)}>{name}</Goto>
+          ),
+        share: part,
+        ns: time_ns,
+        calls: call_count,
+      }))}
+    />
   );
 }
 
@@ -194,50 +208,45 @@ interface InstancesProps {
 
 /** The longest calls with links to the timeline. */
 export function Instances({ title, rows, hasDevice, device }: InstancesProps): ReactNode {
+  const onDevice: PlainColumn<CallInstance> = {
+    label: device,
+    isNumber: true,
+    title: ({ device_ns }) => quantityExact(device_ns, 'ns'),
+    cell: ({ device_ns }) => (device_ns > 0 ? duration(device_ns) : '–'),
+  };
   return (
     <Section title={title}>
-      <table className="plain instances">
-        <thead>
-          <tr>
-            <th scope="col">Start</th>
-            <th scope="col" className="number">
-              Duration
-            </th>
-            {hasDevice && (
-              <th scope="col" className="number">
-                {device}
-              </th>
-            )}
-            <th scope="col">Track</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.event}>
-              <td>
-                <Goto
-                  to={{ view: 'timeline', event: row.event }}
-                  title={`${quantityExact(row.start_ns, 'ns')}: show in the timeline`}
-                >
-                  <Icon name="timeline" size={13} /> {instant(row.start_ns)}
-                </Goto>
-              </td>
-              <td className="number" title={quantityExact(row.duration_ns, 'ns')}>
-                {duration(row.duration_ns)}
-              </td>
-              {hasDevice && (
-                <td className="number" title={quantityExact(row.device_ns, 'ns')}>
-                  {row.device_ns > 0 ? duration(row.device_ns) : '–'}
-                </td>
-              )}
-              <td className="instance-track ellipsis muted" title={row.track}>
-                {row.track}
-                {row.step !== null && `, step ${row.step}`}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <PlainTable
+        className="plain instances"
+        rows={rows}
+        keyOf={({ event }) => event}
+        columns={[
+          {
+            label: 'Start',
+            cell: ({ event, start_ns }) => (
+              <Goto
+                to={{ view: 'timeline', event }}
+                title={`${quantityExact(start_ns, 'ns')}: show in the timeline`}
+              >
+                <Icon name="timeline" size={13} /> {instant(start_ns)}
+              </Goto>
+            ),
+          },
+          {
+            label: 'Duration',
+            isNumber: true,
+            title: ({ duration_ns }) => quantityExact(duration_ns, 'ns'),
+            cell: ({ duration_ns }) => duration(duration_ns),
+          },
+          ...(hasDevice ? [onDevice] : []),
+          {
+            label: 'Track',
+            className: 'instance-track ellipsis muted',
+            title: ({ track }) => track,
+            cell: ({ track, step }) => (step === null ? track : `${track}, step ${step}`),
+          },
+        ]}
+      />
     </Section>
   );
 }

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { type Change, RequestError } from '../../api/client';
 import { useChange } from '../../api/queries';
+import { Button } from '../button';
 
 interface Props {
   readonly change: Change;
@@ -17,15 +18,10 @@ export function ChangeButton({ change, children, about }: Props): ReactNode {
   const hint = error instanceof RequestError ? error.hint : '';
   return (
     <span className="change">
-      <button
-        type="button"
-        className="button"
-        aria-disabled={isPending}
-        onClick={() => !isPending && mutate(change)}
-      >
+      <Button aria-disabled={isPending} onClick={() => !isPending && mutate(change)}>
         {children}
         <span className="visually-hidden"> {about}</span>
-      </button>
+      </Button>
       {error && variables?.what === change.what && (
         <span className="change-failed" role="alert">
           {change.of === 'listing' ? 'The scan' : 'Reading'} {WORDS[change.what]}: {error.message}{' '}

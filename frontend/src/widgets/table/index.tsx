@@ -4,6 +4,7 @@ import { type ExportTable, toMarkdown } from '../../core/export';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { withOptions } from '../../state/option';
+import { Button } from '../button';
 import { Empty } from '../empty';
 import { type ExportFormat, ExportMenu } from '../export_menu';
 import { saveTable } from '../save_table';
@@ -204,9 +205,7 @@ function NoMatch({
   return (
     <div className="table-none">
       <p>No row matches “{search}”.</p>
-      <button type="button" className="button" onClick={clear}>
-        Clear the search
-      </button>
+      <Button onClick={clear}>Clear the search</Button>
     </div>
   );
 }

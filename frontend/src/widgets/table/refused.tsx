@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { useNavigation } from '../../state/navigation';
+import { Button } from '../button';
 import { Failure } from '../failure';
 import { ViewHeader } from '../view_header';
 
@@ -16,9 +17,7 @@ export function Refused({ title, error, retry }: Props): ReactNode {
     <div className="page">
       <ViewHeader title={title}>
         {location.group !== null && (
-          <button type="button" className="button" onClick={() => go({ group: null }, 'replace')}>
-            Group by name
-          </button>
+          <Button onClick={() => go({ group: null }, 'replace')}>Group by name</Button>
         )}
       </ViewHeader>
       <Failure error={error} what={title} retry={retry} />

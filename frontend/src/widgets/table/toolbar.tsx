@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { Column } from '../../api/types.gen';
 import { count, plural } from '../../core/format';
+import { Button } from '../button';
 import { Icon } from '../icon';
 import { Menu } from '../menu';
 import { Segmented } from '../segmented';
@@ -157,9 +158,9 @@ export function ColumnChooser(props: ChooserProps): ReactNode {
           {column.label}
         </label>
       ))}
-      <button type="button" className="button quiet" onClick={onUsual ?? choice.reset}>
+      <Button quiet onClick={onUsual ?? choice.reset}>
         Default columns{onUsual ? ' and widths' : ''}
-      </button>
+      </Button>
       {onDensity && (
         <label className="option">
           <input
