@@ -175,7 +175,7 @@ def test_a_damaged_entry_is_removed_and_the_trace_read(
     assert differences(columns_of(trace, folder), read) == []
     assert trace.count == 2
     [said] = warnings_in(caplog)
-    assert said.startswith(f"the cache entry of {trace.path} was damaged, and is removed: ")
+    assert said.startswith(f"the cache entry of {trace.path} was damaged and is removed: ")
     columns_of(trace, folder)
     assert trace.count == 2, "it was kept again"
 

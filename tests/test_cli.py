@@ -144,7 +144,7 @@ def test_a_failure_while_reading_costs_only_its_file(
     report = report_of(run("advise", log, "--format", "json"))
     assert [len(each.workers) for each in report.runs] == [1, 1]
     [problem] = report.problems
-    assert problem.message.startswith("This needs more than the ")
+    assert problem.message.startswith("This needs more memory than the ")
     assert "--memory" in problem.remedy
 
 
@@ -457,7 +457,7 @@ def test_a_file_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == count
         for line in result.stderr.splitlines():
-            assert re.search(r": This needs more than the 0\.\d GiB of memory that may", line)
+            assert re.search(r": This needs more memory than the limit of 0\.\d GiB", line)
             assert line.endswith("(--memory 1G, or STEPSCOPE_MEMORY=1G), or record fewer steps.")
 
 

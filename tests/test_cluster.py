@@ -189,7 +189,7 @@ def test_a_file_that_takes_more_than_a_worker_has_costs_itself(reader: Cluster, 
     (kind,) = orders_of(other.file.path, cluster_tasks.judged)
     outcome, answer = reader.read_all([order, kind])
     assert isinstance(outcome, UnreadableError)
-    assert "This needs more than the" in outcome.message
+    assert "This needs more memory than the" in outcome.message
     assert "dask worker --memory-limit" in outcome.remedy
     assert isinstance(answer, ReadResult)
 
@@ -417,11 +417,11 @@ def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path) -> None:
     with closing(there), pytest.raises(NoClusterError) as told:
         there.connect()
     start, reason = told.value.message.split("tcp://127.0.0.1:1: ")
-    assert start == "No Dask scheduler answers at "
+    assert start == "No Dask scheduler responds at "
     late = "Timed out trying to connect to tcp://127.0.0.1:1 after 2 s."  # in the middle of a try
     assert reason in {"[Errno 111] Connection refused.", late}
     missing = Cluster(str(tmp_path / "none.json"), patience=SOON)
-    with closing(missing), pytest.raises(NoClusterError, match="is no file of a Dask scheduler"):
+    with closing(missing), pytest.raises(NoClusterError, match="is not a Dask scheduler file"):
         missing.connect()
 
 
@@ -430,7 +430,7 @@ def test_a_try_that_is_cut_short_is_no_reason() -> None:
     late.__cause__ = TimeoutError()
     late.__cause__.__cause__ = asyncio.CancelledError()
     told = connection._no_scheduler("a:1", "tcp://a:1", late)  # noqa: SLF001
-    assert told.message == f"No Dask scheduler answers at tcp://a:1: {late}."
+    assert told.message == f"No Dask scheduler responds at tcp://a:1: {late}."
 
 
 def test_without_dask_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -498,8 +498,8 @@ def test_a_machine_without_the_mount_is_passed_over(tmp_path: Path) -> None:
             found = answers(reader.read_all(orders_of(run, cluster_tasks.named) * 3))
             assert [name for name, _ in found] == [*RANKS] * 3
             assert len({process for _, process in found}) == 1
-            (told,) = [each for each in said if "is not used any more" in each]
-            assert "(No such file or directory), and others can" in told
+            (told,) = [each for each in said if "is no longer used" in each]
+            assert "(No such file or directory), but others can" in told
             (order, *_) = orders_of(run, cluster_tasks.named)
             Path(order.file.path).unlink()
             (outcome,) = reader.read_all([order])

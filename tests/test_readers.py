@@ -275,7 +275,8 @@ def test_a_file_that_kills_its_readers_costs_itself_after_some_tries(
     assert len(seen) == TRIES
     assert failed.value.path == order.file.path
     assert failed.value.message == (
-        "Each reader of this file was killed (signal 9, SIGKILL), as happens when memory runs out."
+        "Each reader of this file was killed (signal 9, SIGKILL), "
+        "which happens when memory runs out."
     )
     assert "--jobs" in failed.value.remedy
     assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
@@ -336,9 +337,9 @@ def test_more_memory_than_there_may_be_is_a_clear_problem(tmp_path: Path) -> Non
     with pytest.raises(UnreadableError) as failed:
         readers.read(order, nothing, Stop())
     readers.close()
-    assert failed.value.message == "This needs more than the 0.4 GiB of memory that may be used."
+    assert failed.value.message == "This needs more memory than the limit of 0.4 GiB."
     assert failed.value.remedy == (
-        "Give more (--memory 1G, or STEPSCOPE_MEMORY=1G), or record fewer steps."
+        "Raise the limit (--memory 1G, or STEPSCOPE_MEMORY=1G), or record fewer steps."
     )
 
 
@@ -359,8 +360,8 @@ def test_a_file_whose_size_says_that_it_cannot_fit_is_not_read(tmp_path: Path) -
     with pytest.raises(UnreadableError) as refused:
         readers.read(order, nothing, Stop())
     assert refused.value.message == (
-        "This holds about 100.0 GiB of JSON: it needs more than 30.0 GiB of memory, and 1.0 GiB"
-        " may be used."
+        "This contains about 100.0 GiB of JSON: it needs more than 30.0 GiB of memory,"
+        " but the limit is 1.0 GiB."
     )
     assert "--memory 30G" in refused.value.remedy
 

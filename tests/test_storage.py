@@ -134,11 +134,11 @@ def test_the_causes_that_hold_secrets_are_cut_off() -> None:
     ("path", "said"),
     [
         ("nosuch://x/log", r"stepscope cannot read addresses that begin with nosuch://\."),
-        ("s3://", r"There is no bucket in this address\. Give s3://BUCKET/FOLDER\."),
+        ("s3://", r"There is no bucket in this address\. Pass s3://BUCKET/FOLDER\."),
         ("s3://key:secret@bucket/a", r"^s3://\*\*\*@bucket/a: There is no bucket '\*\*\*@bucket'"),
         ("https://127.0.0.1:1/t.json", r"The server of '127\.0\.0\.1:1' does not answer: Cannot"),
         ("memory://nothing", r"There is no such file or folder\. Check the path\."),
-        ("s3:/bucket/log", r"Give an address as text: pathlib takes a slash out of s3://bucket\."),
+        ("s3:/bucket/log", r"Pass an address as text: pathlib removes a slash from s3://bucket\."),
     ],
 )
 def test_an_address_that_cannot_be_read_is_refused_with_the_reason(path: str, said: str) -> None:

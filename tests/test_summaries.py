@@ -387,7 +387,7 @@ def test_a_damaged_file_costs_itself_and_a_line(
     part.write_bytes(damage(part.read_bytes()))
     assert store_at(place).find(ranks).keys() == ids(ranks[1:])
     [line] = said(caplog)
-    assert line.startswith(f"{part} was damaged, and is removed: DamagedError: it is not what was")
+    assert line.startswith(f"{part} was damaged and is removed: DamagedError: its content does not")
     assert not part.exists()
 
 
@@ -408,7 +408,7 @@ def written_as_ours(table: pa.Table | bytes, files: Files, place: Path) -> Path:
     ("made", "reason"),
     [
         (b"PAR1 and no more of it", "ArrowInvalid"),
-        (pa.table({"file": ["a"]}), "its columns are others"),
+        (pa.table({"file": ["a"]}), "its columns differ"),
     ],
     ids=["no table", "other columns"],
 )
@@ -433,7 +433,7 @@ def test_a_file_that_would_take_too_much_is_not_unpacked(
     keep(ranks, place)
     monkeypatch.setattr(parquet_files, name, 1)
     assert store_at(place).find(ranks) == {}
-    assert "was damaged, and is removed" in said(caplog)[0]
+    assert "was damaged and is removed" in said(caplog)[0]
 
 
 def with_column(row: WholeRow, name: str, value: Any) -> pa.Table:
@@ -685,4 +685,4 @@ def test_a_part_that_fails_does_not_cost_the_advice(
     with caplog.at_level(logging.WARNING):
         found: Summary = summary_of.__wrapped__(files_at(RANKS)[0][0])
     assert (found.sample, found.trend is None) == (None, False)
-    assert "a part of its summary is left out: ZeroDivisionError" in caplog.text
+    assert "a part of its summary is omitted: ZeroDivisionError" in caplog.text

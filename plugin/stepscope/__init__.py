@@ -1,4 +1,4 @@
-"""stepscope finds where PyTorch training steps lose time, and says what to change.
+"""stepscope finds where PyTorch training steps lose time, and explains how to fix it.
 
 ```python
 import stepscope
@@ -10,13 +10,14 @@ print(stepscope.compare(run, other))   # changes, with their statistical signifi
 ```
 In a training script, `trace_handler` and `schedule_for` record such runs: see their help.
 
-Heavy modules are imported with the first use of one of these names.
+Heavy modules are imported at the first use of one of these names.
 """
 
 from stepscope._version import __version__
 from stepscope.base import deprecation
 
-TYPE_CHECKING = False  # type checkers know this name; `typing` would cost TensorBoard 9 ms
+# type checkers treat this name as True; importing `typing` would cost TensorBoard 9 ms
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from stepscope.library import advise, compare, load, load_all, table
     from stepscope.recording import schedule_for, trace_handler

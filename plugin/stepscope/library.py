@@ -49,12 +49,12 @@ class Advice:
 
 
 def load_all(path: str | PathLike[str], *, jobs: int = 1) -> tuple[Run, ...]:
-    """Return every run below a path; a file that cannot be read is a warning.
+    """Return every run below a path; a file that cannot be read causes a warning.
 
     `jobs` is as for `load`.
 
     Raises:
-        UnreadableError: no file below the path can be read.
+        UnreadableError: No file below the path can be read.
     """
     files = discover.at(fspath(path))
     traces: dict[str, list[Trace]] = {}
@@ -81,20 +81,20 @@ def _read(files: Sequence[TraceFile], jobs: int) -> Sequence[Outcome]:
 def load(path: str | PathLike[str], *, jobs: int = 1) -> Run:
     """Return the run at a path: a run's folder, a log directory with one run, or a trace file.
 
-    `run.workers` holds one `Trace` per file, with `worker`, `span`, and its frames. `jobs` files
-    are read at once, large ones in processes; these never run your script again, so it needs no
-    `if __name__ == "__main__"`.
+    `run.workers` has one `Trace` per file, with `worker`, `span`, and its frames. `jobs` files are
+    read in parallel, large ones in child processes; these never import your script, so `if __name__
+    == "__main__"` is not needed.
 
     Raises:
-        UnreadableError: no file there can be read; the message has the remedy.
-        UsageError: there are several runs; the message names them.
+        UnreadableError: No file there can be read; the message includes the remedy.
+        UsageError: There are several runs; the message lists them.
     """
     runs = load_all(path, jobs=jobs)
     if len(runs) > 1:
         names = ", ".join(run.name for run in runs)
         msg = (
-            f"{fspath(path)} holds {len(runs)} runs ({names}): give the folder of one, "
-            "or use stepscope.load_all"
+            f"{fspath(path)} holds {len(runs)} runs ({names}): pass the folder of one, or use "
+            "stepscope.load_all"
         )
         raise UsageError(msg)
     return runs[0]
@@ -111,19 +111,19 @@ def advise(  # noqa: PLR0913 (options of the user)
 ) -> Advice:
     """Return the advice on a run: `print` it, show it in a notebook, or use its `report`.
 
-    A trace that cannot be analysed is a warning.
+    A trace that cannot be analysed causes a warning.
 
     Args:
         run: The run, from `load`.
         select: Only these rules: ids, categories, severities, or `all`.
-        ignore: Not these rules; as `select`.
+        ignore: Exclude these rules; names as for `select`.
         options: Rule id to option to value, as `{"item-sync": {"least_idle_share": 0.02}}`.
         preview: Include preview rules.
         config: A `stepscope.toml` or `pyproject.toml`; the arguments take precedence.
 
     Raises:
-        UnreadableError: no trace of the run can be analysed.
-        UsageError: there is no such rule or option, or a value does not fit it.
+        UnreadableError: No trace of the run can be analysed.
+        UsageError: A rule or option does not exist, or a value is invalid.
     """
     base = AdviceSettings() if config is None else read_settings(Path(fspath(config)))
     changes = Changes(
@@ -140,13 +140,13 @@ def advise(  # noqa: PLR0913 (options of the user)
 def table(of: Run | Trace, name: str) -> pd.DataFrame:
     """Return a public table: of one trace, or of all traces of a run.
 
-    `all_tables()` lists the tables. That of a trace (`run.workers[0]`) has the columns of the
-    table's schema; that of a run begins with `run`, `worker`, `span` and `rank`. A trace that lacks
-    the data is a warning.
+    `all_tables()` lists the tables. The table of a trace (`run.workers[0]`) has the columns of the
+    table's schema; the table of a run begins with `run`, `worker`, `span` and `rank`. A trace that
+    lacks the data causes a warning.
 
     Raises:
-        MissingDataError: no trace has the data; `remedy` is the code that records it.
-        UsageError: there is no table of that name.
+        MissingDataError: No trace has the data; `remedy` is the code that records it.
+        UsageError: There is no table of that name.
     """
     definition = find(name)
     traces = (of,) if isinstance(of, Trace) else of.workers
@@ -203,7 +203,7 @@ def _side(of: Run | Trace) -> tuple[str, list[Sample]]:
 
 
 def _warn(problems: Sequence[UnreadableError], *, has_result: bool) -> None:
-    """Warn the caller's caller of each problem, or raise the first where there is no result."""
+    """Warn the caller's caller of each problem, or raise the first if there is no result."""
     if problems and not has_result:
         raise problems[0]
     for problem in problems:

@@ -1,13 +1,14 @@
 """The TensorBoard plugin.
 
-TensorBoard imports this module at its start, and a failing import here stops TensorBoard. So only
+TensorBoard imports this module at its start, and a failing import stops TensorBoard. Therefore only
 modules that TensorBoard has already loaded are imported at the top; the first request imports the
 rest.
 """
 
 from tensorboard.plugins import base_plugin
 
-TYPE_CHECKING = False  # type checkers know this name; `typing` alone takes longer than all the rest
+# type checkers treat this name as True; importing `typing` takes longer than all the rest
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable
@@ -96,7 +97,7 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
 
 
 def plugin_settings(flags: "Namespace") -> "Settings":
-    """Return the settings of the options and the environment."""
+    """Return the settings from the options and the environment."""
     from stepscope.base.config import settings
 
     return settings(
@@ -109,7 +110,7 @@ def plugin_settings(flags: "Namespace") -> "Settings":
 
 
 def plugin_advice(flags: "Namespace") -> "AdviceSettings | None":
-    """Return the advice settings of the file given by the option, if any."""
+    """Return the advice settings from the file of the option, or None without one."""
     path = getattr(flags, "stepscope_config", None)
     if not path:
         return None

@@ -1,9 +1,9 @@
 """The catalog of runs and trace files; no call waits for a scan or a reading.
 
-A thread scans the log directories (`directory_scan.py`), readers turn files into traces and
-summaries in the background (`read_queue.py`), and all of it stays within one memory budget
-(`trace_cache.py`). Heavy modules are imported with the first reading, so that TensorBoard starts as
-fast with stepscope as without.
+A thread scans the log directories (`directory_scan.py`), readers convert files into traces and
+summaries in the background (`read_queue.py`), and everything stays within one memory budget
+(`trace_cache.py`). Heavy modules are imported with the first reading, so that TensorBoard's start
+is not slowed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,13 +53,13 @@ class Catalog:
         self._scans.start()
 
     def close(self) -> None:
-        """End the scans, and write summaries that are not written yet."""
+        """Stop scanning, and write summaries that have not been written yet."""
         self._scans.end()
         self._queue.store_late()
         self._queue.summaries.flush()
 
     def start_reading(self) -> None:
-        """Read the files, and from now on new ones."""
+        """Read the files, now and when new ones appear."""
         self._queue.start()
 
     @property
@@ -105,7 +105,7 @@ class Catalog:
         self._scans.rescan_soon()
 
     def cancel_scan(self) -> None:
-        """End the current scan, and make no other until `rescan_now`."""
+        """Cancel the current scan, and start no other until `rescan_now`."""
         self.directory_scan.cancel()
 
     def rescan_now(self) -> None:
@@ -113,10 +113,10 @@ class Catalog:
         self._scans.rescan_now()
 
     def file(self, identity: str) -> Entry:
-        """Return a file's entry; from now on the file and its run are read before all others.
+        """Return a file's entry; from now on the file and its run are read first.
 
         Raises:
-            UnknownNameError: no file has that id.
+            UnknownNameError: No file has that id.
         """
         with self._files.lock:
             self._queue.request(self._files.entry(identity))
@@ -124,12 +124,12 @@ class Catalog:
             return self._files.entry(identity)
 
     def run(self, identity: str) -> tuple[Entry, ...]:
-        """Return the entries of a run's files; from now on they are read before all others.
+        """Return the entries of a run's files; from now on they are read first.
 
-        Events that were evicted stay so: a run is served from its summaries.
+        Evicted events are not read again: a run is served from its summaries.
 
         Raises:
-            UnknownNameError: no run has that id.
+            UnknownNameError: No run has that id.
         """
         with self._files.lock:
             entries = self._files.run(identity)
@@ -138,10 +138,10 @@ class Catalog:
             return entries
 
     def cancel(self, identity: str) -> None:
-        """Do not read a file, or end its reading; a file already read stays as it is.
+        """Do not read a file, or cancel its reading; a file already read is unchanged.
 
         Raises:
-            UnknownNameError: no file has that id.
+            UnknownNameError: No file has that id.
         """
         with self._files.lock:
             entry = self._files.entry(identity)
@@ -153,7 +153,7 @@ class Catalog:
         """Read a file whose reading was cancelled or failed, before all others.
 
         Raises:
-            UnknownNameError: no file has that id.
+            UnknownNameError: No file has that id.
         """
         with self._files.lock:
             entry = self._files.entry(identity)
@@ -165,7 +165,7 @@ class Catalog:
         """Read the files of a run whose reading was cancelled or failed, before all others.
 
         Raises:
-            UnknownNameError: no run has that id.
+            UnknownNameError: No run has that id.
         """
         with self._files.lock:
             for entry in self.run(identity):
@@ -177,7 +177,7 @@ class Catalog:
         return self._queue.summaries.find(entries, with_samples=True)
 
     def release_memory(self, missing_bytes: int) -> None:
-        """Evict traces until a file that lacks so many bytes can be read."""
+        """Evict traces until a file that needs this much more memory can be read."""
         self._traces.release(missing_bytes)
 
     def reserve_memory(self, bytes_: int) -> None:

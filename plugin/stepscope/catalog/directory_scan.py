@@ -21,21 +21,22 @@ log = logging.getLogger(__name__)
 
 FilesByPath = Mapping[str, StampedFile]
 ADOPTION_REST_FACTOR = 10
-"""Adopting the files listed so far takes longer the more there are: at most a tenth of a scan is
-spent on it."""
+"""Adopting the listed files takes longer the more there are: at most a tenth of a scan is spent on
+it.
+"""
 FRESH_SECONDS = 2.0
 """Age up to which a scan is not repeated on request."""
 SCAN_REST_FACTOR = 10
-"""A scan of one second is followed by ten seconds of rest: listing remote folders costs money."""
+"""After a scan of one second follows a pause of ten: listing remote folders costs money."""
 
 
 class DirectoryScan:
-    """Scan of the log directories on one thread; other threads may read its progress or end it."""
+    """Scan of the log directories on one thread; other threads may read its progress or cancel."""
 
     def __init__(
         self, directories: Iterable[LogDirectory], adopt: Callable[[list[StampedFile]], None]
     ) -> None:
-        """`adopt` is called with all known files, also while a scan is running."""
+        """`adopt` is called with all known files, also during a scan."""
         self.directories = tuple(directories)
         self._adopt = adopt
         self._listings: dict[LogDirectory, FilesByPath] = {}
@@ -49,7 +50,7 @@ class DirectoryScan:
         """Whether the user cancelled the current scan or the last one."""
 
     def cancel(self) -> None:
-        """End the current scan; the files it has listed stay."""
+        """Cancel the current scan; the files listed so far remain."""
         self.is_cancelled = True
 
     def scan(self) -> None:
@@ -63,7 +64,7 @@ class DirectoryScan:
         self._adopt_all()
 
     def _scan(self, directory: LogDirectory) -> list[Problem]:
-        """List a directory; after an error or a cancellation its earlier files stay."""
+        """List a directory; after an error or a cancellation its earlier files remain."""
         before = self._listings.get(directory, {})
         now: dict[str, StampedFile] = {}
         count = self.file_count

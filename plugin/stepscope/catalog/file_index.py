@@ -14,7 +14,7 @@ from stepscope.storage import FileStamp
 
 
 class FileIndex:
-    """One `Entry` per file, replaced as a whole; threads hold `lock` around every use."""
+    """One `Entry` per file, replaced as a whole; threads hold `lock` during every use."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -24,9 +24,9 @@ class FileIndex:
         self._requested_at: dict[str, float] = {}
         self._on_hold: set[str] = set()
         self._order: list[str] | None = None
-        """Ids of queued files, the next one last; None where it must be computed again."""
+        """Ids of queued files, the next one last; None if it must be recomputed."""
         self.version = 0
-        """Changes with every change of the index."""
+        """Incremented with every change of the index."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -43,7 +43,7 @@ class FileIndex:
         """Return a file's entry.
 
         Raises:
-            UnknownNameError: no file has that id.
+            UnknownNameError: No file has that id.
         """
         entry = self._entries.get(identity)
         if entry is None:
@@ -55,7 +55,7 @@ class FileIndex:
         """Return the entries of a run's files.
 
         Raises:
-            UnknownNameError: no run has that id.
+            UnknownNameError: No run has that id.
         """
         if identity not in self._runs:
             msg = f"no run has the id {identity!r}: it may have been moved or deleted"
@@ -83,7 +83,7 @@ class FileIndex:
         self._changed(is_order=isinstance(entry.state, Queued) and before.state != entry.state)
 
     def adopt(self, files: Sequence[StampedFile]) -> list[Entry]:
-        """Make these the files of the index, in their order; return new and changed ones."""
+        """Replace the files of the index, in this order; return new and changed ones."""
         now = monotonic()
         entries: dict[str, Entry] = {}
         fresh: list[Entry] = []
@@ -116,7 +116,7 @@ class FileIndex:
         return [entry for entry in self if isinstance(entry.state, Growing)]
 
     def has_settled(self, entry: Entry, stamp: FileStamp) -> bool:
-        """Return whether a growing file can be read; note its stamp if it changed."""
+        """Return whether a growing file can be read; update its stamp if it changed."""
         now = monotonic()
         if self._entries.get(entry.file.id) is not entry:
             return False
@@ -127,7 +127,7 @@ class FileIndex:
         return isinstance(entry.state, Growing) and entry.state.due_at <= now
 
     def request(self, *identities: str) -> None:
-        """Give files or runs precedence over all others."""
+        """Give files or runs priority over all others."""
         self._requested_at.update(dict.fromkeys(identities, monotonic()))
         if self._counts[Queued]:
             self._changed(is_order=True)
@@ -170,7 +170,7 @@ class FileIndex:
     def _read_order(self) -> list[str]:
         if self._order is None:
             queued = [entry for entry in self if isinstance(entry.state, Queued)]
-            queued.sort(key=self._precedence, reverse=True)  # keeps the order of equals
+            queued.sort(key=self._precedence, reverse=True)  # stable for equal keys
             self._order = [entry.file.id for entry in reversed(queued)]
         return self._order
 
@@ -193,5 +193,5 @@ def _listed(listed: StampedFile, before: Entry | None, now: float) -> Entry:
 
 
 def _is_stale(entry: Entry, stamp: FileStamp) -> bool:
-    """Return whether to read a file again; one that changes while it is read waits for its end."""
+    """Return whether to read a file again; a file that changes while it is read is not stale."""
     return entry.stamp != stamp and not isinstance(entry.state, Reading)

@@ -46,7 +46,7 @@ class ReadingTask:
     entry: Entry
     stop: Stop
     needs_events: bool
-    """Whether its events are needed, and not its summary alone."""
+    """Whether its events are needed, not only its summary."""
 
 
 class FileReader:
@@ -58,7 +58,7 @@ class FileReader:
         self.eta = EtaEstimator()
 
     def read(self, task: ReadingTask, on_progress: Callable[[Entry], None]) -> Entry:
-        """Return a file's entry after its reading, whatever its outcome."""
+        """Return a file's entry after its reading, successful or not."""
         return _unless_growing(self._read(task, on_progress))
 
     def _read(self, task: ReadingTask, on_progress: Callable[[Entry], None]) -> Entry:
@@ -77,7 +77,7 @@ class FileReader:
             result = reader.read(self._request(task), report, task.stop)
         except CancelledError:
             return replace(entry, state=Cancelled())
-        except Exception as error:  # one file must not end the reading of the others
+        except Exception as error:  # one file must not stop the reading of the others
             if not isinstance(error, UnreadableError):
                 path = entry.file.path
                 log.warning("reading %s failed: %s", redacted(path), in_one_line(error, path))
@@ -108,7 +108,7 @@ class FileReader:
 
 
 def _unless_growing(entry: Entry) -> Entry:
-    """Return an entry as it is, or as growing where the file was read while being written."""
+    """Return an entry, as growing if the file was read while being written."""
     is_cut_off = _is_cut_off(entry)
     if not is_cut_off and not isinstance(entry.state, Unreadable):
         return entry
@@ -129,8 +129,8 @@ def _unless_growing(entry: Entry) -> Entry:
 
 
 def _is_cut_off(entry: Entry) -> bool:
-    """Return whether a file lacks its end; an empty one does."""
-    # Imported here because it brings pandas, which TensorBoard's start should not wait for.
+    """Return whether a file lacks its end, as an empty file does."""
+    # Imported here because it imports pandas, which would delay TensorBoard's start.
     from stepscope.ingest.reader import EMPTY, ENDS_AT_ONCE
     from stepscope.model.trace import TRUNCATIONS
 

@@ -25,7 +25,7 @@ class Growing:
     """Still being written by the profiler; it is read once it stops changing."""
 
     due_at: float = field(default=0.0, compare=False)
-    """Time of reading, unless the file changes before; by `monotonic`."""
+    """Time of reading, unless the file changes before, in `monotonic` seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Summarised:
 
 @dataclass(frozen=True, kw_only=True)
 class Cancelled:
-    """Reading was cancelled by the user; it is read on request."""
+    """The user cancelled the reading; the file is read on request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ State = Queued | Growing | Reading | Ready | Summarised | Cancelled | Unreadable
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Results of reading a file, which stay when its events are released."""
+    """Results of reading a file, which remain when its events are released."""
 
     rank: int | None
     is_synthetic: bool
@@ -87,13 +87,13 @@ class Entry:
     state: State
     facts: Facts | None = None
     seen_at: float = field(default=0.0, compare=False)
-    """Time at which `stamp` was first seen; by `monotonic`."""
+    """Time at which `stamp` was first observed, in `monotonic` seconds."""
     cut_off_count: int = 0
-    """Number of readings that met the file while it was being written."""
+    """Number of readings that found the file incomplete while it was being written."""
 
 
 def facts_of(summary: "Summary") -> Facts:
-    """Return the facts that a summary holds."""
+    """Return the facts in a summary."""
     worker = summary.advice.worker
     return Facts(
         rank=worker.rank,

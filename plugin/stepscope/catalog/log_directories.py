@@ -41,7 +41,7 @@ def stamped(files: Iterable[TraceFile]) -> list[StampedFile]:
 
 
 def why_empty(path: str) -> list[Problem]:
-    """Return the problem of a path without files; nothing for an empty folder."""
+    """Return the problem of a path without files; empty for an empty folder."""
     if storage.is_folder(path):
         return []
     try:
@@ -49,7 +49,7 @@ def why_empty(path: str) -> list[Problem]:
     except OSError:
         is_file = False
     if is_file:
-        message, remedy = "This is a file, not a folder.", "Give the folder that contains it."
+        message, remedy = "This is a file, not a folder.", "Pass the folder that contains it."
     else:
         message, remedy = "There is no such folder.", "Check the path; it is scanned again."
     return [Problem(path=redacted(path), message=message, remedy=remedy)]

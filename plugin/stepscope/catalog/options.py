@@ -17,7 +17,7 @@ class Executor(Protocol):
     """Runs jobs in the background."""
 
     def submit(self, job: Callable[[], None], /) -> object:
-        """Schedule a job, and return at once."""
+        """Schedule a job and return immediately."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +31,12 @@ class CatalogOptions:
     """Default: a pool of processes."""
     prepare: "Callable[..., Summary] | None" = None
     """Work on a trace before it is `Ready`; returns its summary. It receives the trace and, with
-    `advice`, its run's settings as `settings`."""
+    `advice`, its run's settings as `settings`.
+    """
     advice: "AdviceSettings | None" = None
     store: Callable[[], SummaryStore] | None = None
-    """Opens the store of summaries that outlives this process."""
+    """Opens the persistent store of summaries."""
     summary_reader: Reader | None = None
-    """Reads files whose summary alone is needed: a cluster."""
+    """Reads files of which only the summary is needed: a cluster."""
     summary_jobs: int = 1
     """Number of files that `summary_reader` reads at once."""

@@ -1,4 +1,4 @@
-"""Queue of files to read: schedules and performs their reading in the background, each once."""
+"""Queue of files to read: schedules and performs their reading in the background, once per file."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ class ReadQueue:
         self.summaries = SummaryCache(options.store, files.run_size)
 
     def start(self) -> None:
-        """Read the queued files, and from now on new ones."""
+        """Read the queued files, now and when new ones appear."""
         with self._files.lock:
             if self._is_started:
                 return
@@ -47,7 +47,7 @@ class ReadQueue:
         self._begin(queued)
 
     def adopt(self, files: Sequence[StampedFile]) -> None:
-        """Make these the files of the index; queue new ones, end the reading of removed ones."""
+        """Replace the files of the index; queue new files, and stop reading removed ones."""
         with self._files.lock:
             fresh = self._files.adopt(files)
             is_started = self._is_started
@@ -66,7 +66,7 @@ class ReadQueue:
         if isinstance(entry.state, Summarised):
             self.enqueue(entry)
         elif isinstance(entry.state, Queued) and self._has_cluster:
-            self._submit(entry)  # to be read here instead of on the cluster
+            self._submit(entry)  # read here instead of on the cluster
 
     def enqueue(self, entry: Entry) -> None:
         """Queue a file."""
@@ -75,14 +75,14 @@ class ReadQueue:
             self._submit(entry)
 
     def stop(self, identity: str) -> None:
-        """End the reading of a file, if it is being read; its later progress is ignored."""
+        """Stop the reading of a file, if it is being read; later progress reports are ignored."""
         with self._files.lock:
             stop = self._stops.pop(identity, None)
         if stop is not None:
             stop.set()
 
     def store_late(self) -> None:
-        """Store summaries of files that were read before their run had as many files as now."""
+        """Store summaries of files that were read while their run still had too few files."""
         with self._files.lock:
             entries = tuple(self._files) if self.summaries.is_open else ()
         for entry in entries:
@@ -123,10 +123,10 @@ class ReadQueue:
         executor.submit(partial(self._read_next, needs_events=needs_events))
 
     def _needs_events(self, entry: Entry) -> bool:
-        """Return whether a file's events are needed, and not its summary alone.
+        """Return whether a file's events are needed, not only its summary.
 
-        They are for files that the user opened; without a cluster also for the first file of a run,
-        and for all files of a small run.
+        Events are needed for files that the user opened; without a cluster also for the first file
+        of a run, and for all files of a small run.
         """
         if self._options.prepare is None or self._files.is_requested(entry.file.id):
             return True
@@ -170,8 +170,8 @@ class ReadQueue:
             self.summaries.flush()
 
     def _put(self, task: ReadingTask, entry: Entry) -> None:
-        """Replace a file's entry, unless its reading was ended in the meantime."""
+        """Replace a file's entry, unless its reading was stopped in the meantime."""
         with self._files.lock:
-            now = self._files.get(entry.file.id)  # it may have been removed
+            now = self._files.get(entry.file.id)  # the file may have been removed
             if now is not None and self._stops.get(entry.file.id) is task.stop:
-                self._files.put(replace(entry, file=now.file))  # its run may have a new name
+                self._files.put(replace(entry, file=now.file))  # the run may have a new name

@@ -1,4 +1,4 @@
-"""Summaries that outlive the process: looked up before a file is read, stored after."""
+"""Cache of persistent summaries: looked up before a file is read, stored after."""
 
 import logging
 import threading
@@ -23,22 +23,22 @@ class SummaryStore(Protocol):
     """Persistent store of summaries (`summaries.store.Store`)."""
 
     def is_for(self, count: int) -> bool:
-        """Return whether summaries of runs with so many files are stored."""
+        """Return whether summaries of runs with this number of files are stored."""
 
     def find(
         self, files: Sequence[StampedFile], *, with_samples: bool = False
     ) -> "Mapping[str, Summary]":
-        """Return the stored summaries of files in their present state, by the files' ids."""
+        """Return the stored summaries of files in their current state, by the files' ids."""
 
     def add(self, file: TraceFile, stamp: FileStamp | None, summary: "Summary") -> bool:
         """Store a summary, now or at the next flush; return whether it can be stored."""
 
     def flush(self) -> None:
-        """Write the summaries that are not written yet."""
+        """Write the summaries that have not been written yet."""
 
 
 class SummaryCache:
-    """Finds and stores summaries; a failure costs a line in the log and a reading."""
+    """Looks up and stores summaries; if that fails, the failure is logged and the file is read."""
 
     def __init__(
         self, open_store: Callable[[], SummaryStore] | None, run_size: Callable[[str], int]
@@ -68,12 +68,12 @@ class SummaryCache:
             if self._store is None or not files:
                 return {}
             return self._store.find(files, with_samples=with_samples)
-        except Exception as error:  # then they are read
+        except Exception as error:  # the files are read instead
             log.warning("looking up summaries failed: %s", in_one_line(error))
             return {}
 
     def stored(self, entry: Entry) -> Entry:
-        """Store a file's summary; return its entry without the parts that the store can return."""
+        """Store a file's summary; return its entry without the parts that the store can restore."""
         summary = entry.facts.summary if entry.facts is not None else None
         if summary is None or summary.sample is None or entry.facts is None:
             return entry
@@ -81,20 +81,20 @@ class SummaryCache:
             store = self._store_of(entry)
             if store is None or not store.add(entry.file, entry.stamp, summary):
                 return entry
-        except Exception as error:  # it is read again at the next start
+        except Exception as error:  # the file is read again at the next start
             log.warning("storing a summary failed: %s", in_one_line(error))
             return entry
         lean = replace(summary, sample=None)
         return replace(entry, facts=replace(entry.facts, summary=lean))
 
     def flush(self) -> None:
-        """Write the summaries that are not written yet."""
+        """Write the summaries that have not been written yet."""
         if self._store is not None:
             with suppress(Exception):  # the store logs its failures
                 self._store.flush()
 
     def _store_of(self, entry: Entry) -> SummaryStore | None:
-        """Return the store if it is for the file's run."""
+        """Return the store if it is for runs of this size."""
         if self._open_store is None:
             return None
         with self._lock:

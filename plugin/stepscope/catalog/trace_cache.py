@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from stepscope.model.trace import Trace
 
 RETAINED_FRACTION = 0.5
-"""Fraction of the memory budget for traces that no request uses at the moment."""
+"""Fraction of the memory budget for traces that no current request uses."""
 FEW_FILES = 8
-"""Runs of more files are read for their summaries; events are read on request."""
+"""For runs with more files, only summaries are read; events are read on request."""
 
 
 def all_fit(files: Sequence[StampedFile], bound_bytes: int) -> bool:
-    """Return whether the events of all these files fit, by the files' sizes."""
+    """Return whether the events of all these files fit, estimated from the files' sizes."""
     return sum(_columns_bytes(file.path, stamp.size_bytes) for file, stamp in files) <= bound_bytes
 
 
@@ -35,11 +35,11 @@ class _Size:
     columns_bytes: int
     results_bytes: int
     results_count: int
-    """Number of results at the time of measuring; results never change."""
+    """Number of results when measured; results never change."""
 
 
 class TraceCache:
-    """Evicts traces of a file index down to a bound; the last requested one always stays."""
+    """Evicts traces of a file index down to a bound; the last requested one always remains."""
 
     def __init__(self, files: FileIndex, memory_bytes: int) -> None:
         self._files = files
@@ -49,7 +49,7 @@ class TraceCache:
         self.budget = MemoryBudget(memory_bytes, self.release)
 
     def release(self, missing_bytes: int) -> None:
-        """Evict traces until a file that lacks so many bytes can be read."""
+        """Evict traces until a file that needs this much more memory can be read."""
         with self._files.lock:
             traces_bytes = self.budget.retained_bytes - self._reserved_bytes
             self.shrink(traces_bytes - missing_bytes)
@@ -64,11 +64,12 @@ class TraceCache:
     def shrink(self, bound_bytes: int | None = None) -> None:
         """Evict results, then whole traces, until the rest fits in the bound.
 
-        Traces of runs requested least recently go first; in the last requested run its traces do.
+        Runs requested least recently are evicted first, and within the last requested run its
+        traces requested least recently.
         """
         with self._files.lock:
             ready = [entry for entry in self._files if isinstance(entry.state, Ready)]
-            ready.reverse()  # of traces that were never requested, the last listed goes first
+            ready.reverse()  # of traces that were never requested, the last listed is evicted first
             ready.sort(key=self._files.requested_at)
             traces = [entry.state.trace for entry in ready if isinstance(entry.state, Ready)]
             bound_bytes = self.bound_bytes if bound_bytes is None else bound_bytes
@@ -78,7 +79,7 @@ class TraceCache:
             self.budget.set_retained(left_bytes + self._reserved_bytes)
 
     def _evict(self, traces: Sequence["Trace"], bound_bytes: int) -> tuple[list["Trace"], int]:
-        """Clear results; return the traces that must go as well, and the bytes left."""
+        """Clear results; return the traces to evict in addition, and the remaining bytes."""
         self._sizes = {_key(trace): self._size(trace) for trace in traces}
         total = sum(size.columns_bytes + size.results_bytes for size in self._sizes.values())
         evicted: list[Trace] = []
@@ -95,7 +96,7 @@ class TraceCache:
         return evicted, total
 
     def _size(self, trace: "Trace") -> _Size:
-        # Imported here because it brings pandas, which TensorBoard's start should not wait for.
+        # Imported here because it imports pandas, which would delay TensorBoard's start.
         from stepscope.analyses.core.trace_slice import cached_slices
         from stepscope.readers import memory_size
 
@@ -122,5 +123,5 @@ def _clear_results(trace: "Trace") -> None:
 
 
 def _key(trace: "Trace") -> tuple[str, int]:
-    """Distinguish a trace from the one that was read of the same file before."""
+    """Return a key that distinguishes a trace from an earlier one of the same file."""
     return trace.id, id(trace)

@@ -1,9 +1,9 @@
-"""Detection of trace files that are still being written, by signs that cost almost nothing.
+"""Detection of trace files that are still being written, by nearly free checks.
 
-S3, Google and Azure storage lists complete objects only. Elsewhere a file may be seen while the
-profiler writes it, which takes from some tenths of a second to minutes. A small file is read at
-once, since reading it again is cheap; a large, recently changed one once it has settled. A recently
-changed file without an end is not reported as damaged but read again later.
+S3, Google and Azure storage list only complete objects. Elsewhere a file may be visible while the
+profiler writes it, which takes from tenths of a second to minutes. A small file is read at once,
+since reading it again is cheap; a large, recently changed file is read after it has settled. A
+recently changed file without an end is not reported as damaged but read again later.
 """
 
 import math
@@ -15,9 +15,9 @@ from stepscope.storage import FileStamp
 SETTLED_SECONDS = 2.0
 """Time without a change after which a file counts as complete."""
 MOST_SETTLED_SECONDS = 30.0
-"""The same for a file that grew again and again: NFS shows writes in jumps."""
+"""The same for a file that grew repeatedly: on NFS, files grow in jumps."""
 MOST_DOUBLINGS = 8
-"""Limit of the steps from the one to the other, so that no float overflows."""
+"""Limit of the doublings of the waiting time, so that no float overflows."""
 GIVEN_UP_SECONDS = 15.0
 """Time without a change after which a file without an end counts as cut off."""
 QUICK_BYTES = 4 * 2**20
@@ -25,13 +25,13 @@ QUICK_BYTES = 4 * 2**20
 
 
 def age_s(stamp: FileStamp, seen_at: float) -> float:
-    """Return the seconds since a file last changed; where clocks differ, since it was seen."""
+    """Return the seconds since a file last changed; if clocks differ, since it was first seen."""
     since_change = (time.time_ns() - stamp.modified_ns) / 1e9
     return max(since_change, time.monotonic() - seen_at)
 
 
 def waits_s(stamp: FileStamp, seen_at: float, cut_off_count: int = 0) -> float:
-    """Return the seconds to wait before reading a file; 0: read it now."""
+    """Return the seconds to wait before reading a file; 0 to read it now."""
     if stamp.tag or (stamp.size_bytes <= QUICK_BYTES and not cut_off_count):
         return 0.0
     doublings = min(cut_off_count, MOST_DOUBLINGS)
@@ -40,7 +40,7 @@ def waits_s(stamp: FileStamp, seen_at: float, cut_off_count: int = 0) -> float:
 
 
 def still_s(entry: Entry, now: FileStamp, *, is_cut_off: bool) -> float:
-    """Return the seconds to wait before reading a file again; 0: the last reading is valid.
+    """Return the seconds to wait before reading a file again; 0 if the last reading is valid.
 
     `now` is its stamp after that reading.
     """

@@ -11,13 +11,13 @@ from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
 
 Outcome = ReadResult | UnreadableError
 ProgressMonitor = Callable[[ReadRequest], AbstractContextManager[OnProgress]]
-"""Entered at the start of a reading and left at its end; receives its progress."""
+"""Entered at the start of a reading and exited at its end; receives its progress."""
 OnResult = Callable[[ReadResult], ReadResult]
 """Called with each result on any thread; its return value replaces the result."""
 
 
 class DaemonThreads:
-    """Runs jobs on threads that never keep the process alive: Ctrl-C ends it at once.
+    """Runs jobs on threads that never keep the process alive, so that Ctrl-C ends it at once.
 
     `concurrent.futures` would finish every queued file first.
     """
@@ -50,14 +50,14 @@ def read_all(
     monitor: ProgressMonitor = no_monitor,
     on_result: OnResult | None = None,
 ) -> tuple[Outcome, ...]:
-    """Perform every request, `jobs` at once; return the outcomes in the requests' order."""
+    """Perform every request, `jobs` in parallel; return the outcomes in the requests' order."""
 
     def outcome(request: ReadRequest) -> Outcome:
         try:
             with monitor(request) as on_progress:
                 result = reader.read(request, on_progress, Stop())
                 return on_result(result) if on_result else result
-        except Exception as error:  # whatever is wrong with one file, the others go on
+        except Exception as error:  # an error of one file must not stop the others
             return as_unreadable(request.file.path, error)
 
     if jobs == 1 or len(requests) == 1:

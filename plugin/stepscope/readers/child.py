@@ -1,7 +1,7 @@
-"""Program of a reader process: requests arrive on standard input, results leave on standard output.
+"""Program of a reader process: requests arrive on stdin, results leave on stdout.
 
-The process ends with its parent: at the end of standard input, or when its parent's process id
-changes (another program started by the parent may keep the other end of the pipe open).
+The process ends with its parent: when stdin ends, or when its parent's process id changes (another
+program started by the parent may hold the other end of the pipe open).
 """
 
 import gc
@@ -26,10 +26,10 @@ from stepscope.readers.trace_transfer import pack
 log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.1
-"""Least time between two progress reports of one phase."""
+"""Minimum time between two progress reports of one phase."""
 PARENT_CHECK_SECONDS = 1.0
 WORN_BYTES = 256 * 2**20
-"""Growth since its start beyond which a process is replaced by a new one."""
+"""Memory growth since its start beyond which a process is replaced."""
 
 
 class _Parent:
@@ -69,12 +69,12 @@ def main() -> None:
     """Perform requests until there are no more."""
     requests: SimpleQueue[ReadRequest] = SimpleQueue()
     parent = _Parent(FileIO(os.dup(1), "w"))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of libraries is no message
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of libraries must not mix with messages
     logging.basicConfig(handlers=[_LogToParent(parent)])
     use_object_strings()
     for watch in (lambda: _listen(FileIO(0), requests), lambda: _watch(os.getppid())):
         threading.Thread(target=watch, daemon=True).start()
-    gc.freeze()  # imported modules stay
+    gc.freeze()  # imported modules are never freed
     fresh_bytes = host_limits.resident_bytes()
     try:
         while _serve(requests.get(), parent) and _is_as_good_as(fresh_bytes):
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def _is_as_good_as(fresh_bytes: int) -> bool:
-    """Release unused memory; return whether a new process would hold about as much."""
+    """Release unused memory; return whether a new process would use about as much."""
     if host_limits.resident_bytes() > fresh_bytes + WORN_BYTES:
         gc.collect()
         host_limits.release_freed_memory()
@@ -93,7 +93,7 @@ def _is_as_good_as(fresh_bytes: int) -> bool:
 
 
 def _listen(stream: RawIOBase, requests: SimpleQueue[ReadRequest]) -> None:
-    """Receive requests; at their end, exit in the middle of the present one."""
+    """Receive requests; when they end, exit even during the current one."""
     try:
         while True:
             requests.put(pipe_messages.receive(stream))
@@ -114,7 +114,7 @@ def _serve(request: ReadRequest, parent: _Parent) -> bool:
         with host_limits.data_limit(request.memory_bytes):
             result = perform(request, parent.report)
             trace = pack(result.trace) if result.trace is not None else None
-    except Exception as error:  # whatever is wrong with one file is reported
+    except Exception as error:  # any error of a file is reported
         parent.send(_failed(request, error))
         return False
     parent.send(Done(trace=trace, prepared=result.prepared))

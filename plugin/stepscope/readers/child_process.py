@@ -17,13 +17,13 @@ START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from stepscope.readers.child import main; main()"
 )
-"""The process imports from the same path as this one, however it was changed."""
+"""The process uses this process's `sys.path`, including changes to it."""
 SAFE_PATH = "-P"
-"""Keeps the user's current folder, which may hold a `json.py`, out of the path."""
+"""Excludes the user's current folder, which may contain a `json.py`, from `sys.path`."""
 PLAIN_MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """pyarrow's default pool would reserve 1 GiB, which counts against the limit."""
 PIPE_BYTES = 1 << 20
-"""Pipe capacity, where it can be set: a quarter of the default's transfer time."""
+"""Pipe capacity, if it can be set: a quarter of the default's transfer time."""
 
 
 class GoneError(Exception):
@@ -38,10 +38,10 @@ class ReaderProcess:
     """One process, which reads one file after another."""
 
     def __init__(self) -> None:
-        """Start it.
+        """Start the process.
 
         Raises:
-            OSError: the system cannot start processes.
+            OSError: The system cannot start processes.
         """
         if not sys.executable or getattr(sys, "frozen", False):
             msg = "there is no Python interpreter to start"
@@ -53,7 +53,7 @@ class ReaderProcess:
             stdout=subprocess.PIPE,
             bufsize=0,
             env=os.environ | PLAIN_MEMORY,
-            start_new_session=True,  # Ctrl-C reaches this process only, which ends the other
+            start_new_session=True,  # Ctrl-C reaches only this process, which ends the other
         )
         self._input = cast("RawIOBase", self._process.stdin)
         self._output = cast("RawIOBase", self._process.stdout)
@@ -68,18 +68,18 @@ class ReaderProcess:
         """Send a request; yield the process's messages, without end.
 
         Raises:
-            GoneError: it has ended.
+            GoneError: The process has ended.
         """
         try:
             pipe_messages.send(self._input, request)
             while True:
                 yield pipe_messages.receive(self._output)
         except (EOFError, OSError) as error:
-            self.kill()  # otherwise `end` might wait for ever
+            self.kill()  # otherwise `end` might block forever
             raise GoneError(self.end()) from error
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill the process."""
         self._process.kill()
 
     def end(self) -> int:

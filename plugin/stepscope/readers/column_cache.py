@@ -1,10 +1,10 @@
 """Cache of large traces' columns on disk: one Arrow IPC file per trace, compressed by zstd.
 
-An entry belongs to one state of a file (path, size, time of change) and one version of the reader.
-Its digest and content are checked before use, and nothing in it is a pickle. A damaged entry is
-removed, and the trace is read again; a full or closed folder costs a line in the log.
+An entry is valid for one state of a file (path, size, modification time) and one version of the
+reader. Its digest and content are checked before use, and it contains no pickle. A damaged entry is
+removed, and the trace is read again; a full or inaccessible folder is logged.
 
-Columns differ in length, so each is a list: the only value of a row.
+Columns differ in length, so each is stored as a list in a single row.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COLUMNS_VERSION = 1
-"""To be raised whenever the reader's columns change."""
+"""Increment whenever the reader's columns change."""
 MAGIC = b"stepscope columns\n"
 DIGEST_BYTES = 32
 SUFFIX = ".columns"
@@ -44,7 +44,7 @@ ARGUMENT_TYPES = (np.int32, np.int64, np.float64)
 
 
 class StaleError(Exception):
-    """An entry belongs to an earlier state of the file."""
+    """An entry is for an earlier state of the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +57,13 @@ class CacheEntry:
 
     @property
     def name(self) -> str:
-        """Name of its file: the same for all states of a trace."""
+        """Name of its file, the same for all states of a trace."""
         text = f"{storage.real_path(self.path)}\0{COLUMNS_VERSION}\0{__version__}"
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32] + SUFFIX
 
     @property
     def key(self) -> dict[str, Any]:
-        """State of the trace and the program that the entry is valid for."""
+        """State of the trace and version of the reader for which the entry is valid."""
         return {**asdict(self.stamp), "columns": COLUMNS_VERSION, "stepscope": __version__}
 
 
@@ -73,7 +73,7 @@ def columns_of(
     settings: CacheSettings,
     read: Callable[[], EventColumns],
 ) -> EventColumns:
-    """Return a file's columns from the cache, else read and store them."""
+    """Return a file's columns from the cache; if missing, read and store them."""
     if settings.folder is None or stamp is None or not stamp.modified_ns:
         return read()
     entry = CacheEntry(
@@ -95,10 +95,10 @@ def store(entry: CacheEntry, columns: EventColumns, bound_bytes: int) -> None:
         cache_folder.write(entry.folder, entry.name, *encoded(columns, entry.key))
         cache_folder.bound(entry.folder, f"*{SUFFIX}", bound_bytes)
     except ImportError:
-        pass  # reported by `_load`
+        pass  # `_load` reports it
     except OSError as error:
         warn_once(log, f"nothing can be cached in {entry.folder} ({error.strerror or error})")
-    except Exception as error:  # the trace was read all the same
+    except Exception as error:  # the trace was read nevertheless
         log.warning("%s is not cached: %s", urls.redacted(entry.path), in_one_line(error))
 
 
@@ -134,8 +134,8 @@ def decoded(content: bytes, key: Mapping[str, Any]) -> EventColumns:
     """Return the columns in a file.
 
     Raises:
-        DamagedError: the file is damaged.
-        StaleError: its key is another.
+        DamagedError: The file is damaged.
+        StaleError: The entry has another key.
     """
     import pyarrow as pa
 
@@ -146,10 +146,10 @@ def decoded(content: bytes, key: Mapping[str, Any]) -> EventColumns:
     about = json.loads(reader.schema.metadata[ABOUT])
     if about["key"] != key:
         raise StaleError
-    require(reader.num_record_batches == 1, "it holds more than one table")
+    require(reader.num_record_batches == 1, "it contains more than one table")
     batch = reader.get_batch(0)
     batch.validate(full=True)
-    require(batch.num_rows == 1, "it holds more than one row")
+    require(batch.num_rows == 1, "it contains more than one row")
     return _columns(_Lists(batch), about)
 
 
@@ -163,7 +163,7 @@ def as_one_value(values: "pa.Array") -> "pa.Array":
 
 def digest(body: memoryview) -> bytes:
     """Return the digest of an entry's content."""
-    return hashlib.sha256(body).digest()  # the fastest where processors support it
+    return hashlib.sha256(body).digest()  # the fastest digest on processors with SHA instructions
 
 
 class _Lists:
@@ -175,7 +175,7 @@ class _Lists:
     def array(self, name: str, *types: type[np.generic]) -> NDArray[Any]:
         values = self._values(name)
         array: NDArray[Any] = values.to_numpy(zero_copy_only=True)
-        require(array.dtype in types, f"{name!r} is of another type")
+        require(array.dtype in types, f"{name!r} has another type")
         return array
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class _Lists:
 
     def _values(self, name: str) -> "pa.Array":
         values = self._batch.column(name).flatten()
-        require(values.null_count == 0, f"{name!r} lacks a value")
+        require(values.null_count == 0, f"{name!r} has a missing value")
         return values
 
     def __contains__(self, name: str) -> bool:
@@ -194,9 +194,9 @@ def _columns(lists: _Lists, about: Mapping[str, Any]) -> EventColumns:
     arrays = {name: lists.array(name, np.int32 if name in CODES else np.int64) for name in ARRAYS}
     strings = lists.texts("strings")
     count = len(arrays["phase"])
-    require(count > 0, "it holds no event")
+    require(count > 0, "it contains no event")
     for name, array in arrays.items():
-        require(len(array) == count, f"{name!r} is of another length")
+        require(len(array) == count, f"{name!r} has another length")
         require(name not in CODES or _is_inside(array, MISSING, len(strings)), f"codes of {name!r}")
     fields: dict[str, Any] = {**arrays, **{name: int(about[name]) for name in NUMBERS}}
     return EventColumns(
@@ -236,10 +236,10 @@ def _load(entry: CacheEntry) -> EventColumns | None:
         warn_once(log, f"the cache in {entry.folder} cannot be read ({error.strerror or error})")
     except ImportError:
         warn_once(log, "caching traces on disk needs pyarrow: pip install 'stepscope[cache]'")
-    except Exception as error:  # whatever is in there, the trace itself can be read
+    except Exception as error:  # whatever the folder contains, the trace can be read
         cache_folder.remove(entry.folder, entry.name)
         path = urls.redacted(entry.path)
-        log.warning("the cache entry of %s was damaged, and is removed: %s", path, error)
+        log.warning("the cache entry of %s was damaged and is removed: %s", path, error)
     return None
 
 

@@ -11,7 +11,7 @@ ENOUGH_SECONDS = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """Times of one file's reading in seconds: its begin, and the end of its bytes."""
+    """Times of one file's reading in seconds: its start, and the end of its bytes."""
 
     began: float
     read: float | None = None
@@ -47,7 +47,7 @@ class EtaEstimator:
             return self._later_s / self._reading_s if self._reading_s else None
 
     def left_s(self, progress: ReadProgress, clock: Clock, now: float) -> float | None:
-        """Return the seconds until a file is done; None where no estimate is possible.
+        """Return the seconds until a file is done; None if no estimate is possible.
 
         Until the first file is done, analyses count as 0.
         """

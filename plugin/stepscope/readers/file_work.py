@@ -1,4 +1,4 @@
-"""Performing a request in the present process."""
+"""Performing a request in the current process."""
 
 from stepscope import ingest
 from stepscope.model.read import trace_of
@@ -10,7 +10,7 @@ def perform(request: ReadRequest, on_progress: OnProgress, local_path: str = "")
     """Read a file and run the request's steps; `local_path` overrides the file's path.
 
     Raises:
-        UnreadableError: the file cannot be opened, is no trace, or holds no event.
+        UnreadableError: The file cannot be opened, is not a trace, or contains no event.
     """
     size_bytes = request.size_bytes
 

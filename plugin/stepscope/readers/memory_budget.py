@@ -1,4 +1,4 @@
-"""One memory budget for traces in memory and files being read."""
+"""The common memory budget of traces in memory and files being read."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,9 +12,9 @@ def _release_nothing(_bytes: int) -> None:
 
 
 class MemoryBudget:
-    """Grants readings their share of a budget, first come, first served.
+    """Grants memory to readings in the order of their requests.
 
-    Small readings wait behind a large one; otherwise it might wait for ever.
+    Small readings wait for a large one; otherwise it might wait forever.
     """
 
     def __init__(self, total_bytes: int, release: Callable[[int], None] = _release_nothing) -> None:
@@ -27,22 +27,22 @@ class MemoryBudget:
         self._line: list[object] = []
 
     def set_retained(self, retained_bytes: int) -> None:
-        """Set the memory that traces take after their reading."""
+        """Set the memory that traces occupy after their reading."""
         with self._changed:
             self.retained_bytes = retained_bytes
             self._changed.notify_all()
 
     @property
     def available_bytes(self) -> int:
-        """Grant for a reading while no other runs."""
+        """Memory granted to a reading while no other runs."""
         return max(self.total_bytes - self.retained_bytes, self.total_bytes // 2)
 
     @contextmanager
     def reserve(self, needed_bytes: int, stop: Stop) -> Iterator[int]:
-        """Wait until so much is free, or no other reading runs; yield the granted bytes.
+        """Wait until this much is free, or no other reading runs; yield the granted bytes.
 
         Raises:
-            CancelledError: the reading was cancelled while it waited.
+            CancelledError: The reading was cancelled while it waited.
         """
         if (missing := needed_bytes + self.retained_bytes - self.total_bytes) > 0:
             self._release(missing)

@@ -1,8 +1,8 @@
 """Estimate of the memory that reading a file needs.
 
 Measured with traces of 43 MB to 2 GB of JSON: per byte of JSON, the columns take 0.3 to 0.4 bytes,
-reading 0.75 at its peak, all analyses together less than 1, and with the page's timeline less than
-1.5.
+reading 0.75 at its peak, all analyses together less than 1, and including the page's timeline less
+than 1.5.
 """
 
 from stepscope import storage
@@ -14,13 +14,13 @@ GZIP_RATIO = 15
 """Compression of traces by gzip: 9 to 20 in real ones."""
 LEAST_GZIP_RATIO = 8
 GZIP_RATIOS = range(3, 60)
-"""Plausible ratios; a size in a gzip file that implies another is wrong."""
+"""Plausible ratios; a size in a gzip file that implies another ratio is wrong."""
 NEEDED_SHARE = 1.6
 """Memory granted per byte of JSON, with some reserve."""
 LEAST_SHARE = 0.3
 """Memory of the columns alone, per byte of JSON."""
 PROCESS_BYTES = 128 * 2**20
-"""A reader process before it reads anything."""
+"""Memory of a reader process before it reads a file."""
 LEAST_BYTES = 128 * 2**20
 """Buffers and threads."""
 WRAPS_AT = 2**32
@@ -29,7 +29,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def inflated_bytes(path: str, stamp: FileStamp) -> int:
-    """Return about how much JSON a file holds."""
+    """Return the approximate size of a file's JSON."""
     size = stamp.size_bytes
     if urls.is_remote(path):
         return size * GZIP_RATIO if urls.name(path).endswith(".gz") else size
@@ -42,42 +42,42 @@ def inflated_bytes(path: str, stamp: FileStamp) -> int:
 
 
 def needed_bytes(inflated: int) -> int:
-    """Return the memory to reserve for reading and analysing so much JSON."""
+    """Return the memory to reserve for reading and analysing this many bytes of JSON."""
     return PROCESS_BYTES + max(LEAST_BYTES, int(inflated * NEEDED_SHARE))
 
 
 def require_fits(path: str, stamp: FileStamp, inflated: int, budget_bytes: int) -> None:
-    """Refuse a file that is too large for a budget.
+    """Raise if a file is too large for a budget.
 
     Raises:
-        UnreadableError: its columns alone would not fit.
+        UnreadableError: Its columns alone would not fit.
     """
     certain = min(inflated, stamp.size_bytes * LEAST_GZIP_RATIO)
     least = int(certain * LEAST_SHARE)
     if least <= budget_bytes:
         return
     message = (
-        f"This holds about {_gib(inflated)} of JSON: it needs more than {_gib(least)} of memory,"
-        f" and {_gib(budget_bytes)} may be used."
+        f"This contains about {_gib(inflated)} of JSON: it needs more than {_gib(least)} of "
+        f"memory, but the limit is {_gib(budget_bytes)}."
     )
     raise UnreadableError(path, message, more_memory(least))
 
 
 def out_of_memory(path: str, limit_bytes: int) -> UnreadableError:
     """Return the problem of a file whose reading exceeded its memory limit."""
-    message = f"This needs more than the {_gib(limit_bytes)} of memory that may be used."
+    message = f"This needs more memory than the limit of {_gib(limit_bytes)}."
     return UnreadableError(path, message, more_memory(2 * limit_bytes))
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return whether an error means that memory ran out, such as for a thread's stack."""
+    """Return whether an error means that memory ran out, for example for a thread's stack."""
     return isinstance(error, MemoryError) or str(error) == "can't start new thread"
 
 
 def more_memory(bytes_: int) -> str:
-    """Return the advice for a file that needs so much memory."""
+    """Return the remedy for a file that needs this much memory."""
     size = f"{-(-bytes_ // 2**30)}G"
-    return f"Give more (--memory {size}, or STEPSCOPE_MEMORY={size}), or record fewer steps."
+    return f"Raise the limit (--memory {size}, or STEPSCOPE_MEMORY={size}), or record fewer steps."
 
 
 def _stored_size(path: str) -> int | None:

@@ -13,7 +13,7 @@ import pandas as pd
 from stepscope.model.trace import Trace
 
 SAMPLED_COUNT = 1000
-"""Items of a long list that are measured; the rest counts as their mean."""
+"""Number of items of a long list to measure; the others are assumed to have the same mean size."""
 DEEPEST = 12
 
 
@@ -28,13 +28,13 @@ def results_bytes(trace: Trace) -> int:
 
 
 def small_results(trace: Trace, largest_bytes: int) -> dict[str, Any]:
-    """Return the cached results of at most a size."""
+    """Return the cached results up to a size."""
     results = dict(trace.results)
     return {name: value for name, value in results.items() if size_bytes(value) <= largest_bytes}
 
 
 def size_bytes(value: object) -> int:
-    """Return about how much memory a value takes."""
+    """Return the approximate memory of a value."""
     return _size(value, set(), DEEPEST)
 
 

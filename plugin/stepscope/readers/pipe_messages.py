@@ -1,6 +1,6 @@
 """Messages between stepscope and its reader processes: pickles followed by raw arrays.
 
-Both ends are the same program; nothing from a trace file is ever unpickled.
+Both ends are the same program; no data of a trace file is ever unpickled.
 """
 
 import pickle
@@ -21,7 +21,7 @@ SIZE = struct.Struct("<Q")
 
 @dataclass(frozen=True, kw_only=True)
 class Accepted:
-    """The process received the request; a later death is caused by the file."""
+    """The process accepted the request; if it dies afterwards, the file is the likely cause."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Failed:
 
     problem: UnreadableError
     is_memory: bool
-    """Whether the granted memory was not enough."""
+    """Whether the granted memory was insufficient."""
     traceback: str = ""
     """Traceback of an unexpected error."""
 
@@ -63,7 +63,7 @@ def send(stream: RawIOBase, message: object) -> None:
     """Write a message.
 
     Raises:
-        OSError: the other end is closed.
+        OSError: The other end is closed.
     """
     arrays: list[pickle.PickleBuffer] = []
     body = pickle.dumps(message, protocol=5, buffer_callback=arrays.append)
@@ -78,7 +78,7 @@ def receive(stream: RawIOBase) -> Any:  # noqa: ANN401 (any message)
     """Wait for a message, and return it.
 
     Raises:
-        EOFError: the other end is closed.
+        EOFError: The other end is closed.
     """
     size, count = HEAD.unpack(_read(stream, bytearray(HEAD.size)))
     sizes = [SIZE.unpack(_read(stream, bytearray(SIZE.size)))[0] for _ in range(count)]
@@ -93,7 +93,7 @@ def _write(stream: RawIOBase, view: memoryview) -> None:
 
 
 def _array(stream: RawIOBase, size: int) -> memoryview:
-    import numpy as np  # TensorBoard's start should not wait for it
+    import numpy as np  # imported late, not to delay TensorBoard's start
 
     return _read(stream, np.empty(size, dtype=np.uint8).data)
 

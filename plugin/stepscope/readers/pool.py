@@ -27,24 +27,26 @@ from stepscope.storage import FileStamp
 log = logging.getLogger(__name__)
 
 SMALL_BYTES = 64 * 2**20
-"""JSON that is read in this process, in less time than a process takes to start."""
+"""JSON size up to which files are read in this process, faster than a process starts."""
 IDLE_SECONDS = 20.0
 """Idle time after which processes are ended."""
 TRIES = 3
-"""Processes that a file is given to while they are killed, or end before they accept it: mostly
-the file is not the cause, but it may be."""
+"""Number of processes that may be killed, or end before they accept a file, until the file fails:
+mostly the file is not the cause, but it may be.
+"""
 ENOUGH_MORE = 1.25
-"""Least factor of memory for a second try."""
-CLOSED = "the program ends"
+"""Minimum factor of memory for a second attempt."""
+CLOSED = "the program is ending"
 KILLED = frozenset({-signal.SIGTERM, -9})
-"""Statuses of processes that were killed on purpose; Windows has no signal 9."""
+"""Exit statuses of processes that were killed on purpose; Windows has no signal 9."""
 CRASH_REMEDY = (
-    "This is a bug in stepscope: please report it. Where memory is scarce, more of it may help"
-    " (--memory)."
+    "This is a bug in stepscope: please report it. If memory is scarce, a higher limit may help "
+    "(--memory)."
 )
 CRASHED = frozenset({-11, -7, -6})
 """SIGSEGV, SIGBUS, SIGABRT: also raised by compiled code, such as pandas' hash tables, that does
-not check whether it was given memory."""
+not check whether an allocation succeeded.
+"""
 IN_MEMORY = "memory"
 """fsspec's file system that only this process can read."""
 
@@ -53,7 +55,7 @@ class Reader(Protocol):
     """Reads one file per thread."""
 
     def read(self, request: ReadRequest, on_progress: OnProgress, stop: Stop) -> ReadResult:
-        """Perform a request, and return when it is done."""
+        """Perform a request and return its result."""
 
 
 class _NoProcessError(Exception):
@@ -61,7 +63,7 @@ class _NoProcessError(Exception):
 
 
 class _KilledError(Exception):
-    """The process that read a file was killed, perhaps not because of the file."""
+    """The process that read a file was killed, possibly not because of the file."""
 
     def __init__(self, problem: UnreadableError) -> None:
         super().__init__(str(problem))
@@ -69,7 +71,7 @@ class _KilledError(Exception):
 
 
 class _ShortError(Exception):
-    """A file exceeded the granted memory, or crashed as such files do."""
+    """A file exceeded the granted memory, or crashed in a way that lack of memory causes."""
 
     def __init__(self, problem: UnreadableError, granted_bytes: int) -> None:
         super().__init__(str(problem))
@@ -81,10 +83,10 @@ def read_in_process(request: ReadRequest, on_progress: OnProgress, stop: Stop) -
     """Perform a request in this process.
 
     Raises:
-        CancelledError: the reading was cancelled.
-        UnreadableError: the file cannot be read.
+        CancelledError: The reading was cancelled.
+        UnreadableError: The file cannot be read.
     """
-    # Imported here because it brings pandas, which TensorBoard's start should not wait for.
+    # Imported here because it imports pandas, which would delay TensorBoard's start.
     from stepscope.readers.file_work import perform
 
     def report(progress: ReadProgress) -> None:
@@ -105,8 +107,8 @@ class InProcessReader:
         """Perform a request.
 
         Raises:
-            CancelledError: the reading was cancelled.
-            UnreadableError: the file cannot be read, or needs too much memory.
+            CancelledError: The reading was cancelled.
+            UnreadableError: The file cannot be read, or needs too much memory.
         """
         request = replace(request, stamp=_stamp(request))
         try:
@@ -122,7 +124,7 @@ class ReaderPool:
     """Reads files in processes; any number of threads may use it at once."""
 
     def __init__(self, budget: MemoryBudget, *, small_bytes: int = SMALL_BYTES) -> None:
-        """`small_bytes` is the JSON up to which a file is read in this process."""
+        """`small_bytes` is the JSON size up to which a file is read in this process."""
         self.budget = budget
         self._small_bytes = small_bytes
         self._lock = threading.Lock()
@@ -136,8 +138,8 @@ class ReaderPool:
         """Perform a request, after waiting for memory.
 
         Raises:
-            CancelledError: the reading was cancelled.
-            UnreadableError: the file cannot be read, all its readers were killed, or it needs too
+            CancelledError: The reading was cancelled.
+            UnreadableError: The file cannot be read, all its readers were killed, or it needs too
                 much memory.
         """
         path, stamp = request.file.path, _stamp(request)
@@ -154,7 +156,7 @@ class ReaderPool:
         except _ShortError as short:
             if short.granted_bytes * ENOUGH_MORE > self.budget.available_bytes:
                 raise short.problem from None
-        try:  # the estimate was too low: once more, with the whole budget
+        try:  # the estimate was too low: retry once with the whole budget
             return self._read(self.budget.total_bytes, request, on_progress, stop)
         except _ShortError as short:
             raise short.problem from None
@@ -166,13 +168,13 @@ class ReaderPool:
             return tuple(process.id for process in self._busy)
 
     def close(self) -> None:
-        """End every process now."""
+        """Kill all processes."""
         with self._lock:
             self._is_closed = True
             idle = list(self._idle)
             self._idle.clear()
             for process in self._busy:
-                process.kill()  # the thread that waits for it sees its end
+                process.kill()  # the thread that waits for it notices its end
         for process in idle:
             process.end()
 
@@ -210,9 +212,10 @@ class ReaderPool:
         *,
         is_first: bool,
     ) -> ReadResult | None:
-        """Have a process perform a request; None if it ended before it accepted the request.
+        """Let a process perform a request; None if it ended before it accepted the request.
 
-        Only the first try may use an idle process: all idle ones may have been killed together.
+        Only the first attempt may use an idle process: all idle processes may have been killed
+        together.
         """
         process, is_fresh = self._acquire() if is_first else (self._start(), True)
         is_accepted = is_done = False
@@ -321,5 +324,5 @@ def _problem(path: str, gone: GoneError) -> UnreadableError:
     if gone.status not in KILLED:
         message = f"The reader of this file crashed ({gone})."
         return UnreadableError(path, message, CRASH_REMEDY)
-    message = f"Each reader of this file was killed ({gone}), as happens when memory runs out."
+    message = f"Each reader of this file was killed ({gone}), which happens when memory runs out."
     return UnreadableError(path, message, "Free some memory, or read fewer files at once (--jobs).")

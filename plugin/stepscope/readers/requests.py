@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stepscope.model.trace import Trace
 
 Phase = Literal["waiting", "reading", "analysing", "advising"]
-"""`waiting` is for memory that other files use, or for a worker of a cluster."""
+"""`waiting` means for memory that other files use, or for a worker of a cluster."""
 
 
 class CancelledError(StepscopeError):
@@ -34,8 +34,9 @@ class ReadProgress:
 
 OnProgress = Callable[[ReadProgress], None]
 Step = tuple[Phase, "Callable[[Trace], Any]"]
-"""A function of a trace, and the phase reported while it runs. It must be a module's function,
-since another process calls it by its name."""
+"""A function of a trace, and the phase reported while it runs. It must be a module-level function,
+since another process calls it by name.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +45,13 @@ class ReadRequest:
 
     file: TraceFile
     stamp: FileStamp | None = None
-    """The file's size and time of change, if known."""
+    """The file's size and modification time, if known."""
     steps: "tuple[Step, ...]" = ()
     returns_trace: bool = True
-    """Whether the result holds the trace itself."""
+    """Whether the result includes the trace itself."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     memory_bytes: int | None = None
-    """Limit of the memory that the reading may take."""
+    """Limit of the memory for the reading."""
 
     @property
     def size_bytes(self) -> int:
@@ -86,7 +87,7 @@ class Stop:
         """Raise if the reading was cancelled.
 
         Raises:
-            CancelledError: it was.
+            CancelledError: The reading was cancelled.
         """
         if self.is_set:
             msg = "the reading was cancelled"
@@ -94,7 +95,7 @@ class Stop:
 
     @contextmanager
     def calls(self, action: Callable[[], None]) -> Iterator[None]:
-        """Have `set` call a quick action within the block; at its start if already set."""
+        """Make `set` call a quick action within the block; call it at once if already set."""
         with self._lock:
             self._actions.append(action)
             if self.is_set:

@@ -1,4 +1,4 @@
-"""Work on a trace that readers can be asked for, in modules that are imported when it runs.
+"""Tasks that readers run on a trace; heavy modules are imported when a task runs.
 
 Reader processes receive a task by its name.
 """

@@ -16,15 +16,16 @@ from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
 
 SMALL_BYTES = 1 << 20
-"""Size up to which results are sent: tables are, frames are computed again on demand."""
+"""Maximum size of results to send: tables are smaller; frames are recomputed on demand."""
 SENT_WHOLE = prefetch.KEYS
-"""Results of the timeline, sent whatever their size: raw arrays cross the pipe faster than they are
-computed."""
+"""Results of the timeline, sent whatever their size: sending raw arrays is faster than recomputing
+them.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedTrace:
-    """A `Trace` without the parts that can be computed again."""
+    """A `Trace` without the parts that can be recomputed."""
 
     worker: str
     span: str
@@ -81,6 +82,6 @@ def _results(trace: Trace) -> dict[str, Any]:
     for name, result in memory_size.small_results(trace, SMALL_BYTES).items():
         try:
             results[name] = pickle.dumps(result, protocol=5)
-        except (pickle.PicklingError, TypeError, AttributeError):  # it can be computed again
+        except (pickle.PicklingError, TypeError, AttributeError):  # it can be recomputed
             continue
     return results

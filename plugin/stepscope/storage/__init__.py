@@ -1,8 +1,8 @@
-"""The only package that touches file systems: this machine's, and remote ones through fsspec.
+"""The only package that accesses file systems: this machine's, and remote ones through fsspec.
 
-A path with a scheme such as `s3://` is remote. Errors of local paths are `OSError`, of remote ones
-`UnreadableError` with a remedy. fsspec is slow to import, so the first remote path imports it; its
-connections are not stored here, since they must not outlive a fork.
+A path with a scheme such as `s3://` is remote. Errors of local paths are `OSError`; errors of
+remote paths are `UnreadableError` with a remedy. fsspec is slow to import, so it is imported with
+the first remote path; its connections are not stored here, because they must not survive a fork.
 """
 
 from collections.abc import Iterator
@@ -44,21 +44,21 @@ def _of(path: str) -> _System:
 
 
 def stamp(path: str) -> FileStamp:
-    """Return a file's size and time of change.
+    """Return a file's size and modification time.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file (a pipe would block).
-        UnreadableError: the same for a remote file.
+        OSError: The file cannot be opened, or is not a regular file (a pipe would block).
+        UnreadableError: The same for a remote file.
     """
     return _of(path).stamp(path)
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Open a file for sequential reading; a remote one is fetched in blocks.
+    """Open a file for sequential reading; a remote file is fetched in blocks.
 
     Raises:
-        OSError: it cannot be opened; reading may raise it as well.
-        UnreadableError: the same for a remote file.
+        OSError: The file cannot be opened; reading may also raise it.
+        UnreadableError: The same for a remote file.
     """
     return _of(path).open_binary(path)
 
@@ -66,12 +66,13 @@ def open_binary(path: str) -> BinaryIO:
 def walk(root: str, needs_stamp: NameFilter = names_only) -> Iterator[Listing]:
     """Yield the folders under `root` with their files, page by page.
 
-    A large folder has several pages, remote ones come in any order, and pages may be empty. Links
-    are followed once. Local folders that cannot be listed are left out, as are folders whose names
-    begin with a dot. Stamps come with local files that need them, and with all remote files.
+    A large folder has several pages, remote pages arrive in any order, and pages may be empty.
+    Links are followed once. Local folders that cannot be listed are skipped, as are folders whose
+    names begin with a dot. Stamps are included for local files that need them, and for all remote
+    files.
 
     Raises:
-        UnreadableError: remote storage refuses to list it, or stops answering.
+        UnreadableError: Remote storage refuses to list the folder, or stops responding.
     """
     return _of(root).walk(root, needs_stamp)
 
@@ -80,16 +81,16 @@ def files_in(folder: str) -> Iterator[Listing]:
     """Yield the files of one folder without its subfolders, page by page.
 
     Raises:
-        UnreadableError: remote storage refuses to list it.
+        UnreadableError: Remote storage refuses to list the folder.
     """
     return _of(folder).files_in(folder)
 
 
 def is_folder(path: str) -> bool:
-    """Return whether `path` is a folder, which local paths that cannot be opened are not.
+    """Return whether `path` is a folder; False for local paths that cannot be opened.
 
     Raises:
-        UnreadableError: remote storage does not answer.
+        UnreadableError: Remote storage does not respond.
     """
     return _of(path).is_folder(path)
 
@@ -98,12 +99,12 @@ def exists(path: str) -> bool:
     """Return whether `path` exists.
 
     Raises:
-        OSError: the name is too long, or a folder may not be entered.
-        UnreadableError: remote storage does not answer.
+        OSError: The name is too long, or a folder is not accessible.
+        UnreadableError: Remote storage does not respond.
     """
     return _of(path).exists(path)
 
 
 def real_path(path: str) -> str:
-    """Return the path without links; a circular link stays as it is."""
+    """Return the path without links; a circular link is returned unchanged."""
     return _of(path).real_path(path)

@@ -1,4 +1,4 @@
-"""Cache files in a local folder, written atomically and bounded in size; checks of their content.
+"""Cache files in a local folder, written atomically and bounded in size, with content checks.
 
 Several programs may use a folder at once.
 """
@@ -13,18 +13,18 @@ from pathlib import Path
 PRIVATE = 0o700
 UNFINISHED = ".part"
 UNFINISHED_SECONDS = 3600
-"""Age after which an unfinished file is left over from a killed program."""
+"""Age after which an unfinished file is considered left over from a killed program."""
 
 
 class DamagedError(Exception):
-    """A cache file does not hold what it should."""
+    """The content of a cache file is invalid."""
 
 
 def require(condition: bool, message: str) -> None:  # noqa: FBT001 (reads as an assertion)
     """Check the content of a cache file.
 
     Raises:
-        DamagedError: the condition is false.
+        DamagedError: The condition is false.
     """
     if not condition:
         raise DamagedError(message)
@@ -32,15 +32,15 @@ def require(condition: bool, message: str) -> None:  # noqa: FBT001 (reads as an
 
 @cache
 def warn_once(log: Logger, message: str) -> None:
-    """Log a warning once per process, however many files cause it."""
+    """Log a warning once per process, regardless of the number of files that cause it."""
     log.warning("%s", message)
 
 
 def write(folder: str, name: str, *parts: bytes | memoryview) -> None:
-    """Write a file from parts, replacing one of that name.
+    """Write a file from parts, replacing an existing file of that name.
 
     Raises:
-        OSError: the disk is full, or the folder cannot be created or written to.
+        OSError: The disk is full, or the folder cannot be created or is not writable.
     """
     Path(folder).mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     unfinished = Path(folder, f"{name}.{os.urandom(8).hex()}{UNFINISHED}")
@@ -59,7 +59,7 @@ def read(folder: str, name: str) -> bytes:
     """Return the content of a file, and mark it as used now.
 
     Raises:
-        OSError: it does not exist, or cannot be read.
+        OSError: The file does not exist, or cannot be read.
     """
     path = Path(folder, name)
     content = path.read_bytes()
@@ -75,10 +75,10 @@ def remove(folder: str, name: str) -> None:
 
 
 def bound(folder: str, pattern: str, bound_bytes: int) -> None:
-    """Remove files that match a pattern, the least recently used first, until the rest fits.
+    """Remove files that match a pattern, least recently used first, until the rest fits.
 
-    The pattern may include folders (`*/*.columns`). Old unfinished files in these folders are
-    removed as well.
+    The pattern may include folders (`*/*.columns`). Old unfinished files in these folders are also
+    removed.
     """
     oldest = time.time() - UNFINISHED_SECONDS
     for path in Path(folder).glob(str(Path(pattern).with_name(f"*{UNFINISHED}"))):

@@ -19,12 +19,12 @@ from stepscope.storage import FileStamp
 
 TRACE_NAME = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$")
 FIRST_NANOSECONDS = 10**15
-"""Larger times in names are nanoseconds: in milliseconds this is the year 33658."""
+"""Larger times in names are nanoseconds: as milliseconds, this is the year 33658."""
 TRACE_NAMES = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
 OTHER_NAMES = (".json", ".json.gz")
 SEPARATOR = re.compile(r"[/\\]")
 FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]")
-FLATTENED_REMEDY = "Give an address as text: pathlib takes a slash out of s3://bucket."
+FLATTENED_REMEDY = "Pass an address as text: pathlib removes a slash from s3://bucket."
 HOW_TO_RECORD = (
     "Record one with torch.profiler.profile("
     'on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run")).'
@@ -42,7 +42,7 @@ class TraceFile:
     worker: str
     span: str
     listed: FileStamp | None = field(default=None, compare=False)
-    """Its stamp, if the listing has it."""
+    """Its stamp, if the listing includes one."""
 
     @cached_property
     def folder(self) -> str:
@@ -91,7 +91,7 @@ def as_runs(files: Iterable[TraceFile]) -> list[TraceFile]:
 
 
 def _names(files: Iterable[TraceFile]) -> dict[str, str]:
-    """Return each folder's run name; a folder's path may be the name of another run as well."""
+    """Return the name of each folder's run; a path may also be the name of another run."""
     names = {file.folder: file.run for file in files}
     while shared := {name for name, count in Counter(names.values()).items() if count > 1}:
         names = {f: _full_name(f) if name in shared else name for f, name in names.items()}
@@ -124,7 +124,7 @@ def pages(root: str, prefix: str = "") -> Iterator[Page]:
     `prefix` precedes each run's name.
 
     Raises:
-        UnreadableError: remote storage refuses to list it, or stops answering.
+        UnreadableError: Remote storage refuses to list the folder, or stops responding.
     """
     for folder, listed in storage.walk(root, TRACE_NAME.match):
         run = _run_name(root, folder)
@@ -150,7 +150,7 @@ def in_folder(
     """Return every trace file under `root`, by run, worker and time.
 
     Raises:
-        UnreadableError: remote storage refuses to list it.
+        UnreadableError: Remote storage refuses to list the folder.
     """
     files: list[TraceFile] = []
     for page in pages(root, prefix):
@@ -160,7 +160,7 @@ def in_folder(
 
 
 def _trace_file(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:
-    """Return a file if its name is that of a trace."""
+    """Return a trace file if the name is that of a trace, otherwise None."""
     match = TRACE_NAME.match(name)
     if match is None:
         return None
@@ -183,7 +183,8 @@ def at(path: str, on_page: Callable[[Page], None] = _ignore) -> list[TraceFile]:
         if not storage.exists(path):
             remedy = FLATTENED_REMEDY if FLATTENED.match(path) else "Check the path."
             raise UnreadableError(path, "There is no such file or folder.", remedy)
-    except (OSError, ValueError) as error:  # a name too long, a zero byte, a folder that is closed
+    # a name too long, a zero byte, or a folder that is not accessible
+    except (OSError, ValueError) as error:
         message = f"This cannot be opened: {getattr(error, 'strerror', None) or error}."
         raise UnreadableError(path, message, "Check the path and its permissions.") from error
     if not storage.is_folder(path):
@@ -199,7 +200,7 @@ def at(path: str, on_page: Callable[[Page], None] = _ignore) -> list[TraceFile]:
 
 
 def _other_json(root: str) -> str:
-    """Return the first JSON file that is not named like a trace."""
+    """Return the first JSON file whose name is not that of a trace."""
     named = (urls.join(folder, name) for folder, names in storage.walk(root) for name in names)
     return next((path for path in named if path.endswith(OTHER_NAMES)), "")
 

@@ -1,7 +1,7 @@
 """Messages and remedies for errors of remote storage.
 
-The libraries' errors are recognised by class names and server codes along the whole chain of
-causes, so that no library must be imported.
+The libraries' errors are recognized by class names and server codes along the whole chain of
+causes, so no library needs to be imported.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ CREDENTIALS = {
 }
 BUCKETS = ("s3", "gs", "az")
 LONGEST = 200
-"""Characters of a library's message that are shown."""
+"""Maximum length of a library's message as shown."""
 
 MESSAGE_STARTS = (
     "Protocol not known",
@@ -38,7 +38,7 @@ MESSAGE_STARTS = (
     "Prior attempt to load lib",
     "Forbidden",
 )
-"""Beginnings of messages of errors that have neither a class nor a code of their own."""
+"""Beginnings of messages of errors without a distinct class or code."""
 NO_BUCKET = ("There is no bucket {bucket}.", "Check its name, and AWS_PROFILE or the like.")
 ABSENT = ("There is no such file or folder.", "Check the address.")
 OTHER = ("This cannot be read: {reason}.", "Check the address.")
@@ -89,18 +89,19 @@ MEANINGS: tuple[tuple[str, tuple[str, str]], ...] = (
     ("FileNotFoundError|ResourceNotFoundError|404", ABSENT),
 )
 """Marks of errors, with message and remedy; the most specific first, since libraries report many
-errors as `not found`."""
+errors as `not found`.
+"""
 
 
 @contextmanager
 def translate_errors(path: str) -> Iterator[None]:
-    """Turn the errors of all libraries into an `UnreadableError` of this path."""
+    """Convert the errors of all libraries into an `UnreadableError` of this path."""
     try:
         yield
     except UnreadableError:
         raise
     except Exception as error:
-        # A cause may hold the secrets that the message leaves out, and `--traceback` shows it.
+        # A cause may contain the secrets that the message omits, and `--traceback` prints it.
         cause = error if urls.redacted(path) == path else None
         raise problem(path, error) from cause
 

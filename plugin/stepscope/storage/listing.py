@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class FileStamp:
-    """A file's size and time of change; files with equal stamps have equal content."""
+    """A file's size and modification time; files with equal stamps have equal content."""
 
     size_bytes: int
-    """0 where a server does not report it."""
+    """0 if the server does not report it."""
     modified_ns: int
-    """In Unix time; 0 where a server does not report it."""
+    """Unix time; 0 if the server does not report it."""
     tag: str = ""
-    """Remote storage's name of this state: its ETag or generation."""
+    """Remote storage's identifier of this state: its ETag or generation."""
 
 
 Listing = tuple[str, Mapping[str, FileStamp | None]]
-"""A folder, and some of its files by name with their stamps, where the listing has them."""
+"""A folder, and some of its files by name with their stamps, if the listing includes them."""
 NameFilter = Callable[[str], object]
 """Returns whether the stamp of a file is needed, by the file's name."""
 PAGE_COUNT = 1000
@@ -25,5 +25,5 @@ PAGE_COUNT = 1000
 
 
 def names_only(_name: str) -> bool:
-    """Need no stamps."""
+    """Request no stamps."""
     return False

@@ -14,7 +14,7 @@ SPECIAL = "it is a pipe, a socket or a device, not a file"
 
 
 def stamp(path: str) -> FileStamp:
-    """Return a file's size and time of change."""
+    """Return a file's size and modification time."""
     status = Path(path).stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
@@ -50,9 +50,9 @@ def files_in(folder: str) -> Iterator[Listing]:
 
 
 def _pages(folder: str, needs_stamp: NameFilter, subfolders: list[str]) -> Iterator[Listing]:
-    """Yield a folder's files in at least one page; add its folders' names to a list."""
+    """Yield a folder's files in at least one page; append its subfolders' names to a list."""
     page: dict[str, FileStamp | None] = {}
-    with suppress(OSError), os.scandir(folder) as entries:  # it may not be listed, or is deleted
+    with suppress(OSError), os.scandir(folder) as entries:  # not listable, or deleted
         for entry in entries:
             if _is_folder(entry):
                 subfolders.append(entry.name)

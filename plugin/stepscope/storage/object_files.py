@@ -15,13 +15,13 @@ from stepscope.storage.listing import FileStamp
 
 
 def listed(folder: str) -> dict[str, FileStamp]:
-    """Return the files of a folder by name; none for a missing folder."""
+    """Return the files of a folder by name; empty for a missing folder."""
     if urls.is_remote(folder):
         return _remote_listed(folder)
     files: dict[str, FileStamp] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in Path(folder).iterdir():
-            with suppress(OSError):  # removed meanwhile, or no file
+            with suppress(OSError):  # removed meanwhile, or not a file
                 files[path.name] = local.stamp(str(path))
     return files
 

@@ -1,4 +1,4 @@
-"""Atomic output files: complete, or as they were before."""
+"""Atomic output files: either complete or unchanged."""
 
 import gzip
 import os
@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 COMPRESSION = 6
-"""The level of kineto's files; a higher one takes far longer and saves a tenth."""
+"""The level of kineto's files; higher levels take far longer and save a tenth."""
 
 
 @contextmanager
 def atomic_output(path: str) -> Iterator[BinaryIO]:
     """Open a local file for writing, compressed if its name ends in `.gz`.
 
-    It replaces a file of that name when the context ends without an error. A device or pipe is
-    written to directly.
+    It replaces an existing file when the context ends without an error. A device or pipe is written
+    to directly.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: The file cannot be written.
     """
     with _atomic(path) as stream:
         if path.endswith(".gz"):

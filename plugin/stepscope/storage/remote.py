@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 BLOCK_BYTES = 8 << 20
-"""Bytes per request: few requests, and little memory."""
+"""Bytes per request: a compromise between few requests and little memory."""
 BUFFER_BYTES = 1 << 20
 CONNECT_SECONDS = 5
 SILENCE_SECONDS = 15
-"""Limit of a server's silence."""
+"""Maximum time without a response from the server."""
 ANSWER_SECONDS = 30
-"""Limit for a file's metadata, retries included."""
+"""Time limit for a file's metadata, including retries."""
 LISTING_SECONDS = 600
 TALKATIVE = ("adlfs", "azure", "fsspec", "gcsfs", "s3fs")
 """Libraries that log the exceptions that they raise."""
@@ -40,7 +40,7 @@ Options = dict[str, Any]
 Info = Mapping[str, Any]
 Page = Sequence[Info]
 SKIPPED = (FileNotFoundError, NotADirectoryError, PermissionError)
-"""Errors of a subfolder that was removed or is closed, which is then left out."""
+"""Errors of a subfolder that was removed or is not accessible; it is skipped."""
 
 S3 = ("s3", "s3a")
 GOOGLE = ("gs", "gcs")
@@ -74,7 +74,7 @@ TAGS = ("ETag", "etag", "generation", "Last-Modified", "modify")
 
 
 def stamp(path: str) -> FileStamp:
-    """Return the file's size and time of change."""
+    """Return the file's size and modification time."""
     info = _info(path)
     if info is None:
         raise error_messages.problem(path, FileNotFoundError(path))
@@ -86,12 +86,12 @@ def stamp(path: str) -> FileStamp:
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Open a file for reading; it arrives in blocks, one after the other."""
+    """Open a file for reading; it is fetched in consecutive blocks."""
     with open_system(path) as (system, inside):
         kind = urls.scheme(path)
         if kind == "memory":  # all readers of such a file share one position
             return BytesIO(system.cat_file(inside))
-        # A web server may know no parts of files: one answer is read as it comes.
+        # A web server may not support ranges: a single response is read as it arrives.
         block_bytes = 0 if kind in urls.WEB else BLOCK_BYTES
         source = system.open(inside, "rb", block_size=block_bytes, cache_type="readahead")
     return BufferedReader(_Source(path, source), BUFFER_BYTES)
@@ -124,7 +124,7 @@ def files_in(folder: str) -> Iterator[Listing]:
 def _pages_below(
     system: fsspec.AbstractFileSystem, base: str, timeout: Mapping[str, int]
 ) -> Iterator[Page]:
-    """Yield the files below a folder: as S3 sends them, elsewhere a subfolder at a time."""
+    """Yield the files below a folder: in S3's pages, elsewhere one subfolder at a time."""
     pages: Callable[..., Iterator[Page]] = _s3_pages if hasattr(system, "call_s3") else _find_pages
     return pages(system, base, timeout)
 
@@ -156,7 +156,7 @@ def _find_pages(
 
 
 def _by_folder(root: str, base: str, page: Iterable[Info]) -> Iterator[Listing]:
-    """Yield a page's files folder by folder; an empty page where there are none."""
+    """Yield a page's files folder by folder; an empty page if there are no files."""
     folders: dict[str, dict[str, FileStamp | None]] = {}
     for info in page:
         path = _below(root, base, info["name"])
@@ -226,9 +226,10 @@ def _info(path: str) -> Info | None:
 
 @contextmanager
 def open_system(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
-    """Yield the file system of an address and the path in it; its errors become `UnreadableError`.
+    """Yield the file system of an address and the path in it; convert errors to `UnreadableError`.
 
-    After an error the next use creates it again, with the credentials of that time.
+    After an error, the file system is created again at the next use, with the then current
+    credentials.
     """
     with error_messages.translate_errors(path):
         system, inside = _system(path)
@@ -243,7 +244,7 @@ def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
     kind = urls.scheme(path)
     if kind in (*S3, *GOOGLE, *AZURE) and not urls.bucket(path):
         message = "There is no bucket in this address."
-        raise UnreadableError(path, message, f"Give {kind}://BUCKET/FOLDER.")
+        raise UnreadableError(path, message, f"Pass {kind}://BUCKET/FOLDER.")
     _quieten()
     system, inside = fsspec.url_to_fs(path, **_options(kind))
     return system, inside
@@ -272,7 +273,7 @@ def _web_options() -> Options:
     from aiohttp import ClientTimeout
 
     patience = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
-    # A `.gz` that is sent as `Content-Encoding: gzip` stays what it is: the reader inflates it.
+    # A `.gz` sent as `Content-Encoding: gzip` is not decoded: the reader inflates it.
     client = {"timeout": patience, "auto_decompress": False}
     return {"client_kwargs": client, "headers": {"Accept-Encoding": "identity"}}
 
@@ -298,7 +299,7 @@ def stamp_of(info: Info) -> FileStamp:
     times = (info.get(name) for name in TIMES)
     time = next((value for value in times if isinstance(value, datetime | int | float)), 0)
     seconds = time.timestamp() if isinstance(time, datetime) else time
-    if tag:  # some listings have finer times than the metadata of the file
+    if tag:  # some listings have a finer time resolution than the file's metadata
         seconds = int(seconds)
     return FileStamp(
         size_bytes=int(info.get("size") or 0), modified_ns=int(seconds * 10**9), tag=tag

@@ -24,7 +24,7 @@ from stepscope.ingest import is_compiled
 from stepscope.storage.discover import TraceFile, run_identifier
 
 KEY_LENGTH = 16
-"""Hexadecimal digits: enough for a thousand settings without a collision."""
+"""Hexadecimal digits, enough for a thousand settings without a collision."""
 SOURCES = (".py", ".pyx")
 WITHOUT_SOURCES = frozenset({"__pycache__", "static", "templates"})
 OF_THE_RUN = ("gpus", "price")
@@ -38,13 +38,13 @@ class FileLocations:
         self._folders: dict[str, str] = {}
 
     def folder(self, file: TraceFile) -> str:
-        """Return the real folder of a file's run, whatever links lead to it."""
+        """Return the real folder of a file's run, with links resolved."""
         if file.folder not in self._folders:
             self._folders[file.folder] = storage.real_path(file.folder)
         return self._folders[file.folder]
 
     def path(self, file: TraceFile) -> str:
-        """Return a file's path in its real folder; an address stays as it is."""
+        """Return a file's path in its real folder; a remote address is unchanged."""
         if urls.is_remote(file.path):
             return file.path
         return urls.join(self.folder(file), urls.name(file.path))
@@ -59,7 +59,7 @@ class FileLocations:
 
 
 def settings_key(settings: AdviceSettings) -> str:
-    """Return the key of everything besides its file that a trace's summary depends on.
+    """Return the key of all inputs of a trace's summary except its file.
 
     `settings` are those of its run (`for_run`); suppressions count in their state of today.
     """
@@ -86,7 +86,7 @@ def digest(content: bytes) -> str:
 def code_key() -> str:
     """Return a key that changes with any line of stepscope's code.
 
-    The version is not enough: the author of a rule must not see its earlier results.
+    The version is not sufficient: the author of a rule must not see earlier results of it.
     """
     whole = hashlib.sha256(__version__.encode())
     for name, content in _sources(files("stepscope"), ""):
@@ -130,5 +130,5 @@ def _packages_key() -> str:
 def _source(module: ModuleType) -> str:
     try:
         return inspect.getsource(module)
-    except (OSError, TypeError):  # it has none, such as a compiled one
+    except (OSError, TypeError):  # no source, for example a compiled module
         return module.__name__

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from stepscope.storage.cache_folder import require
 
 COLUMNS = "columns"
-"""Annotation of an array of two dimensions."""
+"""Annotation of a two-dimensional array."""
 PLAIN: Mapping[Any, pa.DataType] = {
     bool: pa.bool_(),
     int: pa.int64(),
@@ -58,7 +58,7 @@ def codec(of: Any) -> Codec:  # noqa: ANN401
     """Return the codec of an annotated type.
 
     Raises:
-        TypeError: the type is not supported.
+        TypeError: The type is not supported.
     """
     result = _plain(of) if of in PLAIN else _of_annotation(of) or _of_class(of)
     if result is None:
@@ -85,7 +85,7 @@ def _of_class(of: Any) -> Codec | None:  # noqa: ANN401
 
 
 def field_types(of: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the fields and types of a dataclass or named tuple; of other types nothing."""
+    """Return the fields and types of a dataclass or named tuple; empty for other types."""
     if dataclasses.is_dataclass(of):
         names = [field.name for field in dataclasses.fields(of)]
     else:
@@ -253,7 +253,7 @@ def _of_array(dtype: np.dtype[Any]) -> Codec:
 
     def decode(array: pa.Array) -> list[Any]:
         values = array.flatten()
-        require(not values.null_count, "a list of numbers lacks one")
+        require(not values.null_count, "a list of numbers has a missing value")
         whole: NDArray[Any] = values.to_numpy(zero_copy_only=False)
         return [whole[low:high] for low, high in pairwise(_bounds(array))]
 
@@ -293,7 +293,7 @@ def decoded(of: Codec, array: pa.Array) -> list[Any]:
     """Return the values in a column.
 
     Raises:
-        DamagedError: a value is missing.
+        DamagedError: A value is missing.
     """
     require(of.is_nullable or not array.null_count, "a value is missing")
     return of.decode(array)
@@ -306,7 +306,7 @@ def _list_type(inner: Codec) -> pa.DataType:
 def _as_lists(values: Sequence[Any], flat: pa.Array, inner: Codec) -> pa.Array:
     ends = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum([len(value) for value in values], out=ends[1:])
-    offsets = pa.array(ends, pa.int64()).cast(pa.int32())  # refuses what does not fit
+    offsets = pa.array(ends, pa.int64()).cast(pa.int32())  # raises if an offset does not fit
     return pa.ListArray.from_arrays(offsets, flat, type=_list_type(inner))
 
 
@@ -324,4 +324,4 @@ OF_ORIGINS: Mapping[Any, Callable[..., Codec]] = {
     np.ndarray: _array,
     tuple: _tuple,
 }
-"""Codec factories of generic types, which receive the type's parameters."""
+"""Codec factories of generic types, called with the type's parameters."""

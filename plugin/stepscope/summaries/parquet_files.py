@@ -1,7 +1,7 @@
 """Parquet files of summaries, checked before they are read.
 
-A file's name holds a digest of its content, which reveals damaged and incomplete files. Others may
-write to the folder, so the sizes in a file's metadata are bounded before it is decompressed.
+A file's name contains a digest of its content, which reveals damaged and incomplete files. Others
+may write to the folder, so the sizes in a file's metadata are bounded before it is decompressed.
 """
 
 import re
@@ -18,11 +18,11 @@ NAME = re.compile(r"part-(?P<settings>[0-9a-f]{16})-(?P<digest>[0-9a-f]{16})\.pa
 PATTERN = f"v*-*/*/part-{'?' * KEY_LENGTH}-{'?' * KEY_LENGTH}.parquet"
 """Matches all such files below the store's folder."""
 MOST_BYTES = 512 * 2**20
-"""A thousand rows take a tenth of that."""
+"""Size limit; a thousand rows take a tenth of it."""
 MOST_UNPACKED_BYTES = 4 * 2**30
 MOST_ROWS = 100_000
 MOST_VALUES = 2**28
-"""In one column, with those of its lists: a few bytes may repeat a value very often."""
+"""Limit per column, including list items: a few bytes may encode a value repeated very often."""
 
 
 def name(settings: str, content: bytes) -> str:
@@ -44,7 +44,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
         sink,
         compression="zstd",
         compression_level=9,
-        use_dictionary=False,  # zstd finds repetitions over pages: a third smaller for many ranks
+        use_dictionary=False,  # zstd finds repetitions across pages: a third smaller for many ranks
         write_statistics=False,  # unused, and a third of a small file
         write_page_checksum=True,
     )
@@ -55,20 +55,23 @@ def read_table(name: str, content: bytes, columns: tuple[str, ...]) -> pa.Table:
     """Return columns of the table in a file.
 
     Raises:
-        DamagedError: it is damaged, or too large.
-        ArrowException: it is no Parquet file.
+        DamagedError: The file is damaged or too large.
+        ArrowException: It is not a Parquet file.
     """
     match = NAME.fullmatch(name)
-    require(match is not None and match["digest"] == digest(content), "it is not what was written")
-    require(len(content) <= MOST_BYTES, "it is larger than any file of ours")
+    require(
+        match is not None and match["digest"] == digest(content),
+        "its content does not match its digest",
+    )
+    require(len(content) <= MOST_BYTES, "it is larger than any file that stepscope writes")
     file = pq.ParquetFile(BytesIO(content))
     about = file.metadata
-    require(about.num_rows <= MOST_ROWS, "it has more rows than any file of ours")
-    require(_unpacked_bytes(about) <= MOST_UNPACKED_BYTES, "it takes too much memory")
+    require(about.num_rows <= MOST_ROWS, "it has more rows than any file that stepscope writes")
+    require(_unpacked_bytes(about) <= MOST_UNPACKED_BYTES, "it needs too much memory")
     require(_values_in_a_column(about) <= MOST_VALUES, "it has too many values")
     expected = pa.schema([SCHEMA.field(column) for column in columns])
     actual = pa.schema(field for field in file.schema_arrow if field.name in columns)
-    require(actual.equals(expected), "its columns are others")
+    require(actual.equals(expected), "its columns differ")
     table = file.read(list(columns))
     table.validate(full=True)
     return table

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def as_table(rows: Sequence[WholeRow]) -> pa.Table:
-    """Return rows as a table, without those that cannot be stored."""
+    """Return rows as a table, except those that cannot be stored."""
 
     def encoded(some: Sequence[WholeRow]) -> list[pa.Table]:
         return [pa.Table.from_struct_array(codec(WholeRow).encode(some))]
@@ -27,9 +27,9 @@ def as_table(rows: Sequence[WholeRow]) -> pa.Table:
 
 
 def as_rows(table: pa.Table, of: type[Row]) -> list[Row]:
-    """Return the rows of a table, without damaged ones."""
+    """Return the rows of a table, except damaged ones."""
     values = codec(cast("Any", of))  # mypy thinks that a class without `__eq__` has no hash
-    # Batch by batch: concatenating them first would copy everything.
+    # Batch by batch, since concatenating them first would copy everything.
     wholes = [batch.to_struct_array() for batch in table.to_batches() if len(batch)]
     return [row for whole in wholes for row in _rows_in(whole, values)]
 
@@ -42,7 +42,7 @@ def _rows_in(whole: pa.StructArray, values: Codec) -> list[Row]:
 
 
 def newest(table: pa.Table, states: Mapping[str, FileStamp] | None = None) -> pa.Table:
-    """Return the newest row of each file; with `states`, of files in these states."""
+    """Return the newest row of each file; with `states`, only of files in these states."""
     stamps = zip(
         *(table[name].to_pylist() for name in ("size_bytes", "modified_ns", "tag")), strict=True
     )
@@ -54,12 +54,12 @@ def newest(table: pa.Table, states: Mapping[str, FileStamp] | None = None) -> pa
         if is_current and (written_ns, index) >= latest.get(file, (0, 0)):
             latest[file] = (written_ns, index)
     indexes = sorted(index for _, index in latest.values())
-    is_all = len(indexes) == len(table)  # nearly always, and copying is slow
+    is_all = len(indexes) == len(table)  # the usual case, and copying is slow
     return table if is_all else table.take(pa.array(indexes, pa.int64()))
 
 
 def _convert(work: Callable[[Sequence[T]], list[R]], of: Sequence[T], doing: str) -> list[R]:
-    """Convert all items at once; where that fails one by one, without those that fail."""
+    """Convert all items at once; if that fails, one by one without the failing ones."""
     try:
         return work(of)
     except Exception as error:

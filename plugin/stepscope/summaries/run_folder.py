@@ -17,13 +17,13 @@ log = logging.getLogger("stepscope.summaries")
 MOST_PARTS = 8
 """Number of files beyond which they are merged."""
 LEAST_MERGED = 4
-"""Least number of files to merge."""
+"""Minimum number of files to merge."""
 MOST_MERGED_BYTES = 64 * 2**20
 """Size of merged files, within the limit of `read_table`."""
 MOST_SETTINGS = 4
-"""Settings whose summaries stay; those of the least recently used are removed."""
+"""Number of settings whose summaries are retained; the least recently used are removed."""
 TRIES = 3
-"""Another program may merge files while they are read: then the merged one is read."""
+"""Attempts to read: another program may merge files meanwhile; then the merged file is read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,10 @@ class RunFolder:
     settings: str
 
     def table(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return the rows of all files; damaged files are removed, with a line in the log.
+        """Return the rows of all files; damaged files are removed, and logged.
 
         Raises:
-            OSError, UnreadableError: the folder cannot be read.
+            OSError, UnreadableError: The folder cannot be read.
         """
         empty = pa.schema([SCHEMA.field(name) for name in columns]).empty_table()
         return pa.concat_tables([empty, *self._parts(columns).values()])
@@ -46,18 +46,19 @@ class RunFolder:
         """Write a table to a new file.
 
         Raises:
-            OSError, UnreadableError: it cannot be written.
+            OSError, UnreadableError: The file cannot be written.
         """
         content = parquet_files.parquet_bytes(table)
         object_files.write(self.path, parquet_files.name(self.settings, content), content)
 
     def tidy(self, newest: Callable[[pa.Table], pa.Table]) -> None:
-        """Merge many files to one of their newest rows; remove those of old settings.
+        """Merge many files into one with only their newest rows; remove those of old settings.
 
-        A large file is left alone until others are as large, so that rows are rarely rewritten.
+        A large file is merged only when the others have grown as large, so rows are rarely
+        rewritten.
 
         Raises:
-            OSError, UnreadableError: the folder cannot be read or written.
+            OSError, UnreadableError: The folder cannot be read or written.
         """
         self._forget_old_settings()
         sizes = self._sizes()
@@ -65,7 +66,7 @@ class RunFolder:
         if len(merged) < LEAST_MERGED:
             return
         parts = self._parts(tuple(SCHEMA.names), merged)
-        if not parts:  # another program was quicker
+        if not parts:  # another program has merged them
             return
         content = parquet_files.parquet_bytes(newest(pa.concat_tables(parts.values())))
         whole = parquet_files.name(self.settings, content)
@@ -75,7 +76,7 @@ class RunFolder:
     def _parts(
         self, columns: tuple[str, ...], only: Collection[str] | None = None
     ) -> dict[str, pa.Table]:
-        """Return the table of each file; of a file merged meanwhile, that of the merged one."""
+        """Return the table of each file; for a file merged meanwhile, that of the merged file."""
         tables: dict[str, pa.Table | None] = {}
         for _ in range(TRIES):
             has_gone = False
@@ -98,7 +99,7 @@ class RunFolder:
         except Exception as error:  # the traces themselves can be read
             object_files.remove(self.path, [name])
             path = urls.redacted(urls.join(self.path, name))
-            log.warning("%s was damaged, and is removed: %s", path, in_one_line(error))
+            log.warning("%s was damaged and is removed: %s", path, in_one_line(error))
             return None
 
     def _sizes(self) -> dict[str, int]:

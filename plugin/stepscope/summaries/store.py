@@ -1,9 +1,8 @@
-"""The persistent store of summaries, which saves the reading of traces.
+"""The persistent store of summaries, so that traces are not read again.
 
 `<location>/v<version>/<run id>/part-<settings>-<digest>.parquet`: a row per trace, many rows per
 file. Several programs may use a location at once: files are never changed, only added and merged,
-and the newest row of a trace counts. A failure costs a line in the log, and the time to read the
-traces.
+and the newest row of a trace counts. A failure is logged, and the traces are read instead.
 """
 
 import logging
@@ -31,9 +30,9 @@ from stepscope.summaries.summary_rows import FOLDER, Row, WholeRow, columns_of, 
 log = logging.getLogger("stepscope.summaries")
 
 MOST_WAITING = 128
-"""Number of unwritten summaries."""
+"""Number of unwritten summaries at which they are written."""
 MOST_SECONDS = 30.0
-"""Longest time until they are written, if more are added."""
+"""Longest time until unwritten summaries are written, if more are added."""
 
 Files = Iterable[tuple[TraceFile, FileStamp]]
 T = TypeVar("T")
@@ -55,7 +54,7 @@ class Store:
         self._waits_since = 0.0
 
     def is_for(self, count: int) -> bool:
-        """Return whether summaries of runs with so many traces are stored."""
+        """Return whether summaries of runs with this number of traces are stored."""
         return self._settings.is_for(count)
 
     def find(self, files: Files, *, with_samples: bool = False) -> dict[str, Summary]:
@@ -93,7 +92,7 @@ class Store:
         return True
 
     def flush(self) -> None:
-        """Write the summaries that are not written yet."""
+        """Write the summaries that have not been written yet."""
         with self._lock:
             waiting, self._waiting = self._waiting, {}
             self._waits_since = 0.0
@@ -130,9 +129,9 @@ class Store:
 
 
 def _is_valid(stamp: FileStamp, summary: Summary) -> bool:
-    """Return whether a summary would be the same after another reading."""
-    is_identified = bool(stamp.modified_ns or stamp.tag)  # the size alone is not enough
-    # A rule may fail for want of memory.
+    """Return whether reading the file again would give the same summary."""
+    is_identified = bool(stamp.modified_ns or stamp.tag)  # the size alone does not identify a state
+    # A rule may fail for lack of memory.
     return is_identified and all(outcome.status != "failed" for outcome in summary.advice.outcomes)
 
 
@@ -142,10 +141,10 @@ def _write(folder: RunFolder, rows: list[WholeRow]) -> None:
 
 
 def _try(path: str, doing: str, work: Callable[[], T]) -> T | None:
-    """Return the result of some work; None, and a line in the log, where it fails."""
+    """Return the result of some work; if it fails, log the error and return None."""
     try:
         return work()
-    except Exception as error:  # the traces can be read all the same
+    except Exception as error:  # the traces can still be read
         reason = in_one_line(error, path)
         warn_once(log, f"{urls.redacted(path)}: summaries there cannot be {doing} ({reason})")
     return None

@@ -31,12 +31,12 @@ class Summary:
     events: int
     advice: TraceAdvice
     trend: Trend | None
-    """None where it cannot be computed."""
+    """None if it cannot be computed."""
     sample: Sample | None
-    """None where it cannot be computed, or was left in the store."""
+    """None if it cannot be computed, or was not loaded from the store."""
 
     def part(self, of: object) -> tuple[Any] | None:
-        """Return the result of a function of the trace, in a tuple; None where it is missing.
+        """Return the result of a function of the trace, in a tuple; None if it is missing.
 
         `of` is one of `PARTS`.
         """
@@ -53,7 +53,7 @@ def summarise(trace: Trace, *, settings: AdviceSettings = DEFAULT) -> Summary:
     """Return a trace's summary; `settings` are those of its run (`of_run`).
 
     Raises:
-        UsageError: the settings name an unknown rule or option.
+        UsageError: The settings name an unknown rule or option.
     """
     advice = advise_trace(trace, settings)
     report = run_report("", [advice], settings)
@@ -71,12 +71,12 @@ def report_of(trace: Trace, settings: AdviceSettings) -> RunReport:
 
 
 def _unless_it_fails(trace: Trace, work: Callable[[], T]) -> T | None:
-    """Return the result of some work; None where it fails, which must not cost the advice."""
+    """Return the result of some work; None if it fails, so that the advice is still returned."""
     try:
         return work()
     except MemoryError:
         raise
-    except Exception as error:  # reported where it is requested alone
+    except Exception as error:  # the error is reported when this part is requested
         path = urls.redacted(trace.path)
-        log.warning("%s: a part of its summary is left out: %s", path, in_one_line(error))
+        log.warning("%s: a part of its summary is omitted: %s", path, in_one_line(error))
         return None

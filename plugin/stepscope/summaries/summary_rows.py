@@ -28,9 +28,9 @@ from stepscope.summaries.summary import Summary
 from stepscope.summaries.validation import require_consistent
 
 VERSION = 1
-"""To be raised when the meaning of a column changes."""
+"""Increment when the meaning of a column changes."""
 NOTHING_ADVISED = RunReport(name="", workers=(), outcomes=())
-"""In place of a sample's advice, which follows from the trace's."""
+"""Replaces a sample's advice, which is restored from the trace's."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,7 +85,7 @@ def row_of(
     """Return the row of a file's summary.
 
     Raises:
-        ValueError: the summary is of another trace.
+        ValueError: The summary is of another trace.
     """
     report, outcomes = _without_names(summary.advice)
     sample = summary.sample
@@ -111,7 +111,7 @@ def row_of(
 
 
 def _without_names(advice: TraceAdvice) -> tuple[WorkerReport, tuple[Outcome, ...]]:
-    """Return the advice without the trace's names: the rest is often equal on many traces."""
+    """Return the advice without the trace's names, so that equal advice is stored once."""
     worker = advice.worker
     named = (worker.trace, worker.name, worker.span)
     if any((o.trace, o.worker, o.span) != named for o in advice.outcomes):
@@ -130,7 +130,7 @@ def summary_of(row: Row, file: TraceFile, settings: AdviceSettings) -> Summary:
     """Return the summary of a file from its row.
 
     Raises:
-        DamagedError: the row is inconsistent.
+        DamagedError: The row is inconsistent.
     """
     is_of_file = (row.report.name, row.report.span) == (file.worker, file.span)
     require(is_of_file, "its report is of another trace")

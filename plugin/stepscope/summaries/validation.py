@@ -1,4 +1,4 @@
-"""Consistency of stored summaries: analyses use them without checks."""
+"""Validation of stored summaries, which analyses use without further checks."""
 
 from collections.abc import Sized
 from dataclasses import fields
@@ -20,7 +20,7 @@ def require_consistent(summary: Summary) -> None:
     """Check that parallel lists have equal lengths, and that indexes exist.
 
     Raises:
-        DamagedError: they do not.
+        DamagedError: A check fails.
     """
     if summary.advice.part is not None:
         _check_rank(summary.advice.part)
@@ -72,4 +72,4 @@ def _inside(label: str, indexes: Integers, count: int) -> None:
 
 
 def _require(condition: bool, label: str) -> None:  # noqa: FBT001 (reads as an assertion)
-    require(condition, f"{label}: they are inconsistent")
+    require(condition, f"{label}: inconsistent")

@@ -1,7 +1,7 @@
 """Reading on a Dask cluster: tasks receive paths and return results, never events.
 
-`Cluster` is a `Reader` like the pool of local processes. A killed worker, one that cannot open a
-file, and a lost scheduler cost as little as possible.
+`Cluster` is a `Reader` like the pool of local processes. A killed worker, a worker that cannot open
+a file, and a lost scheduler cause as little extra work as possible.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 FIRST_SLOTS = 8
-"""Requests in flight before the number of workers is known."""
+"""Requests in flight while the number of workers is unknown."""
 CHECK_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 REST_SECONDS = 30.0
-"""Time without new attempts after a failed connection: a thousand files would wait in turn."""
+"""Pause after a failed connection: otherwise a thousand files would each wait for the timeout."""
 
 
 class Cluster:
@@ -50,7 +50,7 @@ class Cluster:
         say: Callable[[str], None] = log.warning,
         patience: Patience | None = None,
     ) -> None:
-        """`address` is `tcp://host:8786`, or a scheduler file; it is connected to at the first use.
+        """`address` is `tcp://host:8786`, or a scheduler file; connected at the first use.
 
         `say` receives messages for the user.
         """
@@ -67,7 +67,7 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """Number of requests to have in flight, so that no worker is idle."""
+        """Number of requests to have in flight so that no worker is idle."""
         session = self._session
         return FIRST_SLOTS if session is None else session.workers.slots
 
@@ -75,16 +75,16 @@ class Cluster:
         """Connect now.
 
         Raises:
-            NoClusterError: Dask is missing, the scheduler does not answer, or it has no workers.
+            NoClusterError: Dask is missing, the scheduler does not respond, or it has no workers.
         """
         self._run(self._open())
 
     def read(self, request: ReadRequest, on_progress: OnProgress, stop: Stop) -> ReadResult:
-        """Perform a request, and return when it is done.
+        """Perform a request and return its result.
 
         Raises:
-            CancelledError: the reading was cancelled.
-            UnreadableError: the file cannot be read, or the cluster was lost.
+            CancelledError: The reading was cancelled.
+            UnreadableError: The file cannot be read, or the cluster was lost.
         """
         stop.check()
         on_progress(_waiting(request))
@@ -109,12 +109,12 @@ class Cluster:
         `on_result` is called on a thread.
 
         Raises:
-            NoClusterError: there is no cluster from the start.
+            NoClusterError: The cluster is unavailable from the start.
         """
         return self._run(self._read_all(requests, monitor, on_result))
 
     def close(self) -> None:
-        """End every task and the connection, within some seconds."""
+        """Cancel all tasks and close the connection, within some seconds."""
         with self._lock:
             self._is_closed = True
             loop, thread, session = self._loop, self._thread, self._session
@@ -160,7 +160,7 @@ class Cluster:
             return self._loop
 
     async def _open(self) -> "Session":
-        """Return the session; a new one where the last has ended."""
+        """Return the session; a new one if the last has ended."""
         from stepscope.readers.cluster.session import open_session
 
         if self._opening is None:
@@ -201,7 +201,7 @@ class Cluster:
                 pullers |= {asyncio.create_task(pull()) for _ in range(missing)}
                 ended, _ = await asyncio.wait(pullers, timeout=CHECK_SECONDS)
                 for puller in ended:
-                    puller.result()  # a failed one would leave its requests open for ever
+                    puller.result()  # an unnoticed failure would leave its requests open forever
         finally:
             for puller in pullers:
                 puller.cancel()
@@ -218,7 +218,7 @@ async def _outcome(
             return await asyncio.to_thread(on_result, result) if on_result else result
     except NoClusterError as error:
         return error.of_file(request.file.path)
-    except Exception as error:  # whatever is wrong with one file, the others go on
+    except Exception as error:  # an error of one file must not stop the others
         return as_unreadable(request.file.path, error)
 
 

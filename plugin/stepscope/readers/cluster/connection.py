@@ -16,14 +16,14 @@ FILE = "file://"
 CHECK_SECONDS = 0.1
 PROBE_SECONDS = 2.0
 SLACK_SECONDS = 5.0
-"""Dask's own limit should be reached first: its error gives the reason."""
+"""Dask's own limit should expire first: its error includes the reason."""
 
 
 async def connect_client(target: str, patience: Patience) -> "Client":
     """Return a client of the scheduler at an address or of a scheduler file.
 
     Raises:
-        NoClusterError: Dask is missing, or no scheduler answers.
+        NoClusterError: Dask is missing, or no scheduler responds.
     """
     try:
         from distributed import Client
@@ -48,7 +48,7 @@ async def connect_client(target: str, patience: Patience) -> "Client":
 
 
 async def reaches_worker(client: "Client", worker: str) -> bool:
-    """Return whether this machine reaches a worker: then results come from there directly."""
+    """Return whether this machine reaches a worker, so that results can come directly from it."""
     from distributed.comm.core import connect
 
     arguments = client.security.get_connection_args("client")
@@ -61,14 +61,14 @@ async def reaches_worker(client: "Client", worker: str) -> bool:
 
 
 async def _address(target: str, patience: Patience) -> str:
-    """Return the scheduler's address; a scheduler file may not be written yet."""
+    """Return the scheduler's address; wait for a scheduler file that is not written yet."""
     if target.startswith(FILE) or target.endswith(".json"):
         path = Path(target.removeprefix(FILE)).expanduser()
         for _ in range(max(1, int(patience.connect_seconds / CHECK_SECONDS))):
             if (address := _address_in(path)) is not None:
                 return address
             await asyncio.sleep(CHECK_SECONDS)
-        message = f"{path} is no file of a Dask scheduler, or does not exist."
+        message = f"{path} is not a Dask scheduler file, or does not exist."
         raise NoClusterError(message, f"Start one with `dask scheduler --scheduler-file {path}`.")
     return target if "://" in target else f"tcp://{target}"
 
@@ -89,11 +89,11 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _no_scheduler(target: str, address: str, error: BaseException) -> NoClusterError:
     location = address if address.endswith(target) else f"{address} ({target})"
-    # Dask says how long it tried, and the system why, unless the last try was cut short
+    # Dask reports how long it tried, and the system why, unless the last attempt was cut short
     texts = [text for link in _chain(error) if (text := str(link).partition("\n")[0].rstrip("."))]
     reason = texts[-1] if texts else type(error).__name__
-    message = f"No Dask scheduler answers at {location}: {reason}."
-    remedy = "Start one (dask scheduler), or give --scheduler the address that it prints"
+    message = f"No Dask scheduler responds at {location}: {reason}."
+    remedy = "Start one (dask scheduler), or pass --scheduler the address that it prints"
     if address.startswith("tls://"):
         remedy += "; for tls:// configure Dask's certificates (distributed.comm.tls)"
     return NoClusterError(message, f"{remedy}.")

@@ -1,4 +1,4 @@
-"""One request on a cluster: sent, sent again where that helps, and answered or given up."""
+"""One request on a cluster: sent, sent again if that may help, and answered or given up."""
 
 import asyncio
 import logging
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_REFUSALS = 16
-"""Workers that try to open a file which none of them can open."""
+"""Limit of workers that try to open a file before it is reported as unreadable."""
 MOST_TRIES = 4
-"""Times that a request is sent for reasons other than its file."""
+"""Limit of attempts for reasons other than the request's file."""
 INNOCENT_STARTS = 1
-"""Starts up to which a file does not count as the cause of its workers' death."""
+"""Number of starts up to which a file is not considered the cause of its workers' death."""
 CHECK_SECONDS = 2.0
 KILLED = "The workers of the cluster that read this were killed, one after another."
 KILLED_REMEDY = (
-    "Look at their log. Where memory ran out, give them more (dask worker --memory-limit) or fewer "
-    "threads; else read this file without --scheduler, and report the error."
+    "Check their logs. If memory ran out, give them more (dask worker --memory-limit) or fewer "
+    "threads; otherwise read this file without --scheduler, and report the error."
 )
-LOST_REMEDY = "Look at the log of the scheduler and of its workers, and try again."
+LOST_REMEDY = "Check the logs of the scheduler and of its workers, and try again."
 
 
 class _LostError(Exception):
-    """The request was lost, perhaps not because of its file."""
+    """The request was lost, possibly not because of its file."""
 
 
 @dataclass(kw_only=True)
 class Dispatch:
-    """One request until its reply."""
+    """One request until its result."""
 
     session: Session
     request: ReadRequest
@@ -65,8 +65,8 @@ class Dispatch:
         """Perform the request.
 
         Raises:
-            NoClusterError: the cluster was lost.
-            UnreadableError: the file cannot be read, or kills the workers that read it.
+            NoClusterError: The cluster was lost.
+            UnreadableError: The file cannot be read, or kills the workers that read it.
         """
         remote = RemoteRequest(
             version=__version__,
@@ -84,14 +84,16 @@ class Dispatch:
         raise self._problem(message, LOST_REMEDY)
 
     async def _try_workers(self, remote: RemoteRequest) -> ReadResult:
-        """Try one worker after another until one can open the file."""
+        """Try one worker after another until one of them can open the file."""
         while True:
             workers = self.session.workers.candidates(self._refusals)
             if self._refusals and (workers == [] or len(self._refusals) >= MOST_REFUSALS):
                 raise self._cannot_open()
             reply = await self._send(remote, workers)
             if isinstance(reply, Done) and self._is_of_another_file(reply.size_bytes):
-                reason = f"there it is another file, of {reply.size_bytes:,} bytes"
+                reason = (
+                    f"the file at this path has a different size there: {reply.size_bytes:,} bytes"
+                )
                 reply = CannotOpen(host=reply.host, worker=reply.worker, reason=reason)
             if isinstance(reply, CannotOpen):
                 self._refusals[reply.worker] = reply
@@ -101,12 +103,12 @@ class Dispatch:
                 return self._result(reply)
 
     def _result(self, reply: Done | Failed) -> ReadResult:
-        """Return the result; exclude workers that repeatedly could not open files."""
+        """Return the result; exclude workers that repeatedly failed to open files."""
         for refusal in self.session.workers.count_refusals(self._refusals.values()):
             path = urls.redacted(self.request.file.path)
             self.session.say(
-                f"the worker {refusal.worker} on {refusal.host} is not used any more: "
-                f"it cannot open {path} ({refusal.reason}), and others can"
+                f"the worker {refusal.worker} on {refusal.host} is no longer used: it cannot open "
+                f"{path} ({refusal.reason}), but others can"
             )
         if isinstance(reply, Done):
             return ReadResult(prepared=reply.prepared)
@@ -117,9 +119,9 @@ class Dispatch:
         """Send the request once.
 
         Raises:
-            NoClusterError: the cluster was lost.
-            UnreadableError: it kills the workers that read it.
-            _LostError: it should be sent again.
+            NoClusterError: The cluster was lost.
+            UnreadableError: It kills the workers that read it.
+            _LostError: It should be sent again.
         """
         from distributed import KilledWorker
 
@@ -133,7 +135,7 @@ class Dispatch:
         except KilledWorker:
             if session.starts[key] > INNOCENT_STARTS:
                 raise self._problem(KILLED, KILLED_REMEDY) from None
-            msg = "the workers that it was sent to were killed"
+            msg = "all workers that received it were killed"
             raise _LostError(msg) from None
         except (LostFutureError, CancelledError, OSError) as error:
             await session.reconnect()
@@ -146,7 +148,7 @@ class Dispatch:
             del session.listeners[key], session.starts[key]
 
     async def _reply(self, future: "Future[Result]", workers: list[str] | None) -> Result:
-        """Wait for the reply, or until it cannot come any more."""
+        """Wait for the reply, or until no reply can arrive."""
         reply: Awaitable[Result] = future.result()  # type: ignore[assignment] # a client in a loop
         waiting = asyncio.ensure_future(reply)
         timeout = None if workers is None else CHECK_SECONDS
@@ -159,14 +161,14 @@ class Dispatch:
                 if self.session.ended.done():
                     self.session.ended.result()
                 if workers is not None and not self.session.workers.threads.keys() & set(workers):
-                    msg = "the workers that could read it have gone"
+                    msg = "the workers that could read it have left"
                     raise _LostError(msg)
             return waiting.result()
         finally:
             waiting.cancel()
 
     def _is_of_another_file(self, size_bytes: int) -> bool:
-        """Return whether a worker has another file at the path, and the local one is unchanged."""
+        """Return whether a worker has another file at the path, and the local file is unchanged."""
         path, stamp = self.request.file.path, self.request.stamp
         if stamp is None or stamp.size_bytes == size_bytes or urls.is_remote(path):
             return False
@@ -180,7 +182,7 @@ class Dispatch:
         message = f"None of the {count} workers that tried can open this: {reason}."
         folder = urls.redacted(urls.parent(_absolute(self.request.file.path)))
         if urls.is_remote(folder):
-            remedy = "Give the workers the credentials and extras that this machine has."
+            remedy = "Give the workers this machine's credentials and extras."
         else:
             remedy = f"Mount {folder} at the same path on the workers, or put the traces on s3://."
         return self._problem(message, remedy)

@@ -6,7 +6,7 @@ from typing import Any
 from stepscope.base.errors import UnreadableError, UsageError
 
 TOPIC = "stepscope"
-"""Dask's topic for progress: one for all workers, which the scheduler bounds."""
+"""Dask's topic for progress: one for all workers, since the scheduler bounds its size."""
 PACKAGE = "stepscope"
 
 
@@ -15,19 +15,19 @@ class Patience:
     """Time limits."""
 
     connect_seconds: float = 10.0
-    """For the scheduler at the start."""
+    """For the scheduler, at the start."""
     again_seconds: float = 10.0
-    """For the same scheduler after the connection was lost."""
+    """For the same scheduler, after the connection was lost."""
     workers_seconds: float = 60.0
-    """For a worker, at the start and after the last one has gone."""
+    """For a worker, at the start and after the last worker has left."""
     silent_seconds: float = 30.0
-    """For a scheduler that does not answer."""
+    """For a scheduler that does not respond."""
     look_seconds: float = 1.0
     """Between two checks of the workers."""
 
 
 class NoClusterError(UsageError):
-    """There is no cluster that can read: a message, and a remedy."""
+    """No cluster can read: a message, and a remedy."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(f"{message} {remedy}")
@@ -35,7 +35,7 @@ class NoClusterError(UsageError):
         self.remedy = remedy
 
     def of_file(self, path: str) -> UnreadableError:
-        """Return it as the problem of a file."""
+        """Return the error as the problem of a file."""
         return UnreadableError(path, self.message, self.remedy)
 
 
@@ -62,7 +62,7 @@ class Failed:
 
 @dataclass(frozen=True, kw_only=True)
 class CannotOpen:
-    """This worker cannot open the file; another one may."""
+    """This worker cannot open the file; another may."""
 
     host: str
     worker: str

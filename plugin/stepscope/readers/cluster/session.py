@@ -1,6 +1,6 @@
-"""One connection to a cluster and its workers, which notices the loss of either.
+"""One connection to a cluster and its workers, which detects the loss of either.
 
-Everything here runs in the loop of `Cluster`'s thread.
+All of this runs in the loop of `Cluster`'s thread.
 """
 
 import asyncio
@@ -26,7 +26,8 @@ CHECK_SECONDS = 0.1
 CLOSE_SECONDS = 3.0
 VERSIONS_SHARE = 0.5
 """Fraction of the scheduler's time limit in which workers report their versions; a worker that is
-importing or computing without a pause is asked again."""
+importing or computing without a pause is queried again.
+"""
 MOST_NAMED = 3
 GONE = "Start it again, and try again: results are reused where summaries are stored."
 
@@ -54,14 +55,14 @@ class Session:
         return not self.ended.done()
 
     def listen(self) -> None:
-        """Subscribe to the workers' progress; to be repeated after a restart of the scheduler."""
+        """Subscribe to the workers' progress; required again after a restart of the scheduler."""
         self.client.subscribe_topic(TOPIC, self._report)  # type: ignore[no-untyped-call]
 
     async def begin(self) -> None:
-        """Wait until there is a worker that can be used.
+        """Wait until there is a usable worker.
 
         Raises:
-            NoClusterError: none came, or none is fit.
+            NoClusterError: No worker connected, or none is usable.
         """
         self.listen()
         began, is_announced = monotonic(), False
@@ -82,10 +83,10 @@ class Session:
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
-        """End all tasks and the connection."""
+        """Cancel all tasks and close the connection."""
         if self._watching is not None:
             self._watching.cancel()
-        self.end(NoClusterError("The reading was ended.", ""))
+        self.end(NoClusterError("The reading was stopped.", ""))
         with suppress(Exception):
             await asyncio.wait_for(self.client.close(), CLOSE_SECONDS)  # type: ignore[no-untyped-call]
 
@@ -93,13 +94,13 @@ class Session:
         """Raise a problem in all requests."""
         if not self.ended.done():
             self.ended.set_exception(problem)
-            self.ended.exception()  # there may be no request
+            self.ended.exception()  # there may be no pending request to receive it
 
     async def reconnect(self) -> None:
-        """Wait until a lost connection is there again.
+        """Wait until a lost connection is restored.
 
         Raises:
-            NoClusterError: it is lost for good.
+            NoClusterError: The connection is lost for good.
         """
         began = monotonic()
         while self.client.status == "connecting" and self.is_open:
@@ -107,7 +108,7 @@ class Session:
                 break
             await asyncio.sleep(CHECK_SECONDS)
         if self.client.status != "running":
-            self.end(self._lost("it has gone"))
+            self.end(self._lost("it has closed the connection"))
         if self.ended.done():
             self.ended.result()
         self.listen()
@@ -119,7 +120,7 @@ class Session:
             self.say(f"the worker {worker} is not used: it has {why}")
 
     async def _watch(self) -> None:
-        """Follow the workers, and check that the scheduler still answers."""
+        """Track the workers, and check that the scheduler responds."""
         heard = had_workers = monotonic()
         while self.is_open:
             await asyncio.sleep(self.patience.look_seconds)
@@ -128,12 +129,12 @@ class Session:
                 heard = monotonic()
             except (OSError, TimeoutError) as error:
                 if self.client.status == "closed":
-                    self.end(self._lost("it has gone"))
+                    self.end(self._lost("it has closed the connection"))
                 if monotonic() - heard >= self.patience.silent_seconds:
                     reason = str(error) or type(error).__name__
-                    self.end(self._lost(f"it does not answer ({reason})"))
+                    self.end(self._lost(f"it does not respond ({reason})"))
                 continue
-            except Exception as error:  # a check may fail; requests must not wait for ever
+            except Exception as error:  # a check may fail; requests must not wait forever
                 log.warning("checking the cluster's workers failed: %s", error)
                 continue
             if self.workers.is_ready:
@@ -176,13 +177,13 @@ class Session:
             message = f"The cluster at {self.address} has had no worker for {seconds}."
             return NoClusterError(message, f"Start some: dask worker {self.address}.")
         named = [f"{worker} has {why}" for worker, why in unfit.items()][:MOST_NAMED]
-        message = f"No worker of the cluster at {self.address} can be used: {'; '.join(named)}."
+        message = f"No worker of the cluster at {self.address} is usable: {'; '.join(named)}."
         remedy = f"Install stepscope {_local_version()} with its extra `dask` on all of them."
         return NoClusterError(message, remedy)
 
 
 def _local_version() -> str:
-    """Return the local version in Dask's terms: that of the installed package."""
+    """Return the installed package's version, as Dask reports it for workers."""
     from distributed.versions import get_versions
 
     return str(get_versions(packages=[PACKAGE])["packages"][PACKAGE])
@@ -192,7 +193,7 @@ async def open_session(address: str, patience: Patience, say: Say) -> Session:
     """Connect to a cluster, and wait until it has workers.
 
     Raises:
-        NoClusterError: the scheduler does not answer, or has no worker that can be used.
+        NoClusterError: The scheduler does not respond, or has no usable worker.
     """
     client = await connect_client(address, patience)
     session = Session(address, client, patience, say)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.5
-"""Least time between two progress reports of one phase."""
+"""Minimum time between two progress reports of one phase."""
 USED_SHARE = 0.85
 """Usable fraction of a worker's limit: at 95 % Dask's nanny kills it."""
 MORE_MEMORY = (
@@ -41,20 +41,22 @@ INSTALL = "Install the packages of this machine on the workers, packages of rule
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteRequest:
-    """A request as it is sent."""
+    """A request in the form in which it is sent."""
 
     version: str
     request: bytes = field(repr=False)
     """A pickle, loaded only by the same version."""
     path: str = field(repr=False)
-    """The file's absolute path or address. Dask logs arguments, and an address may hold secrets."""
+    """The file's absolute path or address; not in `repr`, since Dask logs arguments, and an address
+    may contain secrets.
+    """
 
 
 def run_request(remote: RemoteRequest) -> Result:
     """Perform a request in this worker.
 
     Raises:
-        CancelledError: the reading was cancelled.
+        CancelledError: The reading was cancelled.
     """
     from distributed import get_worker
 
@@ -92,7 +94,7 @@ def _perform(request: ReadRequest, path: str, reporter: "_Reporter", stamp: File
             result = perform(request, reporter.report, path)
     except CancelledError:
         raise
-    except Exception as error:  # whatever is wrong with one file is reported
+    except Exception as error:  # any error of a file is reported
         return _failed(request, path, error, worker)
     return Done(
         prepared=result.prepared,
@@ -123,7 +125,7 @@ def _cannot_open(error: OSError | UnreadableError, worker: "Worker") -> CannotOp
 
 
 def _limit_bytes(worker: "Worker") -> int | None:
-    """Return the memory that a thread of the worker may take for one file; None: no limit."""
+    """Return the memory that a thread of the worker may use for one file; None for no limit."""
     limit = worker.memory_manager.memory_limit
     if not limit:
         return None
@@ -143,7 +145,7 @@ class _Reporter:
         """Send progress, at most every `REPORT_SECONDS` within a phase.
 
         Raises:
-            CancelledError: the reading was cancelled.
+            CancelledError: The reading was cancelled.
         """
         task = self.worker.state.tasks.get(self._key)
         if task is None or task.state == "cancelled":

@@ -1,4 +1,4 @@
-"""The workers of a cluster, and those that may read a file."""
+"""The workers of a cluster, and the selection of those that may read a file."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from stepscope.readers.cluster.replies import CannotOpen
 
 AHEAD = 2
-"""Requests in flight per thread, so that a worker that finishes one has the next."""
+"""Requests in flight per thread, so that a worker that finishes one can start the next."""
 MOST_SLOTS = 2048
 MOST_REFUSED = 2
-"""Files that a worker could not open and others could, before it is no longer used."""
+"""Number of files that only this worker could not open, after which it is excluded."""
 
 
 @dataclass(kw_only=True)
@@ -19,7 +19,7 @@ class Workers:
 
     threads: dict[str, int] = field(default_factory=dict)
     unfit: dict[str, str] = field(default_factory=dict)
-    """Workers that cannot be used, with the reason: no stepscope, or another version."""
+    """Unusable workers, with the reason: no stepscope, or another version."""
     _refused: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -30,7 +30,7 @@ class Workers:
 
     @property
     def is_ready(self) -> bool:
-        """True if any worker can be used."""
+        """True if any worker is usable."""
         return bool(self._fit())
 
     def update(self, threads: Mapping[str, int]) -> list[str]:
@@ -47,13 +47,13 @@ class Workers:
         }
 
     def candidates(self, refusals: Collection[str]) -> list[str] | None:
-        """Return the workers that may read a file which some refused; None for all workers."""
+        """Return the workers that may read a file which some refused; None if all may."""
         left = [worker for worker in self._fit() if worker not in refusals]
         best = [worker for worker in left if self._refused[worker] < MOST_REFUSED] or left
         return None if len(best) == len(self.threads) else _on_other_hosts(best, refusals)
 
     def count_refusals(self, refusals: Iterable[CannotOpen]) -> list[CannotOpen]:
-        """Note refusals of a file that others could open; return those of workers now excluded."""
+        """Count refusals of a file that others could open; return those of excluded workers."""
         refusals = tuple(refusals)
         self._refused.update(refusal.worker for refusal in refusals)
         return [refusal for refusal in refusals if self._refused[refusal.worker] == MOST_REFUSED]
@@ -63,7 +63,7 @@ class Workers:
 
 
 def _on_other_hosts(workers: list[str], refusals: Collection[str]) -> list[str]:
-    """Return the workers on other hosts than those that refused, if any."""
+    """Return the workers on hosts without a refusal, if any."""
     hosts = {_host(worker) for worker in refusals}
     return [worker for worker in workers if _host(worker) not in hosts] or workers
 
@@ -73,7 +73,7 @@ def _host(address: str) -> str:
 
 
 def why_unfit(version: str | None, local_version: str) -> str | None:
-    """Return the reason why a worker with a version cannot be used; None where it can."""
+    """Return the reason why a worker with a version is unusable; None if it is usable."""
     if version == local_version:
         return None
     return f"stepscope {version}, not {local_version}" if version else "no stepscope"
