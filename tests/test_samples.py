@@ -12,10 +12,10 @@ from loading import SAMPLE_LOGS, trace_at
 from score import rule_records
 from score.__main__ import PAGE
 from score.answers import report, serious, statuses
-from score.judging import right_first, rules_said
+from score.judging import reported_rules, right_first
 from score.page import page, parts
 from score.pairs import Holds, result_of
-from score.peers import hash_of, kept
+from score.peers import hash_of, stored_results
 from score.stories import Pair, Recording, stories
 from stepscope.advice import advise
 from stepscope.analyses.steps.step_breakdown import step_breakdown
@@ -71,7 +71,7 @@ def test_nothing_is_said_at_warning_or_above_but_what_is_true(truth: Recording) 
     "truth", [each for each in stories().recording if not each.healthy], ids=lambda truth: truth.run
 )
 def test_the_right_rule_comes_first_and_each_true_cause_is_said(truth: Recording) -> None:
-    is_named = right_first(truth) and set(truth.causes) <= rules_said(truth.run)
+    is_named = right_first(truth) and set(truth.causes) <= reported_rules(truth.run)
     assert is_named != bool(truth.known_miss), truth.known_miss
 
 
@@ -110,9 +110,9 @@ def test_four_of_five_ranges_predicted_of_schedules_hold_what_was_won_or_miss_by
 
 
 def test_the_page_on_accuracy_says_what_is_said_now() -> None:
-    outdated = [run for run, answers in kept().items() if answers.sha256 != hash_of(run)]
+    outdated = [run for run, answers in stored_results().items() if answers.sha256 != hash_of(run)]
     assert outdated == [], "recorded again since other programs were asked: run `make score`"
-    told = page(stories(), kept())
+    told = page(stories(), stored_results())
     assert told == PAGE.read_text(encoding="utf-8"), "run `make score`"
 
 

@@ -10,7 +10,7 @@ from score import pair_tables
 from score import pairs as scored
 from score.__main__ import printed
 from score.pairs import Result, Span, likely_difference
-from score.peers import PROGRAMS, Answer, ask, grade, kept, names_of
+from score.peers import PROGRAMS, ProgramOutput, grade, names_of, run_programs, stored_results
 from score.stories import Pair, Recording, stories
 from stepscope.comparison.significance import LEVEL, permutation_test
 from stepscope.render.rule_page import RuleRecord, RunCounts, accuracy
@@ -109,8 +109,8 @@ def test_what_is_held_is_told_apart_from_what_was_near_and_from_what_was_not_pre
         result(3.2, predicted=some, by_all=some),
         result(5, predicted=nothing, by_all=some),
     ]
-    assert pair_tables.held(results) == "1 of 2 (50.0 %)"
-    assert pair_tables.nearly_held(results) == "1 of 2"
+    assert pair_tables.contained(results) == "1 of 2 (50.0 %)"
+    assert pair_tables.nearly_contained(results) == "1 of 2"
     [text, _] = pair_tables._coverage(results)  # noqa: SLF001
     assert text.startswith("Contained: 1 of 2 (50.0 %);")
     assert "including those without an estimate: 1 of 3." in text
@@ -154,23 +154,23 @@ HEALTHY = truth(healthy=True)
 def test_a_program_is_graded_by_what_it_names(
     of: Recording, verdicts: list[str], expected: str
 ) -> None:
-    assert grade(tuple(Answer(verdict=each) for each in verdicts), of) == expected
+    assert grade(tuple(ProgramOutput(verdict=each) for each in verdicts), of) == expected
 
 
 def test_a_traceback_is_a_crash() -> None:
-    answers = (Answer(verdict="KeyError: input_bound", has_crashed=True),)
+    answers = (ProgramOutput(verdict="KeyError: input_bound", has_crashed=True),)
     assert grade(answers, FAULT) == "crash"
 
 
 def test_a_cause_without_words_of_its_own_is_known_by_its_name() -> None:
-    answers = (Answer(verdict="Your python GC pauses cost 12 %"),)
+    answers = (ProgramOutput(verdict="Your python GC pauses cost 12 %"),)
     assert grade(answers, truth("python-gc-pauses")) == "right"
     assert names_of(truth()) == "(?!)"
 
 
 def test_every_program_was_asked_about_every_run() -> None:
-    assert kept().keys() == {each.run for each in stories().recording}
-    assert {tuple(each.said) for each in kept().values()} == {tuple(PROGRAMS)}
+    assert stored_results().keys() == {each.run for each in stories().recording}
+    assert {tuple(each.outputs) for each in stored_results().values()} == {tuple(PROGRAMS)}
 
 
 @pytest.mark.peer
@@ -188,8 +188,10 @@ def test_the_programs_say_what_was_kept(run: str) -> None:
     """Of two runs: all of them take minutes, and `make score` asks about what changed."""
     from score.peers import files_of
 
-    said = [ask(path) for path in files_of(run)]
-    assert kept()[run].said == {name: tuple(each[name] for each in said) for name in PROGRAMS}
+    said = [run_programs(path) for path in files_of(run)]
+    assert stored_results()[run].outputs == {
+        name: tuple(each[name] for each in said) for name in PROGRAMS
+    }
 
 
 # A rule's own record

@@ -1,7 +1,7 @@
-"""How stepscope scales with the ranks of a job: `python -m benchmarks.scale`, in `tests`.
+"""Cost of stepscope by the number of ranks of a job: `python -m benchmarks.scale`, in `tests`.
 
-Every figure is shown beside its bar, where it has one, and kept in docs/scaling_figures.json;
-`docs/scaling.md` is written again from them. `--only growth look` measures a part.
+Figures are printed with their limits and stored in docs/scaling_figures.json, from which
+`docs/scaling.md` is written. `--only growth look` measures a part.
 """
 
 import argparse
@@ -15,34 +15,34 @@ from benchmarks.scale_figures import Figure, note, show
 MOST_RANKS = 1024
 Part = tuple[str, Callable[[int], Iterator[Figure]]]
 PARTS: Mapping[str, Part] = {
-    "growth": ("Advice on jobs of more and more ranks", scale_runs.growth),
-    "file": ("One recording", lambda _: scale_runs.large()),
-    "look": ("A second look, from summaries", scale_runs.second_look),
-    "dask": ("Our own processes and Dask", scale_cluster.compared),
-    "kill": ("Workers killed in the middle", scale_cluster.killed),
-    "s3": ("A bucket", scale_storage.bucket),
+    "growth": ("Advice on jobs of 64 to 1,024 ranks", scale_runs.growth),
+    "file": ("One trace", lambda _: scale_runs.large()),
+    "look": ("A second run, from summaries", scale_runs.second_look),
+    "dask": ("Local processes and Dask", scale_cluster.compared),
+    "kill": ("Workers killed during a run", scale_cluster.killed),
+    "s3": ("An S3 bucket", scale_storage.bucket),
     "listing": ("A large folder", lambda _: scale_storage.folder_listing()),
 }
 
 
 def measure(parts: list[str], most_ranks: int) -> None:
-    """Measure some parts, and write the page again."""
+    """Measure some parts, and write the page."""
     python = platform.python_version()
     note("machine", f"{os.cpu_count()} cores, {platform.machine()}, Python {python}")
     for part in parts:
         title, measured = PARTS[part]
         load = os.getloadavg()[0]
-        note(f"load/{part}", f"load average {load:.1f} before it began")
+        note(f"load/{part}", f"load average {load:.1f} at the start")
         show(title, measured(most_ranks))
     scale_page.write()
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the parts that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
     parser.add_argument("--most-ranks", type=int, default=MOST_RANKS, help="of the largest job")
-    parser.add_argument("--page", action="store_true", help="only write the page again")
+    parser.add_argument("--page", action="store_true", help="only write the page")
     given = parser.parse_args()
     if given.page:
         scale_page.write()

@@ -1,6 +1,6 @@
-"""The same job on this machine's processes and on a Dask cluster: a scheduler and real workers.
+"""One job on local processes and on a Dask cluster with a scheduler and real workers.
 
-Everything runs on this machine, so the scheduler and who asks share its cores with the workers.
+Everything runs on this machine, so the scheduler and the client share its cores with the workers.
 """
 
 import os
@@ -16,11 +16,12 @@ from pathlib import Path
 
 from benchmarks.job import job as made
 from benchmarks.process_tree import descendants, pss_bytes
-from benchmarks.scale_figures import Figure, told
+from benchmarks.scale_figures import Figure, condition
 from benchmarks.scale_runs import SIZE_MB, advise
 from benchmarks.scaled import FOLDER
 from dask_cluster import LocalCluster, local_cluster
 from logs import write_run
+from stepscope.base import formatting
 from stepscope.readers.batch import read_all
 from stepscope.readers.cluster import Cluster
 from stepscope.readers.pool import InProcessReader
@@ -33,10 +34,14 @@ TURNS = 3
 SMALL_FILES = 400
 MOST_OVERHEAD_MS, LEAST_SPEED_UP = 5.0, 1.6
 WORKER = ("--memory-limit", "0")
+PROCESSES = {
+    "pool": ("local process", "local processes"),
+    "dask": ("Dask worker", "Dask workers"),
+}
 
 
 def compared(most_ranks: int) -> Iterator[Figure]:
-    """Yield what one and two workers take beside as many of our own processes."""
+    """Yield the times of one and two workers, compared with as many local processes."""
     ranks = min(RANKS, most_ranks)
     path = made(ranks, SIZE_MB)
     count = sum(1 for _ in path.iterdir())
@@ -48,67 +53,68 @@ def compared(most_ranks: int) -> Iterator[Figure]:
             ("dask", 1): ("--scheduler", one.address),
             ("dask", 2): ("--scheduler", two.address),
         }
-        for turn in range(TURNS + 1):  # the first makes the workers import what they need
+        for turn in range(TURNS + 1):  # in the first, the workers import their modules
             for way, options in ways.items():
                 output = Path(folder, f"{way[0]}-{way[1]}-{turn}.json")
                 wall.setdefault(way, []).append(advise(path, output, *options).seconds)
         texts = {output.read_bytes() for output in Path(folder).glob("*.json")}
-        yield told(
+        yield condition(
             "dask/same",
             f"{ranks} ranks: the same JSON on 1 and 2 processes and on 1 and 2 workers",
             holds=len(texts) == 1,
         )
         yield from handed_out(one)
     usual = {way: statistics.median(seconds[1:]) for way, seconds in wall.items()}
-    for (what, workers), seconds in usual.items():
-        where = "our own processes" if what == "pool" else "Dask workers"
-        text = f"{ranks} ranks of {SIZE_MB:g} MB: wall, {workers} of {where}, median of {TURNS}"
-        yield Figure(key=f"dask/{what}{workers}", text=text, value=seconds, unit="s")
+    for (kind, workers), seconds in usual.items():
+        one, more = PROCESSES[kind]
+        who = formatting.count(workers, one, more)
+        text = f"{ranks} ranks of {SIZE_MB:g} MB: wall time, {who}, median of {TURNS}"
+        yield Figure(key=f"dask/{kind}{workers}", text=text, value=seconds, unit="s")
     yield Figure(
         key="dask/speed-up",
-        text="Two Dask workers over one",
+        text="Speed-up of two Dask workers over one",
         value=usual["dask", 1] / usual["dask", 2],
         least=LEAST_SPEED_UP,
     )
     yield Figure(
         key="dask/pool-speed-up",
-        text="Two of our own processes over one",
+        text="Speed-up of two local processes over one",
         value=usual["pool", 1] / usual["pool", 2],
     )
     yield Figure(
         key="dask/overhead",
-        text="Dask over our own processes, a file, two of each",
+        text="Overhead per file of two Dask workers over two local processes",
         value=1000 * (usual["dask", 2] - usual["pool", 2]) / count,
         unit="ms",
     )
 
 
 def handed_out(cluster: LocalCluster) -> Iterator[Figure]:
-    """Yield what it takes to have a worker do next to nothing with a file, beyond doing it here."""
+    """Yield the overhead per file of a worker with minimal work, over the same work locally."""
     with (
         tempfile.TemporaryDirectory(dir=FOLDER) as folder,
         closing(Cluster(cluster.address)) as reader,
     ):
         write_run(Path(folder, "run"), *(f"w{number}" for number in range(SMALL_FILES)))
-        orders = [
+        requests = [
             ReadRequest(
                 file=file, stamp=file.listed, steps=(("analysing", len),), returns_trace=False
             )
             for file in discover.in_folder(folder)
         ]
-        there = _median_seconds(lambda: reader.read_all(orders))
-        here = _median_seconds(lambda: read_all(orders, InProcessReader(), jobs=1))
+        remote = _median_seconds(lambda: reader.read_all(requests))
+        local = _median_seconds(lambda: read_all(requests, InProcessReader(), jobs=1))
     yield Figure(
         key="dask/trivial",
-        text="A file handed out to one worker, beyond reading it here",
-        value=1000 * (there - here) / SMALL_FILES,
+        text="Overhead per file of one worker over reading locally",
+        value=1000 * (remote - local) / SMALL_FILES,
         unit="ms",
         most=MOST_OVERHEAD_MS,
     )
 
 
 def _median_seconds(work: Callable[[], object]) -> float:
-    """Return how long some work takes, after it was done once."""
+    """Return the median time of work, after one warm-up, s."""
     seconds = []
     for _ in range(TURNS + 1):
         start = time.perf_counter()
@@ -118,7 +124,7 @@ def _median_seconds(work: Callable[[], object]) -> float:
 
 
 def killed(most_ranks: int) -> Iterator[Figure]:
-    """Yield in how many of ten runs all was answered though a worker was killed in the middle."""
+    """Yield the number of runs, out of ten, with a complete report despite a killed worker."""
     path = made(min(KILLED_RANKS, most_ranks), SIZE_MB)
     chance = random.Random(0)  # noqa: S311 (the same moments each time)
     complete = 0
@@ -138,20 +144,20 @@ def killed(most_ranks: int) -> Iterator[Figure]:
     yield Figure(key="kill/done", text="Workers killed with kill -9", value=done, least=KILLS)
     yield Figure(
         key="kill/complete",
-        text="Runs that answered all the same, byte for byte",
+        text="Runs with an identical report, byte for byte",
         value=complete,
         least=KILLS,
     )
 
 
 def _kill_one(cluster: LocalCluster, chance: random.Random) -> bool:
-    """Kill what works under one of the nannies, which starts another."""
+    """Kill the worker of one of the nannies, which starts another."""
     nanny = chance.choice(cluster.workers).pid
-    own = max(descendants(nanny), key=pss_bytes, default=None)
-    if own is None:
+    worker = max(descendants(nanny), key=pss_bytes, default=None)
+    if worker is None:
         return False
     with suppress(ProcessLookupError):
-        os.kill(own, signal.SIGKILL)
+        os.kill(worker, signal.SIGKILL)
         return True
     return False
 

@@ -1,11 +1,11 @@
-"""Write the figures and what follows from them into docs/scaling.md, between its marks."""
+"""Write the figures and the model into docs/scaling.md, between its marks."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.scale_figures import known, value
+from benchmarks.scale_figures import measured_figures, value
 from benchmarks.scaled import ROOT
 
 PAGE = ROOT / "docs" / "scaling.md"
@@ -13,28 +13,28 @@ MARK = "<!-- {name}: written by `python -m benchmarks.scale` -->"
 END = "<!-- end -->"
 PARTS = {
     "growth/": "Ranks",
-    "names/": "What the advice names",
-    "merge/": "Putting together",
-    "file/": "A recording",
-    "look/": "A second look",
+    "names/": "Faults that the advice names",
+    "merge/": "Merging",
+    "file/": "One trace",
+    "look/": "Second run, from summaries",
     "dask/": "Dask",
-    "kill/": "A worker killed",
-    "s3/": "A bucket",
+    "kill/": "Killed workers",
+    "s3/": "S3 bucket",
     "listing/": "Listing",
 }
 LEAST_RANKS = 256
-"""Fewer are read in one process, whose memory is another."""
+"""Fewer are read in one process, which needs different memory."""
 PREDICTED = ((1024, 2), (1024, 150), (16_384, 2), (16_384, 150))
 PLACES = (("2 cores, as measured", 2, False), ("laptop, 8 cores", 8, False),
           ("Dask, 64 cores", 64, True), ("Dask, 1,024 cores", 1024, True))  # fmt: skip
 GZIP_RATIO = 11
-"""Times that gzip shrinks a synthetic recording."""
+"""Compression ratio of a synthetic trace."""
 SECONDS = ((3600, 3600, "h"), (60, 60, "min"), (0, 1, "s"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What the model rests on, in seconds and megabytes."""
+    """Parameters of the model, in seconds and megabytes."""
 
     file_seconds: float
     megabyte_seconds: float
@@ -46,12 +46,12 @@ class Costs:
 
     @classmethod
     def measured(cls) -> "Costs":
-        """Return what was measured last.
+        """Return the parameters from the last measurement.
 
         Raises:
-            KeyError: not all of it was.
+            KeyError: one was not measured.
         """
-        sizes = [int(key.split("/")[1]) for key in known() if key.endswith("/own")]
+        sizes = [int(key.split("/")[1]) for key in measured_figures() if key.endswith("/own")]
         most = max(sizes, default=LEAST_RANKS)
         ranks = most - 2
         small, large = value(f"growth/{LEAST_RANKS}/own"), value(f"growth/{most}/own")
@@ -67,7 +67,7 @@ class Costs:
         )
 
     def seconds(self, ranks: int, megabytes: float, cores: int, *, is_cluster: bool) -> float:
-        """Return how long a first look takes."""
+        """Return the time of a first run, s."""
         reading = ranks * (self.file_seconds + megabytes * self.megabyte_seconds) / cores
         if is_cluster:
             reading = max(reading, ranks * self.task_seconds)
@@ -76,15 +76,15 @@ class Costs:
     def lines(self) -> Iterator[str]:
         """Yield the costs as a table."""
         rows = (
-            ("`file`", "processor a file, however small", f"{1000 * self.file_seconds:.0f} ms"),
-            ("`megabyte`", "processor a MB of JSON", f"{1000 * self.megabyte_seconds:.1f} ms"),
-            ("`rank`", "putting a rank's summary together with the others', and writing what is"
-             " said of it", f"{1000 * self.rank_seconds:.1f} ms"),
-            ("`task`", "handing out a file on Dask; not shared between cores",
+            ("`file`", "CPU time per file, of any size", f"{1000 * self.file_seconds:.0f} ms"),
+            ("`megabyte`", "CPU time per MB of JSON", f"{1000 * self.megabyte_seconds:.1f} ms"),
+            ("`rank`", "merging the summary of a rank, and writing its report",
+             f"{1000 * self.rank_seconds:.1f} ms"),
+            ("`task`", "scheduling a file on Dask; not divided by the cores",
              f"{1000 * self.task_seconds:.1f} ms"),
-            ("`listing`", "a file that is found in a local folder",
+            ("`listing`", "listing a file in a local folder",
              f"{1e6 * self.listing_seconds:.0f} µs"),
-            ("`memory`", "of the asking process, a rank, beyond"
+            ("`memory`", "memory of the client process per rank, beyond"
              f" {self.base_megabytes:.0f} MB", f"{self.rank_megabytes:.2f} MB"),
         )  # fmt: skip
         yield from ("| | cost | measured |", "|---|---|---:|")
@@ -92,7 +92,7 @@ class Costs:
 
 
 def write() -> None:
-    """Write the page's tables again from what was measured."""
+    """Write the page's tables from the stored figures."""
     text = PAGE.read_text(encoding="utf-8")
     for name, lines in (("measured", _measured()), ("costs", _costs()), ("model", _model())):
         text = _between(text, name, "\n".join(lines))
@@ -109,21 +109,23 @@ def _between(text: str, name: str, content: str) -> str:
 
 
 def _measured() -> Iterator[str]:
-    kept = known()
-    machine = str(kept.get("machine", {}).get("text", ""))
+    figures = measured_figures()
+    machine = str(figures.get("machine", {}).get("text", ""))
     yield f"Measured on one machine: {machine}."
     yield ""
-    yield from ("| | measured | bar | holds |", "|---|---:|---:|---|")
+    yield from ("| | measured | limit | met |", "|---|---:|---:|---|")
     for prefix, title in PARTS.items():
-        load = kept.get(f"load/{prefix.rstrip('/')}", {}).get("text")
+        load = figures.get(f"load/{prefix.rstrip('/')}", {}).get("text")
         noted = f" ({load})" if load else ""
-        own = [key for key in kept if key.startswith(prefix)]
-        if own:
+        keys = [key for key in figures if key.startswith(prefix)]
+        if keys:
             yield f"| **{title}**{noted} | | | |"
-        for key in sorted(own, key=_order):
-            row = kept[key]
+        for key in sorted(keys, key=_order):
+            row = figures[key]
             holds = {None: "", True: "yes", False: "**no**"}[row["holds"]]  # type: ignore[index]
-            shown = _shown(float(str(row["value"])), str(row["unit"]), is_told=row["bar"] == "≥ 1")
+            shown = _shown(
+                float(str(row["value"])), str(row["unit"]), is_condition=row["bar"] == "≥ 1"
+            )
             bar = "" if row["bar"] in ("", "≥ 1") else f"{row['bar']} {row['unit']}".strip()
             yield f"| {row['text']} | {shown} | {bar} | {holds} |"
 
@@ -132,8 +134,8 @@ def _order(key: str) -> tuple[object, ...]:
     return tuple(int(part) if part.isdigit() else -1 for part in key.split("/")), key
 
 
-def _shown(number: float, unit: str, *, is_told: bool) -> str:
-    if is_told and number in (0, 1):
+def _shown(number: float, unit: str, *, is_condition: bool) -> str:
+    if is_condition and number in (0, 1):
         return "yes" if number else "no"
     text = f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
     return f"{text} {unit}".strip()
@@ -152,7 +154,7 @@ def _model() -> Iterator[str]:
     except KeyError:
         return
     places = " | ".join(name for name, _, _ in PLACES)
-    yield f"| ranks, JSON each | {places} | memory | to be read, gzipped |"
+    yield f"| ranks, JSON each | {places} | memory | data, gzipped |"
     yield "|---|" + "---:|" * (len(PLACES) + 2)
     for ranks, megabytes in PREDICTED:
         took = " | ".join(

@@ -1,4 +1,4 @@
-"""Advice on whole jobs: how it grows with the ranks, what it says, and a second look."""
+"""Advice on whole jobs: its cost by the number of ranks, its findings, and a second run."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from benchmarks.job import job as made
 from benchmarks.job_plan import Job
 from benchmarks.process_tree import TreeMeasured, watched
 from benchmarks.processes import measured, of_module
-from benchmarks.scale_figures import Figure, told
+from benchmarks.scale_figures import Figure, condition
 from benchmarks.scaled import FOLDER
 
 SIZES = (64, 256, 1024)
@@ -39,7 +39,7 @@ def advise(
 
 
 def names(report: Report, true: Job) -> Mapping[str, bool]:
-    """Tell of what is wrong with a job, whether the advice names it."""
+    """Return whether the advice names each of a job's faults."""
     [run] = report["runs"]
     found: dict[str, list[str]] = {}
     for outcome in run["outcomes"]:
@@ -53,7 +53,7 @@ def names(report: Report, true: Job) -> Mapping[str, bool]:
     problems = json.dumps(report["problems"])
     return {
         "the straggler": len(late) == 1 and _has_word(late[0], f"rank {true.straggler}"),
-        "its cause": any(
+        "the cause of the straggler": any(
             f'"{true.worker(true.straggler)}"' in each for each in found.get("dataloader-bound", ())
         ),
         "the missing ranks": all(_has_word(missing, str(rank)) for rank in true.missing),
@@ -66,7 +66,7 @@ def _has_word(text: str, words: str) -> bool:
 
 
 def growth(most_ranks: int) -> Iterator[Figure]:
-    """Yield what advice takes as the ranks become more, and what it says."""
+    """Yield the cost of advice by the number of ranks, and whether it names the faults."""
     sizes = [size for size in SIZES if size <= most_ranks]
     wall: dict[int, float] = {}
     for count in sizes:
@@ -78,13 +78,13 @@ def growth(most_ranks: int) -> Iterator[Figure]:
             yield from _of_job(count, found)
             for what, is_named in names(json.loads(output.read_bytes()), true).items():
                 text = f"{count} ranks: the advice names {what}"
-                yield told(f"names/{count}/{what}", text, holds=is_named)
+                yield condition(f"names/{count}/{what}", text, holds=is_named)
             if count == sizes[-1]:
                 yield from merging(path, place)
     if len(wall) > 1:
         yield Figure(
             key="growth/slope",
-            text="Exponent with which wall time grows",
+            text="Growth exponent of wall time",
             value=slope(wall),
             most=MOST_SLOPE,
         )
@@ -93,9 +93,9 @@ def growth(most_ranks: int) -> Iterator[Figure]:
 def _of_job(count: int, found: TreeMeasured) -> Iterator[Figure]:
     of = f"{count} ranks of {SIZE_MB:g} MB"
     key = f"growth/{count}"
-    yield Figure(key=f"{key}/wall", text=f"{of}: wall", value=found.seconds, unit="s")
+    yield Figure(key=f"{key}/wall", text=f"{of}: wall time", value=found.seconds, unit="s")
     yield Figure(
-        key=f"{key}/cpu", text=f"{of}: processor, all processes", value=found.cpu_seconds, unit="s"
+        key=f"{key}/cpu", text=f"{of}: CPU time, all processes", value=found.cpu_seconds, unit="s"
     )
     yield Figure(
         key=f"{key}/peak",
@@ -106,20 +106,20 @@ def _of_job(count: int, found: TreeMeasured) -> Iterator[Figure]:
     )
     yield Figure(
         key=f"{key}/own",
-        text=f"{of}: peak memory of the asking process",
+        text=f"{of}: peak memory of the client process",
         value=found.peak_own_bytes / 1e6,
         unit="MB",
     )
 
 
 def merging(path: Path, place: Path) -> Iterator[Figure]:
-    """Yield what it takes to put together what is known of all ranks."""
+    """Yield the cost of merging the summaries of all ranks."""
     command = of_module("benchmarks.scale_subjects", "merge", str(path), str(place))
     seconds = measured(command).seconds
     for phase, most in (("known", None), ("merged", MOST_MERGE_SECONDS), ("json", None)):
         text = {
             "known": "summaries read",
-            "merged": "put together, cross-rank analyses and rules over the run",
+            "merged": "merging, cross-rank analyses and rules over the run",
             "json": "report written as JSON",
         }[phase]
         yield Figure(
@@ -132,7 +132,7 @@ def merging(path: Path, place: Path) -> Iterator[Figure]:
 
 
 def large() -> Iterator[Figure]:
-    """Yield what a large recording takes beside a small one, on one core."""
+    """Yield the cost of a large trace compared with a small one, on one core."""
     cpu = {}
     for size in (SIZE_MB, LARGE_MB):
         path = made(LARGE_COUNT, size)
@@ -142,28 +142,28 @@ def large() -> Iterator[Figure]:
         cpu[size] = (found.cpu_seconds - start_seconds()) / count
         yield Figure(
             key=f"file/{size:g}",
-            text=f"Processor a recording of {size:g} MB",
+            text=f"CPU time per trace of {size:g} MB",
             value=cpu[size],
             unit="s",
         )
     a_megabyte = (cpu[LARGE_MB] - cpu[SIZE_MB]) / (LARGE_MB - SIZE_MB)
     yield Figure(
-        key="file/megabyte", text="Processor a MB of JSON", value=a_megabyte * 1000, unit="ms"
+        key="file/megabyte", text="CPU time per MB of JSON", value=a_megabyte * 1000, unit="ms"
     )
     fixed = cpu[SIZE_MB] - SIZE_MB * a_megabyte
     yield Figure(
-        key="file/fixed", text="Processor a recording, fixed", value=fixed * 1000, unit="ms"
+        key="file/fixed", text="CPU time per trace, fixed part", value=fixed * 1000, unit="ms"
     )
 
 
 def start_seconds() -> float:
-    """Return what starting the program costs."""
+    """Return the CPU time of starting the program, s."""
     runs = [measured(of_module("stepscope", "--version")).cpu_seconds for _ in range(3)]
     return statistics.median(runs)
 
 
 def second_look(count: int) -> Iterator[Figure]:
-    """Yield what a job costs whose summaries are kept, with nothing in its files any more."""
+    """Yield the cost of a job whose summaries are stored, after its files were emptied."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path, place = Path(folder, "job"), Path(folder, "summaries")
         path.mkdir()
@@ -175,29 +175,29 @@ def second_look(count: int) -> Iterator[Figure]:
         _hollow(path)
         second = advise(path, outputs[1], summaries=place)
         yield Figure(
-            key="look/first", text=f"{count} ranks, first look", value=first.seconds, unit="s"
+            key="look/first", text=f"{count} ranks, first run", value=first.seconds, unit="s"
         )
         yield Figure(
-            key="look/second", text=f"{count} ranks, second look", value=second.seconds, unit="s"
+            key="look/second", text=f"{count} ranks, second run", value=second.seconds, unit="s"
         )
         is_same = outputs[0].read_bytes() == outputs[1].read_bytes()
-        yield told(
+        yield condition(
             "look/same",
-            "The second look says the same, of files that are empty by now",
+            "The second run gives the same report although the files are empty",
             holds=is_same,
         )
-        kept = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+        stored = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
         yield Figure(
             key="look/share",
-            text=f"Summaries, of the JSON ({kept / 1e6:,.1f} of {total / 1e6:,.0f} MB)",
-            value=100 * kept / total,
+            text=f"Summaries, % of the JSON ({stored / 1e6:,.1f} of {total / 1e6:,.0f} MB)",
+            value=100 * stored / total,
             unit="%",
             most=100 * MOST_SUMMARY_SHARE,
         )
 
 
 def _hollow(folder: Path) -> None:
-    """Replace files by such as have the same size and time of change, and hold nothing."""
+    """Replace files by empty ones with the same size and modification time."""
     for file in list(folder.iterdir()):
         state = file.stat()
         file.unlink()
@@ -207,13 +207,13 @@ def _hollow(folder: Path) -> None:
 
 
 def json_bytes(file: Path) -> int:
-    """Return how much JSON a gzip file says that it holds; of a cut one, what is usual here."""
-    said = int.from_bytes(file.read_bytes()[-4:], "little")
-    return said if said < 100 * file.stat().st_size else 10 * file.stat().st_size
+    """Return the size of JSON in a gzip file by its last bytes; estimated for a truncated file."""
+    size = int.from_bytes(file.read_bytes()[-4:], "little")
+    return size if size < 100 * file.stat().st_size else 10 * file.stat().st_size
 
 
 def slope(found: Mapping[int, float]) -> float:
-    """Return the exponent with which something grows: least squares over the logarithms."""
+    """Return the growth exponent: least squares over the logarithms."""
     x = [math.log(count) for count in found]
     y = [math.log(value) for value in found.values()]
     middle = sum(x) / len(x), sum(y) / len(y)

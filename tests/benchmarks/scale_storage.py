@@ -1,4 +1,4 @@
-"""A job in a bucket, served by moto's S3 server, beside the same job on disk; and listing."""
+"""A job in a bucket of moto's S3 server compared with the same job on disk; and listing."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.job import job as made
 from benchmarks.processes import measured, of_module
-from benchmarks.scale_figures import Figure, told
+from benchmarks.scale_figures import Figure, condition
 from benchmarks.scale_runs import SIZE_MB, advise
 from benchmarks.scaled import FOLDER
 from s3_environment import environment as leading_to
@@ -27,7 +27,7 @@ SERVE = (
 
 @contextmanager
 def server() -> Iterator[Mapping[str, str]]:
-    """Start moto's server; yield the environment that leads to it."""
+    """Start moto's server; yield the environment with its address."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE],
         stdin=subprocess.PIPE,
@@ -44,7 +44,7 @@ def server() -> Iterator[Mapping[str, str]]:
 
 
 def bucket(most_ranks: int) -> Iterator[Figure]:
-    """Yield whether advice on a bucket's files is that on the disk's, and what it takes."""
+    """Yield whether advice on a bucket equals that on a disk, and its cost."""
     ranks, count = min(RANKS, most_ranks), min(FILES, most_ranks - 2)
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path = Path(folder, "job")
@@ -56,12 +56,12 @@ def bucket(most_ranks: int) -> Iterator[Figure]:
             disk, remote = Path(folder, "disk.json"), Path(folder, "s3.json")
             on_disk = advise(path, disk)
             from_bucket = advise("s3://logs/job", remote, **environment)
-            yield told(
+            yield condition(
                 "s3/same",
-                f"{count} files: the same answers from S3 (moto) as from disk",
+                f"{count} files: the same report from S3 (moto) as from disk",
                 holds=plain(disk) == plain(remote),
             )
-            text = f"{count} files of {SIZE_MB:g} MB: wall"
+            text = f"{count} files of {SIZE_MB:g} MB: wall time"
             yield Figure(key="s3/disk", text=f"{text}, disk", value=on_disk.seconds, unit="s")
             yield Figure(key="s3/s3", text=f"{text}, S3", value=from_bucket.seconds, unit="s")
             _fill(environment)
@@ -92,7 +92,7 @@ def _fill(environment: Mapping[str, str]) -> None:
 
 
 def folder_listing() -> Iterator[Figure]:
-    """Yield what it takes to find the files of a large folder of runs."""
+    """Yield the time of listing a large folder of runs."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         for run in range(LISTED // RUN):
             Path(folder, str(run)).mkdir()
@@ -113,7 +113,7 @@ def _listing(where: str, seconds: Mapping[str, float], count: int) -> Figure:
 
 
 def plain(file: Path) -> str:
-    """Return a report with recordings called by their names: their ids follow from their paths."""
+    """Return a report with names in place of ids, since ids depend on paths."""
     text = file.read_text(encoding="utf-8")
     for run in json.loads(text)["runs"]:
         for worker in run["workers"]:

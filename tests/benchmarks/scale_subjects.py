@@ -1,4 +1,4 @@
-"""What `scale` measures in processes of their own; the last line is JSON: seconds by phase."""
+"""Measurements of `scale` in separate processes; the last line is JSON: seconds by phase."""
 
 import json
 import sys
@@ -17,35 +17,35 @@ from stepscope.summaries.store import Store
 
 @contextmanager
 def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
-    """Note how long a phase took."""
+    """Store the time of a phase, s."""
     start = time.perf_counter()
     yield
     seconds[phase] = time.perf_counter() - start
 
 
-def merge(path: str, place: str) -> dict[str, float]:
-    """Put together what summaries say of a job."""
+def merge(path: str, location: str) -> dict[str, float]:
+    """Merge the summaries of a job."""
     seconds: dict[str, float] = {}
     settings = AdviceSettings()
     with timed(seconds, "listed"):
         files = discover.at(path)
     with timed(seconds, "known"):
         stamped = [(file, file.listed or storage.stamp(file.path)) for file in files]
-        found = Store(SummarySettings(location=place), settings).find(stamped)
-    assert len(found) == len(files), f"{len(found)} of {len(files)} are known"
+        summaries = Store(SummarySettings(location=location), settings).find(stamped)
+    assert len(summaries) == len(files), f"{len(summaries)} of {len(files)} have a summary"
     with timed(seconds, "merged"):
-        report = run_report("job", [found[file.id].advice for file in files], settings)
+        report = run_report("job", [summaries[file.id].advice for file in files], settings)
     with timed(seconds, "json"):
         msgspec.json.encode(report)
     return seconds
 
 
 def listing(path: str) -> dict[str, float]:
-    """Find a folder's recordings."""
+    """List a folder's traces."""
     seconds: dict[str, float] = {}
     with timed(seconds, "listed"):
-        found = discover.in_folder(path)
-    seconds["count"] = len(found)
+        files = discover.in_folder(path)
+    seconds["count"] = len(files)
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""What is measured of jobs of many ranks, on a small one: that the advice names what is wrong."""
+"""The scaling benchmark on a small job: the advice names all faults."""
 
 import json
 import sys
@@ -22,13 +22,13 @@ def test_advice_on_a_job_names_all_that_is_wrong_with_it(tmp_path: Path) -> None
     report = json.loads(output.read_bytes())
     assert scale_runs.names(report, Job(rank_count=16)) == {
         "the straggler": True,
-        "its cause": True,
+        "the cause of the straggler": True,
         "the missing ranks": True,
         "the damaged file": True,
     }
     elsewhere = {
         "the straggler": False,
-        "its cause": False,
+        "the cause of the straggler": False,
         "the missing ranks": False,
         "the damaged file": False,
     }

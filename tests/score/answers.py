@@ -1,4 +1,4 @@
-"""What the advisor says of each run of the sample logs."""
+"""Advice on each run of the sample logs."""
 
 from functools import cache
 
@@ -13,43 +13,43 @@ SERIOUS = ("critical", "warning")
 
 @cache
 def report(run: str) -> RunReport:
-    """Return what is said of a run, over all its recordings, with nothing configured.
+    """Return the report on a run, over all its traces, with default settings.
 
-    Rules of other packages that may be installed are not asked: it is the same on any machine.
+    It excludes rules of other packages, so that it is the same on any machine.
     """
-    [found_there] = load_all(SAMPLE_LOGS / run)
-    told, problems = advise_with_settings(found_there, AdviceSettings(has_packages=False))
+    [traces] = load_all(SAMPLE_LOGS / run)
+    advice, problems = advise_with_settings(traces, AdviceSettings(has_packages=False))
     for problem in problems:
         raise problem
-    return told
+    return advice
 
 
 def serious(of: RunReport) -> list[Outcome]:
-    """Return the findings at warning or above, in the order in which they are listed."""
-    return [each.outcome for each in of.merged if each.outcome.severity in SERIOUS]
+    """Return the findings at warning or above, in the order of the report."""
+    return [merged.outcome for merged in of.merged if merged.outcome.severity in SERIOUS]
 
 
 def first_cause(of: RunReport) -> Outcome | None:
-    """Return the first finding that names a cause, however serious; None where there is none."""
-    return next((each.outcome for each in of.merged if not each.outcome.is_symptom), None)
+    """Return the first finding that names a cause, at any severity; None without one."""
+    return next((merged.outcome for merged in of.merged if not merged.outcome.is_symptom), None)
 
 
 def statuses(run: str, rule: str) -> set[str]:
-    """Return what a rule says of the recordings of a run."""
+    """Return the statuses of a rule on the traces of a run."""
     return {outcome.status for outcome in report(run).outcomes if outcome.rule == rule}
 
 
 def saving_ns(of: RunReport, rules: frozenset[str] | None = None) -> tuple[int, int]:
-    """Return what findings could save a step, at least and at most; None: all findings."""
+    """Return the bounds of the estimated saving per step, ns; of all findings without `rules`."""
     claims = [
-        each.outcome.claim
-        for each in of.merged
-        if each.outcome.claim is not None and (rules is None or each.outcome.rule in rules)
+        merged.outcome.claim
+        for merged in of.merged
+        if merged.outcome.claim is not None and (rules is None or merged.outcome.rule in rules)
     ]
-    return sum(each.net_low_ns for each in claims), sum(each.net_high_ns for each in claims)
+    return sum(claim.net_low_ns for claim in claims), sum(claim.net_high_ns for claim in claims)
 
 
 def claimed_ns(of: RunReport, rules: frozenset[str]) -> int:
-    """Return the most that findings of these rules could save a step, each alone."""
-    claims = [each.outcome.claim for each in of.merged if each.outcome.rule in rules]
+    """Return the potential saving per step of the findings of these rules, each alone, ns."""
+    claims = [merged.outcome.claim for merged in of.merged if merged.outcome.rule in rules]
     return sum(claim.gross_ns for claim in claims if claim is not None)

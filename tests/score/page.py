@@ -11,11 +11,11 @@ from score.judging import (
     false_alarms,
     is_missed,
     records,
+    reported_rules,
     right_first,
-    rules_said,
 )
 from score.pairs import Result, result_of
-from score.peers import Answers
+from score.peers import RunOutputs
 from score.stories import Recording, Stories
 from score.tables import names, part, table
 from stepscope.base.formatting import count, share
@@ -24,7 +24,7 @@ from stepscope.rules import all_rules
 
 KINDS = {"recorded": False, "synthetic": True}
 COUNTED = ("found", "missed", "also true", "false")
-"""Of each rule, in runs."""
+"""Columns of each rule: numbers of runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +37,17 @@ class Part:
     @property
     def faults(self) -> tuple[Recording, ...]:
         """Runs with a fault."""
-        return tuple(each for each in self.truths if not each.healthy)
+        return tuple(truth for truth in self.truths if not truth.healthy)
 
     @property
     def healthy(self) -> tuple[Recording, ...]:
         """Runs without a fault: fixes, and jobs that never had one."""
-        return tuple(each for each in self.truths if each.healthy)
+        return tuple(truth for truth in self.truths if truth.healthy)
 
     @property
     def where(self) -> str:
         """The devices that they were recorded on, as a phrase."""
-        on_gpu = sum(each.device == "cuda" for each in self.truths)
+        on_gpu = sum(truth.device == "cuda" for truth in self.truths)
         if not on_gpu:
             return "on a CPU: no GPU was at hand"
         return f"{count(on_gpu, 'run')} of {len(self.truths)} on a GPU, the others on a CPU"
@@ -55,11 +55,12 @@ class Part:
     @cached_property
     def rules(self) -> dict[str, RuleRecord]:
         """Record of each rule, by id."""
-        return {each.rule: each for each in records([r.id for r in all_rules()], self.truths)}
+        rules = [rule.id for rule in all_rules()]
+        return {record.rule: record for record in records(rules, self.truths)}
 
 
 def parts(stories: Stories) -> dict[str, Part]:
-    """Return the two kinds of recordings by name."""
+    """Return the two kinds of traces by name."""
     results = [result_of(pair) for pair in stories.pair]
     return {
         name: Part(
@@ -70,7 +71,7 @@ def parts(stories: Stories) -> dict[str, Part]:
     }
 
 
-def page(stories: Stories, answers: dict[str, Answers]) -> str:
+def page(stories: Stories, answers: dict[str, RunOutputs]) -> str:
     """Return the page in Markdown."""
     of = parts(stories)
     lines = [
@@ -97,20 +98,20 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
         "of date.",
         "",
     )
-    yield from (*(_in_a_line(*each) for each in of.items()), "")
+    yield from (*(_in_a_line(*part) for part in of.items()), "")
     rows = [
         ("Faults whose true cause is named first", *map(_right, of.values())),
         ("Faults whose cause is not named (missed)", *map(_missed, of.values())),
         ("False alarms on healthy and fixed runs", *map(_alarms, of.values())),
         ("False alarms on the faults", *map(_alarms_on_faults, of.values())),
-        ("Estimated savings that contain the measured saving", *map(_held, of.values())),
+        ("Estimated savings that contain the measured saving", *map(_contained, of.values())),
         (
             "Estimates that miss it by no more than the jitter of the steps",
-            *map(_nearly_held, of.values()),
+            *map(_nearly_contained, of.values()),
         ),
         (
             "Estimates that contain it, for pairs that no factor was measured on",
-            *map(_held_out, of.values()),
+            *map(_contained_out_of_sample, of.values()),
         ),
         ("Fixes without an estimate", *map(_unpredicted, of.values())),
         (
@@ -131,8 +132,8 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
 
 def _in_a_line(kind: str, of: Part) -> str:
     predicted = pair_tables.predicted(of.results)
-    exact, near = pair_tables.numbers_held(predicted)
-    held = f" ({share(exact / len(predicted))})" if predicted else ""
+    exact, near = pair_tables.contained_counts(predicted)
+    percentage = f" ({share(exact / len(predicted))})" if predicted else ""
     others = len(of.results) - len(predicted)
     unpredicted = f"; {count(others, 'more fix has', 'more fixes have')} no estimate"
     return (
@@ -140,8 +141,9 @@ def _in_a_line(kind: str, of: Part) -> str:
         f"{sum(map(right_first, of.faults))} of {count(len(of.faults), 'fault')}; "
         f"{count(_number_false(of.healthy), 'false alarm')} on "
         f"{count(len(of.healthy), 'healthy run')}; {exact} of "
-        f"{count(len(predicted), 'estimated saving')}{held} contain the measured saving, {near} "
-        f"miss it by no more than the jitter of the steps, {len(predicted) - exact - near} by more"
+        f"{count(len(predicted), 'estimated saving')}{percentage} contain the measured saving, "
+        f"{near} miss it by no more than the jitter of the steps, "
+        f"{len(predicted) - exact - near} by more"
         f"{unpredicted if others else ''}."
     )
 
@@ -154,16 +156,18 @@ def _missed(of: Part) -> str:
     return part(sum(map(is_missed, of.faults)), len(of.faults))
 
 
-def _held_out(of: Part) -> str:
-    return pair_tables.held([each for each in of.results if not each.is_own_source])
+def _contained_out_of_sample(of: Part) -> str:
+    return pair_tables.contained(
+        [result for result in of.results if not result.is_calibration_source]
+    )
 
 
-def _held(of: Part) -> str:
-    return pair_tables.held(of.results)
+def _contained(of: Part) -> str:
+    return pair_tables.contained(of.results)
 
 
-def _nearly_held(of: Part) -> str:
-    return pair_tables.nearly_held(of.results)
+def _nearly_contained(of: Part) -> str:
+    return pair_tables.nearly_contained(of.results)
 
 
 def _unpredicted(of: Part) -> str:
@@ -172,7 +176,7 @@ def _unpredicted(of: Part) -> str:
 
 def _true_of_healthy(of: Part) -> str:
     return part(
-        sum(bool(rules_said(each.run) & each.true_rules) for each in of.healthy), len(of.healthy)
+        sum(bool(reported_rules(run.run) & run.true_rules) for run in of.healthy), len(of.healthy)
     )
 
 
@@ -189,7 +193,7 @@ def _count(truths: Sequence[Recording]) -> str:
 
 
 def _number_false(truths: Sequence[Recording]) -> int:
-    return sum(len(false_alarms(each)) for each in truths)
+    return sum(len(false_alarms(truth)) for truth in truths)
 
 
 def _how() -> Iterator[str]:
@@ -209,20 +213,20 @@ def _healthy(of: dict[str, Part]) -> Iterator[str]:
         "5 % of the step; they do not count as alarms.",
         "",
     )
-    for title, each in of.items():
+    for title, kind in of.items():
         yield from (f"### {title.capitalize()}", "")
         yield from table(
             ("run", "findings at warning or above", "true ones", "notes", "verdict"),
-            map(_healthy_row, each.healthy),
+            map(_healthy_row, kind.healthy),
         )
 
 
 def _healthy_row(truth: Recording) -> tuple[str, ...]:
-    told = report(truth.run)
-    said = [outcome.rule for outcome in serious(told)]
-    notes = [e.outcome.rule for e in told.merged if e.outcome.severity == "info"]
-    true = [rule for rule in said if rule in truth.true_rules]
-    return f"`{truth.run}`", names(said), names(true), names(notes), told.verdict
+    advice = report(truth.run)
+    reported = [outcome.rule for outcome in serious(advice)]
+    notes = [e.outcome.rule for e in advice.merged if e.outcome.severity == "info"]
+    true = [rule for rule in reported if rule in truth.true_rules]
+    return f"`{truth.run}`", names(reported), names(true), names(notes), advice.verdict
 
 
 def _rules(of: dict[str, Part]) -> Iterator[str]:
@@ -237,7 +241,7 @@ def _rules(of: dict[str, Part]) -> Iterator[str]:
         f"{len(of['synthetic'].truths)} synthetic runs, so each is a chance of a false alarm.",
         "",
     )
-    columns = [f"{kind}: {what}:" for kind in of for what in COUNTED]
+    columns = [f"{kind}: {count}:" for kind in of for count in COUNTED]
     yield from table(
         ("rule", *columns),
         ((_link(rule), *_tally(recorded[rule]), *_tally(synthetic[rule])) for rule in scored),
@@ -257,14 +261,14 @@ def _rules(of: dict[str, Part]) -> Iterator[str]:
 
 
 def _link(rule: str) -> str:
-    known = {each.id: each for each in all_rules()}
-    return f"[{rule}](rules/{rule_page.file_name(known[rule])})"
+    rules = {rule.id: rule for rule in all_rules()}
+    return f"[{rule}](rules/{rule_page.file_name(rules[rule])})"
 
 
 def _tally(record: RuleRecord) -> tuple[str, str, str, str]:
-    total = len(record.found) + len(record.missed)
+    total = len(record.hits) + len(record.missed)
     return (
-        part(len(record.found), total),
+        part(len(record.hits), total),
         str(len(record.missed) or "–"),
         str(len(record.also_true) or "–"),
         str(len(record.false) or "–"),
@@ -286,9 +290,9 @@ def _truth(stories: Stories) -> Iterator[str]:
         map(_true, stories.recording),
     )
     yield from ("Problems that users described in public, with the runs that reproduce them:", "")
-    for number, told in stories.stories.items():
-        runs = [each.run for each in stories.recording if each.story == int(number)]
-        yield f"- {told}: {names(runs) if runs else 'not recorded'}"
+    for number, story in stories.stories.items():
+        runs = [truth.run for truth in stories.recording if truth.story == int(number)]
+        yield f"- {story}: {names(runs) if runs else 'not recorded'}"
     yield ""
 
 
@@ -299,7 +303,7 @@ def _true(truth: Recording) -> tuple[str, ...]:
 
 
 def _limits(of: dict[str, Part]) -> Iterator[str]:
-    untested = sum(not each.is_tested for each in of["recorded"].rules.values())
+    untested = sum(not record.is_tested for record in of["recorded"].rules.values())
     yield from (
         "## What these figures do not say { #limits }",
         "",
@@ -309,7 +313,7 @@ def _limits(of: dict[str, Part]) -> Iterator[str]:
         "- **The scenarios are ours.** We knew each fault when we wrote the rules. A job in the "
         "field has several faults at once, each smaller than these; expect the advice to be right "
         "less often there.",
-        "- **Few machines.** The recordings were made on one virtual machine of each kind: "
+        "- **Few machines.** The traces were recorded on one virtual machine of each kind: "
         f"{of['recorded'].where}. "
         f"{untested} of {len(of['recorded'].rules)} rules have no recorded fault: most of these "
         "concern GPUs.",

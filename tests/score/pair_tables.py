@@ -17,25 +17,27 @@ ANSWERS: dict[Holds, str] = {
 
 def predicted(results: Iterable[Result]) -> list[Result]:
     """Return the pairs with an estimate."""
-    return [each for each in results if each.holds != "nothing predicted"]
+    return [result for result in results if result.holds != "nothing predicted"]
 
 
-def held(results: Iterable[Result]) -> str:
+def contained(results: Iterable[Result]) -> str:
     """Return the number of estimates that contain the measured saving."""
-    told = predicted(results)
-    exact, _ = numbers_held(told)
-    return f"{part(exact, len(told))} ({share(exact / len(told))})" if told else part(0, 0)
+    estimated = predicted(results)
+    exact, _ = contained_counts(estimated)
+    if not estimated:
+        return part(0, 0)
+    return f"{part(exact, len(estimated))} ({share(exact / len(estimated))})"
 
 
-def nearly_held(results: Iterable[Result]) -> str:
+def nearly_contained(results: Iterable[Result]) -> str:
     """Return the number of estimates that miss it by no more than the jitter of the steps."""
-    told = predicted(results)
-    return part(numbers_held(told)[1], len(told))
+    estimated = predicted(results)
+    return part(contained_counts(estimated)[1], len(estimated))
 
 
-def numbers_held(results: Iterable[Result]) -> tuple[int, int]:
+def contained_counts(results: Iterable[Result]) -> tuple[int, int]:
     """Return the numbers of estimates that contain the measured saving, or miss it by jitter."""
-    answers = [each.holds for each in results]
+    answers = [result.holds for result in results]
     return answers.count("yes"), answers.count("within noise")
 
 
@@ -73,7 +75,7 @@ def pairs(recorded: Sequence[Result], synthetic: Sequence[Result]) -> Iterator[s
         yield from _coverage(results)
         yield from table(
             ("fault", "difference"),
-            ((f"`{each.pair.fault}`", each.pair.why) for each in results),
+            ((f"`{result.pair.fault}`", result.pair.why) for result in results),
         )
 
 
@@ -91,7 +93,7 @@ def _pair_row(result: Result) -> tuple[str, ...]:
         both,
         f"{duration(result.won_ns)} ({_span(result.likely)})",
         ANSWERS[result.holds],
-        "own" if result.is_own_source else "",
+        "own" if result.is_calibration_source else "",
     )
 
 
@@ -103,25 +105,25 @@ def _span(span: Span) -> str:
 
 
 def _notes(results: Iterable[Result]) -> Iterator[str]:
-    for each in results:
-        if each.pair.outside:
-            yield f"- `{each.pair.fault}`: {each.pair.outside}"
+    for result in results:
+        if result.pair.outside:
+            yield f"- `{result.pair.fault}`: {result.pair.outside}"
     yield ""
 
 
 def _coverage(results: Sequence[Result]) -> Iterator[str]:
     """Yield the numbers of estimates that hold, of wide ones, and of those on pairs not own."""
-    told = predicted(results)
-    wide = [each for each in told if not each.predicted.low]
-    other = [each for each in told if not each.is_own_source]
-    by_all = [each.holds_by_all for each in results if each.holds_by_all != "nothing predicted"]
-    faults = len({each.pair.fault for each in told})
-    if told:
+    estimated = predicted(results)
+    wide = [result for result in estimated if not result.predicted.low]
+    other = [result for result in estimated if not result.is_calibration_source]
+    by_all = [e.holds_by_all for e in results if e.holds_by_all != "nothing predicted"]
+    faults = len({result.pair.fault for result in estimated})
+    if estimated:
         yield (
-            f"Contained: {held(told)}; of pairs that no factor was measured on: {held(other)}; of "
-            "all pairs, including those without an estimate: "
-            f"{part(numbers_held(told)[0], len(results))}. Missed, but within the jitter: "
-            f"{nearly_held(told)}. Estimates that begin at 0, and could hardly fail: "
+            f"Contained: {contained(estimated)}; of pairs that no factor was measured on: "
+            f"{contained(other)}; of all pairs, including those without an estimate: "
+            f"{part(contained_counts(estimated)[0], len(results))}. Missed, but within the jitter: "
+            f"{nearly_contained(estimated)}. Estimates that begin at 0, and could hardly fail: "
             f"{len(wide)}. The estimates are of {count(faults, 'fault')}: a fault with two fixes "
             "counts twice. Contained in the estimate of all findings together, including other "
             f"causes: {part(by_all.count('yes'), len(by_all))}."
@@ -143,7 +145,7 @@ def calibrated(results: Sequence[Result]) -> Iterator[str]:
     )
     yield from table(
         ("rule", "fault", "claimed:", "estimated:", "measured:", "kind"),
-        (row for each in results for row in _won_rows(each)),
+        (row for result in results for row in _won_rows(result)),
     )
     changed = [
         (name, factor)

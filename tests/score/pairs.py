@@ -1,4 +1,4 @@
-"""What was predicted of a fault, and what its fix won: a pair of runs at a time."""
+"""Estimated saving of a fault and measured saving of its fix, by pair of runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from stepscope.library import load_all
 Holds = Literal["yes", "within noise", "no", "nothing predicted"]
 Floats = NDArray[np.float64]
 HALVINGS = 24
-"""Of the distance from the estimate to a bound: its place is known to a millionth of that."""
+"""Of the distance from the estimate to a bound, which is thus found to a millionth of that."""
 FARTHEST = 2.0**20
-"""In standard errors: where no shift is refused, there is no bound."""
+"""Largest shift, in standard errors; if the test accepts it, there is no bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,55 +33,55 @@ class Span:
     high: float
 
     def holds(self, value: float) -> bool:
-        """Return whether a value is in it."""
+        """Return whether the range contains a value."""
         return self.low <= value <= self.high
 
     def meets(self, other: "Span") -> bool:
-        """Return whether two ranges have something in common."""
+        """Return whether two ranges overlap."""
         return self.low <= other.high and other.low <= self.high
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """A pair: times in nanoseconds a step, or a sample where the pair is told by the sample."""
+    """Result of a pair: times in nanoseconds per step, or per sample if that is its unit."""
 
     pair: Pair
     before_ns: float
     after_ns: float
     step_counts: tuple[int, int]
     first_rule: str
-    """The first cause that is named of the fault; empty: none."""
+    """First named cause of the fault; empty: none."""
     is_first_serious: bool
-    """True where it is named at warning or above."""
+    """True if it is reported at warning or above."""
     healed: tuple[str, ...]
-    """The causes that the fix removes."""
+    """Causes that the fix removes."""
     claimed_ns: float
-    """The most that these could save, each alone."""
+    """Potential saving of these causes, each alone."""
     predicted: Span
-    """By the causes that the fix removes, together."""
+    """Estimated saving of the causes that the fix removes, together."""
     predicted_by_all: Span
-    """By all findings together."""
+    """Estimated saving of all findings together."""
     likely: Span
-    """Of what was won: the differences that the steps do not refuse at 5 %."""
+    """95 % confidence interval of the measured saving."""
 
     @property
     def won_ns(self) -> float:
-        """What the fix won: the difference of the mean steps."""
+        """Measured saving of the fix: the difference of the mean steps."""
         return self.before_ns - self.after_ns
 
     @property
     def holds(self) -> Holds:
-        """Return whether the predicted range holds what was won."""
+        """Whether the estimated range contains the measured saving."""
         return _holds(self.predicted, self.won_ns, self.likely)
 
     @property
     def holds_by_all(self) -> Holds:
-        """Return the same of all findings together."""
+        """The same for the estimate of all findings together."""
         return _holds(self.predicted_by_all, self.won_ns, self.likely)
 
     @property
-    def is_own_source(self) -> bool:
-        """True where a factor that predicts was measured on this pair itself."""
+    def is_calibration_source(self) -> bool:
+        """True if a factor was measured on this pair."""
         return bool(factors_from(self.pair))
 
 
@@ -94,34 +94,34 @@ def _holds(predicted: Span, won_ns: float, likely: Span) -> Holds:
 
 
 def factors_from(pair: Pair) -> tuple[str, ...]:
-    """Return the factors of `calibration` whose source names the pair's recordings."""
-    place = f"sample_logs/{pair.fault.split('/', maxsplit=1)[0]}"
+    """Return the factors of `calibration` whose source names the pair's traces."""
+    folder = f"sample_logs/{pair.fault.split('/', maxsplit=1)[0]}"
     return tuple(
         name
         for name, factor in vars(calibration).items()
-        if isinstance(factor, calibration.Factor) and place in factor.source
+        if isinstance(factor, calibration.Factor) and folder in factor.source
     )
 
 
 @cache
 def side(run: str) -> SideSamples:
-    """Return a run's recordings as one side of a comparison."""
-    [found] = load_all(SAMPLE_LOGS / run)
-    return side_samples(run, [sample(trace) for trace in found.workers])
+    """Return a run's traces as one side of a comparison."""
+    [traces] = load_all(SAMPLE_LOGS / run)
+    return side_samples(run, [sample(trace) for trace in traces.workers])
 
 
 @cache
 def result_of(pair: Pair) -> Result:
-    """Return what was predicted of a pair, and what came of it."""
+    """Return the estimated and measured savings of a pair."""
     first = first_cause(report(pair.fault))
     healed = stories().healed(pair)
     sides = side(pair.fault), side(pair.fix)
     before, after = (
-        each.durations() / count for each, count in zip(sides, pair.samples, strict=True)
+        runs.durations() / count for runs, count in zip(sides, pair.samples, strict=True)
     )
     apart = max(
-        float(between_spans(each, values[None, :])[0])
-        for each, values in zip(sides, (before, after), strict=True)
+        float(between_spans(runs, values[None, :])[0])
+        for runs, values in zip(sides, (before, after), strict=True)
     )
     return Result(
         pair=pair,
@@ -144,10 +144,11 @@ def _predicted(pair: Pair, rules: frozenset[str] | None) -> Span:
 
 
 def likely_difference(before: Floats, after: Floats, apart: float = 0.0) -> Span:
-    """Return the differences of the means that `compare`'s test does not refuse, at 5 %.
+    """Return the 95 % confidence interval of the difference of the means.
 
-    The test is turned round: a difference is possible where, once it is taken from every step
-    before, the test tells no change. `apart`, by which spans of one side differ, widens it.
+    The permutation test of `compare` is inverted: a difference is possible if, after subtracting it
+    from every step before, the test finds no significant change. `apart`, the difference between
+    spans of one side, widens the interval.
     """
     estimate = float(before.mean() - after.mean())
     first, second = batched(before[None, :]), batched(after[None, :])
@@ -163,7 +164,7 @@ def likely_difference(before: Floats, after: Floats, apart: float = 0.0) -> Span
 
 
 def _bound(is_possible: Callable[[float], bool], start: float, step: float) -> float:
-    """Return where what is possible ends, from a start on in the direction of a step."""
+    """Return the last possible value, from a start in the direction of a step."""
     scale = 1.0
     while is_possible(start + scale * step):
         scale *= 2

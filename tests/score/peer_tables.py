@@ -1,4 +1,4 @@
-"""The same table for other programs that read a trace."""
+"""Tables of the results of other programs that read a trace."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,45 +6,45 @@ from collections.abc import Iterator, Sequence
 from peers.young_advisers import Grade
 from score.answers import report, serious
 from score.judging import false_alarms, right_first
-from score.peers import PROGRAMS, Answers, grade
+from score.peers import PROGRAMS, RunOutputs, grade
 from score.stories import Recording, Stories
 from score.tables import part, table
 
-OWN = "stepscope"
+STEPSCOPE = "stepscope"
 GRADES: tuple[Grade, ...] = ("right", "wrong", "silent", "crash")
 
 
-def own_grade(truth: Recording) -> Grade:
-    """Return stepscope's grade by the same yardstick."""
+def stepscope_grade(truth: Recording) -> Grade:
+    """Return stepscope's grade by the same criteria."""
     if truth.healthy:
         return "wrong" if false_alarms(truth) else "right"
     if right_first(truth):
         return "right"
-    told = report(truth.run)
-    standings = {worker.standing.state for worker in told.workers if worker.standing}
-    return "wrong" if serious(told) or "healthy" in standings else "silent"
+    advice = report(truth.run)
+    standings = {worker.standing.state for worker in advice.workers if worker.standing}
+    return "wrong" if serious(advice) or "healthy" in standings else "silent"
 
 
-def grades(stories: Stories, answers: dict[str, Answers]) -> dict[str, dict[str, Grade]]:
+def grades(stories: Stories, answers: dict[str, RunOutputs]) -> dict[str, dict[str, Grade]]:
     """Return each run's grades by program, stepscope first."""
     return {
         truth.run: {
-            OWN: own_grade(truth),
-            **{name: grade(answers[truth.run].said[name], truth) for name in PROGRAMS},
+            STEPSCOPE: stepscope_grade(truth),
+            **{name: grade(answers[truth.run].outputs[name], truth) for name in PROGRAMS},
         }
         for truth in stories.recording
         if truth.run in answers
     }
 
 
-def summary(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
-    """Yield one line a program: right on faults, and false alarms."""
-    known = grades(stories, answers)
+def summary(stories: Stories, answers: dict[str, RunOutputs]) -> Iterator[str]:
+    """Yield one line per program: right on faults, and false alarms."""
+    run_grades = grades(stories, answers)
     yield from ("Other programs on the same files ([method](#others)):", "")
     columns = [
-        f"{kind}: {what}:"
+        f"{kind}: {count}:"
         for kind in ("recorded", "synthetic")
-        for what in ("right on faults", "false alarms")
+        for count in ("right on faults", "false alarms")
     ]
     groups = _groups(stories)
     yield from table(
@@ -53,11 +53,11 @@ def summary(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
             (
                 name,
                 *(
-                    part(sum(known[truth.run][name] == wanted for truth in group), len(group))
-                    for group, wanted in zip(groups.values(), ("right", "wrong") * 2, strict=True)
+                    part(sum(run_grades[truth.run][name] == verdict for truth in group), len(group))
+                    for group, verdict in zip(groups.values(), ("right", "wrong") * 2, strict=True)
                 ),
             )
-            for name in (OWN, *PROGRAMS)
+            for name in (STEPSCOPE, *PROGRAMS)
         ),
     )
 
@@ -65,18 +65,18 @@ def summary(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
 def _groups(stories: Stories) -> dict[str, list[Recording]]:
     return {
         f"{'synthetic' if is_synthetic else 'recorded'} {'healthy' if healthy else 'faults'}": [
-            each
-            for each in stories.recording
-            if each.is_synthetic == is_synthetic and each.healthy == healthy
+            truth
+            for truth in stories.recording
+            if truth.is_synthetic == is_synthetic and truth.healthy == healthy
         ]
         for is_synthetic in (False, True)
         for healthy in (False, True)
     }
 
 
-def details(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
+def details(stories: Stories, answers: dict[str, RunOutputs]) -> Iterator[str]:
     """Yield the section on other programs."""
-    known = grades(stories, answers)
+    run_grades = grades(stories, answers)
     yield from (
         "## Other programs on the same files { #others }",
         "",
@@ -91,17 +91,18 @@ def details(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
         "",
     )
     for title, group in _groups(stories).items():
-        kind, what = title.split()
+        kind, health = title.split()
         counts = {
-            name: Counter(known[each.run][name] for each in group) for name in (OWN, *PROGRAMS)
+            name: Counter(run_grades[truth.run][name] for truth in group)
+            for name in (STEPSCOPE, *PROGRAMS)
         }
-        yield from (f"### {what.capitalize()}, {kind}", "")
-        yield from table(("program", *(f"{each}:" for each in GRADES)), _counted(counts))
+        yield from (f"### {health.capitalize()}, {kind}", "")
+        yield from table(("program", *(f"{grade}:" for grade in GRADES)), _counted(counts))
         yield from table(
-            ("run", OWN, *PROGRAMS),
-            ((f"`{each.run}`", *known[each.run].values()) for each in group),
+            ("run", STEPSCOPE, *PROGRAMS),
+            ((f"`{truth.run}`", *run_grades[truth.run].values()) for truth in group),
         )
 
 
 def _counted(counts: dict[str, Counter[Grade]]) -> Sequence[tuple[str, ...]]:
-    return [(name, *(str(of[each]) for each in GRADES)) for name, of in counts.items()]
+    return [(name, *(str(of[grade]) for grade in GRADES)) for name, of in counts.items()]

@@ -1,9 +1,9 @@
-"""What other programs say of the same recordings: torch-tb-profiler, gpu-idle, fournex, pytscope.
+"""Outputs of other programs on the same traces: torch-tb-profiler, gpu-idle, fournex, pytscope.
 
-Each is run as its users would, in a process of its own (see `peers.young_advisers`, whose words
-grade them). That takes minutes, so what they said is kept in peers.json beside this file, with the
-hash of what was read: only recordings that changed are asked about again. Grades are not kept: they
-follow from what was said and from what is true.
+Each runs as its users would run it, in a separate process, and is graded by keywords (see
+`peers.young_advisers`). That takes minutes, so peers.json next to this file stores the outputs with
+the hash of the traces, and the programs run again only on traces that changed. Grades are not
+stored: they follow from the outputs and the true causes.
 """
 
 import gzip
@@ -23,8 +23,8 @@ from peers.young_advisers import PROGRAMS as YOUNG
 from peers.young_advisers import Grade, Output, grade_of, run_program, verdict_of
 from score.stories import Recording, Stories
 
-KEPT = Path(__file__).with_name("peers.json")
-AT_ONCE = 2
+STORED = Path(__file__).with_name("peers.json")
+PROCESS_COUNT = 2
 BEST_FIRST: tuple[Grade, ...] = ("right", "wrong", "silent", "crash")
 TORCH_TB_PROFILER = """
 import logging, sys, warnings
@@ -37,20 +37,20 @@ print(*profile.recommendations or ["No recommendation"], sep="\\n")
 """
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program said of one file."""
+class ProgramOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """Output of a program on one file."""
 
     verdict: str
     has_crashed: bool = False
 
 
-class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """What all programs said of one run."""
+class RunOutputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Outputs of all programs on one run."""
 
     sha256: str
-    """Of its files."""
-    said: dict[str, tuple[Answer, ...]]
-    """Program to what it said of each file, in the order of their names."""
+    """Hash of its files."""
+    outputs: dict[str, tuple[ProgramOutput, ...]] = msgspec.field(name="said")
+    """Program to its output on each file, in the order of the file names."""
 
 
 def torch_tb_profiler(trace: Path, folder: Path) -> Output:
@@ -63,8 +63,8 @@ PROGRAMS: Mapping[str, Callable[[Path, Path], Output]] = MappingProxyType(
     {f"torch-tb-profiler {version('torch-tb-profiler')}": torch_tb_profiler, **YOUNG}
 )
 
-# By what words a program names the cause that a rule of stepscope names; for others, the words of
-# the rule's name. They are generous: a word in passing counts.
+# Patterns of the terms with which a program names the cause of a rule of stepscope; for other
+# rules, the words of the rule's id. They are generous: a term mentioned in passing counts.
 WORDS: Mapping[str, str] = MappingProxyType(
     {
         "cpu-bfloat16": r"mixed.precision|\bamp\b|bf16|bfloat16",
@@ -94,7 +94,7 @@ WELL = r"no bottleneck|no issues found|no recommendation"
 
 
 def names_of(truth: Recording) -> str:
-    """Return the pattern of the words that are right of a run."""
+    """Return the pattern of the correct terms for a run."""
     if truth.healthy:
         return "|".join((WELL, *map(_words, truth.also)))
     return "|".join(_words(cause) for cause in truth.causes) or "(?!)"
@@ -104,24 +104,24 @@ def _words(rule: str) -> str:
     return WORDS.get(rule, re.escape(rule).replace(r"\-", ".?"))
 
 
-def grade(answers: tuple[Answer, ...], truth: Recording) -> Grade:
-    """Return the grade of what was said of a run's files: of a fault the best, else the worst."""
-    grades = [_grade(each, truth) for each in answers]
+def grade(outputs: tuple[ProgramOutput, ...], truth: Recording) -> Grade:
+    """Return the grade of the outputs on a run's files: the best for a fault, else the worst."""
+    grades = [_grade(output, truth) for output in outputs]
     if truth.healthy:
-        return next((each for each in ("wrong", "crash", "silent") if each in grades), "right")
+        return next((bad for bad in ("wrong", "crash", "silent") if bad in grades), "right")
     return min(grades, key=BEST_FIRST.index)
 
 
-def _grade(answer: Answer, truth: Recording) -> Grade:
-    if answer.has_crashed:
+def _grade(output: ProgramOutput, truth: Recording) -> Grade:
+    if output.has_crashed:
         return "crash"
-    if not truth.healthy and answer.verdict == "No recommendation":
+    if not truth.healthy and output.verdict == "No recommendation":
         return "silent"
-    return grade_of(answer.verdict, names_of(truth))
+    return grade_of(output.verdict, names_of(truth))
 
 
 def files_of(run: str) -> list[Path]:
-    """Return a run's recordings."""
+    """Return a run's traces."""
     return sorted((SAMPLE_LOGS / run).glob("*.pt.trace.json.gz"))
 
 
@@ -133,52 +133,52 @@ def hash_of(run: str) -> str:
     return digest.hexdigest()
 
 
-def ask(path: Path) -> dict[str, Answer]:
-    """Ask every program about a file."""
-    return {name: _ask(name, path) for name in PROGRAMS}
+def run_programs(path: Path) -> dict[str, ProgramOutput]:
+    """Run every program on a file."""
+    return {name: _run_program(name, path) for name in PROGRAMS}
 
 
-def _ask(name: str, path: Path) -> Answer:
+def _run_program(name: str, path: Path) -> ProgramOutput:
     with TemporaryDirectory() as folder:
         plain = Path(folder) / "trace.json"
         plain.write_bytes(gzip.decompress(path.read_bytes()))
-        said = PROGRAMS[name](plain, Path(folder))
-        if said.has_crashed:
-            return Answer(verdict=said.text.strip().splitlines()[-1], has_crashed=True)
-        text = verdict_of(said).replace(folder, "…")
-        return Answer(verdict=" ".join(text.split()))
+        output = PROGRAMS[name](plain, Path(folder))
+        if output.has_crashed:
+            return ProgramOutput(verdict=output.text.strip().splitlines()[-1], has_crashed=True)
+        text = verdict_of(output).replace(folder, "…")
+        return ProgramOutput(verdict=" ".join(text.split()))
 
 
-def kept() -> dict[str, Answers]:
-    """Return what was kept, by run."""
-    if not KEPT.exists():
+def stored_results() -> dict[str, RunOutputs]:
+    """Return the stored outputs by run."""
+    if not STORED.exists():
         return {}
-    return msgspec.json.decode(KEPT.read_bytes(), type=dict[str, Answers])
+    return msgspec.json.decode(STORED.read_bytes(), type=dict[str, RunOutputs])
 
 
-def brought_up_to_date(stories: Stories) -> dict[str, Answers]:
-    """Ask about the runs that changed since they were asked about, and keep the answers."""
-    known = {
-        run: answers
-        for run, answers in kept().items()
-        if answers.sha256 == hash_of(run) and answers.said.keys() == PROGRAMS.keys()
+def current_results(stories: Stories) -> dict[str, RunOutputs]:
+    """Run the programs on the runs that changed, and store and return all outputs."""
+    current = {
+        run: outputs
+        for run, outputs in stored_results().items()
+        if outputs.sha256 == hash_of(run) and outputs.outputs.keys() == PROGRAMS.keys()
     }
-    new = [each.run for each in stories.recording if each.run not in known]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for run, answers in zip(new, pool.map(ask_about, new), strict=True):
-            known[run] = answers
-            _keep(known)  # so that what was asked is not lost when it is ended
-    told = {each.run: known[each.run] for each in stories.recording}
-    _keep(told)
-    return told
+    new = [truth.run for truth in stories.recording if truth.run not in current]
+    with ThreadPoolExecutor(PROCESS_COUNT) as pool:
+        for run, outputs in zip(new, pool.map(run_on_files, new), strict=True):
+            current[run] = outputs
+            _store(current)  # keeps the outputs if this is interrupted
+    results = {truth.run: current[truth.run] for truth in stories.recording}
+    _store(results)
+    return results
 
 
-def ask_about(run: str) -> Answers:
-    """Ask every program about a run's files."""
-    of_files = [ask(path) for path in files_of(run)]
-    said = {name: tuple(each[name] for each in of_files) for name in PROGRAMS}
-    return Answers(sha256=hash_of(run), said=said)
+def run_on_files(run: str) -> RunOutputs:
+    """Run every program on a run's files."""
+    of_files = [run_programs(path) for path in files_of(run)]
+    outputs = {name: tuple(of_file[name] for of_file in of_files) for name in PROGRAMS}
+    return RunOutputs(sha256=hash_of(run), outputs=outputs)
 
 
-def _keep(answers: dict[str, Answers]) -> None:
-    KEPT.write_bytes(msgspec.json.format(msgspec.json.encode(answers), indent=1) + b"\n")
+def _store(results: dict[str, RunOutputs]) -> None:
+    STORED.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")

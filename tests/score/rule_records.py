@@ -1,4 +1,4 @@
-"""How each rule fared, in the file that the package carries: its rules' pages say it."""
+"""Record of each rule, in a file of the package, for the pages of the rules."""
 
 from loading import ROOT
 from score.page import Part
@@ -8,7 +8,7 @@ FILE = ROOT / "plugin" / "stepscope" / "render" / "rule_records.json"
 
 
 def content(parts: dict[str, Part]) -> bytes:
-    """Return the file: what was recorded, then what was written from schedules."""
+    """Return the content of the file, for recorded and for synthetic runs."""
     recorded, synthetic = (_kinds(parts[name]) for name in ("recorded", "synthetic"))
     return encode_records(
         {
@@ -22,10 +22,10 @@ def content(parts: dict[str, Part]) -> bytes:
 def _kinds(of: Part) -> dict[str, RunCounts]:
     return {
         rule: RunCounts(
-            hit_count=len(each.found),
-            missed_count=len(each.missed),
-            also_true_count=len(each.also_true),
-            false_count=len(each.false),
+            hit_count=len(record.hits),
+            missed_count=len(record.missed),
+            also_true_count=len(record.also_true),
+            false_count=len(record.false),
         )
-        for rule, each in of.rules.items()
+        for rule, record in of.rules.items()
     }

@@ -1,4 +1,4 @@
-"""What is true of each recording: the reader of sample_logs/stories.toml."""
+"""True causes of each run: the reader of sample_logs/stories.toml."""
 
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ Side = Literal["fault", "fix"]
 
 
 class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is true of a run folder."""
+    """True causes of a run folder."""
 
     run: str
     device: Literal["cpu", "cuda"]
@@ -22,20 +22,20 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """How the truth is known."""
     story: int | None = None
     causes: tuple[str, ...] = ()
-    """Rules: one of them comes first, and each is said at warning or above."""
+    """Rules, one of which must be first; all must be reported at warning or above."""
     also: dict[str, str] = {}
-    """Rule to reason: true as well, and may be said at warning or above."""
+    """Rule to reason: also true, and may be reported at warning or above."""
     known_miss: str = ""
-    """What no rule says yet, and why; empty: nothing."""
+    """Cause that no rule reports yet, with the reason; empty: none."""
 
     @property
     def is_synthetic(self) -> bool:
-        """True where it was written from a schedule."""
+        """True if it was generated from a schedule."""
         return self.run.startswith("synthetic_")
 
     @property
     def true_rules(self) -> frozenset[str]:
-        """What may be said at warning or above."""
+        """Rules whose findings are true."""
         return frozenset(self.causes) | frozenset(self.also)
 
 
@@ -45,33 +45,37 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     fault: str
     fix: str
     why: str
-    """What is different between the two."""
+    """Difference between the two."""
     heals: tuple[str, ...] | None = None
-    """The causes that the fix removes; None: all of the fault's."""
+    """Causes that the fix removes; None: all of the fault's."""
     unit: Literal["step", "sample"] = "step"
     samples: tuple[int, int] = (1, 1)
-    """In a step of the fault and of the fix, where the unit is a sample."""
+    """Samples in a step of the fault and of the fix, if the unit is a sample."""
     outside: str = ""
-    """Why the predicted range does not hold what was won; empty where it does."""
+    """Reason if the estimate does not contain the measured saving; empty if it does."""
 
     @property
     def is_synthetic(self) -> bool:
-        """True where it was written from schedules."""
+        """True if it was generated from schedules."""
         return self.fault.startswith("synthetic_")
 
 
 class Stories(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The truth about the sample logs."""
+    """True causes of all sample logs."""
 
     schema: Literal[1]
     stories: dict[str, str]
-    """Number to what a user told in public."""
+    """Problems that users described in public, by number."""
     recording: tuple[Recording, ...]
     pair: tuple[Pair, ...]
 
     def of(self, run: str) -> Recording:
-        """Return what is true of a run; KeyError where the file does not say."""
-        return {each.run: each for each in self.recording}[run]
+        """Return the entry of a run.
+
+        Raises:
+            KeyError: it has none.
+        """
+        return {truth.run: truth for truth in self.recording}[run]
 
     def healed(self, pair: Pair) -> tuple[str, ...]:
         """Return the causes that a pair's fix removes."""
@@ -79,10 +83,10 @@ class Stories(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 def read(text: str) -> Stories:
-    """Return what a file of this format says.
+    """Return the content of a file of this format.
 
     Raises:
-        msgspec.ValidationError: it has a field that there is not, or lacks one.
+        msgspec.ValidationError: it has an unknown field, or lacks one.
         ValueError: it contradicts itself.
     """
     stories = msgspec.toml.decode(text.encode(), type=Stories)
@@ -93,8 +97,8 @@ def read(text: str) -> Stories:
 
 
 def _twice(stories: Stories) -> list[str]:
-    runs = [each.run for each in stories.recording]
-    pairs = [(each.fault, each.fix) for each in stories.pair]
+    runs = [truth.run for truth in stories.recording]
+    pairs = [(pair.fault, pair.fix) for pair in stories.pair]
     return [
         *(f"{run}: two entries" for run in sorted(set(runs)) if runs.count(run) > 1),
         *(f"{pair}: two entries" for pair in sorted(set(pairs)) if pairs.count(pair) > 1),
@@ -102,32 +106,32 @@ def _twice(stories: Stories) -> list[str]:
 
 
 def _unfit_recordings(stories: Stories) -> list[str]:
-    found = []
-    for each in stories.recording:
-        if each.healthy and (each.causes or each.known_miss):
-            found.append(f"{each.run}: healthy, and has causes")
-        if not each.healthy and not each.causes and not each.known_miss:
-            found.append(f"{each.run}: neither healthy nor with a cause")
-        if each.story is not None and str(each.story) not in stories.stories:
-            found.append(f"{each.run}: there is no story {each.story}")
-    return found
+    problems = []
+    for truth in stories.recording:
+        if truth.healthy and (truth.causes or truth.known_miss):
+            problems.append(f"{truth.run}: healthy, but has causes")
+        if not truth.healthy and not truth.causes and not truth.known_miss:
+            problems.append(f"{truth.run}: not healthy, but has no cause")
+        if truth.story is not None and str(truth.story) not in stories.stories:
+            problems.append(f"{truth.run}: there is no story {truth.story}")
+    return problems
 
 
 def _unfit_pairs(stories: Stories) -> list[str]:
-    runs = {each.run: each for each in stories.recording}
-    found = []
-    for each in stories.pair:
-        where = f"{each.fault} to {each.fix}"
-        found += [f"{where}: no entry {run}" for run in (each.fault, each.fix) if run not in runs]
-        fault = runs.get(each.fault)
-        if fault is not None and not set(each.heals or ()) <= set(fault.causes):
-            found.append(f"{where}: heals what is no cause")
-        if (each.unit == "sample") != (each.samples != (1, 1)):
-            found.append(f'{where}: `samples` goes with unit = "sample"')
-    return found
+    runs = {truth.run: truth for truth in stories.recording}
+    problems = []
+    for pair in stories.pair:
+        name = f"{pair.fault} to {pair.fix}"
+        problems += [f"{name}: no entry {run}" for run in (pair.fault, pair.fix) if run not in runs]
+        fault = runs.get(pair.fault)
+        if fault is not None and not set(pair.heals or ()) <= set(fault.causes):
+            problems.append(f"{name}: `heals` names a rule that is not a cause")
+        if (pair.unit == "sample") != (pair.samples != (1, 1)):
+            problems.append(f'{name}: `samples` requires unit = "sample", and vice versa')
+    return problems
 
 
 @cache
 def stories(path: Path = STORIES) -> Stories:
-    """Return what the committed file says."""
+    """Return the content of the committed file."""
     return read(path.read_text(encoding="utf-8"))
