@@ -31,7 +31,7 @@ TERMS = MappingProxyType(
     {
         "Time and steps": {
             "Step": "stepscope.analyses.steps.step_breakdown",
-            "Steps that count": "stepscope.analyses.core.complete_steps",
+            "Steps that count": "stepscope.analyses.core.window",
             "Window": "stepscope.analyses.core.window",
             "Categories of a step": "stepscope.analyses.steps.step_breakdown:CATEGORIES",
         },
@@ -49,7 +49,7 @@ TERMS = MappingProxyType(
             "Launches": "stepscope.analyses.devices.kernel_launches",
             "Queue length": "stepscope.analyses.devices.queue_length",
             "Roofline": "stepscope.analyses.devices.roofline",
-            "Temporal breakdown": "stepscope.analyses.devices.temporal_breakdown",
+            "Temporal breakdown": "stepscope.analyses.devices.kernel_breakdown",
         },
         "Idle time": {
             "Idle time": "stepscope.analyses.idle.ledger",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.group_roles import Signs, role
+from stepscope.analyses.communication.process_groups import Signs, role
 from stepscope.analyses.communication.rank_assignment import RankEvidence
 from stepscope.analyses.communication.rank_steps import Curve, RankSteps
 from stepscope.analyses.communication.rank_summary import (

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankparts import Job, parts_of, shape
-from stepscope.analyses.communication.compute_time import compute_time, step_excess_ns
+from stepscope.analyses.communication.rank_metrics import compute_time, step_excess_ns
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
-from stepscope.analyses.communication.robust_zscore import OUTLIER, modified_zscores, outlier_score
 from stepscope.analyses.communication.run_steps import run_steps
-from stepscope.analyses.communication.straggler_groups import straggler_groups
-from stepscope.analyses.communication.stragglers import stragglers
+from stepscope.analyses.communication.stragglers import straggler_groups, stragglers
+from stepscope.analyses.core.robust_slope import OUTLIER, modified_zscores, outlier_score
 from stepscope.rules import Recording, RunEvidence, straggler_rank
 
 pytestmark = pytest.mark.frames

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from loading import trace_at, trace_of
 from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
-from stepscope.analyses.core.trace_slice import slice_trace
+from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
 from stepscope.api.endpoints.kernels import Chosen as Kernel
 from stepscope.api.endpoints.kernels import kernel_details

@@ -9,8 +9,11 @@ import pytest
 from loading import trace_of
 from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
-from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
+from stepscope.analyses.devices.gpu_bound import (
+    exclusive_device_time,
+    gpu_bound_share,
+    gpu_bound_times,
+)
 from stepscope.base.calibration import Factor, speedup
 from stepscope.base.findings import ClaimReport
 from stepscope.model import intervals

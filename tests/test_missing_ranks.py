@@ -7,9 +7,8 @@ import pytest
 from benchmarks.cross_rank import advice
 from rankparts import parts_of, shape
 from stepscope.advice import run_report
-from stepscope.analyses.communication.missing_ranks import missing_ranks
 from stepscope.analyses.communication.rank_summary import RankSummary
-from stepscope.analyses.communication.ranked_run import rank_run
+from stepscope.analyses.communication.ranked_run import missing_ranks, rank_run
 
 pytestmark = pytest.mark.frames
 

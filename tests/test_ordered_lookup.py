@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.model.ordered_lookup import Grouped, first_not_before, last_not_after
+from stepscope.model.call_tree import Grouped, first_not_before, last_not_after
 
 pytestmark = pytest.mark.frames
 

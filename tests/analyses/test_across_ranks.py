@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import rankbuild
 from loading import ROOT, columns_of, trace_at, trace_of
 from rankbuild import US, Group, Plan, Truth
-from stepscope.analyses.communication.clock_table import clock_table
 from stepscope.analyses.communication.collective_matching import match_collectives
 from stepscope.analyses.communication.matched_collectives import matched_collectives
 from stepscope.analyses.communication.rank_summary import (
@@ -25,10 +24,10 @@ from stepscope.analyses.communication.rank_summary import (
     RankSummary,
     rank_summary,
 )
-from stepscope.analyses.communication.rank_table import rank_table
+from stepscope.analyses.communication.rank_table import clock_table, rank_table
 from stepscope.analyses.communication.ranked_run import as_ranges
-from stepscope.analyses.communication.robust_zscore import modified_zscores
 from stepscope.analyses.communication.stragglers import stragglers
+from stepscope.analyses.core.robust_slope import modified_zscores
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace, trace_from_columns
 from stepscope.tables import RunTable, all_tables

@@ -3,7 +3,7 @@
 import numpy as np
 
 from loading import trace_of
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 
 
 def times(rows: list[list[object]], chosen: list[int]) -> list[list[int]]:

@@ -12,7 +12,7 @@ from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.collective_table import SCHEMA, collective_table
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.core.exposed_communication import computing_times, exposure
-from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
+from stepscope.analyses.devices.kernel_breakdown import temporal_breakdown
 from stepscope.model.trace import Trace
 
 US = 1000

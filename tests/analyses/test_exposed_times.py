@@ -7,7 +7,7 @@ import numpy as np
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.communication.collective_events import requested_in_calls
-from stepscope.analyses.communication.exposed_collectives import exposed_times
+from stepscope.analyses.core.exposed_communication import exposed_times
 from stepscope.model.trace import Trace
 
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loading import columns_of
-from stepscope.analyses.core.flows import owner_by_flow
+from stepscope.analyses.core.links import owner_by_flow
 from stepscope.model.trace import trace_from_columns
 
 HOST = {"pid": 700, "tid": 700}

@@ -1,7 +1,7 @@
 """Norms between the backward pass and the optimizer's step."""
 
 from loading import trace_of
-from stepscope.analyses.host.gradient_norms import gradient_norms
+from stepscope.analyses.host.optimizer_updates import gradient_norms
 
 US = 1000
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]

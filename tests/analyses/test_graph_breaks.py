@@ -3,7 +3,7 @@
 from typing import Any
 
 from loading import trace_of
-from stepscope.analyses.compiled.graph_breaks import graph_breaks
+from stepscope.analyses.compiled.compiled_regions import graph_breaks
 from stepscope.base.findings import SourceLine
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import loading
 import tracebuild
-from stepscope.analyses.devices.grid_sizes import grid_sizes
+from stepscope.analyses.devices.device_metrics import grid_sizes
 from stepscope.model.trace import Trace
 
 

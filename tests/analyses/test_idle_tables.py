@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
 from stepscope.analyses.core.device_activity import device_activity
-from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
+from stepscope.analyses.core.host_activity import main_thread_stacks
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.idle_by_source import RECORD_STACKS, idle_by_source_line
-from stepscope.analyses.idle.idle_tables import idle_by_cause, idle_by_step, idle_by_stream
+from stepscope.analyses.idle.idle_tables import (
+    RECORD_STACKS,
+    idle_by_cause,
+    idle_by_source_line,
+    idle_by_step,
+    idle_by_stream,
+)
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.model import intervals
 from stepscope.model.trace import Trace

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.kernel_names import operand_type
 from stepscope.dialects import all_dialects
 
 

@@ -5,12 +5,13 @@ from typing import Any
 import loading
 import tracebuild
 from stepscope.analyses.host.label_times import is_user_label, label_times
-from stepscope.analyses.host.library_locations import (
+from stepscope.analyses.host.library_detection import (
     costliest_functions,
     function_name,
+    library_times,
     program_locations,
+    without_operators,
 )
-from stepscope.analyses.host.library_times import library_times, without_operators
 from stepscope.model.trace import Trace
 
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from loading import SHARED_TRACES, document_at, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.core.kernel_names import short
-from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.kernel_names import operand_type, short
 from stepscope.analyses.devices.device_metrics import device_metrics
 from stepscope.analyses.operators.matrix_units import are_classified, are_used, is_eligible
 from stepscope.analyses.operators.work_formulas import FORMULAS

@@ -12,9 +12,7 @@ from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_
 from memorybuild import memory
 from stepscope.analyses.core.robust_slope import slope
 from stepscope.analyses.memory.by_step import memory_by_step
-from stepscope.analyses.memory.growth import memory_growth
-from stepscope.analyses.memory.leaks import SCHEMA as LEAK_SCHEMA
-from stepscope.analyses.memory.leaks import memory_leaks
+from stepscope.analyses.memory.growth import LEAK_SCHEMA, memory_growth, memory_leaks
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace
 

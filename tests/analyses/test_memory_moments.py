@@ -11,7 +11,7 @@ from loading import trace_of
 from memorybuild import in_turn, memory, with_totals
 from stepscope.analyses.memory.allocations import allocation_events, lifetimes, memory_allocations
 from stepscope.analyses.memory.at_peak import latest_at, live_at, memory_at_peak, peak_between
-from stepscope.analyses.memory.curve_decimation import decimated_indices
+from stepscope.analyses.memory.curve import decimated_indices
 from stepscope.analyses.memory.holders import NAMES, holders_of
 
 US = 1000

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of
-from stepscope.analyses.memory.categories import (
+from stepscope.analyses.memory.file_reports import (
     CURVE_SCHEMA,
     SCHEMA,
     category_curve,

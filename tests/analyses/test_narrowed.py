@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stepscope.analyses.core import trace_slice as narrowing
-from stepscope.analyses.core.trace_slice import slice_trace
+from stepscope.analyses.core import trace_cut as narrowing
+from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.base.errors import UsageError
 from stepscope.model.read import read_trace

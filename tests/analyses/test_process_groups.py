@@ -7,8 +7,7 @@ import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from rankparts import parts_of, shape
-from stepscope.analyses.communication.group_roles import Signs, role
-from stepscope.analyses.communication.process_groups import SCHEMA, process_groups
+from stepscope.analyses.communication.process_groups import SCHEMA, Signs, process_groups, role
 from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.analyses.communication.run_groups import run_groups
 from stepscope.base.errors import MissingDataError

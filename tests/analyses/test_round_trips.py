@@ -5,7 +5,7 @@ from typing import Any
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.devices.round_trips import operators_between, round_trips
+from stepscope.analyses.devices.host_copies import operators_between, round_trips
 from stepscope.model.trace import Trace
 
 

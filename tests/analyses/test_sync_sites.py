@@ -6,8 +6,7 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.idle.sync_cost import sync_cost, value_reads
-from stepscope.analyses.idle.sync_sites import SyncSite, sync_sites
+from stepscope.analyses.idle.sync_cost import SyncSite, sync_cost, sync_sites, value_reads
 from stepscope.model.trace import Trace
 
 GEMM = {"op": "aten::mm", "us": 0, "body": [{"kernel": "gemm", "us": 1000}]}

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from loading import trace_of
 from stepscope.analyses.core.exposed_communication import exposure
-from stepscope.analyses.devices.kernel_breakdown import type_overlaps, type_statistics
-from stepscope.analyses.devices.temporal_breakdown import PARTS, SCHEMA, temporal_breakdown
+from stepscope.analyses.devices.kernel_breakdown import (
+    PARTS,
+    SCHEMA,
+    temporal_breakdown,
+    type_overlaps,
+    type_statistics,
+)
 from stepscope.model.trace import Trace
 
 US = 1000

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.operators.training_layers import training_layers
+from stepscope.analyses.operators.model_calls import training_layers
 
 STATISTICS = [[8, 64], [64], [64], [64], [64], [], [], [], []]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.idle.zeroed_gradients import zeroed_gradients
+from stepscope.analyses.idle.call_cost import zeroed_gradients
 from stepscope.base.errors import NotApplicableError
 
 US = 1000

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from loading import SHARED_TRACES, rows_of, trace_of
-from stepscope.analyses.devices.kernel_breakdown import type_statistics
-from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
+from stepscope.analyses.devices.kernel_breakdown import temporal_breakdown, type_statistics
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model.trace import Trace
 

@@ -23,11 +23,14 @@ from peers import hta_peer
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.annotations import annotation_table, innermost_annotation
-from stepscope.analyses.devices.kernel_breakdown import type_overlaps, type_statistics
+from stepscope.analyses.devices.kernel_breakdown import (
+    temporal_breakdown,
+    type_overlaps,
+    type_statistics,
+)
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.analyses.devices.memory_bandwidth import bandwidth_summary
 from stepscope.analyses.devices.queue_length import queue_lengths, queue_series
-from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
 from stepscope.analyses.idle.idle_kinds import KERNEL_WAIT_NS, idle_kinds
 from stepscope.analyses.operators.kernel_runs import ARROW, LONGEST, operator_sequences
 from stepscope.dialects import COLLECTIVE_NAME, Kind

@@ -14,8 +14,7 @@ import numpy as np
 
 from stepscope.advice.outcome import doubts_of, outcome_of
 from stepscope.advice.settings import SEVERITIES
-from stepscope.analyses.core.complete_steps import complete_steps
-from stepscope.analyses.core.window import Window, window
+from stepscope.analyses.core.window import Window, complete_steps, window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.base.findings import ClaimReport, Confidence, Outcome, Severity
 from stepscope.base.formatting import duration, number_ranges

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, assert_never
 import flask
 import msgspec
 
-from stepscope.analyses.core.trace_slice import slice_trace
+from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.api import encoding, http_errors
 from stepscope.api.endpoint import (
     Binary,

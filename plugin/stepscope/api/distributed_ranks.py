@@ -5,11 +5,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.compute_time import compute_of_steps
-from stepscope.analyses.communication.missing_ranks import missing_ranks
 from stepscope.analyses.communication.outlier_ranks import outlier_ranks_of
+from stepscope.analyses.communication.rank_metrics import compute_of_steps
 from stepscope.analyses.communication.rank_summary import RankSummary
-from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
+from stepscope.analyses.communication.ranked_run import RankRun, as_ranges, missing_ranks
 from stepscope.analyses.communication.run_steps import CATEGORIES, RunSteps
 from stepscope.analyses.steps.step_breakdown import whole_parts
 from stepscope.api import notable_ranks as notable

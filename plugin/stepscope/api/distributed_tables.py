@@ -37,33 +37,20 @@ NO_DEVICES = "Nothing ran on a device, and the files list none."
 IDENTITY = (
     Column("operation", "Collective", "text", "What it does."),
     Column("group", "Group", "text", "The process group, by its description where it has one."),
-    Column(
-        "message_bytes",
-        "Size",
-        "bytes",
-        "Message: the larger of what goes in and comes out, on the rank with most.",
-    ),
-)
+    Column("message_bytes", "Size", "bytes", "Message: the larger of what goes in and comes out,"
+           " on the rank with most."),
+)  # fmt: skip
 MORE = (
     Column("dtype", "Type", "text", "Type of an element."),
     Column("role", "Role", "text", "What the group seems to be for: DP, TP, PP, …."),
     Column("group_size", "Group size", "count", "How many ranks the group has."),
 )
 RATES = (
-    Column(
-        "algorithm_bytes_per_second",
-        "Algorithm bandwidth",
-        "bytes/s",
-        "Message over transfer, without the waiting (nccl-tests' algbw).",
-    ),
-    Column(
-        "bus_bytes_per_second",
-        "Bus bandwidth",
-        "bytes/s",
-        "The same times nccl-tests' factor for kind and number of ranks (busbw): comparable with"
-        " what the link can do.",
-    ),
-)
+    Column("algorithm_bytes_per_second", "Algorithm bandwidth", "bytes/s", "Message over"
+           " transfer, without the waiting (nccl-tests' algbw)."),
+    Column("bus_bytes_per_second", "Bus bandwidth", "bytes/s", "The same times nccl-tests' factor"
+           " for kind and number of ranks (busbw): comparable with what the link can do."),
+)  # fmt: skip
 SKEW = Column(
     "start_skew_ns",
     "Skew",
@@ -74,13 +61,8 @@ KINDS = (
     *IDENTITY,
     Column("call_count", "Calls", "count", "How many collectives, each counted once."),
     Column("mean_ns", "Duration", "ns", "Mean duration, over collectives and ranks."),
-    Column(
-        "transfer_ns",
-        "Transfer",
-        "ns",
-        "Mean over the collectives of the shortest duration over the ranks: who came last waited"
-        " for nobody.",
-    ),
+    Column("transfer_ns", "Transfer", "ns", "Mean over the collectives of the shortest duration"
+           " over the ranks: who came last waited for nobody."),
     Column("wait_ns", "Wait", "ns", "Mean duration beyond the transfer."),
     Column("total_ns", "Time a rank", "ns", "Sum of durations on a rank; the mean over ranks."),
     Column("total_wait_ns", "Waiting a rank", "ns", "What of that is waiting for other ranks."),
@@ -91,7 +73,7 @@ KINDS = (
     Column("rank_count", "Ranks", "count", "On how many ranks they were found."),
     *MORE,
     Column("total_bytes", "Total size", "bytes", "Sum of their messages.", hidden=True),
-)
+)  # fmt: skip
 EACH = (
     *IDENTITY,
     Column("step", "Step", "count", "Number of the ProfilerStep that asked for it."),

@@ -76,7 +76,7 @@ class TraceEndpoint(Generic[QueryT]):
     """Asked of one recording; its path begins with `traces/<trace>/`.
 
     Where `query` is an `InTime` and a time was given, `ask` gets the recording narrowed to it
-    (`core.trace_slice`), unless `is_whole`: then it gets all of it and minds the time itself.
+    (`core.trace_cut`), unless `is_whole`: then it gets all of it and minds the time itself.
     """
 
     path: str

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from stepscope.analyses.core.trace_slice import slice_trace
+from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.analyses.core.window import window
 from stepscope.analyses.flames.flame_graphs import (
     Phase,

@@ -23,24 +23,16 @@ MOST_ROWS = 20_000
 SEARCHED = ("operator", "module", "stack")
 Rows = NDArray[np.int64]
 COLUMNS = (
-    Column(
-        "operator",
-        "Operator",
-        "text",
-        "The innermost operator that asked for it; `aten::empty…` behind its caller. None ran, or"
-        " it was allocated before the recording: –.",
-    ),
+    Column("operator", "Operator", "text", "The innermost operator that asked for it;"
+           " `aten::empty…` behind its caller. None ran, or it was allocated before the"
+           " recording: –."),
     Column("bytes", "Size", "bytes", "How large, rounded up as the allocator does."),
     Column("allocated_ns", "Born", "ns", "When, from the trace's first event; –: before it."),
     Column("freed_ns", "Died", "ns", "When it was freed; –: not while recording, or not known."),
     Column("lifetime_ns", "Lifetime", "ns", "From allocation to release; –: not known."),
     Column("module", "Module", "text", "The innermost nn.Module that ran."),
-    Column(
-        "function",
-        "Function",
-        "code",
-        "The innermost of your functions that ran; all of them are in the details.",
-    ),
+    Column("function", "Function", "code", "The innermost of your functions that ran; all of them"
+           " are in the details."),
     Column(
         "state",
         "State",
@@ -65,7 +57,7 @@ COLUMNS = (
         "What the device held in all behind the release.",
         hidden=True,
     ),
-)
+)  # fmt: skip
 
 
 class AllocationsQuery(DeviceQuery, frozen=True, kw_only=True):

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.memory.at_peak import Peak
-from stepscope.analyses.memory.curve import MemoryCurve
-from stepscope.analyses.memory.curve_decimation import decimated_indices
+from stepscope.analyses.memory.curve import MemoryCurve, decimated_indices
 from stepscope.analyses.memory.memory_report import CPU_ONLY, NO_TOTALS
 from stepscope.analyses.memory.ooms import memory_ooms
 from stepscope.api.memory_devices import DeviceQuery, MemoryDeviceFacts, device_facts, select_device

@@ -16,9 +16,13 @@ import numpy as np
 import pandas as pd
 
 from stepscope import storage
-from stepscope.analyses.memory.categories import CURVE_SCHEMA, category_curve
-from stepscope.analyses.memory.curve_decimation import decimated_indices
-from stepscope.analyses.memory.file_reports import report_of_snapshot, report_of_timeline
+from stepscope.analyses.memory.curve import decimated_indices
+from stepscope.analyses.memory.file_reports import (
+    CURVE_SCHEMA,
+    category_curve,
+    report_of_snapshot,
+    report_of_timeline,
+)
 from stepscope.analyses.memory.memory_report import MemoryReport, MemoryTable
 from stepscope.analyses.memory.snapshot_history import History, histories
 from stepscope.api import http_errors

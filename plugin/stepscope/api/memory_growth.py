@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from stepscope.analyses.core.trace_slice import slice_trace
-from stepscope.analyses.memory import by_step, fragmentation, growth, leaks, operator_memory
+from stepscope.analyses.core.trace_cut import slice_trace
+from stepscope.analyses.memory import by_step, fragmentation, growth, operator_memory
 from stepscope.analyses.memory.at_peak import Peak
-from stepscope.analyses.memory.curve import MemoryCurve
-from stepscope.analyses.memory.curve_decimation import decimated_indices
+from stepscope.analyses.memory.curve import MemoryCurve, decimated_indices
 from stepscope.api.memory_curve import bounds
 from stepscope.api.memory_devices import DeviceQuery, select_device
 from stepscope.api.messages import Table
@@ -105,7 +104,7 @@ def memory_growth(trace: Trace, query: GrowthQuery) -> MemoryGrowth:
         confidence=row["confidence"],
         full_after_step_count=finite(full),
         steps=_own(peak, (by_step.SCHEMA, by_step.memory_by_step(trace)), STEPS),
-        leaks=_own(peak, (leaks.SCHEMA, leaks.memory_leaks(trace)), LEAKS),
+        leaks=_own(peak, (growth.SCHEMA, growth.memory_leaks(trace)), LEAKS),
     )
 
 

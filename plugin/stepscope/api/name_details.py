@@ -4,9 +4,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.event_references import source_lines
 from stepscope.analyses.core.occurrences import histogram, sums_by_step
+from stepscope.analyses.core.window import complete_steps
 from stepscope.base.findings import SourceLine
 from stepscope.model.trace import Trace
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from stepscope.analyses.communication.compute_time import step_excess_ns
 from stepscope.analyses.communication.outlier_ranks import outlier_ranks_of
-from stepscope.analyses.communication.rank_metrics import FIGURES
+from stepscope.analyses.communication.rank_metrics import FIGURES, step_excess_ns
 from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
 from stepscope.analyses.communication.representative_ranks import representatives
 from stepscope.analyses.communication.run_groups import RunGroup

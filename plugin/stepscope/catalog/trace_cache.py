@@ -97,7 +97,7 @@ class TraceCache:
 
     def _size(self, trace: "Trace") -> _Size:
         # Imported here because it imports pandas, which would delay TensorBoard's start.
-        from stepscope.analyses.core.trace_slice import cached_slices
+        from stepscope.analyses.core.trace_cut import cached_slices
         from stepscope.readers import memory_size
 
         before = self._sizes.get(_key(trace))
@@ -116,7 +116,7 @@ class TraceCache:
 
 
 def _clear_results(trace: "Trace") -> None:
-    from stepscope.analyses.core.trace_slice import drop_slices
+    from stepscope.analyses.core.trace_cut import drop_slices
 
     trace.results.clear()
     drop_slices(trace)

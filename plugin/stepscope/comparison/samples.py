@@ -10,10 +10,10 @@ import pandas as pd
 
 from stepscope.advice import advise
 from stepscope.analyses.core.batch_size import batch_size
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.producer import producer
+from stepscope.analyses.core.window import complete_steps
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.grouping import Labels, modules, names, shapes
 from stepscope.analyses.settings.setting_rows import GROUPS, NOT_SHOWN, SettingRow, setting_rows

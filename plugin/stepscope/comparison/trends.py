@@ -22,36 +22,20 @@ FIGURES: Schema = (
     Column("step_ns", "float64", "ns", f"Mean step, until its device work ends; {NO_STEPS}."),
     Column("median_step_ns", "float64", "ns", f"Median step; {NO_STEPS}."),
     Column("longest_step_ns", "float64", "ns", f"Longest step; {NO_STEPS}."),
-    Column(
-        "step_deviation_ns",
-        "float64",
-        "ns",
-        "The steps' standard deviation; NaN for less than two.",
-    ),
+    Column("step_deviation_ns", "float64", "ns", "The steps' standard deviation; NaN for less"
+           " than two."),
     *(
         Column(f"{name}_ns", "float64", "ns", f"Of the mean step: {label}. {meaning}")
         for name, (label, meaning) in CATEGORIES.items()
     ),
-    Column(
-        "busy_share",
-        "float64",
-        "share",
-        "Fraction of the window in which the busiest device worked.",
-    ),
-    Column(
-        "recoverable_share",
-        "float64",
-        "share",
-        "The most that all findings together could save, as a fraction of the step (or window).",
-    ),
-    Column(
-        "memory_peak_bytes",
-        "float64",
-        "bytes",
-        "The most memory that torch had reserved on one device at once; allocated, where reserved"
-        " memory was not recorded; NaN without `profile_memory`, or before torch 1.10.",
-    ),
-)
+    Column("busy_share", "float64", "share", "Fraction of the window in which the busiest device"
+           " worked."),
+    Column("recoverable_share", "float64", "share", "The most that all findings together could"
+           " save, as a fraction of the step (or window)."),
+    Column("memory_peak_bytes", "float64", "bytes", "The most memory that torch had reserved on"
+           " one device at once; allocated, where reserved memory was not recorded; NaN without"
+           " `profile_memory`, or before torch 1.10."),
+)  # fmt: skip
 """The figures of a trend; NaN where unknown."""
 SCHEMA: Schema = (
     Column("worker", "object", "text", "The worker, by its file's name."),

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references, frame_times, requirements
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import EXPOSED_TIME

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.exposed_collectives import running_times
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.exposed_communication import running_times
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.base.calibration import EXPOSED_COMMUNICATION

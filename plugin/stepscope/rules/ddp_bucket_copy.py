@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL
 from stepscope.base.findings import Evidence, Fix, Link

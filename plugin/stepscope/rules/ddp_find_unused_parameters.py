@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.exposed_collectives import exposed_times
+from stepscope.analyses.core.exposed_communication import exposed_times
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import EXPOSED_COMMUNICATION, HALF_TO_ALL
 from stepscope.base.findings import Evidence, Fix, Link

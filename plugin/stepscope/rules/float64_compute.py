@@ -13,7 +13,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.device_specs import peak_ratio
 from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.operators.double_precision import (
     DoublePrecision,
     by_operator,

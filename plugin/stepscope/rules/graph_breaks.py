@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.compiled.compiled_regions import graph_break_table
-from stepscope.analyses.compiled.graph_breaks import GraphBreaks, graph_breaks
+from stepscope.analyses.compiled.compiled_regions import (
+    GraphBreaks,
+    graph_break_table,
+    graph_breaks,
+)
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.compile_events import compile_events
 from stepscope.analyses.core.device_activity import all_busy

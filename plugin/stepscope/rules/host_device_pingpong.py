@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
-from stepscope.analyses.devices.round_trips import (
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
+from stepscope.analyses.devices.host_copies import (
     RoundTrips,
     operators_between,
     round_trips,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.analyses.operators.training_layers import training_layers
+from stepscope.analyses.operators.model_calls import training_layers
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count, share

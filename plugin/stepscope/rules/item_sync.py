@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.idle.sync_cost import value_reads
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Fix, Link

@@ -7,7 +7,7 @@ from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.dispatch_gaps import DispatchGaps, dispatch_gaps
-from stepscope.analyses.idle.idle_by_source import idle_by_source_line
+from stepscope.analyses.idle.idle_tables import idle_by_source_line
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import FEWER_LAUNCHES
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link

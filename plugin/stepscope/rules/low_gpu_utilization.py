@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analyses.core import requirements
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.device_activity import DeviceActivity
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
 from stepscope.base.formatting import duration, share

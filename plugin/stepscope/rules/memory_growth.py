@@ -10,8 +10,7 @@ import pandas as pd
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.memory.by_step import memory_by_step
-from stepscope.analyses.memory.growth import memory_growth
-from stepscope.analyses.memory.leaks import memory_leaks
+from stepscope.analyses.memory.growth import memory_growth, memory_leaks
 from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import Evidence, EvidenceTable, Fix
 from stepscope.base.formatting import count, share, size

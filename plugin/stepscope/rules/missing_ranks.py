@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.communication.missing_ranks import MissingRanks, missing_ranks
-from stepscope.analyses.communication.ranked_run import REMEDY, several_ranks
+from stepscope.analyses.communication.ranked_run import (
+    REMEDY,
+    MissingRanks,
+    missing_ranks,
+    several_ranks,
+)
 from stepscope.analyses.communication.run_groups import RunGroup, run_groups
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import EvidenceTable, Fix

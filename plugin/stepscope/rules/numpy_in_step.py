@@ -8,13 +8,14 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_presence import device_presence
 from stepscope.analyses.host.label_times import LabelTime, label_times
-from stepscope.analyses.host.library_locations import (
+from stepscope.analyses.host.library_detection import (
     TORCH_EQUIVALENTS,
     ProgramLocation,
     costliest_functions,
+    library_times,
     program_locations,
+    without_operators,
 )
-from stepscope.analyses.host.library_times import library_times, without_operators
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
 from stepscope.base.findings import EvidenceTable, Fix, Link, Unit

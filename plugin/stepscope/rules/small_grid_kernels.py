@@ -8,7 +8,7 @@ import numpy as np
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.kernel_names import short
-from stepscope.analyses.devices.grid_sizes import GridSizes, grid_sizes
+from stepscope.analyses.devices.device_metrics import GridSizes, grid_sizes
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import EvidenceTable, Fix
 from stepscope.base.formatting import share

@@ -11,8 +11,11 @@ from msgspec.structs import replace
 
 from stepscope.analyses.communication.rank_table import rank_table_of
 from stepscope.analyses.communication.ranked_run import RankRun, several_ranks
-from stepscope.analyses.communication.straggler_groups import StragglerGroup, straggler_groups
-from stepscope.analyses.communication.stragglers import stragglers_of
+from stepscope.analyses.communication.stragglers import (
+    StragglerGroup,
+    straggler_groups,
+    stragglers_of,
+)
 from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
 from stepscope.base.findings import EvidenceTable, Fix, Link, Unit
 from stepscope.base.formatting import duration, number_ranges, share

@@ -11,7 +11,7 @@ from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.grid_sizes import grid_sizes
+from stepscope.analyses.devices.device_metrics import grid_sizes
 from stepscope.analyses.host.short_operator_runs import ShortOperatorRuns, short_operator_runs
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import LARGER_BATCH_ON_CPU

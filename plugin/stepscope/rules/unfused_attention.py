@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
 from stepscope.base.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link

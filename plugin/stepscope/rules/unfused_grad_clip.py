@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.host.gradient_norms import GradientNorms, gradient_norms
-from stepscope.analyses.host.launched_work import launched_work
-from stepscope.analyses.host.optimizer_updates import optimizer_updates
+from stepscope.analyses.host.optimizer_updates import (
+    GradientNorms,
+    gradient_norms,
+    launched_work,
+    optimizer_updates,
+)
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
 from stepscope.base.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
 from stepscope.base.findings import Evidence, Fix, Link

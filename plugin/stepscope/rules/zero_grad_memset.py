@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.call_cost import CallCost
-from stepscope.analyses.idle.zeroed_gradients import ZeroedGradients, zeroed_gradients
+from stepscope.analyses.idle.call_cost import CallCost, ZeroedGradients, zeroed_gradients
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import share

@@ -6,15 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.compute_time import LEAST_SCALE_SHARE
-from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
+from stepscope.analyses.communication.rank_metrics import (
+    FIGURES,
+    LEAST_SCALE_SHARE,
+    RankFigures,
+    rank_figures,
+)
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import (
     RankRun,
     computed_per_run,
     several_ranks,
 )
-from stepscope.analyses.communication.robust_zscore import FEW, modified_zscores, outlier_score
+from stepscope.analyses.core.robust_slope import FEW, modified_zscores, outlier_score
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.communication.exposed_collectives import exposed_times
+from stepscope.analyses.core.exposed_communication import exposed_times
 from stepscope.analyses.core.window import window
 from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals

@@ -1,4 +1,4 @@
-"""Table of a run's ranks with the breakdown of each one's mean step."""
+"""Tables of the ranks: the breakdown of each one's mean step, and the offsets of their clocks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,7 @@ from stepscope.analyses.communication.ranked_run import (
     RankRun,
     computed_per_run,
     rank_run,
+    several_ranks,
 )
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
@@ -94,3 +95,49 @@ def _matched(run: RankRun) -> dict[str, Any]:
         "collective_count": np.bincount(matches.trace_index, minlength=count),
         "matched_count": matched,
     }
+
+
+CLOCK_SCHEMA: Schema = (
+    *IDENTITY,
+    Column("reference_rank", "float64", "id", "The rank whose clock it is compared with."),
+    Column("reference_worker", "object", "text", "The reference's worker; None: not aligned."),
+    Column("offset_ns", "float64", "ns", "Added to its times gives the reference's; NaN: it shares"
+           " no collectives with another rank, or they contradict each other."),
+    Column("error_ns", "float64", "ns", "Bound of the offset's error, from collectives that no rank"
+           " can leave before all have entered. A machine has one clock."),
+    Column("likely_error_ns", "float64", "ns", "Median transfer of the links' collectives."),
+    Column("drift_ppm", "float64", "ppm", "Rate by which its clock runs slower than the"
+           " reference's; 0 unless no constant offset is possible."),
+    Column("link", "object", "text", "`reference`, `same machine`, `collectives`; None: none."),
+    Column("collective_count", "int64", "count", "Collectives behind the last link."),
+)  # fmt: skip
+
+
+@run_table(
+    "clock-alignment",
+    CLOCK_SCHEMA,
+    rank_summary,
+    "One row per trace: the offset to add to its times to compare them with another rank's, and"
+    " the offset's error.",
+)
+def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
+    """Return one row per trace, in `SCHEMA` columns, by rank.
+
+    Raises:
+        MissingDataError: the traces are of one rank.
+    """
+    run = several_ranks(parts)
+    clocks = run.alignment
+    reference = run.identity_of(clocks.reference)
+    columns: dict[str, Any] = {
+        **run.identity,
+        "reference_rank": reference["rank"],
+        "reference_worker": reference["worker"],
+        "offset_ns": clocks.offset_ns,
+        "error_ns": clocks.error_ns,
+        "likely_error_ns": clocks.likely_error_ns,
+        "drift_ppm": np.where(clocks.reference >= 0, clocks.drift * 1e6, np.nan),
+        "link": clocks.link,
+        "collective_count": clocks.link_count,
+    }
+    return to_frame(CLOCK_SCHEMA, columns)

@@ -20,7 +20,7 @@ from stepscope.analyses.communication.ranked_run import (
     computed_per_run,
     several_ranks,
 )
-from stepscope.analyses.communication.straggler_groups import straggler_groups
+from stepscope.analyses.communication.stragglers import straggler_groups
 from stepscope.base.formatting import count
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema

@@ -22,7 +22,7 @@ from stepscope.analyses.core.compile_events import (
     outermost_named,
 )
 from stepscope.analyses.core.event_references import user_calls
-from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
+from stepscope.analyses.core.host_activity import main_thread_stacks
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Floats, Ints
 from stepscope.model.frames import Column, Schema

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.core import ancestry
-from stepscope.analyses.core.flows import event_of_flow, flow_events
-from stepscope.analyses.core.links import rows_of_keys
+from stepscope.analyses.core.links import event_of_flow, flow_events, rows_of_keys
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import complete_steps
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.memory_peak import device_properties
+from stepscope.analyses.core.window import complete_steps
 from stepscope.base.report import RecordNext
 from stepscope.dialects import Kind, all_dialects
 from stepscope.model.trace import Trace, computed

@@ -1,7 +1,11 @@
-"""Events of a part of a trace, for exports: of a span of time, or of some steps.
+"""Parts of a trace: slices of time for analyses, and cuts for exports.
 
-Host events belong to it that run in the span, at full length. Device events belong to it that run
-in the span or are launched in it. Metadata rows stay, and arrows with both ends inside.
+Device work belongs to the slice of the call that launched it, else to that of its start. So every
+event belongs to exactly one of the slices that divide a trace, and sums over the slices are sums of
+the trace (for operators, where no slice begins inside one). Events keep their index in the file.
+
+Host events that run in the span belong to a cut, at full length, and device events that run in the
+span or are launched in it. Metadata rows stay, and arrows with both ends inside.
 
 Exported slices must nest: Perfetto drops a slice that outlives the slice around it, or nests later
 ones wrongly. Slices cross where an annotation ends after the Python function that opens it, or
@@ -9,13 +13,17 @@ where kernels of one stream overlap (programmatic dependent launch). Of a crossi
 slice ends with those around it, or those end at its start: whichever removes less time.
 """
 
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.dialects import Kind
 from stepscope.ingest import EventColumns
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model import call_tree
@@ -168,3 +176,74 @@ def _count_to_shorten(
         if loss >= ends[row] - ends[running[-1]] or count > MOST_WEIGHED:
             return None
     return count
+
+
+MOST_SLICES = 2
+"""Number of most recently used slices that stay cached, with their computed results."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """A trace's slices by span, the most recently used last; one thread at a time makes one."""
+
+    by_time: OrderedDict[tuple[int, int], Trace] = field(default_factory=OrderedDict)
+    lock: Lock = field(default_factory=Lock)
+
+
+_parts: WeakKeyDictionary[Trace, _Parts] = WeakKeyDictionary()
+"""Slices are released with their trace."""
+_lock = Lock()
+
+
+def slice_trace(trace: Trace, start_ns: int | None, end_ns: int | None) -> Trace:
+    """Return the trace of `[start_ns, end_ns)`; the whole trace without bounds.
+
+    Raises:
+        UsageError: the span is empty, or only one bound is given.
+    """
+    if start_ns is None and end_ns is None:
+        return trace
+    if start_ns is None or end_ns is None or start_ns >= end_ns:
+        msg = "start_ns and end_ns must be given together, and the end must be after the start"
+        raise UsageError(msg)
+    time = start_ns, end_ns
+    with _lock:
+        parts = _parts.setdefault(trace, _Parts())
+    with parts.lock:
+        slices = parts.by_time
+        part = slices[time] if time in slices else _part(trace, *time)
+        with _lock:  # not while a slice is made: `cached_slices` must not wait for that
+            slices[time] = part
+            slices.move_to_end(time)
+            while len(slices) > MOST_SLICES:
+                slices.popitem(last=False)
+        return part
+
+
+def cached_slices(trace: Trace) -> tuple[Trace, ...]:
+    """Return the cached slices of a trace."""
+    with _lock:
+        parts = _parts.get(trace)
+        return tuple(parts.by_time.values()) if parts is not None else ()
+
+
+def drop_slices(trace: Trace) -> None:
+    """Release a trace's slices."""
+    with _lock:
+        _parts.pop(trace, None)
+
+
+def _part(trace: Trace, start_ns: int, end_ns: int) -> Trace:
+    source = trace.source
+    kinds = np.where(_begins(trace, start_ns, end_ns), source.kinds, np.int8(Kind.OTHER))
+    return replace(trace, source=replace(source, kinds=kinds), results={})
+
+
+def _begins(trace: Trace, start_ns: int, end_ns: int) -> Mask:
+    began_ns = trace.columns.start_ns
+    begins = (began_ns != NO_TIME) & (began_ns >= start_ns) & (began_ns < end_ns)
+    call = links(trace).call_of_device_event
+    linked = np.flatnonzero(call >= 0)
+    launches = trace.runtime_calls["event"].to_numpy()[call[linked]]
+    begins[trace.device_events["event"].to_numpy()[linked]] = begins[launches]
+    return np.asarray(begins)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.group_statistics import distinct_numbers, weighted_mean
-from stepscope.analyses.core.kernel_names import short
-from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.kernel_names import operand_type, short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
@@ -50,22 +49,17 @@ SCHEMA: Schema = (
     Column("blocks_per_sm", "float64", "count", "Duration-weighted mean; NaN: none reports one."),
     Column("occupancy_share", "float64", "share", "Duration-weighted mean over kernels above 0."),
     Column("no_occupancy_count", "int64", "count", "Kernels that report no occupancy, or 0."),
-    Column(
-        "launch_delay_mean_ns",
-        "float64",
-        "ns",
-        "Mean time from its call's end to its start, at least 0 (HTA); NaN: no call is known.",
-    ),
+    Column("launch_delay_mean_ns", "float64", "ns", "Mean time from its call's end to its start,"
+           " at least 0 (HTA); NaN: no call is known."),
     Column("launch_delay_p95_ns", "float64", "ns", "95th percentile of the same."),
     Column("streams", "object", "text", "The streams it ran on."),
     Column("devices", "object", "text", "The devices it ran on."),
     Column("uses_matrix_unit", "object", "", "On tensor cores or the like; None: cannot be told."),
     Column("is_collective", "bool", "", "True for kernels of NCCL, RCCL and the like."),
     Column("data_type", "object", "text", "Type of its operands, by torch's name; None: not told."),
-    Column(
-        "is_triton", "bool", "", "True where the name (`triton_…`) or its operator says Triton's."
-    ),
-)
+    Column("is_triton", "bool", "", "True where the name (`triton_…`) or its operator says"
+           " Triton's."),
+)  # fmt: skip
 """By name, the columns `operator` to `shared_memory_bytes` are left out."""
 STREAM_COLUMNS = ("device", "stream")
 """What tells rows apart by stream; they stand in `devices` and `streams`."""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from stepscope.analyses.core.links import links
 from stepscope.model.arrays import NONE, Ints
-from stepscope.model.ordered_lookup import first_not_before, last_not_after
+from stepscope.model.call_tree import first_not_before, last_not_after
 from stepscope.model.trace import Trace, computed
 
 

@@ -44,13 +44,9 @@ SUMMARY: Schema = (
     Column("active_ns", "int64", "ns", "Time in which any of them ran."),
     Column("mean_bytes_per_second", "float64", "bytes/s", "Mean rate over that time."),
     Column("max_bytes_per_second", "int64", "bytes/s", "Greatest rate, concurrent ones together."),
-    Column(
-        "changes_mean_bytes_per_second",
-        "float64",
-        "bytes/s",
-        "Mean of the rates above 0 over their changes (HTA), not over time.",
-    ),
-)
+    Column("changes_mean_bytes_per_second", "float64", "bytes/s", "Mean of the rates above 0 over"
+           " their changes (HTA), not over time."),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

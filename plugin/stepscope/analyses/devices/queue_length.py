@@ -40,19 +40,17 @@ SUMMARY: Schema = (
     Column("unlinked_count", "int64", "count", "Work whose launch was not recorded: not counted."),
     Column("length_mean", "float64", "count", "Mean length over the changes (HTA), not over time."),
     Column("length_standard_deviation", "float64", "count", "Over the changes, of a sample (HTA)."),
-    Column(
-        "length_min", "int64", "count", "Least length; below 0 where work began before its launch."
-    ),
+    Column("length_min", "int64", "count", "Least length; below 0 where work began before its"
+           " launch."),
     Column("length_p25", "float64", "count", "25th percentile over the changes (HTA)."),
     Column("length_p50", "float64", "count", "Median over the changes (HTA)."),
     Column("length_p75", "float64", "count", "75th percentile over the changes (HTA)."),
     Column("length_max", "int64", "count", "Greatest length."),
-    Column(
-        "length_time_mean", "float64", "count", "Mean length over time; NaN where no time passed."
-    ),
+    Column("length_time_mean", "float64", "count", "Mean length over time; NaN where no time"
+           " passed."),
     Column("empty_share", "float64", "share", "Of the time between first and last change."),
     Column("full_ns", "int64", "ns", "For how long 1024 pieces or more were queued (HTA)."),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -61,16 +61,15 @@ SCHEMA: Schema = (
     Column("flops_per_second", "float64", "1/s", "Operations over kernel time."),
     Column("bytes_per_second", "float64", "bytes/s", "The least traffic over kernel time."),
     Column("flops_per_byte", "float64", "", "Arithmetic intensity: operations a byte moved."),
-    Column(
-        "compute_share", "float64", "share", "Of the device's peak in this type; NaN: see note."
-    ),
+    Column("compute_share", "float64", "share", "Of the device's peak in this type; NaN: see"
+           " note."),
     Column("memory_share", "float64", "share", "Of the memory's bandwidth; NaN: see note."),
     Column("roofline_share", "float64", "share", "Of the lower roof at this intensity; NaN: note."),
     Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: see note."),
     Column("device_name", "object", "text", "The device in `deviceProperties`; None: not told."),
     Column("note", "object", "text", "Why shares are withheld; None: none is."),
     Column("source", "object", "text", "The maker's data sheet with the roofs; None: unknown."),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -38,15 +38,11 @@ MEMORIES = re.compile(r"\(([\w ]{1,40})->([\w ]{1,40})\)")
 WHAT: Schema = (
     Column("name", "object", "text", "The name as the profiler wrote it."),
     Column("direction", "object", "text", "`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH` or `other`."),
-    Column(
-        "from_memory",
-        "object",
-        "text",
-        "Where it copied from, in the vendor's word: `pageable`, `pinned`, `device`, `host`"
-        " (pageable or pinned, ROCm does not say), …; None: not recorded.",
-    ),
+    Column("from_memory", "object", "text", "Where it copied from, in the vendor's word:"
+           " `pageable`, `pinned`, `device`, `host` (pageable or pinned, ROCm does not say), …;"
+           " None: not recorded."),
     Column("to_memory", "object", "text", "Where it copied to, likewise."),
-)
+)  # fmt: skip
 WHO: Schema = (
     Column("operator", "object", "text", "The innermost operator that asked for it; None: none."),
     Column("source_line", "object", "text", "The user's own line that led to it; None: no stacks."),
@@ -59,27 +55,15 @@ FIGURES: Schema = (
     Column("mean_ns", "float64", "ns", "Mean duration."),
     Column("p95_ns", "float64", "ns", "95th percentile of durations."),
     Column("max_ns", "int64", "ns", "Longest duration."),
-    Column(
-        "bytes_per_second",
-        "float64",
-        "bytes/s",
-        "All bytes over all time: the mean rate, weighted by duration; NaN: not recorded.",
-    ),
-    Column(
-        "mean_bytes_per_second",
-        "float64",
-        "bytes/s",
-        "Mean of each one's own rate (HTA's memory bandwidth): small ones pull it down.",
-    ),
-    Column(
-        "exposed_ns",
-        "int64",
-        "ns",
-        "Within the steps, while nothing computed or communicated; sums to `step_breakdown`'s.",
-    ),
+    Column("bytes_per_second", "float64", "bytes/s", "All bytes over all time: the mean rate,"
+           " weighted by duration; NaN: not recorded."),
+    Column("mean_bytes_per_second", "float64", "bytes/s", "Mean of each one's own rate (HTA's"
+           " memory bandwidth): small ones pull it down."),
+    Column("exposed_ns", "int64", "ns", "Within the steps, while nothing computed or"
+           " communicated; sums to `step_breakdown`'s."),
     Column("streams", "object", "text", "The streams it ran on."),
     Column("devices", "object", "text", "The devices it ran on."),
-)
+)  # fmt: skip
 COPIES: Schema = (*WHAT, *FIGURES)
 COPIES_BY_OWNER: Schema = (*WHAT, *WHO, *FIGURES)
 MEMORY_SETS: Schema = (WHAT[0], *WHO, *FIGURES)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import complete_steps
 from stepscope.analyses.health._check import by_share, examples, kernel_launches, synchronize
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import count, duration, share

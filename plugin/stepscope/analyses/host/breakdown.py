@@ -11,12 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.compile_events import compile_events
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.synchronizations import is_blocking
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.base.errors import MissingDataError
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.model import intervals

@@ -28,27 +28,18 @@ SCHEMA: Schema = (
     Column("file", "object", "text", "The file, as the profiler wrote it."),
     Column("line", "int64", "id", "The line where the function begins."),
     Column("function", "object", "text", "The function's name."),
-    Column(
-        "library", "object", "text", "`user code`, `torch`, `numpy`, `pandas`, `PIL`, or other."
-    ),
+    Column("library", "object", "text", "`user code`, `torch`, `numpy`, `pandas`, `PIL`, or"
+           " other."),
     Column("is_users", "bool", "", "The user's own code: no library's, not Python's."),
     Column("call_count", "int64", "count", "Calls; 0 where only stacks were recorded (torch 1.8)."),
-    Column(
-        "host_self_ns",
-        "int64",
-        "ns",
-        "Its own host time, with built-in functions, without operators and other functions.",
-    ),
-    Column(
-        "host_operators_ns",
-        "int64",
-        "ns",
-        "Host time of operators and runtime calls that it called itself.",
-    ),
+    Column("host_self_ns", "int64", "ns", "Its own host time, with built-in functions, without"
+           " operators and other functions."),
+    Column("host_operators_ns", "int64", "ns", "Host time of operators and runtime calls that it"
+           " called itself."),
     Column("host_total_ns", "int64", "ns", "Host time with all that it calls, once if it recurs."),
     Column("device_self_ns", "int64", "ns", "Device work that it launched, by no other function."),
     Column("device_total_ns", "int64", "ns", "Device work launched in it or in what it calls."),
-)
+)  # fmt: skip
 
 
 @public_table(

@@ -11,10 +11,9 @@ import numpy as np
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
-from stepscope.analyses.core.host_activity import main_thread
-from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
+from stepscope.analyses.core.host_activity import main_thread, main_thread_stacks
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.library_times import without_operators
+from stepscope.analyses.host.library_detection import without_operators
 from stepscope.dialects import ANNOTATION_NAME
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Ints

@@ -40,39 +40,29 @@ ORIGIN = Column(
 COSTS: Schema = (
     Column("call_count", "int64", "count", "Calls in forward passes."),
     Column("operator_count", "int64", "count", "Operators it called itself, not those within."),
-    Column(
-        "forward_host_self_ns", "int64", "ns", "Host time of forward calls, without modules within."
-    ),
+    Column("forward_host_self_ns", "int64", "ns", "Host time of forward calls, without modules"
+           " within."),
     Column("forward_host_total_ns", "int64", "ns", "The same with modules within."),
-    Column(
-        "forward_python_self_ns",
-        "int64",
-        "ns",
-        "The part of the self time in no operator: torch-tb-profiler's host self time.",
-    ),
+    Column("forward_python_self_ns", "int64", "ns", "The part of the self time in no operator:"
+           " torch-tb-profiler's host self time."),
     Column("forward_device_self_ns", "int64", "ns", "Device work launched meanwhile, summed."),
     Column("forward_device_total_ns", "int64", "ns", "The same with modules within."),
-    Column(
-        "backward_host_self_ns",
-        "int64",
-        "ns",
-        "Host time in which autograd ran the backward functions of its own operators.",
-    ),
+    Column("backward_host_self_ns", "int64", "ns", "Host time in which autograd ran the backward"
+           " functions of its own operators."),
     Column("backward_host_total_ns", "int64", "ns", "The same with modules within."),
     Column("backward_device_self_ns", "int64", "ns", "Device work launched by them, summed."),
     Column("backward_device_total_ns", "int64", "ns", "The same with modules within."),
     Column("rerun_count", "int64", "count", "Forward calls run again in a backward pass."),
     Column("rerun_host_total_ns", "int64", "ns", "Host time of those, with modules within."),
     Column("rerun_device_total_ns", "int64", "ns", "Device work launched by those, summed."),
-)
+)  # fmt: skip
 MEMORY: Schema = (
-    Column(
-        "host_allocated_bytes", "float64", "bytes", "Allocated in forward calls; NaN: not recorded."
-    ),
+    Column("host_allocated_bytes", "float64", "bytes", "Allocated in forward calls; NaN: not"
+           " recorded."),
     Column("host_net_bytes", "float64", "bytes", "The same less what was given back in them."),
     Column("device_allocated_bytes", "float64", "bytes", "Allocated on devices in forward calls."),
     Column("device_net_bytes", "float64", "bytes", "The same less what was given back in them."),
-)
+)  # fmt: skip
 SCHEMA: Schema = (*PATH, CLASS_NAME, ORIGIN, *COSTS, *MEMORY)
 CLASS_SCHEMA: Schema = (
     CLASS_NAME,

@@ -31,14 +31,10 @@ OPERATOR_SCHEMA: Schema = (
     Column("name", "object", "text", "The operator's name."),
     PASS,
     Column("call_count", "int64", "count", "Its calls, those within operators too."),
-    Column(
-        "host_self_ns",
-        "int64",
-        "ns",
-        "Host time in it and in its own runtime calls, without operators within.",
-    ),
+    Column("host_self_ns", "int64", "ns", "Host time in it and in its own runtime calls, without"
+           " operators within."),
     Column("device_self_ns", "int64", "ns", "Device work that it launched itself, summed."),
-)
+)  # fmt: skip
 KERNEL_SCHEMA: Schema = (
     Column("name", "object", "text", "The kernel's, copy's or memory set's name."),
     PASS,

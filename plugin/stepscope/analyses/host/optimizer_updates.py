@@ -1,8 +1,12 @@
-"""Optimizer updates: host time and launched work of each.
+"""Optimizer updates and gradient norms: host time and launched work of each.
 
 torch records `Optimizer.step#<class>.step` around every step (`torch/optim/optimizer.py`). Of
 nested steps the outer one counts. A closure (LBFGS, PyTorch Lightning) runs forward and backward
 inside; an update starts at the end of the backward pass, on any thread.
+
+`torch.nn.utils.clip_grad_norm_` with `foreach=False`, and hand-written loops, compute the norm of
+one gradient after the other, and multiply one after the other. Norms of the model run before the
+end of the backward pass, those of an optimizer in its step.
 """
 
 import re
@@ -12,13 +16,76 @@ import numpy as np
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.compile_events import REGION
+from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.analyses.core.training_detection import BACKWARD
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.launched_work import LaunchedWork, launched_work, outermost
 from stepscope.base.errors import NotApplicableError
-from stepscope.model.arrays import Ints, Mask, Objects
+from stepscope.dialects import LAUNCH_NAME
+from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints, Mask, Objects
 from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LaunchedWork:
+    """Launches and their device events.
+
+    A graph's launch has many events; a launch whose device event is missing has none. An event
+    linked only by a flow is its own launch.
+    """
+
+    callers: Ints
+    """Host call that made each launch, as a row of `host_calls`."""
+    start_ns: Ints
+    """Start of each launch; for a flow, of its operator."""
+    events: Ints
+    """Rows of `device_events`, in order."""
+    launch_of_event: Ints
+    """Index of each event's launch."""
+
+    def select(self, mask: Mask) -> "LaunchedWork":
+        """Return the launches of a mask, and their events."""
+        with_event = mask[self.launch_of_event]
+        index = np.cumsum(mask) - 1
+        return LaunchedWork(
+            callers=self.callers[mask],
+            start_ns=self.start_ns[mask],
+            events=self.events[with_event],
+            launch_of_event=index[self.launch_of_event[with_event]],
+        )
+
+
+def outermost(trace: Trace, mask: Mask) -> Ints:
+    """Return the masked host calls that lie in no other masked call, as rows."""
+    rows = np.flatnonzero(mask)
+    parent = trace.host_calls["parent"].to_numpy()
+    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], mask) == NONE])
+
+
+def launched_work(trace: Trace, rows: Ints) -> LaunchedWork:
+    """Return the work launched by these rows of `host_calls`, of which none lies in another."""
+    linked, calls, host = links(trace), trace.runtime_calls, trace.host_calls
+    call, owner = linked.call_of_device_event, linked.owner_of_device_event
+    is_launch = name_mask(calls["name"], LAUNCH_NAME.search)
+    is_launch[call[call != NONE]] = True
+    by_flow = (call == NONE) & (owner != NONE)
+    around = np.concatenate((calls_around_runtime_calls(trace)[is_launch], owner[by_flow]))
+    launch = np.append(np.cumsum(is_launch) - 1, NONE)[call]
+    launch[by_flow] = is_launch.sum() + np.arange(by_flow.sum())
+    is_caller = np.zeros(len(host), dtype=bool)
+    is_caller[rows] = True
+    work = LaunchedWork(
+        callers=ancestry.nearest_of(host["parent"].to_numpy(), around, is_caller),
+        start_ns=np.concatenate(
+            (calls["start_ns"].to_numpy()[is_launch], host["start_ns"].to_numpy()[owner[by_flow]])
+        ),
+        events=np.flatnonzero(launch != NONE),
+        launch_of_event=launch[launch != NONE],
+    )
+    return work.select(work.callers != NONE)
+
 
 STEP = re.compile(r"^Optimizer\.step#(?P<optimizer>.+?)(?:\.step)?$")
 LISTWISE = re.compile(r"^aten::_foreach_|^aten::_fused_")
@@ -104,3 +171,77 @@ def _holds(trace: Trace, rows: Ints, pattern: re.Pattern[str]) -> Mask:
     is_step[rows] = True
     matches = np.flatnonzero(name_mask(calls["name"], pattern.search))
     return np.isin(rows, ancestry.nearest_of(calls["parent"].to_numpy(), matches, is_step))
+
+
+NORM = re.compile(r"^aten::(?:linalg_vector_)?norm$")
+SCALING = re.compile(r"^aten::mul_$")
+FOREACH = re.compile(r"^aten::_foreach_")
+END_OF_TIME = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GradientNorms:
+    """Gradients clipped one by one in the window."""
+
+    rows: Ints
+    """Rows of `host_calls` with norms of single tensors."""
+    times: Intervals
+    """From the first norm after each backward pass to the last norm or scaling before the step."""
+
+
+@computed
+def gradient_norms(trace: Trace) -> GradientNorms:
+    """Return the norms of single tensors between each backward pass and the next step.
+
+    Raises:
+        NotApplicableError: no optimizer's step was recorded.
+    """
+    start, end = (trace.host_calls[name].to_numpy() for name in ("start_ns", "end_ns"))
+    steps_ns = start[optimizer_updates(trace).rows]
+    behind_ns = np.maximum(_behind_ns(trace, steps_ns), window(trace).start_ns)
+    norms, step = _between(trace, NORM, behind_ns, steps_ns)
+    first = np.full(len(steps_ns), END_OF_TIME)
+    np.minimum.at(first, step, start[norms])
+    scalings, of_scaling = _between(trace, SCALING, first, steps_ns)
+    last = np.zeros(len(steps_ns), dtype=np.int64)
+    np.maximum.at(last, step, end[norms])
+    np.maximum.at(last, of_scaling, end[scalings])
+    clips = last > 0
+    return GradientNorms(rows=norms, times=intervals.union(first[clips], last[clips]))
+
+
+def _between(
+    trace: Trace, pattern: re.Pattern[str], from_ns: Ints, steps_ns: Ints
+) -> tuple[Ints, Ints]:
+    """Return calls on one tensor that start in `[from_ns, steps_ns)` of a step, and that step."""
+    rows = _single(trace, pattern)
+    start = trace.host_calls["start_ns"].to_numpy()[rows]
+    step = np.searchsorted(steps_ns, start, side="right")
+    inside = start >= np.append(from_ns, END_OF_TIME)[step]
+    return rows[inside], step[inside]
+
+
+def _behind_ns(trace: Trace, steps_ns: Ints) -> Ints:
+    """Return the end of the backward pass before each step, or the last step's start.
+
+    The later of the two; without a recorded backward pass before it, the maximum time.
+    """
+    calls = trace.host_calls
+    backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))  # in the order they began
+    ended = np.maximum.accumulate(calls["end_ns"].to_numpy()[backward])
+    last = np.searchsorted(calls["start_ns"].to_numpy()[backward], steps_ns, side="left") - 1
+    backward_end = np.append(ended, END_OF_TIME)[last]
+    return np.asarray(np.maximum(backward_end, np.append(0, steps_ns[:-1])))
+
+
+def _single(trace: Trace, pattern: re.Pattern[str]) -> Ints:
+    """Return the rows of calls of such a name that take one tensor and are in no step."""
+    calls = trace.host_calls
+    rows = np.flatnonzero(name_mask(calls["name"], pattern.match))
+    is_step = np.zeros(len(calls), dtype=bool)
+    is_step[optimizer_updates(trace).rows] = True
+    is_other = (
+        name_mask(calls["name"], FOREACH.match) | name_mask(calls["name"], NORM.match) | is_step
+    )
+    above = calls["parent"].to_numpy()
+    return np.asarray(rows[ancestry.nearest_of(above, above[rows], is_other) == NONE])

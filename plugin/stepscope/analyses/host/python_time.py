@@ -27,17 +27,13 @@ RECORD = "profile(with_stack=True)"
 NO_STEP = -1
 SCHEMA: Schema = (
     Column("step", "int64", "id", "N of `ProfilerStep#N`; -1: the recording has no steps."),
-    Column(
-        "library",
-        "object",
-        "text",
-        "`user code`, `torch`, `numpy`, `pandas`, `PIL`, `other library` (Python's own too), "
-        "`garbage collection`, `runtime` (calls that no operator made) or `not recorded`.",
-    ),
+    Column("library", "object", "text", "`user code`, `torch`, `numpy`, `pandas`, `PIL`, `other"
+           " library` (Python's own too), `garbage collection`, `runtime` (calls that no operator"
+           " made) or `not recorded`."),
     Column("duration_ns", "int64", "ns", "How long the main thread was at it in the step."),
     Column("outside_share", "float64", "share", "Of the step's time outside operators."),
     Column("step_share", "float64", "share", "Of the step's host time."),
-)
+)  # fmt: skip
 
 
 @public_table(

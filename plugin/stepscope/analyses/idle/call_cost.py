@@ -5,14 +5,20 @@ Without a device, the cost is the host's time.
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from stepscope.analyses.core import ancestry, frame_times
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
+from stepscope.analyses.host.optimizer_updates import launched_work, outermost
 from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.base.errors import NotApplicableError
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import EMPTY, Intervals
-from stepscope.model.trace import Trace
+from stepscope.model.trace import Trace, computed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,3 +59,48 @@ def call_cost(trace: Trace, host: Intervals, events: Ints) -> CallCost:
     late = idle_ledger(trace)[device.device].host_late
     work = intervals.clip(exclusive_device_time(trace, events), span.start_ns, span.device_end_ns)
     return CallCost(host=host, idle=intervals.intersection(late, host), work=work)
+
+
+ZERO_GRAD = "Optimizer.zero_grad#"
+LISTWISE_FILL = "aten::_foreach_zero_"
+FILLS = frozenset({"aten::zero_", LISTWISE_FILL})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ZeroedGradients:
+    """Rows of `host_calls` in the window, in the order they began."""
+
+    fills: Ints
+    """The fill operators; one may fill a list of tensors."""
+    zeroing: Ints
+    """The calls of `zero_grad` around them."""
+    is_listwise: bool
+    """Whether one of the fills takes a list of tensors."""
+    cost: CallCost
+    """Of `zero_grad` and the fills' work; without a device, of the fills."""
+
+
+@computed
+def zeroed_gradients(trace: Trace) -> ZeroedGradients:
+    """Return the fills in the optimizer's `zero_grad`.
+
+    Raises:
+        NotApplicableError: no optimizer's `zero_grad` was recorded.
+    """
+    calls, span = trace.host_calls, window(trace)
+    is_zeroing = name_mask(calls["name"], lambda name: name.startswith(ZERO_GRAD))
+    if not is_zeroing.any():
+        reason = "no optimizer's zero_grad was recorded"
+        raise NotApplicableError(reason)
+    begins = calls["start_ns"].to_numpy()
+    fills = outermost(trace, name_mask(calls["name"], FILLS.__contains__))
+    fills = fills[(begins[fills] >= span.start_ns) & (begins[fills] < span.end_ns)]
+    around = ancestry.nearest_of(calls["parent"].to_numpy(), fills, is_zeroing)
+    fills, zeroing = fills[around >= 0], np.unique(around[around >= 0])
+    times = frame_times.times(calls, zeroing if len(trace.device_events) else fills)
+    return ZeroedGradients(
+        fills=fills,
+        zeroing=zeroing,
+        is_listwise=bool((calls["name"].iloc[fills] == LISTWISE_FILL).any()),
+        cost=call_cost(trace, times, launched_work(trace, fills).events),
+    )

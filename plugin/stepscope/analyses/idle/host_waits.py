@@ -21,9 +21,9 @@ from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.devices.launch_order import launch_order
 from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
 from stepscope.model.arrays import NONE, Ints, Mask
+from stepscope.model.call_tree import Grouped, last_not_after
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.synchronization_events import EVENT_SYNC, STREAM_SYNC
-from stepscope.model.ordered_lookup import Grouped, last_not_after
 from stepscope.model.trace import Trace, computed
 
 NOTHING, BETWEEN, SYNC = range(3)

@@ -20,26 +20,14 @@ from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 OWNER_COLUMNS: Schema = (
-    Column(
-        "operator",
-        "category",
-        "text",
-        "The innermost operator that asked for it; `aten::empty…` behind its caller, as"
-        " torch-tb-profiler shows it. Missing: none ran, or it was allocated before.",
-    ),
-    Column(
-        "module",
-        "category",
-        "text",
-        "The innermost `nn.Module` that ran, with `with_stack` or `with_modules`.",
-    ),
-    Column(
-        "stack",
-        "category",
-        "text",
-        "The functions that were running, outermost first, without torch's own, with `with_stack`.",
-    ),
-)
+    Column("operator", "category", "text", "The innermost operator that asked for it;"
+           " `aten::empty…` behind its caller, as torch-tb-profiler shows it. Missing: none ran,"
+           " or it was allocated before."),
+    Column("module", "category", "text", "The innermost `nn.Module` that ran, with `with_stack`"
+           " or `with_modules`."),
+    Column("stack", "category", "text", "The functions that were running, outermost first,"
+           " without torch's own, with `with_stack`."),
+)  # fmt: skip
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The place in the file of its first event."),
     *DEVICE_COLUMNS,

@@ -26,20 +26,15 @@ SCHEMA: Schema = (
     Column("change_bytes", "int64", "bytes", "More than when the recording began."),
     Column("recorded_bytes", "int64", "bytes", "Of it, allocated while recording."),
     Column("earlier_bytes", "int64", "bytes", "Allocated before, and freed while recording."),
-    Column(
-        "untold_bytes",
-        "float64",
-        "bytes",
-        "The rest of what was allocated: before the recording, and held beyond it. NaN: no totals.",
-    ),
+    Column("untold_bytes", "float64", "bytes", "The rest of what was allocated: before the"
+           " recording, and held beyond it. NaN: no totals."),
     Column("reserved_bytes", "float64", "bytes", "Reserved then; NaN: the allocator keeps none."),
     Column("unused_bytes", "float64", "bytes", "Reserved then and not allocated; NaN: not known."),
     Column("most_reserved_bytes", "float64", "bytes", "The most that was ever reserved."),
-    Column(
-        "capacity_bytes", "float64", "bytes", "`deviceProperties.totalGlobalMem`; NaN: not known."
-    ),
+    Column("capacity_bytes", "float64", "bytes", "`deviceProperties.totalGlobalMem`; NaN: not"
+           " known."),
     Column("capacity_share", "float64", "share", "Most reserved of it; NaN: not known."),
-)
+)  # fmt: skip
 ABSURD_SIZES = "no memory event of this recording can be told: their sizes are absurd"
 
 

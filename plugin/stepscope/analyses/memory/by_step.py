@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.window import complete_steps
 from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
@@ -22,12 +22,8 @@ SCHEMA: Schema = (
     Column("step", "int64", "id", "N in `ProfilerStep#N`."),
     Column("start_ns", "int64", "ns", "When the host began it."),
     Column("end_ns", "int64", "ns", "When the host ended it."),
-    Column(
-        "end_bytes",
-        "float64",
-        "bytes",
-        "Allocated at its end (torch); before torch 1.10 the change since the recording began.",
-    ),
+    Column("end_bytes", "float64", "bytes", "Allocated at its end (torch); before torch 1.10 the"
+           " change since the recording began."),
     Column("growth_bytes", "float64", "bytes", "More than at its beginning."),
     Column("peak_bytes", "float64", "bytes", "The most that was allocated in it."),
     Column("reserved_bytes", "float64", "bytes", "Reserved at its end; NaN: not known."),
@@ -35,7 +31,7 @@ SCHEMA: Schema = (
     Column("freed_bytes", "int64", "bytes", "Freed in it."),
     Column("allocation_count", "int64", "count", "Allocations in it."),
     Column("left_bytes", "int64", "bytes", "Allocated in it and held to the recording's end."),
-)
+)  # fmt: skip
 
 
 @public_table(

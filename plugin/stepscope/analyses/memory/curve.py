@@ -5,8 +5,11 @@ the caching allocator's (`c10/cuda/CUDACachingAllocator.cpp`, `reportMemoryUsage
 CPU torch counts allocations made while a profiler runs, and reserves nothing
 (`c10/core/CPUAllocator.cpp`, `ProfiledCPUMemoryReporter`). Traces of torch before 1.10 have no
 totals: their curve is the change since the start of the trace, from the events' sizes.
+
+Nothing is averaged: a peak of one event keeps its height. (Jugel et al., M4, VLDB 2014.)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +23,7 @@ from stepscope.analyses.memory.memory_devices import (
     device_columns,
     memory_devices,
 )
-from stepscope.model.arrays import Floats, Ints
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
@@ -31,17 +34,12 @@ SCHEMA: Schema = (
     *DEVICE_COLUMNS,
     Column("time_ns", "int64", "ns", "When, from the trace's first event."),
     Column("change_bytes", "int64", "bytes", "Allocated less freed since the recording began."),
-    Column(
-        "allocated_bytes", "float64", "bytes", "Held by tensors (torch); NaN before torch 1.10."
-    ),
-    Column(
-        "reserved_bytes",
-        "float64",
-        "bytes",
-        "Taken from the device by torch's caching allocator; NaN where it keeps none, as on CPUs.",
-    ),
+    Column("allocated_bytes", "float64", "bytes", "Held by tensors (torch); NaN before torch"
+           " 1.10."),
+    Column("reserved_bytes", "float64", "bytes", "Taken from the device by torch's caching"
+           " allocator; NaN where it keeps none, as on CPUs."),
     Column("unused_bytes", "float64", "bytes", "Reserved but not allocated; NaN: not known."),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,3 +119,35 @@ def _sound(total: Floats) -> Floats:
 
 def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=dtype), *parts])
+
+
+def decimated_indices(
+    time_ns: Ints, levels: Sequence[Floats], start_ns: int, end_ns: int, pixels: int
+) -> Ints:
+    """Return the indices of the events to draw, in order, for curves over the same times.
+
+    Times ascend; `[start_ns, end_ns]` is the range that the pixels show.
+    """
+    low = int(np.searchsorted(time_ns, start_ns, side="left"))
+    high = int(np.searchsorted(time_ns, end_ns, side="right"))
+    if high - low <= (2 + 2 * len(levels)) * pixels:
+        return np.arange(low, high)
+    pixel = (time_ns[low:high] - start_ns) * pixels // max(1, end_ns - start_ns + 1)
+    first = np.flatnonzero(np.append(True, pixel[1:] != pixel[:-1]))
+    last = np.append(first[1:], len(pixel)) - 1
+    group = np.repeat(np.arange(len(first)), last - first + 1)
+    parts = [first, last]
+    for level in levels:
+        for extreme in (np.fmin, np.fmax):
+            values = level[low:high]
+            parts.append(_first_of(group, values == extreme.reduceat(values, first)[group]))
+    indices: Ints = low + np.unique(np.concatenate(parts))
+    return indices
+
+
+def _first_of(group: Ints, is_one: Mask) -> Ints:
+    """Return the first index of each group where the mask is true; groups ascend."""
+    places = np.flatnonzero(is_one)
+    is_first = np.append(True, np.diff(group[places]) != 0)[: len(places)]
+    first: Ints = places[is_first]
+    return first

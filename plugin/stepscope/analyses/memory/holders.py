@@ -25,18 +25,13 @@ RECORDED, EARLIER, UNTOLD = ("recorded", "earlier", "untold")
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
     Column("holder", "object", "text", "Who allocated it; None: nothing ran that has a name."),
-    Column(
-        "origin",
-        "object",
-        "text",
-        "`recorded`; `earlier`: allocated before the recording and freed in it; `untold`: the rest"
-        " of the total, below 0 where records are missing.",
-    ),
+    Column("origin", "object", "text", "`recorded`; `earlier`: allocated before the recording and"
+           " freed in it; `untold`: the rest of the total, below 0 where records are missing."),
     Column("held_bytes", "int64", "bytes", "Held at the peak of the device."),
     Column("peak_share", "float64", "share", "Of all that the device held at its peak."),
     Column("allocation_count", "int64", "count", "In so many allocations; 0 where not told."),
     Column("largest_bytes", "int64", "bytes", "The largest of them; 0 where not told."),
-)
+)  # fmt: skip
 
 
 def memory_holders(trace: Trace, by: By = "operator") -> pd.DataFrame:

@@ -9,8 +9,8 @@ import pandas as pd
 from stepscope.analyses.memory import at_peak as memory_at_peak
 from stepscope.analyses.memory import fragmentation as memory_fragmentation
 from stepscope.analyses.memory import growth as memory_growth
+from stepscope.analyses.memory import growth as memory_leaks
 from stepscope.analyses.memory import holders as memory_holders
-from stepscope.analyses.memory import leaks as memory_leaks
 from stepscope.analyses.memory import ooms as memory_ooms
 from stepscope.analyses.memory.allocations import SCHEMA as ALLOCATION_SCHEMA
 from stepscope.analyses.memory.allocations import memory_allocations

@@ -24,15 +24,14 @@ from stepscope.model.table import rows_to_frame
 Moment = Literal["end", "peak"]
 HOLDERS: Schema = (
     Column("device", "int64", "id", "The device's number."),
-    Column(
-        "stack", "object", "text", "Who allocated it, `outermost;…;innermost`; None: not recorded."
-    ),
+    Column("stack", "object", "text", "Who allocated it, `outermost;…;innermost`; None: not"
+           " recorded."),
     Column("held_bytes", "int64", "bytes", "What was asked for, without rounding."),
     Column("held_share", "float64", "share", "Of all that the device's tensors held."),
     Column("allocation_count", "int64", "count", "In so many allocations."),
     Column("largest_bytes", "int64", "bytes", "The largest of them."),
     Column("earlier_bytes", "int64", "bytes", "Of it, allocated before the history begins."),
-)
+)  # fmt: skip
 
 
 def snapshot_holders(snapshot: MemorySnapshot, moment: Moment = "end") -> pd.DataFrame:
@@ -85,10 +84,9 @@ POOLS: Schema = (
     Column("free_bytes", "int64", "bytes", "Free."),
     Column("largest_free_bytes", "int64", "bytes", "The largest free piece."),
     Column("free_share", "float64", "share", "Free of reserved."),
-    Column(
-        "fragmented_share", "float64", "share", "Of free, beyond the largest piece; NaN: no free."
-    ),
-)
+    Column("fragmented_share", "float64", "share", "Of free, beyond the largest piece; NaN: no"
+           " free."),
+)  # fmt: skip
 
 
 def snapshot_pools(snapshot: MemorySnapshot) -> pd.DataFrame:

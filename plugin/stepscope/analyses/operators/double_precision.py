@@ -13,7 +13,7 @@ import pandas as pd
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.group_statistics import ratio, sums
-from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.kernel_names import operand_type
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work

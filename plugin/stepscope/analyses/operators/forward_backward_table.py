@@ -30,10 +30,9 @@ SCHEMA: Schema = (
     Column("host_ratio", "float64", "ratio", "Backward over forward host time; NaN: no forward."),
     Column("forward_device_ns", "int64", "ns", "Device time that the forward calls launched."),
     Column("backward_device_ns", "int64", "ns", "Device time launched around the nodes."),
-    Column(
-        "device_ratio", "float64", "ratio", "Backward over forward device time; NaN: no forward."
-    ),
-)
+    Column("device_ratio", "float64", "ratio", "Backward over forward device time; NaN: no"
+           " forward."),
+)  # fmt: skip
 
 
 @public_table(

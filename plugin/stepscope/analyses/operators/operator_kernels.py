@@ -29,12 +29,8 @@ KIND_NAMES = {
     int(Kind.MEMORY_SET): "memory set",
 }
 SCHEMA: Schema = (
-    Column(
-        "operator",
-        "object",
-        "text",
-        "The operator or annotation; None: none around its launch, or that is not known.",
-    ),
+    Column("operator", "object", "text", "The operator or annotation; None: none around its"
+           " launch, or that is not known."),
     Column("kernel", "object", "text", "The kernel's name in short; the copy's or memory set's."),
     Column("full_name", "object", "text", "The name as the profiler wrote it."),
     Column("kind", "object", "text", "`kernel`, `copy` or `memory set`."),
@@ -44,19 +40,11 @@ SCHEMA: Schema = (
     Column("min_ns", "int64", "ns", "Shortest duration."),
     Column("max_ns", "int64", "ns", "Longest duration."),
     Column("operator_share", "float64", "share", "Of the operator's device self time."),
-    Column(
-        "mean_call_delay_ns",
-        "float64",
-        "ns",
-        "Mean time from the operator's start to its launch call (HTA); NaN: unknown.",
-    ),
-    Column(
-        "mean_launch_delay_ns",
-        "float64",
-        "ns",
-        "Mean time from the launch call's start to the device's (HTA); NaN: call not recorded.",
-    ),
-)
+    Column("mean_call_delay_ns", "float64", "ns", "Mean time from the operator's start to its"
+           " launch call (HTA); NaN: unknown."),
+    Column("mean_launch_delay_ns", "float64", "ns", "Mean time from the launch call's start to"
+           " the device's (HTA); NaN: call not recorded."),
+)  # fmt: skip
 
 
 @public_table(

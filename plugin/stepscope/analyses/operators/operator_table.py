@@ -34,16 +34,11 @@ _IDENTITY: Schema = (
     Column("kind", "object", "text", "`operator` or `annotation`."),
 )
 _FIGURES: Schema = (
-    Column(
-        "call_count", "int64", "count", "Calls; an only child of its caller's name is no other."
-    ),
-    Column(
-        "host_self_ns",
-        "int64",
-        "ns",
-        "Host time without operators, annotations and runtime calls within; Python calls within"
-        " stay in it (key_averages takes those off, too, where `with_stack` recorded them).",
-    ),
+    Column("call_count", "int64", "count", "Calls; an only child of its caller's name is no"
+           " other."),
+    Column("host_self_ns", "int64", "ns", "Host time without operators, annotations and runtime"
+           " calls within; Python calls within stay in it (key_averages takes those off, too,"
+           " where `with_stack` recorded them)."),
     Column("host_total_ns", "int64", "ns", "Host time with calls within, summed over calls."),
     Column("host_mean_ns", "float64", "ns", "Mean of a call's host total."),
     Column("host_p50_ns", "float64", "ns", "Median of a call's host total."),
@@ -55,68 +50,33 @@ _FIGURES: Schema = (
     Column("device_p50_ns", "float64", "ns", "Median of a call's device total."),
     Column("device_p95_ns", "float64", "ns", "95th percentile of a call's device total."),
     Column("device_max_ns", "int64", "ns", "Largest device total of a call."),
-    Column(
-        "host_self_share",
-        "float64",
-        "share",
-        "Host self time over the length of the window (all steps, else all device work); above 1"
-        " where threads run side by side, calls lie outside it, or totals are within each other.",
-    ),
+    Column("host_self_share", "float64", "share", "Host self time over the length of the window"
+           " (all steps, else all device work); above 1 where threads run side by side, calls lie"
+           " outside it, or totals are within each other."),
     Column("host_total_share", "float64", "share", "Host total time, likewise."),
     Column("device_self_share", "float64", "share", "Device self time, likewise."),
     Column("device_total_share", "float64", "share", "Device total time, likewise."),
-    Column(
-        "host_self_bytes",
-        "float64",
-        "bytes",
-        "Host memory allocated less given back in its time, on any thread, without calls within"
-        " (key_averages); NaN: not recorded.",
-    ),
+    Column("host_self_bytes", "float64", "bytes", "Host memory allocated less given back in its"
+           " time, on any thread, without calls within (key_averages); NaN: not recorded."),
     Column("host_total_bytes", "float64", "bytes", "The same with calls within."),
-    Column(
-        "device_self_bytes",
-        "float64",
-        "bytes",
-        "Device memory allocated less given back, likewise; NaN: not recorded.",
-    ),
+    Column("device_self_bytes", "float64", "bytes", "Device memory allocated less given back,"
+           " likewise; NaN: not recorded."),
     Column("device_total_bytes", "float64", "bytes", "The same with calls within."),
-    Column(
-        "flops",
-        "float64",
-        "count",
-        "Operations of its own work, torch's `with_flops` and more (see `flops`); NaN: unknown.",
-    ),
-    Column(
-        "total_flops",
-        "float64",
-        "count",
-        "The same with calls within, of a product inside a product (autocast's) once; NaN: none is"
-        " known.",
-    ),
-    Column(
-        "flops_source",
-        "object",
-        "text",
-        "Whose formula `flops` is: torch's `with_flops`, its `flop_counter`, our own; None: none.",
-    ),
-    Column(
-        "data_types", "object", "text", "Types of its operands (`Input type`); None: not recorded."
-    ),
+    Column("flops", "float64", "count", "Operations of its own work, torch's `with_flops` and"
+           " more (see `flops`); NaN: unknown."),
+    Column("total_flops", "float64", "count", "The same with calls within, of a product inside a"
+           " product (autocast's) once; NaN: none is known."),
+    Column("flops_source", "object", "text", "Whose formula `flops` is: torch's `with_flops`, its"
+           " `flop_counter`, our own; None: none."),
+    Column("data_types", "object", "text", "Types of its operands (`Input type`); None: not"
+           " recorded."),
     Column("is_matrix_unit_eligible", "bool", "", "Can run on tensor cores, in a fitting type."),
-    Column(
-        "matrix_unit_type_share",
-        "float64",
-        "share",
-        "Of its calls, those whose operands have a fitting type; float32 only if it ran as TF32.",
-    ),
-    Column(
-        "matrix_unit_self_share",
-        "float64",
-        "share",
-        "Of device self time, at least; NaN: no kernel's name tells.",
-    ),
+    Column("matrix_unit_type_share", "float64", "share", "Of its calls, those whose operands have"
+           " a fitting type; float32 only if it ran as TF32."),
+    Column("matrix_unit_self_share", "float64", "share", "Of device self time, at least; NaN: no"
+           " kernel's name tells."),
     Column("matrix_unit_total_share", "float64", "share", "Of device total time, likewise."),
-)
+)  # fmt: skip
 _LABELS: Mapping[Grouping, Schema] = MappingProxyType(
     {
         "name": (),

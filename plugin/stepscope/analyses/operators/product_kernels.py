@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.core import ancestry, requirements
-from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.kernel_names import operand_type
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators import matrix_units

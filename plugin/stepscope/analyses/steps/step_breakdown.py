@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.exposed_communication import host_computing
 from stepscope.analyses.core.frame_times import ALL, times
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints

@@ -22,16 +22,11 @@ SCHEMA: Schema = (
     Column("category", "object", "text", "Their category."),
     Column("slice_count", "int64", "count", "Number of them in the range, wholly or in part."),
     Column("total_ns", "int64", "ns", "Their time in the range; nested slices overlap."),
-    Column(
-        "self_ns",
-        "float64",
-        "ns",
-        "The same without their children; time in two crossing ranges counts for one of them. NaN"
-        " if slices do not nest.",
-    ),
+    Column("self_ns", "float64", "ns", "The same without their children; time in two crossing"
+           " ranges counts for one of them. NaN if slices do not nest."),
     Column("mean_ns", "float64", "ns", "Mean of their whole durations."),
     Column("max_ns", "int64", "ns", "The longest of them, as a whole."),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

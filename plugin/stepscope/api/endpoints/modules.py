@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.call_paths import preorder
-from stepscope.analyses.core.trace_slice import slice_trace
+from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host import module_work
 from stepscope.analyses.host.module_names import Origin, module_names

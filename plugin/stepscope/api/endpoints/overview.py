@@ -4,10 +4,9 @@ import numpy as np
 from msgspec import structs
 
 from stepscope.advice import idle_per_step, worker_report
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.api.endpoint import Query, TraceEndpoint

@@ -43,14 +43,10 @@ SCHEMA: Schema = (
     Column("input_types", "category", "text", "Types of the inputs (JSON), with record_shapes."),
     Column("concrete_inputs", "category", "text", "Values of scalar inputs (JSON)."),
     Column("sequence_number", "int64", "id", "Links forward and backward; -1: none."),
-    Column(
-        "forward_thread_id",
-        "int64",
-        "id",
-        "Of a backward call: torch's number of the forward call's thread; 0 or -1 of others.",
-    ),
+    Column("forward_thread_id", "int64", "id", "Of a backward call: torch's number of the forward"
+           " call's thread; 0 or -1 of others."),
     Column("call_stack", "category", "text", "Python frames, if the file holds them as text."),
-)
+)  # fmt: skip
 
 
 def build(source: Source) -> pd.DataFrame:

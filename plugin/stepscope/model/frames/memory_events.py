@@ -19,11 +19,10 @@ SCHEMA: Schema = (
     Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
     Column("device_type_code", "int64", "id", "The number in c10::DeviceType."),
     Column("device", "int64", "id", "The device's number as the allocator has it; -1 on the CPU."),
-    Column(
-        "allocated_bytes", "float64", "bytes", "Total allocated after it; NaN before torch 1.10."
-    ),
+    Column("allocated_bytes", "float64", "bytes", "Total allocated after it; NaN before torch"
+           " 1.10."),
     Column("reserved_bytes", "float64", "bytes", "Total reserved after it; NaN before torch 1.10."),
-)
+)  # fmt: skip
 
 
 def build(source: Source) -> pd.DataFrame:

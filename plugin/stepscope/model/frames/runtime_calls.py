@@ -12,10 +12,9 @@ from stepscope.model.table import public_table
 SCHEMA: Schema = (
     *TIMING,
     THREAD,
-    Column(
-        "correlation", "int64", "id", "Shared with the device event that it launched; -1: none."
-    ),
-)
+    Column("correlation", "int64", "id", "Shared with the device event that it launched; -1:"
+           " none."),
+)  # fmt: skip
 
 
 def build(source: Source) -> pd.DataFrame:

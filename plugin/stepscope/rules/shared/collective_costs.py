@@ -8,9 +8,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_events import collective_events
-from stepscope.analyses.communication.exposed_collectives import exposed_times, running_times
 from stepscope.analyses.core import event_references, group_statistics, requirements
-from stepscope.analyses.core.exposed_communication import host_computing
+from stepscope.analyses.core.exposed_communication import (
+    exposed_times,
+    host_computing,
+    running_times,
+)
 from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references
-from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import complete_steps
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
 from stepscope.analyses.idle.copy_cost import CopySite, copy_sites
 from stepscope.base.findings import EventReference, EvidenceTable, Link, SourceLine

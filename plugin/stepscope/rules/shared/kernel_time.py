@@ -17,7 +17,7 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.exclusive_device_time import exclusive_device_time
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.base.calibration import Factor
 from stepscope.base.findings import EventReference, EvidenceTable, Link, SourceLine

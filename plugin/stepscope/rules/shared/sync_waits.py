@@ -11,8 +11,7 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.synchronizations import Cause, synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import STALL_NS
-from stepscope.analyses.idle.sync_cost import SyncCost, longest, sync_cost
-from stepscope.analyses.idle.sync_sites import SyncSites, sync_sites
+from stepscope.analyses.idle.sync_cost import SyncCost, SyncSites, longest, sync_cost, sync_sites
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Evidence, Fix, Link, Severity
 from stepscope.base.formatting import count, duration, share
