@@ -1,4 +1,5 @@
 /** Search text: plain (any case, anywhere), or a regular expression between slashes. */
+import { messageOf } from '../core/errors';
 
 export type Matcher =
   | { readonly kind: 'all' }
@@ -15,7 +16,7 @@ function regexMatcher(source: string, flags: string): Matcher {
     const expression = new RegExp(source, flags.replaceAll(/[gy]/g, ''));
     return { kind: 'test', test: (text) => expression.test(text.slice(0, LONGEST_TESTED)) };
   } catch (error) {
-    const words = error instanceof Error ? error.message : String(error);
+    const words = messageOf(error);
     // Removes the browser's prefix “Invalid regular expression: /…/: ”.
     return { kind: 'invalid', message: words.split(': ').at(-1) ?? words };
   }

@@ -1,4 +1,5 @@
 /** The theme: TensorBoard's inside TensorBoard, otherwise the user's, otherwise the system's. */
+import { useSyncExternalStore } from 'react';
 import { host } from './frame';
 
 export type Theme = 'light' | 'dark';
@@ -65,3 +66,6 @@ export const themeStore = {
     update();
   },
 };
+
+/** The theme of the page, as it changes. */
+export const useTheme = (): Theme => useSyncExternalStore(themeStore.subscribe, themeStore.current);

@@ -1,8 +1,7 @@
-import { lazy, type ReactNode, Suspense, useCallback, useState, useSyncExternalStore } from 'react';
+import { lazy, type ReactNode, Suspense, useCallback, useState } from 'react';
 import type { RunState, Runs } from '../api/types.gen';
 import { announcement } from '../core/progress';
-import { copyText } from '../host/clipboard';
-import { themeStore } from '../host/theme';
+import { themeStore, useTheme } from '../host/theme';
 import { type Patch, useNavigation } from '../state/navigation';
 import type { Selection } from '../state/selection';
 import { views } from '../views';
@@ -11,7 +10,7 @@ import { useCommands } from '../widgets/commands';
 import { Copy } from '../widgets/copy';
 import { Goto } from '../widgets/goto';
 import { Icon } from '../widgets/icon';
-import { toast } from '../widgets/toast';
+import { copyWithToast } from '../widgets/toast';
 import { ChordHint } from './chord_hint';
 import { EventChip } from './event_chip';
 import { ShellHelp } from './help';
@@ -26,7 +25,7 @@ import './top_bar.css';
 const Palette = lazy(() => import('./palette'));
 
 function ThemeToggle(): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   if (!themeStore.canToggle) return null;
   const other = theme === 'dark' ? 'light' : 'dark';
   return (
@@ -67,14 +66,16 @@ const namesOf = ({ run, worker, span }: Selection): Patch => ({
 });
 
 function useShellCommands(link: (() => string) | null, showHelp: () => void): void {
-  const copy = async (): Promise<void> => {
-    const isCopied = link !== null && (await copyText(link()));
-    toast(isCopied ? 'Link copied' : 'The browser refused to copy', {
-      tone: isCopied ? 'plain' : 'bad',
-    });
-  };
   useCommands([
-    ...(link ? [{ id: 'copy-link', label: 'Copy link', run: () => void copy() }] : []),
+    ...(link
+      ? [
+          {
+            id: 'copy-link',
+            label: 'Copy link',
+            run: () => void copyWithToast(link(), 'Link copied'),
+          },
+        ]
+      : []),
     ...(themeStore.canToggle
       ? [{ id: 'theme', label: 'Switch between light and dark', run: themeStore.toggle }]
       : []),

@@ -1,4 +1,5 @@
 import { type ReactNode, type RefObject, useId } from 'react';
+import { messageOf } from '../core/errors';
 import { type Command, useCommands } from './commands';
 import { Copy } from './copy';
 import { Icon } from './icon';
@@ -36,7 +37,7 @@ async function save({ element, file, ...about }: PictureSource): Promise<void> {
     const { savePng } = await import('./png');
     await savePng({ ...about, element: element.current }, file);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     toast(`The picture could not be created: ${why}`, { tone: 'bad' });
   }
 }

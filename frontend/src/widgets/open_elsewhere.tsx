@@ -2,6 +2,7 @@ import { type ReactNode, useState } from 'react';
 import { addressOf, api, type QueryOf } from '../api/client';
 import { type Narrowing, useNarrowing, useStaticQuery } from '../api/queries';
 import type { Tools } from '../api/types.gen';
+import { messageOf } from '../core/errors';
 import { quantity } from '../core/format';
 import { handToPerfetto, PUBLIC_PAGE } from '../host/perfetto';
 import type { Selection } from '../state/selection';
@@ -70,7 +71,7 @@ export function OpenElsewhere({ selection }: Props): ReactNode {
     try {
       await elsewhere.open(page);
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error));
+      setFailure(messageOf(error));
     }
   };
   const offline = tools?.perfetto ?? '';

@@ -1,4 +1,5 @@
 import { type ReactNode, useId } from 'react';
+import { useOption } from '../state/option';
 import './segmented.css';
 
 export interface Segment<T extends string> {
@@ -47,4 +48,21 @@ export function Segmented<T extends string>(props: Props<T>): ReactNode {
       </span>
     </fieldset>
   );
+}
+
+interface OptionSegments<T extends string> extends Pick<Props<T>, 'label' | 'isLabelled'> {
+  readonly segments: readonly Segment<T>[];
+  /** By default the first. */
+  readonly usual?: T | undefined;
+}
+
+/** A choice that is an option of the view: its value, and its segments. */
+export function useSegments<T extends string>(
+  option: string,
+  { segments, usual = segments[0]?.id as T, ...look }: OptionSegments<T>,
+): readonly [T, ReactNode] {
+  const ids = segments.map(({ id }) => id);
+  const [value, choose] = useOption<T>(option, usual, ids);
+  const drawn = <Segmented {...look} segments={segments} value={value} onChoose={choose} />;
+  return [value, drawn];
 }

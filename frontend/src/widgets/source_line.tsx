@@ -1,5 +1,4 @@
 import { type MouseEvent, type ReactNode, useSyncExternalStore } from 'react';
-import { copyText } from '../host/clipboard';
 import {
   editorAddress,
   editorStore,
@@ -9,7 +8,7 @@ import {
 } from '../host/editor';
 import { Icon } from './icon';
 import './source_line.css';
-import { toast } from './toast';
+import { copyWithToast } from './toast';
 
 interface Props {
   readonly path: string;
@@ -30,10 +29,7 @@ export function pathEnd(path: string, parts: number): string {
 async function copyLocation(location: SourceLocation): Promise<void> {
   const path = localPath(location.path, editorStore.current());
   const text = location.line === null ? path : `${path}:${location.line}`;
-  const isCopied = await copyText(text);
-  toast(isCopied ? `Copied ${text}` : 'The browser refused to copy', {
-    tone: isCopied ? 'plain' : 'bad',
-  });
+  await copyWithToast(text, `Copied ${text}`);
 }
 
 /** Without an editor: notifies VS Code around the page, and copies the location. */

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
+import { copyText } from '../host/clipboard';
 import { Button } from './button';
 import { Icon } from './icon';
 import './toast.css';
@@ -29,6 +30,12 @@ function put(next: readonly Shown[]): void {
 const remove = (id: number): void => put(shown.filter((entry) => entry.id !== id));
 
 /** Shows a message for a moment, optionally with an Undo button. */
+/** Copies a text, and says whether the browser did. */
+export async function copyWithToast(text: string, done: string): Promise<void> {
+  const isCopied = await copyText(text);
+  toast(isCopied ? done : 'The browser refused to copy', { tone: isCopied ? 'plain' : 'bad' });
+}
+
 export function toast(words: string, options: Options = {}): void {
   lastId += 1;
   put([...shown, { ...options, words, id: lastId }].slice(-MOST_SHOWN));

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { RunReport } from '../../api/types.gen';
+import { messageOf } from '../../core/errors';
 import { type ExportFormat, ExportMenu } from '../../widgets/export_menu';
 import { toast } from '../../widgets/toast';
 import type { Findings } from './save';
@@ -18,7 +19,7 @@ export function AdviceExport({ report, name, findings }: Props): ReactNode {
       const { saveAdvice } = await import('./save');
       saveAdvice({ report, name, findings, format });
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       toast(`The export failed: ${why}`, { tone: 'bad' });
     }
   };

@@ -2,10 +2,10 @@ import { type ReactNode, useMemo } from 'react';
 import type { Change, Table } from '../../api/types.gen';
 import { change, count, relativeChange } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOptions } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
-import { type Segment, Segmented } from '../../widgets/segmented';
+import { type Segment, useSegments } from '../../widgets/segmented';
 import { DataTable } from '../../widgets/table';
 import type { Look } from '../../widgets/table/cell';
 import { deltaOf } from './phrases';
@@ -46,7 +46,6 @@ const ONLY: readonly (readonly [Only, string, string])[] = [
   ['gone', 'Gone', 'Only before'],
   ['all', 'All', 'Insignificant changes are grey'],
 ];
-const IDS = ONLY.map(([id]) => id);
 
 function segmentsOf(rows: readonly AnyRow[]): Segment<Only>[] {
   return ONLY.map(([id, label, title]) => {
@@ -148,10 +147,17 @@ export function RowsTable({ rows, name, label, labels, before, after, none }: Pr
   const { location, go } = useNavigation();
   const { options } = location;
   const defaultOnly: Only = rows.some((row) => isOf(row, 'changed')) ? 'changed' : 'all';
-  const [only, chooseOnly] = useOption<Only>('only', defaultOnly, IDS);
+  const [only, onlySegments] = useSegments<Only>('only', {
+    label: 'Rows',
+    segments: segmentsOf(rows),
+    usual: defaultOnly,
+  });
   const figures = figuresOf(rows, name);
-  const ids = figures.map(({ id }) => id);
-  const [figure, chooseFigure] = useOption<Figure>('figure', ids[0] ?? 'either', ids);
+  const [figure, figureSegments] = useSegments<Figure>('figure', {
+    label: 'Time',
+    segments: figures,
+    usual: figures[0]?.id ?? 'either',
+  });
   const kind = name === 'device' ? (options.kind ?? null) : null;
   const shown = useMemo<Shown>(() => {
     const of = rows.filter(
@@ -177,10 +183,8 @@ export function RowsTable({ rows, name, label, labels, before, after, none }: Pr
       }}
       tools={
         <>
-          <Segmented label="Rows" segments={segmentsOf(rows)} value={only} onChoose={chooseOnly} />
-          {figures.length > 1 && (
-            <Segmented label="Time" segments={figures} value={figure} onChoose={chooseFigure} />
-          )}
+          {onlySegments}
+          {figures.length > 1 && figureSegments}
           {kind !== null && (
             <KindChip
               kind={kind}

@@ -6,7 +6,7 @@ import { count, duration, plural, quantityExact, share } from '../../core/format
 import { useNavigation } from '../../state/navigation';
 import { useOption } from '../../state/option';
 import { Loaded } from '../../widgets/loaded';
-import { type Segment, Segmented } from '../../widgets/segmented';
+import { type Segment, Segmented, useSegments } from '../../widgets/segmented';
 import { TableExport } from '../../widgets/table_export';
 import { Windowed } from '../../widgets/windowed';
 import { type JobProps, useRanksQuery } from './queries';
@@ -314,18 +314,16 @@ function Chart({ selection, breakdown, whole, unit, summary }: ChartProps): Reac
 /** The parts of the step, or of the communication, of each rank. */
 export function Bars({ selection, summary }: JobProps): ReactNode {
   const { location } = useNavigation();
-  const [whole, setWhole] = useOption<Whole>('bars', 'step', ['step', 'communication']);
-  const [unit, setUnit] = useOption<Unit>('by', 'rank', ['rank', 'node']);
+  const [whole, wholes] = useSegments<Whole>('bars', { label: 'Whole', segments: WHOLES });
+  const [unit, units] = useSegments<Unit>('by', { label: 'Rows', segments: UNITS });
   const query = useRanksQuery(selection, 'distributed/ranks', {
     step: summary.steps.includes(location.step ?? -1) ? location.step : null,
   });
   return (
     <section className="card" aria-label="Ranks side by side">
       <div className="heat-controls wrap">
-        <Segmented label="Whole" segments={WHOLES} value={whole} onChoose={setWhole} />
-        {summary.host_count > 1 && (
-          <Segmented label="Rows" segments={UNITS} value={unit} onChoose={setUnit} />
-        )}
+        {wholes}
+        {summary.host_count > 1 && units}
       </div>
       <Loaded query={query} what="The ranks side by side">
         {(breakdown) => (

@@ -2,13 +2,13 @@ import { type ReactNode, useMemo } from 'react';
 import type { CollectiveMember, CollectiveRanks, CollectiveRef } from '../../api/types.gen';
 import { bytes, count, duration, quantity, quantityExact, rate } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOptions } from '../../state/option';
+import { withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Button } from '../../widgets/button';
 import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
-import { type Segment, Segmented } from '../../widgets/segmented';
+import { type Segment, useSegments } from '../../widgets/segmented';
 import { Windowed } from '../../widgets/windowed';
 import { useRanksQuery } from './queries';
 import { capital, fillOfPart, kindName, rankName } from './ranks';
@@ -134,7 +134,10 @@ function Steps({ collective }: { readonly collective: CollectiveRanks }): ReactN
 }
 
 function Ranks({ collective }: { readonly collective: CollectiveRanks }): ReactNode {
-  const [order, setOrder] = useOption<Order>('members', 'rank', ['rank', 'last']);
+  const [order, orders] = useSegments<Order>('members', {
+    label: 'Order of ranks',
+    segments: ORDERS,
+  });
   const members = useMemo(
     () => orderedMembers(collective.members, order),
     [collective.members, order],
@@ -150,7 +153,7 @@ function Ranks({ collective }: { readonly collective: CollectiveRanks }): ReactN
           <span className="swatch" style={{ background: fillOfPart('transfer') }} /> transfer
         </span>
         <span className="space" />
-        <Segmented label="Order of ranks" segments={ORDERS} value={order} onChoose={setOrder} />
+        {orders}
       </div>
       <div className="member-axis between note" aria-hidden="true">
         <span>0</span>

@@ -1,19 +1,12 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
-import {
-  type ReactNode,
-  useDeferredValue,
-  useMemo,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from 'react';
+import { type ReactNode, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { addressOf, api, type ParametersOf, type ResponseOf } from '../../api/client';
 import { type Narrowing, useNarrowing } from '../../api/queries';
 import type { FlameFunctions, FlameGraph } from '../../api/types.gen';
 import { fileName } from '../../core/export';
 import { plural } from '../../core/format';
 import { type Matcher, matcherOf } from '../../core/search';
-import { type Theme, themeStore } from '../../host/theme';
+import { type Theme, useTheme } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOptions } from '../../state/option';
 import type { Selection } from '../../state/selection';
@@ -105,7 +98,7 @@ interface LegendProps {
 }
 
 function Legend({ layout }: LegendProps): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   const kinds = useMemo(() => {
     const used = new Set(layout.graph.parent.map((_, node) => kindOf(layout, node)));
     return layout.graph.kinds.filter(({ id }) => used.has(id) && id !== 'smaller');
@@ -270,7 +263,7 @@ interface HeaderProps {
 
 function Header({ shown, selection, graph, functions, matcher, picture }: HeaderProps): ReactNode {
   const { location, go } = useNavigation();
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   const [list, setList] = useOption('list', 'shown', ['shown', 'hidden']);
   const { settings, comparison } = shown;
   const traceName = [selection.run.name, selection.worker.name, selection.span.label];

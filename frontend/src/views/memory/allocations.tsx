@@ -4,12 +4,12 @@ import type { MemoryAllocations } from '../../api/types.gen';
 import type { Spot } from '../../charts/time_series_types';
 import { bytes, count, duration, plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOptions } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { timelineLocation } from '../../state/timeline_location';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
-import { Segmented } from '../../widgets/segmented';
+import { useSegments } from '../../widgets/segmented';
 import { StackList } from '../../widgets/stack_list';
 import { DataTable, type ShownTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
@@ -206,16 +206,11 @@ function Filled({ table, scope, onLook, isStale }: FilledProps): ReactNode {
 /** All allocations, the largest first. */
 export function Allocations({ scope, onLook }: PartProps): ReactNode {
   const { location } = useNavigation();
-  const [period, choosePeriod] = useOption(
-    'which',
-    'alive',
-    PERIODS.map(({ id }) => id),
-  );
-  const [state, chooseState] = useOption(
-    'state',
-    'all',
-    STATES.map(({ id }) => id),
-  );
+  const [period, periods] = useSegments('which', {
+    label: 'In the selected time',
+    segments: PERIODS,
+  });
+  const [state, states] = useSegments('state', { label: 'State', segments: STATES });
   const { device, narrowing, selection } = scope;
   const parameters = useMemo(() => {
     const { search, sort, options } = location;
@@ -237,15 +232,8 @@ export function Allocations({ scope, onLook }: PartProps): ReactNode {
   return (
     <div className="memory-part column grow">
       <div className="memory-bar wrap">
-        <Segmented label="State" segments={STATES} value={state} onChoose={chooseState} />
-        {narrowing && (
-          <Segmented
-            label="In the selected time"
-            segments={PERIODS}
-            value={period}
-            onChoose={choosePeriod}
-          />
-        )}
+        {states}
+        {narrowing && periods}
         <span className="flex">
           <SizeField label="From" option="min" placeholder="0 B" />
           <SizeField

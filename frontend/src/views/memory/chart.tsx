@@ -1,8 +1,8 @@
-import { lazy, type ReactNode, Suspense, useSyncExternalStore } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import type { TimeSeriesProps } from '../../charts/time_series_types';
 import { MEMORY_COLOURS } from '../../core/colour';
 import { bytes, instant, tick, tickBytes } from '../../core/format';
-import { themeStore } from '../../host/theme';
+import { useTheme } from '../../host/theme';
 import '../../charts/charts.css';
 
 const TimeSeries = lazy(() => import('../../charts/time_series'));
@@ -21,7 +21,7 @@ type Props = Omit<TimeSeriesProps, 'theme' | 'words'> & Partial<Pick<TimeSeriesP
 
 /** Memory over time or over steps; the code of the chart loads on first use. */
 export function MemoryChart({ words = AXIS_FORMAT, ...props }: Props): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   return (
     <Suspense fallback={<div style={{ height: props.height }} />}>
       <TimeSeries {...props} words={words} theme={theme} />

@@ -1,18 +1,18 @@
-import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { useTraceQuery } from '../../api/queries';
 import type { MemoryHolders } from '../../api/types.gen';
 import { fillOf, type Theme } from '../../canvas/colours';
 import { type Tile, Treemap } from '../../charts/treemap';
 import { bytes, duration, plural, share } from '../../core/format';
 import { framesOf, stackFrame } from '../../core/frames';
-import { themeStore } from '../../host/theme';
+import { useTheme } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOptions } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
-import { Segmented } from '../../widgets/segmented';
+import { useSegments } from '../../widgets/segmented';
 import { StackList } from '../../widgets/stack_list';
 import { DataTable, type ShownTable } from '../../widgets/table';
 import { cellOf, wholeName } from '../../widgets/table/rows';
@@ -26,7 +26,6 @@ const BY = [
   { id: 'category', label: 'Category', title: 'Parameters, activations, gradients…' },
 ] as const;
 type By = (typeof BY)[number]['id'];
-const IDS = BY.map(({ id }) => id);
 /** The colour category of tiles, as in the other views. */
 const CATEGORY: Readonly<Record<string, string>> = {
   operator: 'cpu',
@@ -134,13 +133,11 @@ function Facts({ table, scope }: PartProps): ReactNode {
   );
 }
 
-function ByChoice(): ReactNode {
-  const [by, choose] = useOption<By>('by', 'operator', IDS);
-  return <Segmented label="By" segments={BY} value={by} onChoose={choose} isLabelled />;
-}
+const useBy = () => useSegments<By>('by', { label: 'By', segments: BY, isLabelled: true });
 
 interface TableProps extends PartProps {
   readonly by: By;
+  readonly choice: ReactNode;
   readonly isStale: boolean;
 }
 
@@ -182,8 +179,8 @@ function Details({ table, at, by }: DetailsProps): ReactNode {
   );
 }
 
-function Filled({ table, scope, by, isStale }: TableProps): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+function Filled({ table, scope, by, choice, isStale }: TableProps): ReactNode {
+  const theme = useTheme();
   const tiles = useMemo(() => tilesOf(table, by, theme), [table, by, theme]);
   const map = ({ selected, select }: ShownTable): ReactNode => (
     <div className="memory-map bar column">
@@ -203,7 +200,7 @@ function Filled({ table, scope, by, isStale }: TableProps): ReactNode {
       table={table}
       name={`memory-holders-${by}`}
       label={table.is_peak ? 'Allocated at the peak' : `Allocated at ${duration(table.moment_ns)}`}
-      tools={<ByChoice />}
+      tools={choice}
       traceName={traceNames(scope)}
       isStale={isStale}
       identity={by === 'stack' ? ['full_name', 'origin'] : ['name', 'origin']}
@@ -215,7 +212,7 @@ function Filled({ table, scope, by, isStale }: TableProps): ReactNode {
 
 /** The allocated memory at the peak or at the selected moment, as a treemap and as a table. */
 export function Holders({ scope }: { readonly scope: MemoryScope }): ReactNode {
-  const [by] = useOption<By>('by', 'operator', IDS);
+  const [by, choice] = useBy();
   const { device, moment, narrowing, selection } = scope;
   const { start_ns, end_ns } = narrowing ?? {};
   const query = useTraceQuery(selection.span.trace, 'memory/holders', {
@@ -227,14 +224,10 @@ export function Holders({ scope }: { readonly scope: MemoryScope }): ReactNode {
   });
   return (
     <div className="memory-part column grow">
-      {!query.data && (
-        <div className="memory-bar wrap">
-          <ByChoice />
-        </div>
-      )}
+      {!query.data && <div className="memory-bar wrap">{choice}</div>}
       <Loaded query={query} what="The allocated memory">
         {(table) => (
-          <Filled table={table} scope={scope} by={by} isStale={query.isPlaceholderData} key={by} />
+          <Filled {...{ table, scope, by, choice }} isStale={query.isPlaceholderData} key={by} />
         )}
       </Loaded>
     </div>

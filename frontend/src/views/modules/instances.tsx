@@ -4,14 +4,14 @@ import { fileName } from '../../core/export';
 import { count, duration, plural, share } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOptions } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { timelineLocation } from '../../state/timeline_location';
 import { Button } from '../../widgets/button';
 import { type ExportFormat, ExportMenu } from '../../widgets/export_menu';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { saveTable } from '../../widgets/save_table';
-import { Segmented } from '../../widgets/segmented';
+import { useSegments } from '../../widgets/segmented';
 import { useColumnsShown } from '../../widgets/table/columns_shown';
 import { ROW_PX, useDensity } from '../../widgets/table/density';
 import { RowDrawer } from '../../widgets/table/details';
@@ -203,10 +203,17 @@ export function Instances(props: ModulesProps): ReactNode {
   const tree = useMemo(() => treeOf(table), [table]);
   const [open, setFlipped] = useOpenness(tree);
   const measures = useMemo(() => measuresOf(table), [table]);
-  const kinds = measures.kinds.map(({ id }) => id);
-  const [kind, chooseKind] = useOption<Kind>('width', kinds[0] ?? 'host', kinds);
-  const passes = measures.passes.map(({ id }) => id);
-  const [pass, choosePass] = useOption<Pass>('pass', 'both', passes);
+  const [kind, kinds] = useSegments<Kind>('width', {
+    label: 'Width',
+    segments: measures.kinds,
+    usual: measures.kinds[0]?.id ?? 'host',
+    isLabelled: true,
+  });
+  const [pass, passes] = useSegments<Pass>('pass', {
+    label: 'Pass',
+    segments: measures.passes,
+    usual: 'both',
+  });
   const keys = useMemo(() => keysOf(table, kind, pass), [table, kind, pass]);
   const value = useCallback((at: number) => costOf(table, keys, at), [table, keys]);
   const total = useMemo(() => tree.roots.reduce((sum, at) => sum + value(at), 0), [tree, value]);
@@ -278,16 +285,8 @@ export function Instances(props: ModulesProps): ReactNode {
       </ViewHeader>
       <section className="bar" aria-label="Icicle">
         <div className="module-bar wrap">
-          <Segmented
-            label="Width"
-            segments={measures.kinds}
-            value={kind}
-            onChoose={chooseKind}
-            isLabelled
-          />
-          {kind !== 'memory' && measures.passes.length > 0 && (
-            <Segmented label="Pass" segments={measures.passes} value={pass} onChoose={choosePass} />
-          )}
+          {kinds}
+          {kind !== 'memory' && measures.passes.length > 0 && passes}
           <span className="muted">
             {textOf(kind, total)} in total{narrowing && `, ${narrowing.label}`}
           </span>

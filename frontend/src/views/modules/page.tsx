@@ -1,9 +1,8 @@
 import type { ReactNode } from 'react';
 import { useNarrowing, useTraceQuery } from '../../api/queries';
-import { useOption } from '../../state/option';
 import { Empty } from '../../widgets/empty';
 import { Loaded } from '../../widgets/loaded';
-import { Segmented } from '../../widgets/segmented';
+import { useSegments } from '../../widgets/segmented';
 import { DataTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
 import { ViewHeader } from '../../widgets/view_header';
@@ -18,7 +17,6 @@ const GROUPINGS = [
   { id: 'instance', label: 'By instance', title: 'A tree of all modules' },
   { id: 'class', label: 'By class', title: 'All instances of a class in one row' },
 ] as const;
-const GROUPING_IDS = GROUPINGS.map(({ id }) => id);
 
 function Classes({ table, selection, narrowing, isStale, grouping }: ModulesProps): ReactNode {
   const { run, worker, span } = selection;
@@ -45,8 +43,7 @@ function Classes({ table, selection, narrowing, isStale, grouping }: ModulesProp
 function ModulesPage({ selection }: PageProps): ReactNode {
   const { trace } = selection.span;
   const narrowing = useNarrowing(trace);
-  const [by, choose] = useOption('by', 'instance', GROUPING_IDS);
-  const grouping = <Segmented label="Rows" segments={GROUPINGS} value={by} onChoose={choose} />;
+  const [by, grouping] = useSegments('by', { label: 'Rows', segments: GROUPINGS });
   const { start_ns, end_ns } = narrowing ?? {};
   const query = useTraceQuery(
     trace,

@@ -4,10 +4,9 @@ import { useTraceQuery } from '../../api/queries';
 import type { Table } from '../../api/types.gen';
 import { count, duration, plural, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
-import { useOption } from '../../state/option';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
-import { Segmented } from '../../widgets/segmented';
+import { useSegments } from '../../widgets/segmented';
 import { cellOf } from '../../widgets/table/rows';
 
 const SHOWN = 12;
@@ -15,7 +14,6 @@ const SCOPES = [
   { id: 'within', label: 'Including submodules' },
   { id: 'own', label: 'Self' },
 ] as const;
-const SCOPE_IDS = SCOPES.map(({ id }) => id);
 
 interface ListProps {
   readonly title: string;
@@ -75,7 +73,7 @@ interface Props {
 
 /** The operators and the device work of a module, or of a class. */
 export function Work({ trace, narrowing, row, className }: Props): ReactNode {
-  const [scope, choose] = useOption('count', 'within', SCOPE_IDS);
+  const [scope, scopes] = useSegments('count', { label: 'Scope', segments: SCOPES });
   const { start_ns, end_ns } = narrowing ?? {};
   const query = useTraceQuery(trace, 'modules/work', {
     row,
@@ -86,7 +84,7 @@ export function Work({ trace, narrowing, row, className }: Props): ReactNode {
   });
   return (
     <div className={query.isPlaceholderData ? 'detail stale' : 'detail'}>
-      <Segmented label="Scope" segments={SCOPES} value={scope} onChoose={choose} />
+      {scopes}
       <Loaded query={query} what="The work of the module">
         {({ operators, kernels }) => {
           const hasDevice = kernels.row_count > 0;

@@ -1,15 +1,7 @@
-import {
-  lazy,
-  type ReactNode,
-  type RefObject,
-  Suspense,
-  useMemo,
-  useState,
-  useSyncExternalStore,
-} from 'react';
+import { lazy, type ReactNode, type RefObject, Suspense, useMemo, useState } from 'react';
 import type { Overview, StepRow } from '../../api/types.gen';
 import { count, duration, instant, plural, quantityExact, share } from '../../core/format';
-import { themeStore } from '../../host/theme';
+import { useTheme } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import { Card } from '../../widgets/card';
 import { type PlainColumn, PlainTable } from '../../widgets/plain_table';
@@ -106,7 +98,7 @@ export function Steps({ overview, chart }: StepsProps): ReactNode {
   const { steps, categories } = overview;
   const { location, go } = useNavigation();
   const { time } = location;
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   const columns = useMemo(() => columnsOf(steps), [steps]);
   if (steps.length === 0) return null;
   const selected = steps.find((step) => step.number === location.step);

@@ -8,13 +8,13 @@ import { isPending, progressOf, spansOf } from '../../core/progress';
 import { recordedAt } from '../../core/recorded';
 import { matcherOf } from '../../core/search';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOptions } from '../../state/option';
+import { withOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { Skeleton } from '../../widgets/loaded';
 import { WholeBar, Words } from '../../widgets/reading';
 import { wholeWords } from '../../widgets/reading/words';
-import { type Segment, Segmented } from '../../widgets/segmented';
+import { type Segment, useSegments } from '../../widgets/segmented';
 import { SearchBox } from '../../widgets/table/toolbar';
 import { TableExport } from '../../widgets/table_export';
 import { ViewHeader } from '../../widgets/view_header';
@@ -44,7 +44,6 @@ const FILTERS: readonly (readonly [StateFilter, string])[] = [
   ['cancelled', 'Cancelled'],
   ['damaged', 'Damaged'],
 ];
-const FILTER_IDS = FILTERS.map(([id]) => id);
 
 function segmentsOf(runs: Runs): Segment<StateFilter>[] {
   const spans = runs.runs.flatMap(spansOf);
@@ -181,7 +180,10 @@ function useLineActions(open: ReadonlySet<string>, marked: readonly string[]) {
 export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
   const { location, go } = useNavigation();
   const { options } = location;
-  const [filter, chooseFilter] = useOption<StateFilter>('state', 'all', FILTER_IDS);
+  const [filter, filters] = useSegments('state', {
+    label: 'State of the files',
+    segments: segmentsOf(runs),
+  });
   const search = useDeferredValue(location.search);
   const matcher = useMemo(() => matcherOf(search), [search]);
   const sort = location.sort ?? USUAL_SORT;
@@ -216,12 +218,7 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
         />
       </ViewHeader>
       <div className="bar wrap">
-        <Segmented
-          label="State of the files"
-          segments={segmentsOf(runs)}
-          value={filter}
-          onChoose={chooseFilter}
-        />
+        {filters}
         <Progress runs={runs} />
       </div>
       <div className="table-body">

@@ -1,9 +1,11 @@
 /** Steps through the results (hits) of a search over the whole trace, however many there are. */
+
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { api, type QueryOf } from '../../api/client';
 import { traceKey, useTraceQuery } from '../../api/queries';
 import type { TimelineHits } from '../../api/types.gen';
+import { messageOf } from '../../core/errors';
 import { matcherOf } from '../../core/search';
 import { toast } from '../../widgets/toast';
 import { useLatestRequest } from './latest_request';
@@ -153,7 +155,7 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Hi
         latest.current.onHit(match.hit);
       },
       (error: unknown) => {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         if (isCurrent()) toast(`The result could not be read: ${why}`, { tone: 'bad' });
       },
     );

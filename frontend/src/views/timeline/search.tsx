@@ -1,5 +1,7 @@
 /** Search of the whole trace by name and argument: the search box, and the results as a table. */
+
 import type { ReactNode } from 'react';
+import { messageOf } from '../../core/errors';
 import { count, plural } from '../../core/format';
 import type { Matcher } from '../../core/search';
 import { Button } from '../../widgets/button';
@@ -116,7 +118,7 @@ async function save(props: TabProps, format: ExportFormat): Promise<void> {
     const table = exportOf(hits, timeline);
     saveTable({ name: [...traceName, 'hits', search], format, table, about: { search, total } });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     toast(`The results could not be read: ${why}`, { tone: 'bad' });
   }
 }

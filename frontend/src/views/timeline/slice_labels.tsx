@@ -1,9 +1,9 @@
-import { type ReactNode, useSyncExternalStore } from 'react';
+import type { ReactNode } from 'react';
 import { shade, shadeNumber } from '../../canvas/colours';
 import { colourId } from '../../core/colour';
 import { duration, instant, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
-import { themeStore } from '../../host/theme';
+import { useTheme } from '../../host/theme';
 import { PlainTable } from '../../widgets/plain_table';
 import type { Hit, SliceCategory, Timeline, Track } from './wire';
 
@@ -14,7 +14,7 @@ interface SwatchProps {
 
 /** A slice's colour. */
 export function Swatch({ category, name }: SwatchProps): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   const fill = shade(colourId(category), shadeNumber(name), theme);
   return <span className="swatch" style={{ background: fill }} aria-hidden="true" />;
 }

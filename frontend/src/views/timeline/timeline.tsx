@@ -1,19 +1,12 @@
 /** The timeline: a minimap, a time axis, tracks, and a panel with the details of the selection. */
-import {
-  type ReactNode,
-  useCallback,
-  useMemo,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from 'react';
+import { type ReactNode, useCallback, useMemo, useRef, useState } from 'react';
 import { useAdvice, useNarrowing } from '../../api/queries';
 import type { Outcome } from '../../api/types.gen';
 import type { Range } from '../../canvas/viewport';
 import { fileName } from '../../core/export';
 import { count, duration, plural } from '../../core/format';
 import { matcherOf } from '../../core/search';
-import { themeStore } from '../../host/theme';
+import { useTheme } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
 import { ExportMenu } from '../../widgets/export_menu';
@@ -101,7 +94,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   const { trace } = span;
   const traceName = [run.name, selection.worker.name, span.label];
   const picture = useRef<HTMLDivElement>(null);
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   const { location, go } = useNavigation();
   const [settings, change] = useSettings();
   const narrowing = useNarrowing(trace);

@@ -7,10 +7,10 @@ import { fileName } from '../../core/export';
 import { plural } from '../../core/format';
 import { spansOf } from '../../core/progress';
 import { useNavigation } from '../../state/navigation';
-import { useOption, withOptions } from '../../state/option';
+import { useChangeOptions } from '../../state/option';
 import { Loaded, Skeleton } from '../../widgets/loaded';
 import { Picker } from '../../widgets/picker';
-import { type Segment, Segmented } from '../../widgets/segmented';
+import { type Segment, Segmented, useSegments } from '../../widgets/segmented';
 import { TableExport } from '../../widgets/table_export';
 import { ViewHeader } from '../../widgets/view_header';
 import type { PageProps } from '../view';
@@ -48,13 +48,16 @@ interface ControlsProps {
   readonly hasTimeAxis: boolean;
 }
 
+const AXES: readonly Segment<Axis>[] = [
+  { id: 'order', label: 'In order' },
+  { id: 'time', label: 'By time' },
+];
+
 function Controls({ runs, followed, hasTimeAxis }: ControlsProps): ReactNode {
-  const { location, go } = useNavigation();
+  const change = useChangeOptions();
   const { run, scope, worker } = followed;
   const sizes = scopeSizes(runs, run);
-  const [axis, chooseAxis] = useOption<Axis>('x', 'order', ['order', 'time']);
-  const put = (name: string, value: string | null): void =>
-    go({ options: withOptions(location.options, { [name]: value }) }, 'replace');
+  const [, axes] = useSegments<Axis>('x', { label: 'Axis', segments: AXES });
   const scopes: Segment<Scope>[] = [
     { id: 'spans', label: `Spans ${sizes.spans}`, title: 'The spans of this run' },
     { id: 'folder', label: `Folder ${sizes.folder}`, title: 'The runs in the folder of this run' },
@@ -75,7 +78,7 @@ function Controls({ runs, followed, hasTimeAxis }: ControlsProps): ReactNode {
           label="Worker"
           choices={workers}
           value={worker ?? ALL}
-          onChoose={(key) => put('worker', key === ALL ? null : key)}
+          onChoose={(key) => change({ worker: key === ALL ? null : key })}
         />
       )}
       <Segmented
@@ -83,19 +86,9 @@ function Controls({ runs, followed, hasTimeAxis }: ControlsProps): ReactNode {
         isLabelled
         segments={scopes}
         value={scope}
-        onChoose={(value) => put('scope', value)}
+        onChoose={(value) => change({ scope: value })}
       />
-      {hasTimeAxis && (
-        <Segmented
-          label="Axis"
-          segments={[
-            { id: 'order', label: 'In order' },
-            { id: 'time', label: 'By time' },
-          ]}
-          value={axis}
-          onChoose={chooseAxis}
-        />
-      )}
+      {hasTimeAxis && axes}
     </>
   );
 }

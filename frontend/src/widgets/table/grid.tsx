@@ -12,9 +12,8 @@ import type { Column, Table } from '../../api/types.gen';
 import { quantity, quantityExact } from '../../core/format';
 import { movedIndex } from '../../core/list_keys';
 import { isNumeric } from '../../core/units';
-import { copyText } from '../../host/clipboard';
 import type { Sort } from '../../state/location';
-import { toast } from '../toast';
+import { copyWithToast } from '../toast';
 import { Cell, type Look } from './cell';
 import { CellMenu, type Entry } from './cell_menu';
 import { cellText, columnText, conditionText, rowText } from './copying';
@@ -81,12 +80,7 @@ function Foot({ table, columns, rows }: FootProps): ReactNode {
   );
 }
 
-async function copy(text: string, what: string): Promise<void> {
-  const isCopied = await copyText(text);
-  toast(isCopied ? `Copied the ${what}` : 'The browser refused to copy', {
-    tone: isCopied ? 'plain' : 'bad',
-  });
-}
+const copy = (text: string, what: string): void => void copyWithToast(text, `Copied the ${what}`);
 
 interface CellPosition {
   /** Among the visible rows. */
@@ -108,11 +102,11 @@ function entriesOf(props: Props, { index, column: columnAt }: CellPosition): Ent
   const value = columnAt <= 0 ? wholeName(table, at) : cellOf(table, column.key, at);
   const condition = conditionText(column, cellOf(table, column.key, at));
   return [
-    { label: 'Copy cell', run: () => void copy(cellText(value), 'cell') },
-    { label: 'Copy row', run: () => void copy(rowText(table, columns, at), 'row') },
+    { label: 'Copy cell', run: () => copy(cellText(value), 'cell') },
+    { label: 'Copy row', run: () => copy(rowText(table, columns, at), 'row') },
     {
       label: `Copy column “${column.label}”`,
-      run: () => void copy(columnText(table, column, rows), `column, ${rows.length} rows`),
+      run: () => copy(columnText(table, column, rows), `column, ${rows.length} rows`),
     },
     ...(condition === null || !onNarrow
       ? []

@@ -1,14 +1,14 @@
-import { type ReactNode, useMemo, useRef, useSyncExternalStore } from 'react';
+import { type ReactNode, useMemo, useRef } from 'react';
 import type { Distributed, RankSteps } from '../../../api/types.gen';
 import { column } from '../../../core/columns';
 import { type ExportTable, fileName } from '../../../core/export';
 import { count, plural } from '../../../core/format';
-import { themeStore } from '../../../host/theme';
+import { useTheme } from '../../../host/theme';
 import { useNavigation } from '../../../state/navigation';
 import { useOption } from '../../../state/option';
 import { Loaded } from '../../../widgets/loaded';
 import { Picker } from '../../../widgets/picker';
-import { type Segment, Segmented } from '../../../widgets/segmented';
+import { type Segment, Segmented, useSegments } from '../../../widgets/segmented';
 import { TableExport } from '../../../widgets/table_export';
 import { type JobProps, useRanksQuery } from '../queries';
 import { missingOf, rangesOf } from '../ranks';
@@ -38,7 +38,7 @@ const NORMS: readonly Segment<Norm>[] = [
 ];
 
 const useOrder = () => useOption<Order>('order', 'rank', ['rank', 'excess', 'node', 'group']);
-const useNorm = () => useOption<Norm>('norm', 'absolute', ['absolute', 'median']);
+const useNorm = () => useSegments<Norm>('norm', { label: 'Scale', segments: NORMS });
 
 interface LegendProps {
   readonly scale: Scale;
@@ -50,7 +50,7 @@ const STOPS = 16;
 
 /** The colour scale with the values of its ends. */
 function Legend({ scale, unit, isHighBad }: LegendProps): ReactNode {
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   const stops = useMemo(() => {
     const colours = ramp(scale.isDiverging, theme, isHighBad);
     const last = colours.length - 1;
@@ -132,7 +132,7 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
   const { location, go } = useNavigation();
   const box = useRef<HTMLDivElement>(null);
   const [order, setOrder] = useOrder();
-  const [norm, setNorm] = useNorm();
+  const [, norms] = useNorm();
   const areGroupsComplete = summary.groups.length >= summary.group_count;
   const groups = useMemo(
     () => rolesOf(summary.groups, areGroupsComplete ? 0 : summary.ranks.length),
@@ -165,7 +165,7 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
             onChoose={(next) => setRole(next)}
           />
         )}
-        <Segmented label="Scale" segments={NORMS} value={norm} onChoose={setNorm} />
+        {norms}
         <TableExport
           note={`${steps.label} of all ranks and steps, in full precision.`}
           name={name}

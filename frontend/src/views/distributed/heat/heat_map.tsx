@@ -6,13 +6,12 @@ import {
   useMemo,
   useRef,
   useState,
-  useSyncExternalStore,
 } from 'react';
 import type { RankSteps } from '../../../api/types.gen';
 import { useSurface } from '../../../canvas/surface';
 import type { Range } from '../../../canvas/viewport';
 import { quantityExact } from '../../../core/format';
-import { themeStore } from '../../../host/theme';
+import { useTheme } from '../../../host/theme';
 import { useNavigation } from '../../../state/navigation';
 import { withOptions } from '../../../state/option';
 import { Button } from '../../../widgets/button';
@@ -197,7 +196,7 @@ function useLinesShown(count: number): readonly [Range, (view: Range) => void] {
 /** A coloured cell for every rank and step: Ctrl + wheel zooms, drag pans, click selects. */
 export function HeatMap(props: Props): ReactNode {
   const { cells, steps, late, selectedRow, selectedStep, onChoose } = props;
-  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const theme = useTheme();
   const colours = useMemo(
     () => packedRamp(ramp(cells.scale.isDiverging, theme, cells.isHighBad)),
     [cells.scale.isDiverging, theme, cells.isHighBad],
