@@ -83,7 +83,7 @@ def test_a_module_is_opened_from_its_row_and_from_the_icicle_and_stays_open(alon
     seen.page.reload()
     expect(drawer).to_contain_text("Linear_0", timeout=PATIENCE_MS)
     assert seen.state() == state
-    icicle = seen.main.get_by_role("img", name=re.compile("^Modules by what they cost"))
+    icicle = seen.main.get_by_role("img", name=re.compile("^Modules by cost"))
     icicle.click(position={"x": NAMES_PX, "y": NAMES_PX})
     expect(drawer).to_contain_text("MaskedLinear_0")
     expect(row).to_have_attribute("aria-selected", "false")
