@@ -30,6 +30,8 @@ interface Props {
   readonly label: string;
   readonly rowPx: number;
   readonly widths: ColumnWidths;
+  /** Whether the first column shrinks in a narrow place, rather than that the table scrolls. */
+  readonly isFitted?: boolean;
   readonly selected: number | null;
   readonly look?: Look | undefined;
   /** Null: the default order. */
@@ -219,7 +221,7 @@ export function Grid(props: Props): ReactNode {
         aria-label={props.label}
         aria-rowcount={rows.length + 1}
         aria-colcount={columns.length}
-        style={{ minWidth }}
+        style={props.isFitted ? undefined : { minWidth }}
       >
         <colgroup>
           {columns.map((column, at) => (

@@ -35,6 +35,7 @@ export function SortedGrid(props: Props): ReactNode {
       rows={rows ?? orderedRows(table, sort.key, sort.descending)}
       rowPx={ROW_PX}
       widths={useColumnWidths(name)}
+      isFitted
       selected={selected}
       onSelect={onSelect}
     />

@@ -44,6 +44,8 @@ const SHORT: ReadonlySet<string> = new Set([
 /** Columns with long text. */
 const LONG_PX = 320;
 const LONG: ReadonlySet<string> = new Set(['stack', 'call_stack']);
+/** A bar to both sides, and the number. */
+const DELTA_PX = 170;
 const LEAST_PX = 56;
 const WIDEST_PX = 1600;
 
@@ -64,6 +66,7 @@ function leastWidth({ key, unit }: Column): number {
 export function usualWidth(column: Column, at: number): number {
   if (at === 0) return NAME_PX;
   if (LONG.has(column.key)) return LONG_PX;
+  if (column.key === 'delta') return DELTA_PX;
   return Math.max(leastWidth(column), Math.min(MOST_PX, labelWidth(column.label)));
 }
 
