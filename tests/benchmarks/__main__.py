@@ -1,9 +1,8 @@
-"""Measure stepscope beside its peers: `make bench`, `make bench FULL=1 TRACE=recording.json.gz`.
+"""Measure stepscope and its peers: `make bench`, `make bench FULL=1 TRACE=trace.json.gz`.
 
-Every subject is a process of its own. They run in turn, A B C A B C, so that what else the machine
-does weighs on all of them alike; a ratio is the median of the turns' ratios. Nothing fails here:
-bars are shown beside what was measured. (What recording costs, `make overhead`, runs behind it, and
-does fail.)
+Every subject is a separate process. They run in turn, A B C A B C, so that other load on the
+machine affects all of them equally; a ratio is the median of the turns' ratios. Figures are printed
+with their limits, and exceeding one is no failure. (`make overhead`, which runs afterwards, fails.)
 """
 
 import argparse
@@ -30,7 +29,7 @@ Turn = Mapping[str, Measured]
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """One command; the path of what it reads goes behind it."""
+    """One command, to which the path of its input is appended."""
 
     name: str
     command: Sequence[str]
@@ -39,7 +38,7 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """One subject over another: a phase's seconds, or `peak`; by size, what it may be at most."""
+    """One subject over another: a phase's seconds, or `peak`, with a limit by size."""
 
     subject: Subject
     other: Subject
@@ -89,29 +88,32 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def in_turn(subjects: Sequence[Subject], path: Path, turns: int) -> list[Turn]:
-    """Run the subjects on a path, one after the other, so often; one that cannot run is left out.
+    """Run the subjects on a path, one after the other, in turns; skip those that cannot run.
 
-    Before that each runs once on a small trace, so that Python has compiled what it needs.
+    Before that each runs once on a small trace, so that Python has compiled its modules.
     """
-    able = []
+    runnable = []
     for subject in subjects:
         try:
             measured([*subject.command, str(SEED)], subject.environment)
         except FailedError as error:
-            console.print(f"{subject.name} is left out: {error}")
+            console.print(f"{subject.name} is skipped: {error}")
         else:
-            able.append(subject)
+            runnable.append(subject)
     return [
-        {each.name: measured([*each.command, str(path)], each.environment) for each in able}
+        {
+            subject.name: measured([*subject.command, str(path)], subject.environment)
+            for subject in runnable
+        }
         for _ in range(turns)
     ]
 
 
-def show(what: str, size: str, turns: Sequence[Turn]) -> None:
-    """Print each subject's medians, and what the ratios between them are."""
-    console.print(f"\n{what}, medians of {len(turns)}")
+def show(title: str, size: str, turns: Sequence[Turn]) -> None:
+    """Print each subject's medians, and the ratios between them."""
+    console.print(f"\n{title}, medians of {len(turns)}")
     table = Table()
-    for column in ("", "load s", "whole s", "processor s", "peak MB"):
+    for column in ("", "load, s", "total, s", "CPU, s", "peak, MB"):
         table.add_column(column, justify="left" if not column else "right")
     for name in turns[0]:
         runs = [turn[name] for turn in turns]
@@ -137,33 +139,33 @@ def _figure(run: Measured, phase: str) -> float:
 def _ratios(size: str, turns: Sequence[Turn]) -> Iterator[str]:
     for ratio in RATIOS:
         if {ratio.subject.name, ratio.other.name} <= turns[0].keys():
-            found = [ratio.of(turn) for turn in turns]
+            ratios = [ratio.of(turn) for turn in turns]
             text = f"{ratio.subject.name} / {ratio.other.name}, {ratio.phase}"
-            yield _line(text, found, ratio.most.get(size))
+            yield _line(text, ratios, ratio.most.get(size))
     if SCAN.name in turns[0]:
-        found = [turn[SCAN.name].seconds["a gigabyte"] for turn in turns]
-        yield _line("scan in memory, seconds a gigabyte", found, SCAN_SECONDS_A_GIGABYTE)
+        seconds = [turn[SCAN.name].seconds["a gigabyte"] for turn in turns]
+        yield _line("scan in memory, seconds per gigabyte", seconds, SCAN_SECONDS_A_GIGABYTE)
 
 
-def _line(text: str, found: Sequence[float], most: float | None) -> str:
-    middle = statistics.median(found)
+def _line(text: str, values: Sequence[float], most: float | None) -> str:
+    middle = statistics.median(values)
     bar = "" if most is None else f"  at most {most:.3g}: {'yes' if middle <= most else 'NO'}"
-    return f"  {text:<60} {middle:.3f} ({min(found):.3f} to {max(found):.3f}){bar}"
+    return f"  {text:<60} {middle:.3f} ({min(values):.3f} to {max(values):.3f}){bar}"
 
 
 def json_bytes(path: Path) -> int:
-    """Return how large a gzipped file is inflated, up to 4 GiB: its last four bytes say."""
+    """Return the uncompressed size of a gzipped file, up to 4 GiB, from its last four bytes."""
     return int.from_bytes(path.read_bytes()[-4:], "little")
 
 
 def measure_file(size: str, seed: Path, subjects: Sequence[Subject], turns: int) -> None:
-    """Measure the subjects on one trace of a size, and show it."""
+    """Measure the subjects on one trace of a size, and print it."""
     path = scaled(size, seed)
-    found = in_turn(subjects, path, turns)
-    show(f"{path.name}: {json_bytes(path) / 1e6:,.0f} MB of JSON", size, found)
-    peaks = [turn[ADVISE.name].peak_bytes / json_bytes(path) for turn in found]
+    turns_run = in_turn(subjects, path, turns)
+    show(f"{path.name}: {json_bytes(path) / 1e6:,.0f} MB of JSON", size, turns_run)
+    peaks = [turn[ADVISE.name].peak_bytes / json_bytes(path) for turn in turns_run]
     bar = PEAK_BYTES_A_JSON_BYTE.get(size)
-    console.print(_line("stepscope advise, peak bytes a byte of JSON", peaks, bar))
+    console.print(_line("stepscope advise, peak bytes per byte of JSON", peaks, bar))
 
 
 def measure_folder(seed: Path, turns: int) -> None:
@@ -172,32 +174,32 @@ def measure_folder(seed: Path, turns: int) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         for worker in range(WORKER_COUNT):
             os.link(file, Path(folder, f"worker{worker}.pt.trace.json.gz"))
-        found = in_turn((ONE_JOB, TWO_JOBS), Path(folder), turns)
-        if found[0]:
-            show(f"{WORKER_COUNT} times {file.name}", "folder", found)
+        runs = in_turn((ONE_JOB, TWO_JOBS), Path(folder), turns)
+        if runs[0]:
+            show(f"{WORKER_COUNT} times {file.name}", "folder", runs)
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the subjects that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=Path, default=SEED, help="the recording to repeat")
+    parser.add_argument("--seed", type=Path, default=SEED, help="the trace to repeat")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument(
-        "--full", action="store_true", help="516 MB and 2 GB too, and 1,024 ranks: two hours"
+        "--full", action="store_true", help="also 516 MB, 2 GB, and 1,024 ranks: two hours"
     )
-    given = parser.parse_args()
-    console.print(f"Traces made of {given.seed}, kept in {FOLDER}")
-    measure_file("43MB", given.seed, ALL, given.turns)
-    measure_folder(given.seed, 1)
-    rule_times.measure_small(given.seed, given.turns)
-    timeline.measure([given.seed], timeline.SIZES[:1])
-    if given.full:
-        growth.measure([given.seed], 3)
-        rule_times.measure([given.seed], 3)
-        timeline.measure([given.seed])
-        measure_file("516MB", given.seed, ALL, 3)
-        measure_file("2GB", given.seed, OWN, 3)
-        measure_file("10M", given.seed, OWN, 3)
+    options = parser.parse_args()
+    console.print(f"Traces generated from {options.seed}, stored in {FOLDER}")
+    measure_file("43MB", options.seed, ALL, options.turns)
+    measure_folder(options.seed, 1)
+    rule_times.measure_small(options.seed, options.turns)
+    timeline.measure([options.seed], timeline.SIZES[:1])
+    if options.full:
+        growth.measure([options.seed], 3)
+        rule_times.measure([options.seed], 3)
+        timeline.measure([options.seed])
+        measure_file("516MB", options.seed, ALL, 3)
+        measure_file("2GB", options.seed, OWN, 3)
+        measure_file("10M", options.seed, OWN, 3)
         scale.measure(list(scale.PARTS), scale.MOST_RANKS)
 
 

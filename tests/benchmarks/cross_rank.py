@@ -1,7 +1,7 @@
-"""How long what is worked out over all ranks takes as the ranks become more.
+"""Duration of the cross-rank analyses by the number of ranks.
 
-`python -m benchmarks.cross_rank`, in `tests`. The ranks are made as what their recordings say
-(`rankparts`): no file is read, so that nothing else is measured. Seconds are the processor's.
+`python -m benchmarks.cross_rank`, in `tests`. The ranks are generated as summaries (`rankparts`);
+no file is read. Seconds are CPU time.
 """
 
 import argparse
@@ -33,7 +33,7 @@ SIZES = (64, 128, 256, 512, 1_024)
 MOST_SLOPE, MOST_SECONDS = 1.15, 10.0
 SLOW = 37
 RULES = 70
-"""Outcomes of each recording: as many as there are rules; a few of them found something."""
+"""Outcomes of each trace, one per rule; a few of them are findings."""
 FOUND_COUNT = 6
 TABLES = (
     "ranks",
@@ -49,20 +49,20 @@ console = Console(highlight=False, soft_wrap=True)
 
 @contextmanager
 def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
-    """Note how many processor seconds a phase took."""
+    """Store the CPU time of a phase, s."""
     start = time.process_time()
     yield
     seconds[phase] = time.process_time() - start
 
 
 def advice(part: RankSummary) -> TraceAdvice:
-    """Return what rules might have said of a rank."""
+    """Return plausible outcomes of the rules for a rank."""
     name = part.evidence.worker
     worker = msgspec.structs.replace(
         WORKER, trace=name, name=name, rank=part.evidence.header, health=(), budget=()
     )
     common = {"worker": name, "span": "1", "trace": name}
-    found = [
+    findings = [
         msgspec.structs.replace(FOUND, rule=f"rule-{at:02}", fingerprint=f"{name}-{at}", **common)
         for at in range(FOUND_COUNT)
     ]
@@ -70,13 +70,13 @@ def advice(part: RankSummary) -> TraceAdvice:
         msgspec.structs.replace(PASSED, rule=f"rule-{at:02}", **common)
         for at in range(FOUND_COUNT, RULES)
     ]
-    return TraceAdvice(worker=worker, outcomes=(*found, *passed), part=part)
+    return TraceAdvice(worker=worker, outcomes=(*findings, *passed), part=part)
 
 
 def phases(parts: Sequence[RankSummary]) -> Seconds:
-    """Return what each part of the work takes; those of the API share what they rest on."""
+    """Return the time of each phase; those of the API share their results."""
     seconds: dict[str, float] = {}
-    with timed(seconds, "put together"):
+    with timed(seconds, "merge"):
         run = rank_run(parts)
     for name in ("matches", "alignment", "waits"):
         with timed(seconds, name):
@@ -91,18 +91,18 @@ def phases(parts: Sequence[RankSummary]) -> Seconds:
         with timed(seconds, f"table {name}"):
             table.build(parts)
     answered(parts, seconds)
-    recordings = [advice(part) for part in parts]
+    traces = [advice(part) for part in parts]
     with timed(seconds, "advice merged"):
-        run_report("job", recordings)
+        run_report("job", traces)
     return seconds
 
 
 def answered(parts: Sequence[RankSummary], seconds: dict[str, float]) -> None:
-    """Note what the Distributed view's answers take: the first, and each once more."""
+    """Store the times of the Distributed view's responses: the first, and a repeated one."""
     shared = SharedRun(rank_run(parts))
     group = Group(name="job", parts=parts)
     every = tables.select_members(shared, None, "")
-    asked: dict[str, Callable[[], object]] = {
+    requests: dict[str, Callable[[], object]] = {
         "summary": lambda: answers.distributed(shared, group),
         "steps": lambda: answers.heat(shared, "late", group),
         "ranks": lambda: answers.breakdown(shared, None, group),
@@ -111,59 +111,59 @@ def answered(parts: Sequence[RankSummary], seconds: dict[str, float]) -> None:
         "groups": lambda: tables.group_table(shared),
     }
     for turn in ("first", "again"):
-        for name, ask in asked.items():
+        for name, ask in requests.items():
             with timed(seconds, f"api {name}, {turn}"):
                 msgspec.json.encode(ask())
 
 
-def slope(found: Mapping[int, float]) -> float:
-    """Return the exponent with which time grows: least squares over the logarithms."""
-    points = [(math.log(size), math.log(took)) for size, took in found.items() if took > 0]
+def slope(by_size: Mapping[int, float]) -> float:
+    """Return the growth exponent of time: least squares over the logarithms."""
+    points = [(math.log(size), math.log(took)) for size, took in by_size.items() if took > 0]
     if len(points) < 2:
         return math.nan
     return statistics.linear_regression(*zip(*points, strict=True)).slope
 
 
 def whole(seconds: Seconds) -> float:
-    """Return what a report takes: all tables, the page's first answers, and the advice."""
+    """Return the time of a report: all tables, the page's first responses, and the advice, s."""
     return sum(took for name, took in seconds.items() if "again" not in name)
 
 
-def show(found: Mapping[int, Seconds]) -> None:
-    """Print what each phase takes at each number of ranks, and how it grows."""
+def show(by_size: Mapping[int, Seconds]) -> None:
+    """Print the time of each phase by number of ranks, and its growth."""
     table = Table()
-    for column in ("", *(f"{size:,} ranks, s" for size in found), "slope"):
+    for column in ("", *(f"{size:,} ranks, s" for size in by_size), "slope"):
         table.add_column(column, justify="right" if column else "left")
-    for phase in next(iter(found.values())):
-        add_row(table, phase, {size: seconds[phase] for size, seconds in found.items()})
-    together = {size: whole(seconds) for size, seconds in found.items()}
+    for phase in next(iter(by_size.values())):
+        add_row(table, phase, {size: seconds[phase] for size, seconds in by_size.items()})
+    together = {size: whole(seconds) for size, seconds in by_size.items()}
     add_row(table, "whole", together)
     console.print(table)
-    largest = max(found)
+    largest = max(by_size)
     console.print(f"slope of the whole: {slope(together):.2f}, at most {MOST_SLOPE}")
     console.print(f"the whole at {largest:,} ranks: {together[largest]:.2f} s")
 
 
-def add_row(table: Table, name: str, found: Mapping[int, float]) -> None:
-    """Add what a phase takes at each size."""
-    table.add_row(name, *(f"{took:.3f}" for took in found.values()), f"{slope(found):.2f}")
+def add_row(table: Table, name: str, by_size: Mapping[int, float]) -> None:
+    """Add the time of a phase at each size."""
+    table.add_row(name, *(f"{took:.3f}" for took in by_size.values()), f"{slope(by_size):.2f}")
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the jobs that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="*", default=SIZES)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--turns", type=int, default=1)
-    given = parser.parse_args()
-    phases(rankparts.parts_of(rankparts.shape(16)))  # imports are no part of it
-    found: dict[int, Seconds] = {}
-    for size in given.ranks:
-        job = rankparts.shape(size, slow={SLOW: 0.3}, step_count=given.steps)
+    options = parser.parse_args()
+    phases(rankparts.parts_of(rankparts.shape(16)))  # without imports
+    by_size: dict[int, Seconds] = {}
+    for size in options.ranks:
+        job = rankparts.shape(size, slow={SLOW: 0.3}, step_count=options.steps)
         parts = rankparts.parts_of(job)
-        turns = [phases(parts) for _ in range(given.turns)]
-        found[size] = {name: min(turn[name] for turn in turns) for name in turns[0]}
-    show(found)
+        turns = [phases(parts) for _ in range(options.turns)]
+        by_size[size] = {name: min(turn[name] for turn in turns) for name in turns[0]}
+    show(by_size)
 
 
 if __name__ == "__main__":

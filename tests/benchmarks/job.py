@@ -1,8 +1,9 @@
-"""Make the folder of a job of many ranks whose truth is known: `python -m benchmarks.job 64 1024`.
+"""Generate a job of many ranks with known faults: `python -m benchmarks.job 64 1024`.
 
-Eight process groups a rank, a straggler with a slow DataLoader, two missing ranks, a damaged file:
-`job_plan.Job` says which. From a shell, in `tests`, with `PYTHONPATH=.:../sample_logs/record`. A
-job is made once and kept in `.cache/bench/job-<ranks>-<MB>`.
+It has eight process groups per rank, a straggler with a slow DataLoader, two missing ranks and a
+damaged file, as `job_plan.Job` defines. Run it in `tests`, with
+`PYTHONPATH=.:../sample_logs/record`. A job is generated once, and stored in
+`.cache/bench/job-<ranks>-<MB>`.
 """
 
 import argparse
@@ -21,14 +22,14 @@ from benchmarks.scaled import FOLDER
 
 MEGABYTE = 10**6
 MOST_LAYERS = 24
-"""Beyond this a larger recording has more steps."""
+"""Larger traces have more steps instead."""
 LEFT_OF_DAMAGED = 0.6
 SIZES_MB = (2.0,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
-    """What all of a job's files are made of."""
+class JobContent:
+    """Common content of all files of a job."""
 
     job: Job
     template: Template
@@ -36,7 +37,7 @@ class Made:
     folder: Path
 
     def write(self, rank: int) -> None:
-        """Write a rank's file; that of the damaged one is cut."""
+        """Write a rank's file, truncated for the damaged rank."""
         compressor = zlib.compressobj(level=1, wbits=31)
         text = self.template.filled(self.job, self.clocks, rank)
         content = compressor.compress(text.encode()) + compressor.flush()
@@ -46,7 +47,7 @@ class Made:
 
 
 def job(rank_count: int, size_mb: float = 2.0, folder: Path = FOLDER) -> Path:
-    """Return the folder of a job, made now or some time ago; each file is about so much JSON."""
+    """Return the folder of a job, generated if missing; `size_mb` is the JSON of a file."""
     path = folder / f"job-{rank_count}-{size_mb:g}"
     if not path.exists():
         unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -54,20 +55,22 @@ def job(rank_count: int, size_mb: float = 2.0, folder: Path = FOLDER) -> Path:
         made = _made(rank_count, size_mb, unfinished)
         ranks = [rank for rank in range(rank_count) if rank not in made.job.missing]
         context = multiprocessing.get_context("fork")
-        with context.Pool(os.cpu_count(), initializer=_give, initargs=(made,)) as pool:
+        with context.Pool(os.cpu_count(), initializer=_set_content, initargs=(made,)) as pool:
             for _ in pool.imap_unordered(_write, ranks, chunksize=4):
                 pass
         unfinished.rename(path)
     return path
 
 
-def _made(rank_count: int, size_mb: float, folder: Path) -> Made:
+def _made(rank_count: int, size_mb: float, folder: Path) -> JobContent:
     job, turns = planned(rank_count, size_mb)
-    return Made(job=job, template=template(job, turns), clocks=play(job, turns), folder=folder)
+    return JobContent(
+        job=job, template=template(job, turns), clocks=play(job, turns), folder=folder
+    )
 
 
 def planned(rank_count: int, size_mb: float) -> tuple[Job, Sequence[Turn]]:
-    """Return a job whose recordings have about a size, and what a step of it consists of."""
+    """Return a job whose traces have about a size, and the pieces of its step."""
 
     def bytes_of(layers: int, steps: int) -> int:
         made = template(Job(rank_count=16, step_count=steps), tuple(Model(layers).step()))
@@ -82,27 +85,27 @@ def planned(rank_count: int, size_mb: float) -> tuple[Job, Sequence[Turn]]:
     return Job(rank_count=rank_count, step_count=steps), tuple(Model(layers).step())
 
 
-_given: Made
+_content: JobContent
 
 
-def _give(made: Made) -> None:
-    global _given  # noqa: PLW0603 (a process of the pool has one job)
-    _given = made
+def _set_content(made: JobContent) -> None:
+    global _content  # noqa: PLW0603 (a process of the pool has one job)
+    _content = made
 
 
 def _write(rank: int) -> None:
-    _given.write(rank)
+    _content.write(rank)
 
 
 def main() -> None:
-    """Make the jobs that the command line asks for; print where they are and what is true."""
+    """Generate the jobs that the command line names; print their folders and faults."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("ranks", nargs="+", type=int)
-    parser.add_argument("--mb", nargs="+", type=float, default=SIZES_MB, help="of JSON a file")
-    given = parser.parse_args()
-    for count in given.ranks:
+    parser.add_argument("--mb", nargs="+", type=float, default=SIZES_MB, help="JSON per file")
+    options = parser.parse_args()
+    for count in options.ranks:
         true = Job(rank_count=count)
-        for size in given.mb:
+        for size in options.mb:
             print(
                 f"{job(count, size)}: straggler {true.straggler} (data loading), "
                 f"missing {true.missing}, damaged {true.damaged}"

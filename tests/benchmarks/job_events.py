@@ -1,4 +1,4 @@
-"""The events of a synthetic job's recordings: every piece at its place, with its own numbers."""
+"""Events of a synthetic job's traces: every piece at its position, with its numbers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,38 +10,38 @@ from benchmarks.job_times import COMM, DEVICE, HOST, Clocks
 from synthesis.modern import PROCESS_ID
 
 Placed = tuple[int, Event]
-"""The number of the clock by which an event goes, and the event."""
+"""Number of an event's clock, and the event."""
 SEQUENCES_A_LAYER, SEQUENCES_A_STEP = 10, 1000
 FIRST_STEP = 10
 STEP_ID = 10_000_000
-"""External ids of steps begin behind all others."""
+"""First external id of a step, beyond all others."""
 ORDER = {"cpu_op": 0, "user_annotation": 0, "python_function": 1}
-"""The profiler writes what torch saw before what the driver saw."""
+"""The profiler writes the events of torch before those of the driver."""
 COUNTED_AS = {
     **{key: key for key in ("correlation", "External id", "Python id")},
     "Python parent id": "Python id",
 }
-"""Arguments that no two events share, by what they count."""
+"""Arguments that are unique per event, by the counter that numbers them."""
 
 
 def events(job: Job, turns: Sequence[Turn]) -> list[Placed]:
-    """Return all events of a recording; `<<...>>` stands for what differs from rank to rank."""
-    found: list[tuple[int, Placed]] = []
+    """Return all events of a trace; `<<...>>` marks values that differ between ranks."""
+    placed: list[tuple[int, Placed]] = []
     numbers = _Numbers()
     for step in range(job.step_count):
         for at, turn in enumerate(turns):
             first_clock = Clocks.of_turn(step, len(turns), at, HOST)
-            found += _placed(turn, step, first_clock, numbers)
+            placed += _placed(turn, step, first_clock, numbers)
     step_clock = 3 * job.step_count * len(turns)
-    found += [(0, (step_clock + step, _step(step))) for step in range(job.step_count)]
-    found.sort(key=lambda each: each[0])
+    placed += [(0, (step_clock + step, _step(step))) for step in range(job.step_count)]
+    placed.sort(key=lambda entry: entry[0])
     frame_clock = step_clock + job.step_count
-    return [*(each for _, each in found), *((frame_clock, each) for each in _frame())]
+    return [*(event for _, event in placed), *((frame_clock, event) for event in _frame())]
 
 
 @dataclass
 class _Numbers:
-    """Which numbers the pieces before have taken."""
+    """Numbers that the previous pieces use."""
 
     used: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class _Numbers:
     """Collectives so far, by kind of group."""
 
     def of(self, counted: str, number: int) -> int:
-        """Return a piece's number as one of the whole recording."""
+        """Return a piece's number as one of the whole trace."""
         self.most[counted] = max(self.most[counted], number)
         return number + self.used[counted]
 
@@ -64,32 +64,32 @@ class _Numbers:
 def _placed(
     turn: Turn, step: int, first_clock: int, numbers: _Numbers
 ) -> Iterator[tuple[int, Placed]]:
-    """Yield a piece's events at its place, each behind what sorts it in the file."""
+    """Yield a piece's events at its position, each with its sort key in the file."""
     numbers.begin(turn)
     order = 0
     for event in turn.segment.events:
         is_arrow = event["ph"] in "sf"
-        order = order if is_arrow else ORDER.get(event["cat"], 2)  # it stands behind its event
-        what = HOST if event["pid"] else COMM if event["tid"] == COMM_STREAM else DEVICE
-        own = _on_lane(event, what)
+        order = order if is_arrow else ORDER.get(event["cat"], 2)  # it follows its event
+        lane = HOST if event["pid"] else COMM if event["tid"] == COMM_STREAM else DEVICE
+        positioned = _on_lane(event, lane)
         if is_arrow:
-            own["id"] = numbers.of("correlation", event["id"])
+            positioned["id"] = numbers.of("correlation", event["id"])
         else:
-            own |= _told(event, turn, step, numbers)
-        yield order, (first_clock + what, own)
+            positioned |= _name_and_arguments(event, turn, step, numbers)
+        yield order, (first_clock + lane, positioned)
 
 
-def _on_lane(event: Event, what: int) -> Event:
-    """Return an event where and when it is on any rank; a collective lasts from 0 to 1."""
-    if what == HOST:
+def _on_lane(event: Event, lane: int) -> Event:
+    """Return an event with its lane and times for any rank; a collective lasts from 0 to 1."""
+    if lane == HOST:
         thread = event["tid"] - PROCESS_ID
         return {**event, "pid": "<<process>>", "tid": f"<<thread {thread}>>"}
-    times = {"ts": 0, "dur": 1} if what == COMM else {}
+    times = {"ts": 0, "dur": 1} if lane == COMM else {}
     return {**event, "pid": "<<device>>", **{key: times[key] for key in times if key in event}}
 
 
-def _told(event: Event, turn: Turn, step: int, numbers: _Numbers) -> Event:
-    """Return an event's name and arguments at a place."""
+def _name_and_arguments(event: Event, turn: Turn, step: int, numbers: _Numbers) -> Event:
+    """Return an event's name and arguments at a position."""
     arguments = {key: value for key, value in event["args"].items() if key != "Ev Idx"}
     for key, counted in COUNTED_AS.items():
         if arguments.get(key):
@@ -108,7 +108,7 @@ def _told(event: Event, turn: Turn, step: int, numbers: _Numbers) -> Event:
 
 
 def _message(meeting: Collective, sequence: int) -> Mapping[str, object]:
-    """Return what torch notes of a collective."""
+    """Return the arguments that torch records for a collective."""
     return {
         "Collective name": meeting.name,
         "In msg nelems": meeting.element_count,
@@ -125,13 +125,13 @@ def _message(meeting: Collective, sequence: int) -> Mapping[str, object]:
 
 
 def _step(step: int) -> Event:
-    place = {"pid": "<<process>>", "tid": "<<thread 0>>", "ts": 0, "dur": 1}
+    position = {"pid": "<<process>>", "tid": "<<thread 0>>", "ts": 0, "dur": 1}
     name = {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{FIRST_STEP + step}"}
-    return {**name, **place, "args": {"External id": STEP_ID + step}}
+    return {**name, **position, "args": {"External id": STEP_ID + step}}
 
 
 def _frame() -> Iterator[Event]:
-    """Yield the names of processes and threads, and when the recording began and ended."""
+    """Yield the names of processes and threads, and the begin and end of the recording."""
     for pid, label in (("<<process>>", "CPU"), ("<<device>>", "<<device label>>")):
         at = {"ts": 0, "pid": pid, "tid": 0}
         yield {"ph": "M", "name": "process_name", **at, "args": {"name": "python"}}

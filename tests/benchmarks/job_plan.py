@@ -1,4 +1,4 @@
-"""What a synthetic job is like: its ranks, hosts and process groups, and what is wrong with it."""
+"""A synthetic job: its ranks, hosts and process groups, and its faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ DESCRIPTIONS = {
     "ep": "EXPERT_MODEL_PARALLEL_GROUP",
     "tp_dp": "TENSOR_AND_DATA_PARALLEL_GROUP",
 }
-"""The eight kinds of groups that each rank is in, as Megatron calls them."""
+"""The eight kinds of groups of each rank, with Megatron's names."""
 WAYS = {False: (4, 2), True: (8, 4)}
 """Tensor- and pipeline-parallel ways of a small job and of a large one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job of so many ranks: a multiple of 16, and of 64 from 256 on."""
+    """A job with a number of ranks: a multiple of 16, and of 64 from 256 on."""
 
     rank_count: int
     step_count: int = 5
 
     def __post_init__(self) -> None:
-        """Refuse what the mesh does not divide.
+        """Check that the mesh divides the ranks.
 
         Raises:
             ValueError: the ranks do not fill the mesh.
@@ -46,22 +46,22 @@ class Job:
 
     @property
     def straggler(self) -> int:
-        """The rank whose DataLoader is slow."""
+        """Rank with a slow DataLoader."""
         return self.rank_count * 5 // 8 + 3
 
     @property
     def missing(self) -> tuple[int, int]:
-        """The ranks that left no file."""
+        """Ranks without a file."""
         return self.rank_count // 4 + 1, self.rank_count // 2 + 6
 
     @property
     def damaged(self) -> int:
-        """The rank whose file was cut."""
+        """Rank whose file is truncated."""
         return self.rank_count * 3 // 4 + 3
 
     @cached_property
     def groups(self) -> Mapping[str, NDArray[np.int64]]:
-        """Which group each rank is in, by kind; groups of one kind are numbered from 0."""
+        """Group of each rank by kind; groups of one kind are numbered from 0."""
         tensor, pipeline = WAYS[self.rank_count >= LARGE_JOB]
         data = self.rank_count // (tensor * pipeline)
         rank = np.arange(self.rank_count)
@@ -86,13 +86,13 @@ class Job:
     def members(self, kind: str, rank: int) -> list[int]:
         """Return the ranks of the group of a kind that a rank is in."""
         group_of = self.groups[kind]
-        return [int(each) for each in np.flatnonzero(group_of == group_of[rank])]
+        return [int(member) for member in np.flatnonzero(group_of == group_of[rank])]
 
     def group_name(self, kind: str, rank: int) -> str:
-        """Return what torch calls that group: all groups of a job are numbered."""
+        """Return torch's name of that group: all groups of a job are numbered."""
         before = 0
-        for each, group_of in self.groups.items():
-            if each == kind:
+        for name, group_of in self.groups.items():
+            if name == kind:
                 return str(before + int(group_of[rank]))
             before += int(group_of.max()) + 1
         raise KeyError(kind)
@@ -106,7 +106,7 @@ class Job:
         return FIRST_PID + 10 * (rank % RANKS_A_HOST)
 
     def worker(self, rank: int) -> str:
-        """Return how torch calls a rank's process where nobody named it."""
+        """Return torch's default name of a rank's process."""
         return f"{self.host(rank)}_{self.process_id(rank)}"
 
     def file_name(self, rank: int) -> str:

@@ -1,7 +1,7 @@
-"""The pieces that a synthetic job's steps are made of: what a host launches between two meetings.
+"""Pieces of a synthetic job's steps: the launches of a host between two collectives.
 
-A piece is synthesised once; its host's times count from its begin, its device's from the start of
-its first kernel. A collective ends it; when that starts and ends is not known here.
+A piece is generated once; its host times count from its begin, its device times from the start of
+its first kernel. It ends with a collective, whose times are determined later.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from synthetic_training import classifier_loss, fetch, optimizer, run_backward, 
 Event = dict[str, Any]
 COMM_STREAM = 20
 SLOWER = 3.0
-"""How much longer kernels run than in the sample, so that launching keeps ahead of them."""
+"""Factor by which kernels run longer than in the sample, so that the host stays ahead."""
 LATENCY_NS = 5000.0
 VARIES = 0.03
-"""More than any time varies from rank to rank."""
+"""Upper bound of the variation of times between ranks."""
 KERNELS = {
     "allreduce": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
     "_allgather_base": "ncclDevKernel_AllGather_RING_LL",
@@ -31,7 +31,7 @@ KERNELS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Collective:
-    """What a piece ends with."""
+    """Collective at the end of a piece."""
 
     group: str
     """The kind of its group."""
@@ -51,26 +51,26 @@ class Segment:
     host_ns: int
     device_ns: int = 0
     lead_ns: float = 0.0
-    """How long after the host's begin the device begins at the earliest: no kernel starts before
-    it is launched, whatever varies."""
+    """Minimum delay of the device after the host's begin, so that no kernel starts before its
+    launch."""
     called_ns: float = 0.0
-    """When the collective is launched."""
+    """Time of the collective's launch."""
     collective: Collective | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A piece at its place in a step."""
+    """A piece at its position in a step."""
 
     segment: Segment
     kind: str = "work"
-    """`load` is the DataLoader's, `ask` copies the loss, `wait` lasts until that is there."""
+    """`load` is the DataLoader, `ask` copies the loss, `wait` waits for that copy."""
     layer: int = 0
 
 
 @dataclass
 class Model:
-    """The pieces of one model, each synthesised once."""
+    """Pieces of one model, each generated once."""
 
     layer_count: int
     _made: dict[str, Segment] = field(default_factory=dict)
@@ -154,7 +154,7 @@ def _router() -> list[Action]:
 
 
 def _slower(actions: Sequence[Mapping[str, Any]]) -> list[Action]:
-    """Return actions whose kernels run longer, and that say nothing of memory."""
+    """Return actions with longer kernels and without memory events."""
     slower = []
     for action in actions:
         if action.keys() & {"alloc", "free"}:
@@ -185,33 +185,33 @@ def _segment(actions: Sequence[Action], collective: Collective | None) -> Segmen
     document = synthesis.synthesise(
         {"actions": played, "record": ["shapes", "stacks"], "profiler_sync": False}
     )
-    events = [_timed(each) for each in document["traceEvents"] if "cat" in each]
-    events = [each for each in events if each["cat"] != "Trace"]
-    host = [each for each in events if each["pid"] != 0]
-    device = [each for each in events if each["pid"] == 0 and each["tid"] != COMM_STREAM]
-    host_ns = max(each["ts"] + each.get("dur", 0) for each in host)
-    first_ns = min((each["ts"] for each in device), default=0)
-    for each in device:
-        each["ts"] -= first_ns
+    events = [_timed(row) for row in document["traceEvents"] if "cat" in row]
+    events = [row for row in events if row["cat"] != "Trace"]
+    host = [row for row in events if row["pid"] != 0]
+    device = [row for row in events if row["pid"] == 0 and row["tid"] != COMM_STREAM]
+    host_ns = max(row["ts"] + row.get("dur", 0) for row in host)
+    first_ns = min((row["ts"] for row in device), default=0)
+    for row in device:
+        row["ts"] -= first_ns
     called_ns = {
-        each["args"]["correlation"]: each["ts"] + each["dur"]
-        for each in host
-        if "correlation" in each.get("args", {})
+        row["args"]["correlation"]: row["ts"] + row["dur"]
+        for row in host
+        if "correlation" in row.get("args", {})
     }
     leads = [
-        called_ns[each["args"]["correlation"]] * (1 + VARIES) - each["ts"] * (1 - VARIES)
-        for each in device
-        if "correlation" in each.get("args", {})
+        called_ns[row["args"]["correlation"]] * (1 + VARIES) - row["ts"] * (1 - VARIES)
+        for row in device
+        if "correlation" in row.get("args", {})
     ]
     launched = [
-        called_ns[each["args"]["correlation"]]
-        for each in events
-        if each["pid"] == 0 and each["tid"] == COMM_STREAM and "args" in each
+        called_ns[row["args"]["correlation"]]
+        for row in events
+        if row["pid"] == 0 and row["tid"] == COMM_STREAM and "args" in row
     ]
     return Segment(
         events=events,
         host_ns=host_ns,
-        device_ns=max((each["ts"] + each.get("dur", 0) for each in device), default=0),
+        device_ns=max((row["ts"] + row.get("dur", 0) for row in device), default=0),
         lead_ns=max(leads, default=0.0) + LATENCY_NS,
         called_ns=max(launched, default=0.0) + LATENCY_NS,
         collective=collective,

@@ -1,4 +1,4 @@
-"""A synthetic job's recordings as text: one template, filled in for each rank."""
+"""Text of a synthetic job's traces: one template, filled in for each rank."""
 
 import json
 import re
@@ -19,25 +19,25 @@ from synthesis.machines import MACHINES
 MOST_RANKS_WRITTEN = 30
 """torch shortens longer lists of ranks."""
 TIME = "<<time>>"
-PLACE = re.compile(r'"<<(?P<what>[^">]+)>>"')
+PLACEHOLDER = re.compile(r'"<<(?P<name>[^">]+)>>"')
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Template:
-    """The events of one recording, with `%s` for what differs from rank to rank."""
+    """Events of one trace, with `%s` for values that differ between ranks."""
 
     text: str
     names: Sequence[str]
-    """What stands at each place: `time`, or what `_words` calls it."""
+    """Name of each placeholder: `time`, or a key of `_words`."""
     clock: NDArray[np.int64]
-    """Of each time: by which clock it goes."""
+    """Clock of each time."""
     start: NDArray[np.float64]
-    """Where a moment is, or a duration begins, by that clock."""
+    """Time, or begin of a duration, by that clock."""
     end: NDArray[np.float64]
     is_duration: NDArray[np.bool_]
 
     def filled(self, job: Job, clocks: Clocks, rank: int) -> str:
-        """Return the whole text of a rank's recording."""
+        """Return the text of a rank's trace."""
         base = clocks.base_ns[rank, self.clock] + clocks.ahead_ns[rank]
         scale = clocks.scale[rank, self.clock]
         start_ns = np.rint(base + scale * self.start)
@@ -52,7 +52,7 @@ class Template:
 
 
 def template(job: Job, turns: Sequence[Turn]) -> Template:
-    """Return what all recordings of a job have in common."""
+    """Return the common template of a job's traces."""
     clock, start, end, is_duration = [], [], [], []
     marked = []
     for of, event in events(job, turns):
@@ -67,9 +67,9 @@ def template(job: Job, turns: Sequence[Turn]) -> Template:
         marked.append(event | times)
     text = synthesis.text({"traceEvents": marked})
     text = text[text.index("[") + 1 : text.rindex("]")].strip("\n ")
-    names = [match["what"] for match in PLACE.finditer(text)]
-    text = PLACE.sub(
-        lambda match: "%.3f" if match["what"] == "time" else "%s", text.replace("%", "%%")
+    names = [match["name"] for match in PLACEHOLDER.finditer(text)]
+    text = PLACEHOLDER.sub(
+        lambda match: "%.3f" if match["name"] == "time" else "%s", text.replace("%", "%%")
     )
     return Template(
         text=text,
@@ -82,7 +82,7 @@ def template(job: Job, turns: Sequence[Turn]) -> Template:
 
 
 def _words(job: Job, rank: int) -> dict[str, str]:
-    """Return what stands in a rank's events, as JSON."""
+    """Return the values of a rank's placeholders, as JSON."""
     process, device = job.process_id(rank), rank % RANKS_A_HOST
     words: dict[str, object] = {
         "process": process,

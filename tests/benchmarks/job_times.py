@@ -1,7 +1,8 @@
-"""When everything in a synthetic job happens: all ranks at once, step after step.
+"""Times of a synthetic job: all ranks together, step after step.
 
-Ranks compute, then meet. A collective starts on a rank when that comes, and ends on all of a group
-at once, its transfer after the last has come. The host launches ahead, and waits for the loss.
+Ranks compute, then communicate. A collective starts on a rank when the rank enters it, and ends on
+all ranks of a group together, a transfer time after the last has entered. The host launches ahead,
+and waits for the loss.
 """
 
 from collections.abc import Sequence
@@ -15,17 +16,17 @@ from benchmarks.job_segments import LATENCY_NS, Collective, Segment, Turn
 
 JITTER = 0.02
 RANKS_DIFFER = 0.003
-"""Standard deviation of how fast ranks are in all they do."""
+"""Standard deviation of the speed of ranks."""
 CLOCKS_DIFFER_NS, MOST_NS = 2e6, 8e6
 BEGIN_NS = 20e6
 SLOW_SHARE = 0.35
-"""How much of a step the straggler's DataLoader takes longer."""
+"""Additional time of the straggler's DataLoader, as a fraction of the step."""
 GAP_NS = 1000.0
-"""Between two pieces on the device."""
-LEAVE_WITHIN_NS = 1500.0
-"""In how short a time the ranks of a group leave a collective."""
+"""Gap between two pieces on the device."""
+LEAVE_SPREAD_NS = 1500.0
+"""Time in which all ranks of a group leave a collective."""
 AROUND_NS = 100e3
-"""From the profiler's start to the first step, and from the last one to its end."""
+"""Time from the profiler's start to the first step, and from the last step to its end."""
 HOST, DEVICE, COMM = range(3)
 Times = NDArray[np.float64]
 
@@ -34,23 +35,23 @@ Times = NDArray[np.float64]
 class Clocks:
     """By rank and clock: a time of a piece is `base_ns + scale * time`, in true time.
 
-    Each turn of each step has three: its host's, its device's, its collective's (which lasts 1).
-    Behind them each step has one, and the whole recording; these last 1, too.
+    Each turn of each step has three: for its host, its device and its collective (of length 1).
+    They are followed by one for each step, and one for the whole trace, also of length 1.
     """
 
     base_ns: Times
     scale: Times
     ahead_ns: Times
-    """By how much each rank's own clock is ahead: that of its host."""
+    """Offset of each rank's clock, which is that of its host."""
 
     @staticmethod
-    def of_turn(step: int, turn_count: int, turn: int, what: int) -> int:
-        """Return which clock a turn's host, device or collective has."""
-        return 3 * (step * turn_count + turn) + what
+    def of_turn(step: int, turn_count: int, turn: int, lane: int) -> int:
+        """Return the clock of a turn's host, device or collective."""
+        return 3 * (step * turn_count + turn) + lane
 
 
 def play(job: Job, turns: Sequence[Turn]) -> Clocks:
-    """Let the ranks run."""
+    """Simulate the ranks."""
     ranks = _Ranks(job, turns)
     for step in range(job.step_count):
         began = ranks.host.copy()
@@ -65,7 +66,7 @@ def play(job: Job, turns: Sequence[Turn]) -> Clocks:
 
 
 class _Ranks:
-    """How far every rank has come: its host, its device, and what it sends."""
+    """Progress of every rank: its host, its device, and its communication."""
 
     def __init__(self, job: Job, turns: Sequence[Turn]) -> None:
         self._job, count = job, job.rank_count
@@ -85,7 +86,7 @@ class _Ranks:
         self.base_ns[:, clock], self.scale[:, clock] = begin_ns, scale
 
     def take(self, turn: Turn, clock: int) -> None:
-        """Let every rank do a piece; its clocks begin at a number."""
+        """Run a piece on every rank, with its clocks from a number on."""
         piece = turn.segment
         host_ns = self._host_ns(turn)
         self.note(clock + HOST, self.host, host_ns / piece.host_ns)
@@ -113,19 +114,19 @@ class _Ranks:
         came = np.maximum.reduce((self.device + LATENCY_NS, self._sent + LATENCY_NS, called))
         transfer_ns = meeting.transfer_us * 1000 * (1 + self.random.uniform(-JITTER, JITTER))
         left = _last(came, self._job.groups[meeting.group]) + transfer_ns
-        left += self.random.uniform(0, LEAVE_WITHIN_NS, len(left))
+        left += self.random.uniform(0, LEAVE_SPREAD_NS, len(left))
         self.note(clock + COMM, came, left - came)
         self._sent = left
         if meeting.is_waited_for:
             self.device = np.maximum(self.device, left)
 
     def _varied(self) -> Times:
-        """Return by what factor a piece takes longer on each rank this time."""
+        """Return the factor of a piece's duration on each rank."""
         return self._speed * (1 + self.random.uniform(-JITTER, JITTER, len(self._speed)))
 
 
 def _last(came: Times, group_of: NDArray[np.int64]) -> Times:
-    """Return by rank when the last of its group has come."""
+    """Return, by rank, the time at which the last rank of its group entered."""
     last = np.full(group_of.max() + 1, -np.inf)
     np.maximum.at(last, group_of, came)
     return last[group_of]

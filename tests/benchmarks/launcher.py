@@ -1,7 +1,7 @@
-"""Run a command for `processes.measured`, and write down what it took.
+"""Run a command for `processes.measured`, and write its time and memory.
 
-The kernel counts to a process the memory of the one that started it, until it runs a program of
-its own. So it is started from here, where there is little: only the standard library is imported.
+The kernel charges a process with the memory of its parent until it executes its own program. This
+launcher has little memory, since it imports only the standard library.
 """
 
 import json

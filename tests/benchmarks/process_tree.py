@@ -1,7 +1,7 @@
-"""A command with all the processes that it starts: how long it took, the most memory of them all.
+"""Duration and peak memory of a command with all its child processes.
 
-Memory is the sum of the processes' proportional shares (PSS), looked at every tenth of a second:
-what several share is counted once. Linux only.
+Memory is the sum of the processes' proportional set sizes (PSS), sampled every tenth of a second:
+shared memory counts once. Linux only.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.processes import FailedError, variables
 
-LOOK_SECONDS = 0.1
+SAMPLE_SECONDS = 0.1
 PSS = re.compile(rb"^Pss: +(\d+) kB", re.MULTILINE)
 KIBIBYTE = 1024
 
@@ -27,10 +27,10 @@ class TreeMeasured:
 
     seconds: float
     cpu_seconds: float
-    """Of the processes that have ended, and been waited for."""
+    """CPU time of the processes that have ended and were waited for."""
     peak_bytes: int
-    peak_own_bytes: int
-    """Of the first process alone."""
+    first_peak_bytes: int
+    """Peak of the first process alone."""
 
 
 def watched(
@@ -39,21 +39,21 @@ def watched(
     """Run a command to its end.
 
     Raises:
-        FailedError: it ended with an error, or not in time.
+        FailedError: it ended with an error, or exceeded the limit.
     """
     with tempfile.TemporaryFile() as errors:
         start, before = time.perf_counter(), os.times()
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=errors, env=variables(more or {})
         )
-        peak = own = 0
+        peak = first_peak = 0
         while process.poll() is None:
-            shares = [pss_bytes(each) for each in (process.pid, *descendants(process.pid))]
-            peak, own = max(peak, sum(shares)), max(own, shares[0])
+            shares = [pss_bytes(pid) for pid in (process.pid, *descendants(process.pid))]
+            peak, first_peak = max(peak, sum(shares)), max(first_peak, shares[0])
             if time.perf_counter() - start > limit_seconds:
                 process.kill()
             with suppress(subprocess.TimeoutExpired):
-                process.wait(LOOK_SECONDS)
+                process.wait(SAMPLE_SECONDS)
         seconds, after = time.perf_counter() - start, os.times()
         if process.returncode:
             errors.seek(0)
@@ -63,12 +63,12 @@ def watched(
         seconds=seconds,
         cpu_seconds=sum(after[2:4]) - sum(before[2:4]),
         peak_bytes=peak,
-        peak_own_bytes=own,
+        first_peak_bytes=first_peak,
     )
 
 
 def descendants(process_id: int) -> Iterator[int]:
-    """Yield the processes that a process started, and that those started."""
+    """Yield the descendants of a process."""
     for tasks in _read_all(f"/proc/{process_id}/task", "children"):
         for child in map(int, tasks.split()):
             yield child
@@ -76,7 +76,7 @@ def descendants(process_id: int) -> Iterator[int]:
 
 
 def pss_bytes(process_id: int) -> int:
-    """Return a process's proportional share of memory; 0 once it has ended."""
+    """Return a process's proportional set size, bytes; 0 once it has ended."""
     with suppress(OSError):
         match = PSS.search(Path(f"/proc/{process_id}/smaps_rollup").read_bytes())
         return int(match[1]) * KIBIBYTE if match else 0
@@ -85,6 +85,6 @@ def pss_bytes(process_id: int) -> int:
 
 def _read_all(folder: str, name: str) -> Iterator[bytes]:
     with suppress(OSError):
-        for each in Path(folder).iterdir():
+        for path in Path(folder).iterdir():
             with suppress(OSError):
-                yield (each / name).read_bytes()
+                yield (path / name).read_bytes()

@@ -1,4 +1,4 @@
-"""A command as a process of its own: how long it took, and the most memory that it held."""
+"""Duration and peak memory of a command in a separate process."""
 
 import json
 import os
@@ -16,17 +16,17 @@ LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 class FailedError(Exception):
-    """A process ended with an error; the message is the last that it wrote."""
+    """A process ended with an error; the message is its last line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One run. `seconds` holds the phases that the process told of, and `whole`."""
+    """One run. `seconds` holds the phases that the process printed, and `whole`."""
 
     seconds: Mapping[str, float]
     cpu_seconds: float
     peak_bytes: int
-    """The most that the process held, or any one of its own children."""
+    """Peak memory of the process, or of its largest child."""
 
 
 def measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Measured:
@@ -44,8 +44,8 @@ def measured(command: Sequence[str], environment: Mapping[str, str] | None = Non
             env=variables(environment or {}),
         )
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise FailedError(said[-1] if said else f"exit status {done.returncode}")
+            errors = done.stderr.decode(errors="replace").strip().splitlines()
+            raise FailedError(errors[-1] if errors else f"exit status {done.returncode}")
         took = json.loads(report.read_text())
     lines = done.stdout.splitlines()
     return Measured(
@@ -60,11 +60,11 @@ def _phases(line: bytes) -> dict[str, float]:
 
 
 def variables(more: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a process that finds these modules and keeps what it compiles."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    """Return the environment of a process with these modules and a cache of bytecode."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = [str(ROOT / "tests"), *filter(None, [more.get("PYTHONPATH")])]
     return {
-        **kept,
+        **inherited,
         "PYTHONPYCACHEPREFIX": str(FOLDER / "bytecode"),
         **more,
         "PYTHONPATH": os.pathsep.join(path),

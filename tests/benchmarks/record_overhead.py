@@ -1,9 +1,8 @@
-"""What `stepscope record` costs a script in each step that it does not record.
+"""Overhead of `stepscope record` for each step that it does not record.
 
-`make overhead`, which `make bench` runs too. An optimizer that does nothing steps, and a
-DataLoader gives whole numbers: first as torch has them, then with what `script_hooks.py` puts
-around them, and again when all is recorded. The difference of the medians is what is added to a
-step; it is held against 1 % of a step of 10 ms.
+`make overhead`, which `make bench` includes. Steps an optimizer without work, and a DataLoader of
+integers: first with torch alone, then with the hooks of `script_hooks.py`, and again when recording
+is complete. The difference of the medians is the overhead per step; the limit is 1 % of 10 ms.
 """
 
 import os
@@ -29,7 +28,7 @@ US = 1e6
 
 
 class Still(torch.optim.Optimizer):
-    """Steps, and changes nothing."""
+    """Optimizer whose step does nothing."""
 
     def __init__(self) -> None:
         super().__init__([torch.nn.Parameter(torch.zeros(1))], {})
@@ -39,7 +38,7 @@ class Still(torch.optim.Optimizer):
 
 
 def optimizer_us() -> float:
-    """Return the time of a step of an optimizer; its class is made here, so it has the hooks."""
+    """Return the time of a step of an optimizer; its class is new, so it has the hooks."""
 
     class One(Still):
         def step(self, closure: object = None) -> None:  # type: ignore[override]
@@ -71,7 +70,7 @@ def _median_us(calls: Callable[[], object]) -> float:
 
 
 def main() -> int:
-    """Measure, print, and return 1 where a step costs more than it may."""
+    """Measure, print, and return 1 if a step exceeds the limit."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ[ACCOUNTS] = folder
         order = Order(log_dir=folder, skip=NEVER, wait=0, warmup=2, active=8, repeat=1, seconds=1.0)
@@ -86,16 +85,16 @@ def main() -> int:
         "a step of an optimizer": watched[0] - plain[0],
         "a batch, where batches are the steps": watched_batch - plain[1],
         "a batch of a training": watched[1] - plain[1],
-        "a step of an optimizer, once all is recorded": done[0] - plain[0],
-        "a batch, once all is recorded": done[1] - plain[1],
+        "a step of an optimizer, after recording is complete": done[0] - plain[0],
+        "a batch, after recording is complete": done[1] - plain[1],
     }
     return 0 if show(added) else 1
 
 
 def show(added_us: Mapping[str, float]) -> bool:
-    """Print what is added to a step, and return whether the bar holds."""
-    for what, more_us in added_us.items():
-        print(f"{what}: {more_us:+.2f} us")
+    """Print the overhead per step, and return whether the limit is met."""
+    for name, more_us in added_us.items():
+        print(f"{name}: {more_us:+.2f} us")
     print(f"at most {MOST_US:.0f} us, 1 % of a step of 10 ms")
     return max(added_us.values()) <= MOST_US
 

@@ -1,9 +1,9 @@
-"""What the recorder costs a training: each step that is not recorded, and each span that is saved.
+"""Overhead of the recorder: per step that is not recorded, and per saved span.
 
-`make overhead`, which `make bench` runs too. A step of 10 ms is made with no profiler, with
-torch's schedule and handler, and with stepscope's, in turns; the profiler waits all the time. The
-difference is some microseconds, less than two equal loops of 10 ms differ by: so `profiler.step()`
-is timed by itself as well, and that is what is held against the bar.
+`make overhead`, which `make bench` includes. Steps of 10 ms run without a profiler, with torch's
+schedule and handler, and with stepscope's, in turns; the profiler waits all the time. The
+difference is some microseconds, less than the difference of two equal loops of 10 ms, so
+`profiler.step()` is also timed alone, and compared with the limit.
 """
 
 import statistics
@@ -26,7 +26,7 @@ from stepscope.recording import Schedule, settings, trace_handler
 
 STEP_SECONDS = 0.010
 MOST_SHARE = 0.01
-"""Of a step of 10 ms, for all that is done in a step that is not recorded."""
+"""Largest overhead of a step that is not recorded, as a fraction of 10 ms."""
 STEP_COUNT = 150
 CALL_COUNT = 20_000
 TURNS = 5
@@ -107,7 +107,7 @@ def call_seconds(making: Making, folder: Path) -> float:
 
 
 def span_seconds(handler: Callable[[Any], None], steps: Iterator[None]) -> float:
-    """Return how long a handler takes to save a span of eight steps."""
+    """Return the time of a handler that saves a span of eight steps, s."""
     took: list[float] = []
 
     def timed(profiler: profile) -> None:
@@ -122,22 +122,22 @@ def span_seconds(handler: Callable[[Any], None], steps: Iterator[None]) -> float
 
 
 def once_seconds(call: Callable[[], object]) -> float:
-    """Return how long a call takes."""
+    """Return the time of a call, s."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
 def measure(folder: Path) -> dict[str, dict[str, float]]:
-    """Return the medians: by the way of recording, then by what was measured."""
+    """Return the medians: by recorder, then by measurement."""
     steps = training()
     for _ in range(20):
         next(steps)
-    each: dict[str, dict[str, list[float]]] = {name: {"step": [], "call": []} for name in MAKING}
+    times: dict[str, dict[str, list[float]]] = {name: {"step": [], "call": []} for name in MAKING}
     for _ in range(TURNS):
         for name, making in MAKING.items():
-            each[name]["step"].append(step_seconds(making, folder, steps))
-            each[name]["call"].append(call_seconds(making, folder))
+            times[name]["step"].append(step_seconds(making, folder, steps))
+            times[name]["call"].append(call_seconds(making, folder))
     spans: dict[str, list[float]] = {"torch": [], "stepscope": [], "settings": [], "made": []}
     for _ in range(TURNS):
         torchs = tensorboard_trace_handler(str(folder), use_gzip=True)
@@ -146,7 +146,7 @@ def measure(folder: Path) -> dict[str, dict[str, float]]:
         spans["settings"].append(once_seconds(settings.collect))
         spans["made"].append(once_seconds(lambda: trace_handler(folder)))
     return {
-        **{name: _medians(kinds) for name, kinds in each.items()},
+        **{name: _medians(kinds) for name, kinds in times.items()},
         "span": _medians(spans),
     }
 
@@ -156,7 +156,7 @@ def _medians(values: dict[str, list[float]]) -> dict[str, float]:
 
 
 def show(measured: dict[str, dict[str, float]]) -> bool:
-    """Print the medians, and return whether the bar holds."""
+    """Print the medians, and return whether the limit is met."""
     table = Table("", "a 10 ms step, ms", "profiler.step() alone, µs")
     for name, making in MAKING.items():
         step, call = measured[name]["step"], measured[name]["call"]
@@ -164,7 +164,7 @@ def show(measured: dict[str, dict[str, float]]) -> bool:
         table.add_row(name, f"{step * 1e3:.3f}", alone)
     console.print(table)
     share = measured["stepscope's handler"]["call"] / STEP_SECONDS
-    console.print(f"of a 10 ms step: {share:.4%} (bar: {MOST_SHARE:.0%})")
+    console.print(f"of a 10 ms step: {share:.4%} (limit: {MOST_SHARE:.0%})")
     span = measured["span"]
     console.print(
         f"a span of {SPAN_STEPS} steps, gzipped: torch's handler {span['torch'] * 1e3:.0f} ms, "
@@ -175,7 +175,7 @@ def show(measured: dict[str, dict[str, float]]) -> bool:
 
 
 def main() -> int:
-    """Measure, print, and return 1 where the bar does not hold."""
+    """Measure, print, and return 1 if the limit is exceeded."""
     warnings.filterwarnings("ignore", "Warning. Profiler clears events")
     with tempfile.TemporaryDirectory() as folder:
         return 0 if show(measure(Path(folder))) else 1

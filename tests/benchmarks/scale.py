@@ -43,11 +43,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
     parser.add_argument("--most-ranks", type=int, default=MOST_RANKS, help="of the largest job")
     parser.add_argument("--page", action="store_true", help="only write the page")
-    given = parser.parse_args()
-    if given.page:
+    options = parser.parse_args()
+    if options.page:
         scale_page.write()
     else:
-        measure(given.only, given.most_ranks)
+        measure(options.only, options.most_ranks)
 
 
 if __name__ == "__main__":

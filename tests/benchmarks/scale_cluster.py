@@ -66,8 +66,8 @@ def compared(most_ranks: int) -> Iterator[Figure]:
         yield from handed_out(one)
     usual = {way: statistics.median(seconds[1:]) for way, seconds in wall.items()}
     for (kind, workers), seconds in usual.items():
-        one, more = PROCESSES[kind]
-        who = formatting.count(workers, one, more)
+        singular, plural = PROCESSES[kind]
+        who = formatting.count(workers, singular, plural)
         text = f"{ranks} ranks of {SIZE_MB:g} MB: wall time, {who}, median of {TURNS}"
         yield Figure(key=f"dask/{kind}{workers}", text=text, value=seconds, unit="s")
     yield Figure(

@@ -34,19 +34,19 @@ def advise(
 ) -> TreeMeasured:
     """Run `stepscope advise` on a path; write its JSON to a file."""
     command = of_module("stepscope", "advise", os.fspath(path), "--format", "json", *options)
-    own = {"STEPSCOPE_SUMMARIES": os.fspath(summaries), **environment}
-    return watched([*command, "--isolated", "--output", str(output)], own)
+    variables = {"STEPSCOPE_SUMMARIES": os.fspath(summaries), **environment}
+    return watched([*command, "--isolated", "--output", str(output)], variables)
 
 
 def names(report: Report, true: Job) -> Mapping[str, bool]:
     """Return whether the advice names each of a job's faults."""
     [run] = report["runs"]
-    found: dict[str, list[str]] = {}
+    findings: dict[str, list[str]] = {}
     for outcome in run["outcomes"]:
         if outcome["status"] == "found":
-            found.setdefault(outcome["rule"], []).append(json.dumps(outcome))
-    late = [json.loads(each)["message"] for each in found.get("straggler-rank", ())]
-    missing = " ".join(found.get("missing-ranks", ()))
+            findings.setdefault(outcome["rule"], []).append(json.dumps(outcome))
+    late = [json.loads(text)["message"] for text in findings.get("straggler-rank", ())]
+    missing = " ".join(findings.get("missing-ranks", ()))
     named = true.worker(true.damaged)
     damaged = [worker for worker in run["workers"] if worker["name"] == named]
     kinds = {item["kind"] for worker in damaged for item in worker["health"]}
@@ -54,7 +54,8 @@ def names(report: Report, true: Job) -> Mapping[str, bool]:
     return {
         "the straggler": len(late) == 1 and _has_word(late[0], f"rank {true.straggler}"),
         "the cause of the straggler": any(
-            f'"{true.worker(true.straggler)}"' in each for each in found.get("dataloader-bound", ())
+            f'"{true.worker(true.straggler)}"' in text
+            for text in findings.get("dataloader-bound", ())
         ),
         "the missing ranks": all(_has_word(missing, str(rank)) for rank in true.missing),
         "the damaged file": "truncated-gzip" in kinds or named in problems,
@@ -72,15 +73,15 @@ def growth(most_ranks: int) -> Iterator[Figure]:
     for count in sizes:
         true, path = Job(rank_count=count), made(count, SIZE_MB)
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-            output, place = Path(folder, "advice.json"), Path(folder, "summaries")
-            found = advise(path, output, summaries=place)
-            wall[count] = found.seconds
-            yield from _of_job(count, found)
-            for what, is_named in names(json.loads(output.read_bytes()), true).items():
-                text = f"{count} ranks: the advice names {what}"
-                yield condition(f"names/{count}/{what}", text, holds=is_named)
+            output, location = Path(folder, "advice.json"), Path(folder, "summaries")
+            run = advise(path, output, summaries=location)
+            wall[count] = run.seconds
+            yield from _of_job(count, run)
+            for fault, is_named in names(json.loads(output.read_bytes()), true).items():
+                text = f"{count} ranks: the advice names {fault}"
+                yield condition(f"names/{count}/{fault}", text, holds=is_named)
             if count == sizes[-1]:
-                yield from merging(path, place)
+                yield from merging(path, location)
     if len(wall) > 1:
         yield Figure(
             key="growth/slope",
@@ -90,31 +91,31 @@ def growth(most_ranks: int) -> Iterator[Figure]:
         )
 
 
-def _of_job(count: int, found: TreeMeasured) -> Iterator[Figure]:
+def _of_job(count: int, run: TreeMeasured) -> Iterator[Figure]:
     of = f"{count} ranks of {SIZE_MB:g} MB"
     key = f"growth/{count}"
-    yield Figure(key=f"{key}/wall", text=f"{of}: wall time", value=found.seconds, unit="s")
+    yield Figure(key=f"{key}/wall", text=f"{of}: wall time", value=run.seconds, unit="s")
     yield Figure(
-        key=f"{key}/cpu", text=f"{of}: CPU time, all processes", value=found.cpu_seconds, unit="s"
+        key=f"{key}/cpu", text=f"{of}: CPU time, all processes", value=run.cpu_seconds, unit="s"
     )
     yield Figure(
         key=f"{key}/peak",
         text=f"{of}: peak memory, all processes",
-        value=found.peak_bytes / 1e6,
+        value=run.peak_bytes / 1e6,
         unit="MB",
         most=MOST_PEAK_BYTES / 1e6,
     )
     yield Figure(
         key=f"{key}/own",
         text=f"{of}: peak memory of the client process",
-        value=found.peak_own_bytes / 1e6,
+        value=run.first_peak_bytes / 1e6,
         unit="MB",
     )
 
 
-def merging(path: Path, place: Path) -> Iterator[Figure]:
+def merging(path: Path, location: Path) -> Iterator[Figure]:
     """Yield the cost of merging the summaries of all ranks."""
-    command = of_module("benchmarks.scale_subjects", "merge", str(path), str(place))
+    command = of_module("benchmarks.scale_subjects", "merge", str(path), str(location))
     seconds = measured(command).seconds
     for phase, most in (("known", None), ("merged", MOST_MERGE_SECONDS), ("json", None)):
         text = {
@@ -137,9 +138,9 @@ def large() -> Iterator[Figure]:
     for size in (SIZE_MB, LARGE_MB):
         path = made(LARGE_COUNT, size)
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-            found = advise(path, Path(folder, "advice.json"), "--jobs", "1")
+            run = advise(path, Path(folder, "advice.json"), "--jobs", "1")
         count = LARGE_COUNT - 2
-        cpu[size] = (found.cpu_seconds - start_seconds()) / count
+        cpu[size] = (run.cpu_seconds - start_seconds()) / count
         yield Figure(
             key=f"file/{size:g}",
             text=f"CPU time per trace of {size:g} MB",
@@ -165,15 +166,15 @@ def start_seconds() -> float:
 def second_look(count: int) -> Iterator[Figure]:
     """Yield the cost of a job whose summaries are stored, after its files were emptied."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-        path, place = Path(folder, "job"), Path(folder, "summaries")
+        path, location = Path(folder, "job"), Path(folder, "summaries")
         path.mkdir()
         for file in made(count, SIZE_MB).iterdir():
             os.link(file, path / file.name)
         total = sum(json_bytes(file) for file in path.iterdir())
         outputs = [Path(folder, f"{turn}.json") for turn in range(2)]
-        first = advise(path, outputs[0], summaries=place)
+        first = advise(path, outputs[0], summaries=location)
         _hollow(path)
-        second = advise(path, outputs[1], summaries=place)
+        second = advise(path, outputs[1], summaries=location)
         yield Figure(
             key="look/first", text=f"{count} ranks, first run", value=first.seconds, unit="s"
         )
@@ -186,7 +187,7 @@ def second_look(count: int) -> Iterator[Figure]:
             "The second run gives the same report although the files are empty",
             holds=is_same,
         )
-        stored = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+        stored = sum(file.stat().st_size for file in location.rglob("*") if file.is_file())
         yield Figure(
             key="look/share",
             text=f"Summaries, % of the JSON ({stored / 1e6:,.1f} of {total / 1e6:,.0f} MB)",
@@ -212,10 +213,10 @@ def json_bytes(file: Path) -> int:
     return size if size < 100 * file.stat().st_size else 10 * file.stat().st_size
 
 
-def slope(found: Mapping[int, float]) -> float:
+def slope(by_count: Mapping[int, float]) -> float:
     """Return the growth exponent: least squares over the logarithms."""
-    x = [math.log(count) for count in found]
-    y = [math.log(value) for value in found.values()]
+    x = [math.log(count) for count in by_count]
+    y = [math.log(value) for value in by_count.values()]
     middle = sum(x) / len(x), sum(y) / len(y)
     over = sum((a - middle[0]) * (b - middle[1]) for a, b in zip(x, y, strict=True))
     return over / sum((a - middle[0]) ** 2 for a in x)

@@ -1,8 +1,8 @@
-"""Traces of any size: a recording's events again and again, later each time, with their own ids.
+"""Traces of any size: the events of a trace repeated at later times, with new ids.
 
-They are laid out as kineto's are, so that readers do what they would do on a recording. From a
-shell, in `tests`: `python -m benchmarks.scaled 43MB 2GB 10M`; a size is of plain JSON, or a count
-of events. A file is made once and kept in `.cache/bench`.
+Their layout is kineto's, so that readers treat them as recorded traces. From a shell, in `tests`:
+`python -m benchmarks.scaled 43MB 2GB 10M`; a size is of plain JSON, or a count of events. A file is
+generated once and stored in `.cache/bench`.
 """
 
 import argparse
@@ -33,18 +33,18 @@ NUMBER = re.compile(
     r'(?<=")(?P<key>ts|id|correlation|[Ee]xternal id|Ev Idx|Python (?:parent )?id'
     r'|Sequence number|Record function id)": (?P<number>[1-9]\d*)|(?<="ProfilerStep#)(?P<step>\d+)'
 )
-"""What no two replicas share. A key inside a text is none: its quotes have backslashes."""
+"""Numbers that differ between replicas. Keys inside texts do not match: they have backslashes."""
 COUNTS = {
     "Python parent id": "Python id",
-    # Arrows go by the correlation of what they link.
+    # Arrows have the correlation of the events that they link.
     **dict.fromkeys(("id", "external id", "correlation"), "External id"),
 }
-"""Numbers that count the same things as another key's."""
+"""Keys that share the numbers of another key."""
 
 
 @dataclass(frozen=True)
 class Replicas:
-    """One replica's text, with `%d` for each number, and how far these go on from one to the next.
+    """One replica's text, with `%d` for each number, and the strides of these between replicas.
 
     `event_count` is that of one replica.
     """
@@ -55,23 +55,23 @@ class Replicas:
     event_count: int
 
     def __getitem__(self, replica: int) -> str:
-        """Return the events of one replica; 0 is the recording itself."""
+        """Return the events of one replica; 0 is the trace itself."""
         return self.text % tuple((self.numbers + replica * self.strides).tolist())
 
 
 def replicas(events: Sequence[Mapping[str, Any]], period_us: int) -> Replicas:
-    """Return what makes replicas of the events, each `period_us` after the one before."""
+    """Return replicas of the events, each `period_us` after the previous one."""
     text = events_text(events)
-    found = list(NUMBER.finditer(text))
-    keys = np.array([COUNTS.get(match["key"], match["key"] or "step") for match in found])
-    numbers = np.array([int(match["number"] or match["step"]) for match in found], dtype=np.int64)
+    matches = list(NUMBER.finditer(text))
+    keys = np.array([COUNTS.get(match["key"], match["key"] or "step") for match in matches])
+    numbers = np.array([int(match["number"] or match["step"]) for match in matches], dtype=np.int64)
     strides = np.full_like(numbers, period_us)
     for key in set(keys.tolist()) - {"ts"}:
         of_key = keys == key
         lowest = numbers[of_key].min() if key == "step" else 0
         strides[of_key] = numbers[of_key].max() - lowest + 1
     pieces, end = [], 0
-    for match in found:
+    for match in matches:
         start, stop = match.span("number" if match["key"] else "step")
         pieces.append(text[end:start].replace("%", "%%"))
         end = stop
@@ -80,13 +80,13 @@ def replicas(events: Sequence[Mapping[str, Any]], period_us: int) -> Replicas:
 
 
 def events_text(events: Sequence[Mapping[str, Any]]) -> str:
-    """Return events as they stand in a file, without the brackets of their list."""
+    """Return events as in a file, without the brackets of their list."""
     whole = synthesis.text({"traceEvents": list(events)})
     return whole[whole.index("[") + 1 : whole.rindex("]")].strip("\n ")
 
 
 def is_written_once(event: Mapping[str, Any]) -> bool:
-    """Tell whether an event is about the whole recording: metadata, its span, its marks."""
+    """Return whether an event is about the whole trace: metadata, its span, its marks."""
     return event.get("ph") == "M" or event.get("cat") in {None, "Trace"}
 
 
@@ -98,7 +98,7 @@ def period_us(events: Sequence[Mapping[str, Any]]) -> int:
 
 
 def texts(recording: Mapping[str, Any], size: str, *, is_shuffled: bool = False) -> Iterator[str]:
-    """Yield the text of a trace of that size; shuffled, events and replicas are in no order."""
+    """Yield the text of a trace of a size, optionally with events and replicas in random order."""
     whole = [event for event in recording["traceEvents"] if is_written_once(event)]
     events = [event for event in recording["traceEvents"] if not is_written_once(event)]
     shuffler = random.Random(0)  # noqa: S311 - the same trace each time
@@ -119,7 +119,7 @@ def texts(recording: Mapping[str, Any], size: str, *, is_shuffled: bool = False)
 
 
 def count_of(size: str, made: Replicas) -> int:
-    """Return how many replicas come nearest to a size: `43MB`, `2GB`, or `10M` events."""
+    """Return the number of replicas nearest to a size: `43MB`, `2GB`, or `10M` events."""
     match = SIZE.fullmatch(size)
     if match is None:
         msg = f"{size}: a size is like 43MB or 2GB of plain JSON, or 10M events"
@@ -130,7 +130,7 @@ def count_of(size: str, made: Replicas) -> int:
 
 
 def _lengthened(event: Mapping[str, Any], by_us: int) -> Mapping[str, Any]:
-    """Return the recording's span made longer, its last mark later; other events as they are."""
+    """Return the trace's span longer, its last mark later, and other events unchanged."""
     if event.get("cat") == "Trace":
         return {**event, "dur": event["dur"] + by_us}
     if event.get("name") == "Record Window End":
@@ -139,7 +139,7 @@ def _lengthened(event: Mapping[str, Any], by_us: int) -> Mapping[str, Any]:
 
 
 def parsed(content: bytes) -> dict[str, Any]:
-    """Return a recording's document with its times exact."""
+    """Return a trace's document with exact times."""
     document: dict[str, Any] = json.loads(content, parse_float=Decimal)
     events = document.pop("traceEvents")
     plain: dict[str, Any] = json.loads(json.dumps(document, default=float))
@@ -156,7 +156,7 @@ def parsed(content: bytes) -> dict[str, Any]:
 def scaled(
     size: str, seed: Path = SEED, *, is_shuffled: bool = False, is_plain: bool = False
 ) -> Path:
-    """Return a trace of that size made of a recording's events, written now or some time ago."""
+    """Return a trace of a size from the events of a seed, written if missing."""
     content = seed.read_bytes()
     if seed.suffix == ".gz":
         content = gzip.decompress(content)
@@ -182,15 +182,15 @@ def _write(path: Path, pieces: Iterator[str]) -> None:
 
 
 def main() -> None:
-    """Make the traces that the command line asks for; print their paths."""
+    """Generate the traces that the command line names; print their paths."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", nargs="+", metavar="SIZE", help="43MB, 2GB, 10M (events), ...")
-    parser.add_argument("--seed", type=Path, default=SEED, help="the recording to repeat")
-    parser.add_argument("--shuffled", action="store_true", help="events in no order")
+    parser.add_argument("--seed", type=Path, default=SEED, help="the trace to repeat")
+    parser.add_argument("--shuffled", action="store_true", help="events in random order")
     parser.add_argument("--plain", action="store_true", help="not compressed")
-    given = parser.parse_args()
-    for size in given.sizes:
-        print(scaled(size, given.seed, is_shuffled=given.shuffled, is_plain=given.plain))
+    options = parser.parse_args()
+    for size in options.sizes:
+        print(scaled(size, options.seed, is_shuffled=options.shuffled, is_plain=options.plain))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What is measured, each in a process of its own: `python -m benchmarks.subjects NAME FILE`.
+"""Subjects of the benchmarks, for separate processes: `python -m benchmarks.subjects NAME FILE`.
 
-A subject prints how many seconds each phase took, as JSON in its last line.
+A subject prints the seconds of each phase, as JSON in its last line.
 """
 
 import gzip
@@ -45,7 +45,7 @@ def load(path: Path, seconds: Phases) -> None:
 
 
 def scan(path: Path, seconds: Phases) -> None:
-    """Scan a trace that lies in memory, inflated; the seconds are of a gigabyte, at best."""
+    """Scan an uncompressed trace in memory; stores the least seconds per gigabyte."""
     from stepscope.ingest.compiled_reader import ScannedColumns
     from stepscope.ingest.documents import Document
     from stepscope.ingest.incidents import IncidentLog
@@ -64,7 +64,7 @@ def scan(path: Path, seconds: Phases) -> None:
 
 
 def analyses(path: Path, seconds: Phases) -> None:
-    """Build every public table of a recording, in processor seconds; a frame's are its own."""
+    """Build every public table of a trace, in CPU seconds; frames count separately."""
     from stepscope import ingest
     from stepscope.advice import advise
     from stepscope.base.errors import MissingDataError
@@ -87,7 +87,7 @@ def analyses(path: Path, seconds: Phases) -> None:
 
 
 def rules(path: Path, seconds: Phases) -> None:
-    """Ask every rule twice, in processor seconds: with its analyses, and after them."""
+    """Run every rule twice, in CPU seconds: with its analyses, and after them."""
     from stepscope import ingest
     from stepscope.advice import rule_outcomes, worker_report
     from stepscope.model.trace import trace_from_columns
@@ -103,7 +103,7 @@ def rules(path: Path, seconds: Phases) -> None:
 
 
 def torch_tb_profiler(path: Path, seconds: Phases) -> None:
-    """Parse a trace as torch-tb-profiler does, and make what its pages show."""
+    """Parse a trace with torch-tb-profiler, and generate its pages."""
     with _timed(seconds, "import"):
         from torch_tb_profiler.profiler.data import RunProfileData
         from torch_tb_profiler.profiler.run_generator import RunGenerator
@@ -115,7 +115,7 @@ def torch_tb_profiler(path: Path, seconds: Phases) -> None:
 
 
 def hta(path: Path, seconds: Phases) -> None:
-    """Load a trace as HolisticTraceAnalysis does."""
+    """Load a trace with HolisticTraceAnalysis."""
     with _timed(seconds, "import"):
         from hta.trace_analysis import TraceAnalysis
     logging.disable()
@@ -132,7 +132,8 @@ def orjson(path: Path, seconds: Phases) -> None:
 
 
 SUBJECTS: dict[str, Callable[[Path, Phases], None]] = {
-    each.__name__: each for each in (load, scan, analyses, rules, torch_tb_profiler, hta, orjson)
+    subject.__name__: subject
+    for subject in (load, scan, analyses, rules, torch_tb_profiler, hta, orjson)
 }
 
 

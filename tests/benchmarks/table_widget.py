@@ -1,9 +1,9 @@
-"""How long the page's table takes with 200,000 rows: to sort, to filter, to scroll.
+"""Duration of sorting, filtering and scrolling the page's table with 200,000 rows.
 
 `PYTHONPATH=tests:sample_logs/record python -m benchmarks.table_widget`, with the page built.
-Chromium without a screen shows the real page of a real server; only the table's answer is put in
-its place, so that its size is known. A time is from the event that begins it until the frame after
-the rows are there.
+Headless Chromium shows the real page of a real server; only the response with the table is
+generated, so that its size is fixed. A time is from the event that starts it until the frame after
+the rows appear.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / "sample_logs" / "synthetic_item_sync"
 ROW_COUNT = 200_000
 NAME_COUNT = 5_000
-"""Distinct names: more than a recording has of kernels, fewer than of events."""
+"""Distinct names: more than a trace has kernels, fewer than events."""
 MOST_MS = 150.0
 TURNS = 7
 SORTED = ("name", "duration_ns", "event", "grid")
@@ -41,7 +41,7 @@ SEARCHES = (
     "",
 )
 FAST_PX = 400
-"""Pixels a frame: 24,000 a second at 60 frames, faster than a wheel turns."""
+"""Pixels per frame: 24,000 per second at 60 frames, faster than a mouse wheel."""
 FRAMES = 120
 CHROMIUM = "/usr/bin/chromium"
 console = Console(highlight=False, soft_wrap=True)
@@ -108,8 +108,8 @@ async ([places]) => {
 """
 
 
-def answer(row_count: int) -> dict[str, Any]:
-    """Return a table of kernels' events as the API sends it, of made-up values."""
+def table_response(row_count: int) -> dict[str, Any]:
+    """Return a table of kernel events as the API sends it, with random values."""
     chance = random.Random(7)  # noqa: S311 (the same rows each time)
     names = [
         f"void at::native::elementwise_kernel<{at % 17}, Functor{at}>(int, float*)"
@@ -156,8 +156,8 @@ def answer(row_count: int) -> dict[str, Any]:
 
 @contextmanager
 def opened(row_count: int) -> Iterator[Page]:
-    """Open the page on a table of so many rows."""
-    body = json.dumps(answer(row_count))
+    """Open the page on a table with a number of rows."""
+    body = json.dumps(table_response(row_count))
 
     def put(route: Route) -> None:
         route.fulfill(status=200, content_type="application/json", body=body)
@@ -173,21 +173,21 @@ def opened(row_count: int) -> Iterator[Page]:
         page.route("**/tables/kernel-events*", put)
         page.goto(f"{server.page}#view=tables&o.table=kernel-events")
         page.get_by_role("grid").wait_for(timeout=240_000)
-        page.wait_for_timeout(3_000)  # orders are prepared while nobody waits
+        page.wait_for_timeout(3_000)  # sort orders are prepared in the background
         yield page
         browser.close()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Took:
-    """How long something took: until it was seen, and on the processor."""
+    """Duration of an action: until it is visible, and of CPU time."""
 
     wall_ms: float
     processor_ms: float
 
 
 class Meter:
-    """Times what is done in a page."""
+    """Measures actions in a page."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -195,27 +195,27 @@ class Meter:
         self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def _processor_ms(self) -> float:
-        """Return how long the page's main thread has worked so far."""
+        """Return the CPU time of the page's main thread so far, ms."""
         metrics = self._session.send("Performance.getMetrics")["metrics"]
-        [found] = [each["value"] for each in metrics if each["name"] == "TaskDuration"]
-        return 1000 * float(found)
+        [seconds] = [row["value"] for row in metrics if row["name"] == "TaskDuration"]
+        return 1000 * float(seconds)
 
     def act(self, script: str, is_done: str) -> Took:
-        """Run a script, and wait until something holds and was drawn."""
+        """Run a script, and wait until a condition holds and is drawn."""
         before = self._processor_ms()
         wall_ms = self.page.evaluate(MEASURED, [script, is_done])
         return Took(wall_ms=wall_ms, processor_ms=self._processor_ms() - before)
 
     def scroll(self) -> tuple[int, list[Took]]:
-        """Scroll on and on; return in how many frames rows were missing, and the mean frame."""
+        """Scroll continuously; return the number of frames with missing rows, and all frames."""
         before = self._processor_ms()
         blank, times = self.page.evaluate(SCROLLED, [FAST_PX, FRAMES])
         mean_ms = (self._processor_ms() - before) / FRAMES
-        return blank, [Took(wall_ms=each, processor_ms=mean_ms) for each in times]
+        return blank, [Took(wall_ms=wall_ms, processor_ms=mean_ms) for wall_ms in times]
 
 
 def sorting(meter: Meter, label: str) -> list[Took]:
-    """Return how long presses on a column's head take."""
+    """Return the durations of clicks on a column header."""
     button = f"[...document.querySelectorAll('th button')].find(b => b.innerText === '{label}')"
     order = f"{button}.closest('th').ariaSort"
     times = []
@@ -226,7 +226,7 @@ def sorting(meter: Meter, label: str) -> list[Took]:
 
 
 def filtering(meter: Meter, searches: Sequence[str]) -> list[Took]:
-    """Return how long the URL's searches take until another count of rows is shown."""
+    """Return the durations of searches in the URL until the row count changes."""
     times = []
     for search in searches:
         count = "document.querySelector('.row-count').innerText"
@@ -241,18 +241,18 @@ def filtering(meter: Meter, searches: Sequence[str]) -> list[Took]:
 
 
 def measure(row_count: int) -> None:
-    """Measure all, and show it beside the bars."""
-    shown = Table("", "processor: median", "most, ms", "seen: median", "most, ms")
+    """Measure all actions, and print them with their limits."""
+    shown = Table("", "CPU: median", "max, ms", "visible: median", "max, ms")
     with opened(row_count) as page:
         meter = Meter(page)
-        found = {f"sort by {label}": sorting(meter, label) for label in SORTED}
-        found["filter"] = filtering(meter, SEARCHES)
-        slowest = max(each.processor_ms for times in found.values() for each in times)
-        blank, found["frame while scrolling"] = meter.scroll()
+        actions = {f"sort by {label}": sorting(meter, label) for label in SORTED}
+        actions["filter"] = filtering(meter, SEARCHES)
+        slowest = max(took.processor_ms for times in actions.values() for took in times)
+        blank, actions["frame while scrolling"] = meter.scroll()
         places = [random.Random(3).random() for _ in range(20)]  # noqa: S311
         jumps = page.evaluate(JUMPED, [places])
-    for name, times in found.items():
-        columns = [[each.processor_ms for each in times], [each.wall_ms for each in times]]
+    for name, times in actions.items():
+        columns = [[took.processor_ms for took in times], [took.wall_ms for took in times]]
         figures = [f"{of(column):.0f}" for column in columns for of in (statistics.median, max)]
         shown.add_row(name, *figures)
     shown.add_row(
@@ -260,12 +260,12 @@ def measure(row_count: int) -> None:
     )
     console.print(f"\n{row_count:,} rows")
     console.print(shown)
-    console.print(line("slowest sort or filter on the processor, ms", slowest, MOST_MS))
+    console.print(line("slowest sort or filter, ms of CPU time", slowest, MOST_MS))
     console.print(line(f"frames without rows, of {FRAMES}", blank, 0))
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure a table with the number of rows from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=ROW_COUNT)
     measure(parser.parse_args().rows)

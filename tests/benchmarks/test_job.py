@@ -1,4 +1,4 @@
-"""A synthetic job: its files are recordings as torch writes them, and true to each other."""
+"""A synthetic job: its files are traces as torch writes them, and consistent."""
 
 import gzip
 from pathlib import Path
@@ -24,11 +24,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trace(folder: Path) -> Trace:
-    """The recording of rank 3."""
+    """The trace of rank 3."""
     return trace_at(folder / Job(rank_count=RANKS).file_name(3))
 
 
-def test_each_rank_leaves_a_file_but_those_that_are_missing(folder: Path) -> None:
+def test_all_ranks_but_the_missing_ones_have_a_file(folder: Path) -> None:
     true = Job(rank_count=RANKS)
     workers = {file.worker for file in discover.in_folder(str(folder))}
     assert workers == {true.worker(rank) for rank in range(RANKS)} - {
@@ -38,7 +38,7 @@ def test_each_rank_leaves_a_file_but_those_that_are_missing(folder: Path) -> Non
         gzip.decompress((folder / true.file_name(true.damaged)).read_bytes())
 
 
-def test_what_is_wrong_is_wrong_with_different_ranks() -> None:
+def test_the_faults_are_in_different_ranks() -> None:
     for count in (16, 32, 64, 128, 256, 512, 1024):
         true = Job(rank_count=count)
         assert len({true.straggler, *true.missing, true.damaged}) == 4
@@ -50,14 +50,14 @@ def test_a_count_that_the_mesh_does_not_divide_is_refused() -> None:
         Job(rank_count=100)
 
 
-def test_every_rank_is_in_one_group_of_each_kind() -> None:
+def test_every_rank_is_in_one_group_per_kind() -> None:
     true = Job(rank_count=256)
     for kind, sizes in (("tp", 8), ("pp", 4), ("dp", 8), ("mp", 32), ("cp", 2), ("tp_dp", 64)):
         for rank in (0, 77, 255):
             members = true.members(kind, rank)
             assert rank in members
             assert len(members) == sizes, kind
-            assert {true.group_name(kind, each) for each in members} == {
+            assert {true.group_name(kind, member) for member in members} == {
                 true.group_name(kind, rank)
             }
     assert true.members("world", 5) == list(range(256))
@@ -102,10 +102,10 @@ def test_collectives_say_whose_they_are(trace: Trace) -> None:
     true = Job(rank_count=RANKS)
     frame = trace.collectives
     assert frame["is_timed"].all()
-    found = set(zip(frame["group"], frame["group_ranks"], strict=True))
-    assert found == {
+    groups = set(zip(frame["group"], frame["group_ranks"], strict=True))
+    assert groups == {
         (true.group_name(kind, 3), str(true.members(kind, 3)).replace(" ", ""))
         for kind in true.groups
     }
-    for _, own in frame.groupby("group", observed=True):
-        assert own["sequence"].tolist() == list(range(1, len(own) + 1))
+    for _, calls in frame.groupby("group", observed=True):
+        assert calls["sequence"].tolist() == list(range(1, len(calls) + 1))

@@ -1,4 +1,4 @@
-"""Traces that are large, or in no order, against the recording that they are made of."""
+"""Large or shuffled traces, compared with the trace that they repeat."""
 
 import os
 from typing import Any
@@ -27,15 +27,15 @@ def _counts(trace: Trace) -> list[int]:
     return [int(counts[kind]) for kind in REPEATED]
 
 
-def _told(trace: Trace) -> dict[str, Any]:
-    """All that is said of a trace, but for the order in which the file has its events."""
+def _report(trace: Trace) -> dict[str, Any]:
+    """Return the report of a trace, except for the order of events in the file."""
     report: dict[str, Any] = msgspec.to_builtins(advise(Run(name="run", workers=(trace,))))
     [worker] = report["workers"]
     del worker["fingerprint"]
     worker["health"] = [item for item in worker["health"] if item["kind"] != "out-of-order"]
-    for outcome in (*report["outcomes"], *(each["outcome"] for each in report["merged"])):
+    for outcome in (*report["outcomes"], *(merged["outcome"] for merged in report["merged"])):
         for event in outcome["events"]:
-            del event["event"]  # its place in the file
+            del event["event"]  # its position in the file
     return report
 
 
@@ -47,7 +47,7 @@ def test_events_in_no_order_tell_the_same() -> None:
     for frame in ("host_calls", "python_calls", "memory"):
         total = getattr(ordered, frame).sum(numeric_only=True).drop("event")
         assert getattr(shuffled, frame).sum(numeric_only=True).drop("event").equals(total), frame
-    assert _told(shuffled) == _told(ordered)
+    assert _report(shuffled) == _report(ordered)
 
 
 @LARGE
@@ -65,5 +65,5 @@ def test_a_large_trace_is_so_many_times_its_seed(size: str) -> None:
 def test_two_gigabytes_of_json_take_less_than_their_size() -> None:
     path = scaled("2GB")
     json_bytes = int.from_bytes(path.read_bytes()[-4:], "little")
-    found = measured(of_module("stepscope", "advise", str(path)))
-    assert found.peak_bytes < MOST_PEAK_BYTES_A_JSON_BYTE * json_bytes
+    run = measured(of_module("stepscope", "advise", str(path)))
+    assert run.peak_bytes < MOST_PEAK_BYTES_A_JSON_BYTE * json_bytes

@@ -1,4 +1,4 @@
-"""What is told of a process: its time, its phases, its memory, and why it failed."""
+"""Measurements of a process: its time, its phases, its memory, and its error."""
 
 import sys
 
@@ -6,22 +6,22 @@ import pytest
 
 from benchmarks.processes import FailedError, measured
 
-HELD_BYTES = 200 << 20
+ALLOCATED_BYTES = 200 << 20
 
 
 def test_a_process_is_charged_with_its_time_and_its_memory() -> None:
-    told = 'print("warming up"); print(\'{"load": 1.5}\')'
-    script = f"import time; held = bytearray({HELD_BYTES}); time.sleep(0.2); {told}"
-    found = measured([sys.executable, "-c", script])
-    assert found.seconds["load"] == 1.5
-    assert found.seconds["whole"] > 0.2
-    assert found.cpu_seconds < found.seconds["whole"]
-    assert HELD_BYTES < found.peak_bytes < 2 * HELD_BYTES
+    output = 'print("warming up"); print(\'{"load": 1.5}\')'
+    script = f"import time; held = bytearray({ALLOCATED_BYTES}); time.sleep(0.2); {output}"
+    run = measured([sys.executable, "-c", script])
+    assert run.seconds["load"] == 1.5
+    assert run.seconds["whole"] > 0.2
+    assert run.cpu_seconds < run.seconds["whole"]
+    assert ALLOCATED_BYTES < run.peak_bytes < 2 * ALLOCATED_BYTES
 
 
 def test_a_process_is_not_charged_with_what_its_starter_holds() -> None:
-    held = bytearray(HELD_BYTES)
-    assert measured([sys.executable, "-c", "pass"]).peak_bytes < len(held)
+    allocated = bytearray(ALLOCATED_BYTES)
+    assert measured([sys.executable, "-c", "pass"]).peak_bytes < len(allocated)
 
 
 def test_a_process_that_tells_no_phases_has_its_whole_time() -> None:

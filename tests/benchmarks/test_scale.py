@@ -13,7 +13,7 @@ from benchmarks.process_tree import watched
 from benchmarks.processes import FailedError
 from benchmarks.scale_figures import Figure
 
-HELD_BYTES = 100 << 20
+ALLOCATED_BYTES = 100 << 20
 
 
 def test_advice_on_a_job_names_all_that_is_wrong_with_it(tmp_path: Path) -> None:
@@ -36,11 +36,11 @@ def test_advice_on_a_job_names_all_that_is_wrong_with_it(tmp_path: Path) -> None
 
 
 def test_memory_of_all_processes_counts_and_that_of_the_first_apart() -> None:
-    held = f"held = b'x' * {HELD_BYTES}; import time; time.sleep(1)"
-    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {held!r}])"
-    found = watched([sys.executable, "-c", script])
-    assert found.peak_bytes > HELD_BYTES > found.peak_own_bytes > 0
-    assert found.seconds > 1
+    script = f"data = b'x' * {ALLOCATED_BYTES}; import time; time.sleep(1)"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {script!r}])"
+    run = watched([sys.executable, "-c", parent])
+    assert run.peak_bytes > ALLOCATED_BYTES > run.first_peak_bytes > 0
+    assert run.seconds > 1
 
 
 def test_a_command_that_fails_says_why() -> None:
@@ -53,7 +53,7 @@ def test_growth_is_the_exponent(power: int, expected: float) -> None:
     assert scale_runs.slope({n: 3.0 * n**power for n in (64, 128, 1024)}) == pytest.approx(expected)
 
 
-def test_a_figure_is_shown_beside_its_bar() -> None:
+def test_a_figure_is_shown_with_its_limit() -> None:
     over = Figure(key="x", text="Wall", value=3, unit="s", most=2)
     assert (over.bar, over.holds) == ("≤ 2", False)
     assert over.line().split() == ["Wall", "3", "s", "≤", "2:", "NO"]
@@ -76,7 +76,7 @@ def test_the_model_is_as_quick_as_the_slowest_of_its_parts() -> None:
     assert costs.seconds(1000, 10, 1000, is_cluster=True) == pytest.approx(0.1 + 2 + 5)
 
 
-def test_the_page_has_a_place_for_every_table(
+def test_the_page_has_marks_for_every_table(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     page = tmp_path / "scaling.md"

@@ -1,4 +1,4 @@
-"""What a recording becomes when it is repeated: later, numbered on, otherwise the same."""
+"""A repeated trace: later, with new numbers, otherwise the same."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ STAMP = "1712195495505582.988"
 
 
 def recording() -> dict[str, Any]:
-    """A step of 10.5 us with an operator, and two events that are of the whole recording."""
+    """A step of 10.5 us with an operator, and two events about the whole trace."""
     document = {
         "schemaVersion": 1,
         "traceEvents": [
@@ -42,8 +42,8 @@ def recording() -> dict[str, Any]:
 
 
 def replica(number: int) -> list[dict[str, Any]]:
-    own = recording()["traceEvents"][1:3]
-    text = scaled.replicas(own, period_us=11)[number]
+    repeated = recording()["traceEvents"][1:3]
+    text = scaled.replicas(repeated, period_us=11)[number]
     events: list[dict[str, Any]] = json.loads(f"[{text}]")
     return events
 
@@ -66,7 +66,7 @@ def test_later_replicas_are_later_and_numbered_on() -> None:
     assert operator["args"] == {"Python id": 8, "Python parent id": 7, "Share": [0.5]}
 
 
-def test_a_trace_has_as_many_events_as_asked_for_and_one_header() -> None:
+def test_a_trace_has_the_requested_number_of_events_and_one_header() -> None:
     document = json.loads("".join(scaled.texts(recording(), "6k")).replace("\n", ""))
     assert len(document["traceEvents"]) == 2 + 6000
     assert [event["name"] for event in document["traceEvents"][-2:]] == [
@@ -80,8 +80,8 @@ def test_a_trace_has_as_many_events_as_asked_for_and_one_header() -> None:
 def test_a_shuffled_trace_has_the_same_events_in_another_order() -> None:
     def events(*, is_shuffled: bool) -> list[Any]:
         text = "".join(scaled.texts(recording(), "1k", is_shuffled=is_shuffled))
-        found: list[Any] = json.loads(text)["traceEvents"]
-        return found
+        listed: list[Any] = json.loads(text)["traceEvents"]
+        return listed
 
     ordered, shuffled = events(is_shuffled=False), events(is_shuffled=True)
     assert ordered != shuffled

@@ -1,7 +1,7 @@
-"""What the timeline of a trace takes: `python -m benchmarks.timeline_figures FILE`.
+"""Figures on the timeline of a trace: `python -m benchmarks.timeline_figures FILE`.
 
-It prints figures as JSON in its last line: processor seconds, but for `slices`, `events` and
-`bytes a slice`; of the index also what passes on the clock. Reading the trace is not counted.
+It prints them as JSON in its last line: CPU seconds, except for `slices`, `events` and
+`bytes per slice`; for the index also the wall time. Reading the trace does not count.
 """
 
 import json
@@ -31,35 +31,35 @@ Figures = dict[str, float]
 
 
 def figures(path: Path) -> Figures:
-    """Read a trace, and return what its timeline takes, in seconds where nothing else is said."""
+    """Read a trace, and return the figures on its timeline, in seconds by default."""
     trace = trace_from_columns(ingest.read(str(path)), worker="worker")
-    found: Figures = {"events": len(trace)}
+    measured: Figures = {"events": len(trace)}
     start, clock = time.process_time(), time.perf_counter()
     shown = timeline(trace)
-    found["index"] = time.process_time() - start
-    found["index, on the clock"] = time.perf_counter() - clock
-    found["slices"] = len(shown.slices)
-    found["bytes a slice"] = memory_size.size_bytes(shown) / max(1, len(shown.slices))
-    found |= _quantiles("tile", _tile_seconds(shown, [track.id for track in shown.tracks]))
+    measured["index"] = time.process_time() - start
+    measured["index, wall time"] = time.perf_counter() - clock
+    measured["slices"] = len(shown.slices)
+    measured["bytes per slice"] = memory_size.size_bytes(shown) / max(1, len(shown.slices))
+    measured |= _quantiles("tile", _tile_seconds(shown, [track.id for track in shown.tracks]))
     shuffler = random.Random(0)  # noqa: S311 - the same each time
-    places = [shuffler.randrange(len(shown.slices)) for _ in range(SLICES)]
-    events = [int(event) for event in shown.slices.event[places]]
-    found["first details"] = _seconds(lambda: details(trace, events[0]))
-    found |= _quantiles("details", (_seconds(_asked(details, trace, event)) for event in events))
-    found |= _quantiles(
-        "search", (_seconds(_asked(search, trace, Search(text=text))) for text in WORDS)
+    rows = [shuffler.randrange(len(shown.slices)) for _ in range(SLICES)]
+    events = [int(event) for event in shown.slices.event[rows]]
+    measured["first details"] = _seconds(lambda: details(trace, events[0]))
+    measured |= _quantiles("details", (_seconds(_call(details, trace, event)) for event in events))
+    measured |= _quantiles(
+        "search", (_seconds(_call(search, trace, Search(text=text))) for text in WORDS)
     )
-    found["area of all"] = _seconds(
+    measured["area of all"] = _seconds(
         lambda: summarize(
             shown, shown.slices, [track.id for track in shown.tracks], (0, shown.end_ns + 1)
         )
     )
-    found["idle causes, first"] = _seconds(lambda: idle_slices(trace))
-    return found
+    measured["idle causes, first"] = _seconds(lambda: idle_slices(trace))
+    return measured
 
 
 def _tile_seconds(shown: Timeline, tracks: Sequence[int]) -> Iterator[float]:
-    """Yield what tiles take of every level, at its beginning, its end, and anywhere."""
+    """Yield the times of tiles of every level, at its begin, its end, and in between."""
     shuffler = random.Random(0)  # noqa: S311 - the same each time
     for level in LEVELS:
         last = shown.end_ns // (TILE_PIXELS << level)
@@ -70,22 +70,22 @@ def _tile_seconds(shown: Timeline, tracks: Sequence[int]) -> Iterator[float]:
             yield time.process_time() - start
 
 
-def _asked(ask: Callable[..., object], *arguments: object) -> Callable[[], object]:
-    return lambda: ask(*arguments)
+def _call(call: Callable[..., object], *arguments: object) -> Callable[[], object]:
+    return lambda: call(*arguments)
 
 
-def _seconds(ask: Callable[[], object]) -> float:
+def _seconds(call: Callable[[], object]) -> float:
     start = time.process_time()
-    ask()
+    call()
     return time.process_time() - start
 
 
-def _quantiles(what: str, seconds: Iterable[float]) -> Figures:
+def _quantiles(name: str, seconds: Iterable[float]) -> Figures:
     taken = sorted(seconds)
     return {
-        f"{what} p50": statistics.median(taken),
-        f"{what} p95": taken[int(0.95 * (len(taken) - 1))],
-        f"{what} max": taken[-1],
+        f"{name} p50": statistics.median(taken),
+        f"{name} p95": taken[int(0.95 * (len(taken) - 1))],
+        f"{name} max": taken[-1],
     }
 
 

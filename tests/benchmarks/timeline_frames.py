@@ -1,9 +1,9 @@
-"""How smoothly the timeline moves over a large trace, in headless Chromium without a GPU.
+"""Frame times of the timeline on a large trace, in headless Chromium without a GPU.
 
 `python -m benchmarks.timeline_frames http://127.0.0.1:6007 [RUN]`, in `tests`, while `stepscope
 serve` has read the trace and serves the built page. Wheel events pan and zoom; times between
-frames are those of `requestAnimationFrame`; the processor time of a frame does not depend on
-what else the machine does. The first paint is counted from the click.
+frames are those of `requestAnimationFrame`; the CPU time of a frame does not depend on other
+load. The first paint counts from the click.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from rich.console import Console
 CHROMIUM = "/usr/bin/chromium"
 SIZE: ViewportSize = {"width": 1440, "height": 900}
 MOST_FRAME_MS = 20.0
-"""50 frames a second."""
+"""50 frames per second."""
 MOST_FIRST_PAINT_MS = 300.0
 WHEELS = 90
 console = Console(highlight=False, soft_wrap=True)
@@ -70,19 +70,19 @@ OPEN = """() => {
 }"""
 
 
-def line(what: str, value: float, bar: float) -> str:
-    """Return a figure beside its bar."""
-    return f"{what}: {value:.1f}, bar {bar:.0f}: {'met' if value <= bar else 'MISSED'}"
+def line(name: str, value: float, limit: float) -> str:
+    """Return a figure with its limit."""
+    return f"{name}: {value:.1f}, limit {limit:.0f}: {'met' if value <= limit else 'MISSED'}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Motion:
-    """What was measured while the view moved."""
+    """Frame times while the view moves."""
 
     between_ms: Sequence[float]
     """Times between frames."""
     processor_ms: float
-    """Processor time of the page's main thread a frame: script, layout and paint."""
+    """CPU time of the page's main thread per frame: script, layout and paint."""
 
 
 def moved(page: Page, kind: str) -> Motion:
@@ -100,11 +100,11 @@ def moved(page: Page, kind: str) -> Motion:
 
 def _task_seconds(tools: CDPSession) -> float:
     metrics = tools.send("Performance.getMetrics")["metrics"]
-    return sum(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
+    return sum(float(row["value"]) for row in metrics if row["name"] == "TaskDuration")
 
 
 def first_paint_ms(page: Page) -> tuple[float, float]:
-    """Return how long it takes from the click until slices are seen, and processor time of that."""
+    """Return the time from the click until slices are visible, and its CPU time, ms."""
     tools = page.context.new_cdp_session(page)
     tools.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = _task_seconds(tools)
@@ -116,12 +116,12 @@ def first_paint_ms(page: Page) -> tuple[float, float]:
     return ended - started, 1e3 * spent
 
 
-def show(what: str, motion: Motion) -> None:
-    """Print how many frames a second there were, and what one costs."""
+def show(name: str, motion: Motion) -> None:
+    """Print the frames per second, and the cost of a frame."""
     mean = statistics.fmean(motion.between_ms)
-    console.print(f"{what}: {1e3 / mean:.0f} frames/s; {_spread(motion.between_ms)}")
-    console.print(line(f"{what}, ms between frames", mean, MOST_FRAME_MS))
-    console.print(line(f"{what}, ms of processor a frame", motion.processor_ms, MOST_FRAME_MS))
+    console.print(f"{name}: {1e3 / mean:.0f} frames/s; {_spread(motion.between_ms)}")
+    console.print(line(f"{name}, ms between frames", mean, MOST_FRAME_MS))
+    console.print(line(f"{name}, ms of CPU time per frame", motion.processor_ms, MOST_FRAME_MS))
 
 
 def _spread(times_ms: Sequence[float]) -> str:
@@ -131,7 +131,7 @@ def _spread(times_ms: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Measure, and print what was measured beside the bars."""
+    """Measure, and print the figures with their limits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
     parser.add_argument("run", nargs="?")
@@ -140,7 +140,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE)
-        # The server works tracks out once a recording; that is `benchmarks.timeline`'s to measure.
+        # The server builds tracks once per trace, which `benchmarks.timeline` measures.
         page.goto(f"{arguments.url}/#view=timeline{run}")
         page.wait_for_function(PAINTED, timeout=120_000)
         page.goto("about:blank")
@@ -148,16 +148,16 @@ def main() -> None:
         page.wait_for_timeout(3000)
         painted_ms, processor_ms = first_paint_ms(page)
         console.print(line("first paint, ms", painted_ms, MOST_FIRST_PAINT_MS))
-        console.print(line("first paint, ms of processor", processor_ms, MOST_FIRST_PAINT_MS))
+        console.print(line("first paint, ms of CPU time", processor_ms, MOST_FIRST_PAINT_MS))
         page.wait_for_timeout(1500)
-        show("zoom over the whole", moved(page, "zoom"))
+        show("zoom over the whole trace", moved(page, "zoom"))
         for _ in range(3):
             page.evaluate(MOVES, ["zoom", 12])
         page.keyboard.press("w")
         page.keyboard.press("w")
         page.wait_for_timeout(1500)
         show("pan", moved(page, "pan"))
-        show("pan, tiles there", moved(page, "pan"))
+        show("pan, with cached tiles", moved(page, "pan"))
         browser.close()
 
 
