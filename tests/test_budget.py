@@ -122,7 +122,7 @@ def test_sizes_have_units_in_powers_of_1024(text: str, expected: int) -> None:
     [
         ("STEPSCOPE_MEMORY", "much", "must be a size, such as 8G"),
         ("STEPSCOPE_MEMORY", "-1G", "must be a size, such as 8G"),
-        ("STEPSCOPE_MEMORY", "1M", "less than 256M reads nothing"),
+        ("STEPSCOPE_MEMORY", "1M", "less than 256M is too little"),
         ("STEPSCOPE_JOBS", "many", "must be a whole number above zero"),
         ("STEPSCOPE_JOBS", "0", "must be a whole number above zero"),
         ("STEPSCOPE_CACHE_SIZE", "G", "must be a size, such as 8G"),

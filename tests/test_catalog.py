@@ -174,7 +174,7 @@ def test_a_bad_file_is_unreadable_and_the_others_are_not(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (MemoryError(), "This needs more memory than there is."),
+        (MemoryError(), "This needs more memory than is available."),
         (
             ZeroDivisionError("by zero"),
             "stepscope failed on this file (ZeroDivisionError: by zero at ",

@@ -163,7 +163,7 @@ def test_a_path_that_cannot_be_looked_at_costs_only_itself(log: Path) -> None:
     }
     assert run("serve", "n" * 300).stderr == (
         f"stepscope: {'n' * 300}: This cannot be opened: File name too long. "
-        "Give the folder that holds the traces.\n"
+        "Pass the folder that contains the traces.\n"
     )
 
 
@@ -463,7 +463,7 @@ def test_a_file_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
 
 def test_a_budget_is_a_size_that_suffices_for_something(log: Path) -> None:
     for size, said in (
-        ("1K", "less than 256M reads nothing"),
+        ("1K", "less than 256M is too little"),
         ("much", "it must be a size, such as 8G or 512M"),
     ):
         result = run("advise", log, "--memory", size)

@@ -136,7 +136,7 @@ def test_options_behind_the_command_are_the_commands(tmp_path: Path) -> None:
 def test_recordings_go_to_a_folder_of_this_machine() -> None:
     result = record("--log-dir", "s3://bucket/log", "--", "python", "train.py")
     assert result.exit_code == 2
-    assert "give a folder, and copy it afterwards" in result.output
+    assert "pass a local folder, and copy it afterwards" in result.output
 
 
 def test_a_command_that_is_not_there_has_the_shells_status(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ def test_a_moved_module_is_imported_by_its_old_name(
     old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, old, raising=False)
-    with pytest.warns(DeprecationWarning, match=f"{old} is moved: import {new}") as warnings:
+    with pytest.warns(DeprecationWarning, match=f"{old} was moved: import {new}") as warnings:
         module = import_module(old)
     contents = import_module(new)
     names = [name for name in vars(contents) if not name.startswith("_")]
@@ -39,8 +39,8 @@ def test_the_warning_points_at_the_import_and_submodules_are_the_new_ones() -> N
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert "<string>:1: DeprecationWarning: stepscope.frames is moved" in run.stderr
-    assert "<string>:3: DeprecationWarning: stepscope.intervals is moved" in run.stderr
+    assert "<string>:1: DeprecationWarning: stepscope.frames was moved" in run.stderr
+    assert "<string>:3: DeprecationWarning: stepscope.intervals was moved" in run.stderr
 
 
 def test_a_module_that_never_was_is_not_found() -> None:
@@ -52,7 +52,7 @@ def test_a_module_that_never_was_is_not_found() -> None:
 
 def test_a_renamed_name_is_resolved_with_a_warning() -> None:
     resolve = deprecated_names(__name__, {"Old": ("stepscope.base.errors", "UsageError")})
-    with pytest.warns(DeprecationWarning, match=r"Old is renamed: use .*errors\.UsageError"):
+    with pytest.warns(DeprecationWarning, match=r"Old was renamed: use .*errors\.UsageError"):
         assert resolve("Old") is import_module("stepscope.base.errors").UsageError
     with pytest.raises(AttributeError, match="has no attribute 'New'"):
         resolve("New")

@@ -316,7 +316,7 @@ def test_rows_from_another_machine_that_do_not_fit_the_disk_cost_themselves(tmp_
     }
     landed = table_export.store_sent_rows(sent, str(tmp_path))
     assert isinstance(landed["steps"], table_export.FailedTable)
-    assert "There is no room to write the result" in landed["steps"].problem.message
+    assert "There is no space to write the result" in landed["steps"].problem.message
     assert landed["kernels"] == table_export.Rows(path=str(tmp_path / "kernels.1"), row_count=1)
     assert (tmp_path / "kernels.1").read_bytes() == b"3"
 

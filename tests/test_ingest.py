@@ -523,8 +523,8 @@ def test_a_wrong_checksum_loses_nothing() -> None:
         (b'{"traceEvents": {"a": 1}}', "JSON without traceEvents"),
         (b'{"traceEvents": []}', "without a single event"),
         (b"[]", "without a single event"),
-        (b"[1, 2]", "Not one of its events"),
-        (b'[{"ph": "X", "name": "a" b"}]', "Not one of its events"),
+        (b"[1, 2]", "None of its events"),
+        (b'[{"ph": "X", "name": "a" b"}]', "None of its events"),
         (b'{"traceEvents": [{"ph": "X"', "ends before its first event"),
         (b'{"schemaVersion": 1, "devi', "ends before its first event"),
         (gzip.compress(DOCUMENT.encode(), mtime=0)[:20], "ends before its first event"),
@@ -553,7 +553,7 @@ def test_a_file_that_inflates_beyond_the_limit_is_refused(tmp_path: Path) -> Non
 def test_a_file_of_too_many_events_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "many.json"
     path.write_text(json.dumps([{}] * 101))
-    with pytest.raises(UnreadableError, match="This holds more than 100 events") as caught:
+    with pytest.raises(UnreadableError, match="This contains more than 100 events") as caught:
         ingest.read(str(path), limits=Limits(events=100))
     assert caught.value.remedy
     assert len(ingest.read(str(path), limits=Limits(events=101))) == 101

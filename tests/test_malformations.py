@@ -368,12 +368,12 @@ def test_what_follows_gzip_and_is_none_is_told() -> None:
     damaged = bytearray(gzip.compress(text[half:]))
     damaged[0] ^= 1
     cut: Report = {
-        "truncated-gzip": (1, 0, {half: "the rest is no gzip"}),
+        "truncated-gzip": (1, 0, {half: "the rest is not gzip"}),
         "truncated-json": (1, 0, {half: ""}),
     }
     metadata = {key: value for key, value in METADATA.items() if key != "traceName"}
     _check(gzip.compress(text[:half]) + damaged, "a", cut, metadata)
-    tail: Report = {"truncated-gzip": (1, 0, {len(text): "the rest is no gzip"})}
+    tail: Report = {"truncated-gzip": (1, 0, {len(text): "the rest is not gzip"})}
     _check(gzip.compress(text) + b"\0\0signature", "ab", tail, METADATA)
 
 

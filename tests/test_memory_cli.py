@@ -138,12 +138,12 @@ def test_old_traces_are_explained_and_not_empty(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         (pickle.dumps(print), "This pickle is refused: It contains code"),
-        (pickle.dumps([1, 2]), "This is no memory snapshot"),
-        (pickle.dumps({"weights": 1}), "This is no memory snapshot"),
+        (pickle.dumps([1, 2]), "This is not a memory snapshot"),
+        (pickle.dumps({"weights": 1}), "This is not a memory snapshot"),
         (b"hello", "no JSON"),
         (b"", "empty"),
-        (b'[["a", 1]]', "Not one of its events"),
-        (b"[[1, 2], [3]]", "This is no memory timeline"),
+        (b'[["a", 1]]', "None of its events"),
+        (b"[[1, 2], [3]]", "This is not a memory timeline"),
         (WITHOUT_MEMORY, "no memory was recorded. To record it: torch.profiler.profile("),
     ],
 )
@@ -171,7 +171,7 @@ def test_a_folder_of_several_traces_is_refused(tmp_path: Path) -> None:
         _trace(tmp_path / name, with_totals(["+8@1"]))
     result = _run(tmp_path)
     assert result.exit_code == 2
-    assert "has 2 traces: give one" in result.stderr
+    assert "has 2 traces: specify one" in result.stderr
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class Stateful:
     [Evil(), [{"segments": Evil()}], print, Stateful(), {1, 2}, frozenset({1}), 1j, range(3)],
 )
 def test_what_names_code_is_refused(value: object, protocol: int) -> None:
-    with pytest.raises(PickleRefusedError, match=r"It (contains code|holds an instruction)"):
+    with pytest.raises(PickleRefusedError, match=r"It contains (code|an instruction)"):
         load(pickle.dumps(value, protocol))
 
 
@@ -176,7 +176,7 @@ def test_damage_is_told(rest: bytes) -> None:
 
 
 def test_protocols_that_torch_does_not_write_are_refused() -> None:
-    with pytest.raises(PickleRefusedError, match="holds an instruction"):
+    with pytest.raises(PickleRefusedError, match="contains an instruction"):
         load(pickle.dumps([1], 0))
     with pytest.raises(PickleRefusedError, match="protocol"):
         load(b"\x80\x09N.")

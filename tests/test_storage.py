@@ -112,7 +112,7 @@ def test_no_error_shows_the_secrets_of_its_address() -> None:
 def test_a_full_disk_is_not_told_as_a_bug() -> None:
     problem = as_unreadable("log/a.json", OSError(errno.ENOSPC, "No space left on device"))
     assert problem.message == (
-        "There is no room to write the result (OSError: [Errno 28] No space left on device)."
+        "There is no space to write the result (OSError: [Errno 28] No space left on device)."
     )
     assert "TMPDIR" in problem.remedy
 

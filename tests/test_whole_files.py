@@ -25,7 +25,7 @@ def test_plain_and_gzipped_content_is_the_same(tmp_path: Path, content: bytes) -
 def test_a_bomb_takes_no_more_than_what_is_allowed(tmp_path: Path) -> None:
     path = _file(tmp_path, gzip.compress(bytes(2**26)))
     tracemalloc.start()
-    with pytest.raises(UnreadableError, match=r"holds more than 0 GiB\. Record less\."):
+    with pytest.raises(UnreadableError, match=r"contains more than 0 GiB\. Record less\."):
         read_whole(path, 2**20, "Record less.")
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -33,7 +33,7 @@ def test_a_bomb_takes_no_more_than_what_is_allowed(tmp_path: Path) -> None:
 
 
 def test_a_plain_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="holds more than"):
+    with pytest.raises(UnreadableError, match="contains more than"):
         read_whole(_file(tmp_path, bytes(2**22)), 2**20, "")
 
 

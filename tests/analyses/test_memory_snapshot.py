@@ -293,8 +293,8 @@ def test_files_of_every_form_are_told_by_their_content(tmp_path: Path, name: str
         (pickle.dumps(print), "contains code"),
         (pickle.dumps({"segments": []})[:-3], "damaged"),
         (b"PK\x03\x04" + b"x" * 40, "archive"),
-        (b'{"segments": [1, ', "no valid JSON"),
-        (b'{"segments": ' + b"[" * 100_000, "no valid JSON"),
+        (b'{"segments": [1, ', "not valid JSON"),
+        (b'{"segments": ' + b"[" * 100_000, "not valid JSON"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_a_reason(
@@ -308,7 +308,7 @@ def test_what_cannot_be_used_is_refused_with_a_reason(
 
 @pytest.mark.parametrize("document", [None, 3, "text", {}, {"segments": 3}, {"other": []}])
 def test_other_documents_are_no_snapshots(document: object) -> None:
-    with pytest.raises(UnreadableError, match="no memory snapshot"):
+    with pytest.raises(UnreadableError, match="not a memory snapshot"):
         snapshot_of(document)
 
 

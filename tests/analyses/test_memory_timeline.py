@@ -124,7 +124,7 @@ def test_tables_have_the_columns_of_their_schemas() -> None:
     ],
 )
 def test_other_lists_are_no_timelines(content: object) -> None:
-    with pytest.raises(UnreadableError, match="no memory timeline"):
+    with pytest.raises(UnreadableError, match="not a memory timeline"):
         _timeline(content)
 
 

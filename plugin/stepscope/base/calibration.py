@@ -1,8 +1,8 @@
 """Fraction of the claimed time that each kind of change saves, with its source.
 
-A claim is a set of times. `low` and `high` are the fractions of it that a fix saves at least and at
-most. A change that makes work 1.5 to 4 times as fast saves 1 - 1/1.5 to 1 - 1/4 of its time
-(`speedup`). A factor without a measurement behind it says that it is an estimate.
+A claim is a set of times. `low` and `high` are the minimum and maximum fractions of it that a fix
+saves. A change that makes work 1.5 to 4 times as fast saves 1 - 1/1.5 to 1 - 1/4 of its time
+(`speedup`). The source of a factor without a measurement says that it is an estimate.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Factor:
-    """Fractions (0 to 1) of the claimed time that a fix saves at least and at most."""
+    """Minimum and maximum fractions (0 to 1) of the claimed time that a fix saves."""
 
     low: float
     high: float
     source: str
     """Origin of the two numbers: a measurement, a paper, a data sheet, or an estimate."""
     previous: tuple[float, float] | None = None
-    """The two numbers before pairs of traces showed better ones; None: there were none."""
+    """The two numbers before pairs of traces improved them; None if they never changed."""
 
 
 def speedup(
@@ -25,7 +25,7 @@ def speedup(
 ) -> Factor:
     """Return the factor of work that becomes `low` to `high` times as fast (both at least 1).
 
-    `previous` are the two earlier numbers, as speedups too.
+    `previous` are the two earlier numbers, also as speedups.
     """
     shares = (1 - 1 / previous[0], 1 - 1 / previous[1]) if previous else None
     return Factor(1 - 1 / low, 1 - 1 / high, source, shares)
@@ -67,7 +67,7 @@ ALL_OF_IT = Factor(1.0, 1.0, "the work is no longer done")
 COMPILING_AGAIN = Factor(
     1.0,
     1.0,
-    "the work is no longer done. That the calls around it count as well at most follows from "
+    "the work is no longer done. That it includes at most the calls around it follows from "
     "sample_logs/changing_shapes, where 1.002 of the compilation time was saved",
 )
 UP_TO_ALL = Factor(0.0, 1.0, "nothing shows how much of it can be saved")
@@ -79,7 +79,7 @@ LAYOUT_CONVERSIONS = Factor(
     "operators without channels_last support",
 )
 AVOIDABLE_COPIES = Factor(
-    0.3, 1.0, "an estimate: some copies are needed, since a kernel wants a contiguous input"
+    0.3, 1.0, "an estimate: some copies are necessary, since a kernel requires a contiguous input"
 )
 CONVOLUTION_ENGINES = speedup(
     1.0,
@@ -113,8 +113,8 @@ WAITING_FOR_A_LATE_RANK = Factor(
     0.3,
     1.0,
     "the traces in sample_logs/ranks: giving both ranks the same work saved 15.2 of 47.0 ms of "
-    "waiting per step (0.32), since that makes the rank that waited slower; a rank that is slow "
-    "for other reasons costs all of it",
+    "waiting per step (0.32), since it slows down the rank that waited; if a rank is slow for "
+    "other reasons, all of the waiting is saved",
     (0.5, 1.0),
 )
 TF32_PRODUCTS = speedup(
@@ -195,8 +195,8 @@ FUSED_MOMENTS_ON_CPU = speedup(
 FUSED_MOMENTUM_ON_CPU = speedup(
     1.0,
     2.0,
-    "measured likewise: SGD with momentum 1.1 to 2.0 times, and up to 5.4 times with hundreds of "
-    "the smallest parameters; without momentum 0.7 to 1.3 times",
+    "measured in the same way: SGD with momentum 1.1 to 2.0 times, and up to 5.4 times with "
+    "hundreds of the smallest parameters; without momentum 0.7 to 1.3 times",
 )
 ZEROING_ON_CPU = Factor(
     0.0,
@@ -238,11 +238,12 @@ GARBAGE_COLLECTION = Factor(
 LARGER_BATCH_ON_CPU = Factor(
     0.2,
     1.0,
-    "n times the batch pays a step's calls once instead of n times: twice the batch saves half of "
-    "them, none more than all. The compute time of short operators grows with the batch, though: "
-    "16 times the batch saved 0.75 of the claimed time in sample_logs/batch_size, and 8 times 0.73 "
-    "in sample_logs/cifar_resnet18; the lower bound is an estimate for operators that take nearly "
-    "as long as the limit, most of it for computing. Nothing else confirms it yet",
+    "n times the batch pays a step's calls once instead of n times: twice the batch saves half "
+    "of them, and no batch more than all. The compute time of short operators grows with the "
+    "batch, however: 16 times the batch saved 0.75 of the claimed time in "
+    "sample_logs/batch_size, and 8 times 0.73 in sample_logs/cifar_resnet18; the lower bound is "
+    "an estimate for operators that take nearly as long as the limit, mostly for computing. No "
+    "other trace confirms it yet",
 )
 LOOP_OF_SLICES = Factor(
     0.75,
@@ -253,8 +254,8 @@ LOOP_OF_SLICES = Factor(
 CPU_TO_DEVICE = Factor(
     0.0,
     0.73,
-    "an estimate: in a public tutorial an epoch of ResNet-18 on CIFAR-10 took 78 s on the CPU and "
-    "21 s on a GPU, all else included; a small model may save nothing",
+    "an estimate: in a public tutorial an epoch of ResNet-18 on CIFAR-10 took 78 s on the CPU "
+    "and 21 s on a GPU, including all other work; a small model may save nothing",
 )
 LONG_CALLS_TO_DEVICE = Factor(
     0.5,
@@ -269,10 +270,12 @@ NUMPY_TO_TENSORS = Factor(
     "without operators; on a device nearly all (over 100 times as fast in a public tutorial)",
 )
 UNSEEN_PYTHON = Factor(
-    0.0, 1.0, "an estimate: without stacks it is unknown what runs there, and if it can be avoided"
+    0.0,
+    1.0,
+    "an estimate: without stacks, the work there and whether it can be avoided are unknown",
 )
 TUNED_PRODUCTS_SHARE = 0.75
-"""Fraction of the roofline that tuned products reach at least: the lower end of TraceLens' band."""
+"""Minimum fraction of the roofline that tuned products reach: the lower end of TraceLens' band."""
 
 
 def up_to_roofline(reached: float) -> Factor:

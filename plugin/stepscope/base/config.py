@@ -12,13 +12,13 @@ from stepscope.base.errors import UsageError
 MEMORY_SHARE = 0.5
 """Default fraction of the memory that is free at the start."""
 LEAST_MEMORY_BYTES = 256 * 2**20
-"""Least memory with which a small trace can be read."""
+"""Minimum memory to read a small trace."""
 MOST_JOBS = 16
-"""Default limit: beyond it the disk is the bottleneck."""
+"""Default limit: with more, the disk is the bottleneck."""
 SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MANY_RECORDINGS = 16
-"""Runs with so many traces get summaries by default."""
+"""Runs with at least this number of traces get summaries by default."""
 OFF = frozenset({"", "0", "no", "off", "false"})
 ON = frozenset({"1", "yes", "on", "true"})
 
@@ -28,10 +28,11 @@ class CacheSettings:
     """Location and size of the cache of parsed traces."""
 
     folder: str | None = None
-    """The user's own cache folder if empty, no cache if None. `STEPSCOPE_CACHE` is a folder, or
-    `1`."""
+    """The user's cache folder if empty, no cache if None. `STEPSCOPE_CACHE` is a folder, or `1`."""
     worth_bytes: int = 200_000_000
-    """Least JSON size of cached files: less is read again as fast. `STEPSCOPE_CACHE_FROM`."""
+    """Minimum JSON size of cached files: smaller ones are read again as fast.
+    `STEPSCOPE_CACHE_FROM`.
+    """
     bound_bytes: int = 10 * 2**30
     """Size limit; the least recently used files are removed. `STEPSCOPE_CACHE_SIZE`."""
 
@@ -41,10 +42,11 @@ class SummarySettings:
     """Location and size of the stored summaries of traces."""
 
     location: str | None = None
-    """A folder or URL; the user's own cache folder if empty, nothing is stored if None.
-    `STEPSCOPE_SUMMARIES` is a location, `1` or `0`."""
+    """A folder or URL; the user's cache folder if empty; nothing is stored if None.
+    `STEPSCOPE_SUMMARIES` is a location, `1` or `0`.
+    """
     least_count: int = 1
-    """Least number of traces of a run whose summaries are stored."""
+    """Minimum number of traces of a run to store its summaries."""
     bound_bytes: int = 10 * 2**30
     """Size limit of a local folder; the least recently used files are removed.
     `STEPSCOPE_SUMMARIES_SIZE`."""
@@ -59,16 +61,18 @@ class Settings:
     """Memory and cores for reading, and the caches."""
 
     memory_bytes: int = 4 * 2**30
-    """For the files being read and the cached traces, together. `STEPSCOPE_MEMORY`."""
+    """Shared by the files being read and the cached traces. `STEPSCOPE_MEMORY`."""
     jobs: int = 2
-    """Files read at once. `STEPSCOPE_JOBS`."""
+    """Number of files to read in parallel. `STEPSCOPE_JOBS`."""
     rescan_seconds: int = 10
     """Pause between two scans for new files. `STEPSCOPE_RESCAN_SECONDS`."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     summaries: SummarySettings = field(default_factory=SummarySettings)
     scheduler: str = ""
     """Address of the Dask scheduler whose workers read the files, or a file with its address; if
-    empty, this machine reads them. `STEPSCOPE_SCHEDULER`, or else `DASK_SCHEDULER_ADDRESS`."""
+    empty, this machine reads them. `STEPSCOPE_SCHEDULER`, with `DASK_SCHEDULER_ADDRESS` as
+    fallback.
+    """
 
 
 def settings(  # noqa: PLR0913 (one argument a setting)
@@ -82,10 +86,10 @@ def settings(  # noqa: PLR0913 (one argument a setting)
 ) -> Settings:
     """Return the user's settings; arguments take precedence over the environment.
 
-    By default, memory is a fraction of the free memory, and there are as many jobs as cores.
+    By default, memory is a fraction of the free memory, and the number of jobs is that of cores.
 
     Raises:
-        UsageError: a value is no number, no size, or too small.
+        UsageError: A value is not a number or size, or is too small.
     """
     default = Settings()
     return Settings(
@@ -104,7 +108,7 @@ def size_bytes(text: str, name: str) -> int:
     """Return a size like `8G`, `512M` or `1.5GiB` in bytes; units are powers of 1024.
 
     Raises:
-        UsageError: it is no size; `name` is the setting for the message.
+        UsageError: The text is not a size; `name` is the setting for the message.
     """
     match = SIZE.fullmatch(text.strip())
     if match is None:
@@ -126,7 +130,7 @@ def _memory_bytes(environment: Mapping[str, str], option: str | None) -> int:
         return max(LEAST_MEMORY_BYTES, int(host_limits.available_bytes() * MEMORY_SHARE))
     if (size := size_bytes(text, name)) >= LEAST_MEMORY_BYTES:
         return size
-    msg = f"{name} is {text!r}: less than {LEAST_MEMORY_BYTES // 2**20}M reads nothing"
+    msg = f"{name} is {text!r}: less than {LEAST_MEMORY_BYTES // 2**20}M is too little"
     raise UsageError(msg)
 
 
@@ -153,7 +157,7 @@ def _cache(environment: Mapping[str, str], option: str | None) -> CacheSettings:
 
 
 def _is_cache_refused(environment: Mapping[str, str], option: str | None) -> bool:
-    """Return whether the user turned the cache off."""
+    """Return whether the user disabled the cache."""
     setting = environment.get("STEPSCOPE_CACHE", "").strip() or None if option is None else option
     return setting is not None and setting.strip().lower() in OFF
 

@@ -3,7 +3,7 @@
 import sys
 
 TYPE_CHECKING = (
-    False  # type checkers know this name; this module may cost `import stepscope` nothing
+    False  # type checkers treat this name as True; this module must not slow `import stepscope`
 )
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ MOVED_MODULES = {
     "stepscope.report": "stepscope.base.report",
     "stepscope.trace": "stepscope.model.trace",
 }
-"""The modules that rule packages import, by their names of version 0.1."""
+"""Modules that rule packages import, by their names in version 0.1."""
 
 
 def deprecated_names(
@@ -46,7 +46,7 @@ def deprecated_names(
             message = f"module {module_name!r} has no attribute {name!r}"
             raise AttributeError(message)
         target, new_name = renamed[name]
-        _warn(f"{module_name}.{name} is renamed: use {target}.{new_name}")
+        _warn(f"{module_name}.{name} was renamed: use {target}.{new_name}")
         return getattr(_import(target), new_name)
 
     return resolve
@@ -58,7 +58,7 @@ def install() -> None:
 
 
 class MovedModuleFinder:
-    """Finds modules by their old names, after every other finder failed."""
+    """Finds modules by their old names, after all other finders failed."""
 
     def find_spec(
         self, name: str, _path: "Sequence[str] | None" = None, _target: "ModuleType | None" = None
@@ -78,11 +78,11 @@ class MovedModuleFinder:
         """Leave the creation of the module to the import system."""
 
     def exec_module(self, module: "ModuleType") -> None:
-        """Give an old module the contents of the new one."""
+        """Copy the contents of the new module to the old one."""
         spec = module.__spec__
         target = spec.loader_state if spec else ""
         contents = _import(target)
-        _warn(f"{module.__name__} is moved: import {target}")
+        _warn(f"{module.__name__} was moved: import {target}")
         vars(module)["__getattr__"] = lambda name: getattr(contents, name)
 
 
@@ -93,7 +93,11 @@ def _import(module_name: str) -> "ModuleType":
 
 
 def _warn(message: str) -> None:
-    """Warn the caller of this module's caller; frames of the import system do not count."""
+    """Warn the caller of this module's caller, ignoring frames of the import system."""
     from warnings import warn  # noqa: PLC0415 (rarely needed)
 
-    warn(f"{message}. The old name goes with the next version.", DeprecationWarning, stacklevel=3)
+    warn(
+        f"{message}. The old name will be removed in the next version.",
+        DeprecationWarning,
+        stacklevel=3,
+    )

@@ -1,14 +1,14 @@
-"""All errors that stepscope raises on purpose.
+"""All errors that stepscope raises intentionally.
 
 ```
 StepscopeError
 ├── UnreadableError      a file or folder that cannot be used: path, problem, remedy
 ├── MissingDataError     this trace lacks the data that an analysis or rule needs
-│   └── NotApplicableError   and never could have it: it holds nothing of the kind
+│   └── NotApplicableError   and cannot have it: its subject does not occur
 ├── UsageError           the caller requested something that does not exist
 └── UnknownNameError     no run, trace or table of that name
 ```
-Messages are for users: problem, location, remedy. `in_one_line` describes unforeseen errors.
+Messages are for users: problem, location, remedy. `in_one_line` describes unexpected errors.
 """
 
 import errno
@@ -19,11 +19,11 @@ from stepscope.base.deprecation import deprecated_names
 from stepscope.base.urls import redacted
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Codes of systems that have no room left for files."""
+"""Error codes of systems without space for files."""
 
 
 class StepscopeError(Exception):
-    """The base of all errors that stepscope raises on purpose."""
+    """The base of all errors that stepscope raises intentionally."""
 
 
 class UnreadableError(StepscopeError):
@@ -53,14 +53,14 @@ class MissingDataError(StepscopeError):
 
 
 class NotApplicableError(MissingDataError):
-    """The trace holds nothing of the kind, such as ranks in a trace of one process; no remedy."""
+    """The trace has none of the subject, such as ranks in a trace of one process; no remedy."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
 
 
 class UsageError(StepscopeError):
-    """The caller requested something that does not exist or does not fit."""
+    """The caller requested something that does not exist or is invalid."""
 
 
 class UnknownNameError(StepscopeError):
@@ -78,14 +78,14 @@ def in_one_line(error: BaseException, path: str = "") -> str:
 
 
 def as_unreadable(path: str, error: Exception) -> UnreadableError:
-    """Return any error as the problem of one file, so that it costs that file alone."""
+    """Return any error as the problem of one file, so that it affects only that file."""
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, MemoryError):
-        message, remedy = "This needs more memory than there is.", "Record fewer steps."
+        message, remedy = "This needs more memory than is available.", "Record fewer steps."
     elif isinstance(error, OSError) and error.errno in NO_ROOM:
-        message = f"There is no room to write the result ({in_one_line(error, path)})."
-        remedy = "Make room on that disk, or set TMPDIR to a folder on a larger one."
+        message = f"There is no space to write the result ({in_one_line(error, path)})."
+        remedy = "Free space on that disk, or set TMPDIR to a folder on a larger one."
     else:
         message = f"stepscope failed on this file ({in_one_line(error, path)})."
         remedy = "This is a bug in stepscope: please report it with this line."

@@ -9,11 +9,14 @@ Confidence = Literal["high", "medium", "low"]
 Status = Literal[
     "found", "rejected", "passed", "cannot-tell", "not-applicable", "failed", "suppressed"
 ]
-"""Result of a rule for a trace. `found`: something to change; `rejected`: ruled out, since it looks
-like a fault and costs nothing here; `passed`: checked, and there is nothing to change;
-`cannot-tell`: inconclusive, since data that the rule needs is missing or damaged; `not-applicable`:
-the trace holds nothing that the rule is about; `failed`: a defect of the rule; `suppressed`: found,
-and suppressed by the user with a reason."""
+"""Result of a rule for a trace.
+
+`found`: something to change; `rejected`: ruled out, since it resembles a fault but costs nothing
+here; `passed`: checked, and there is nothing to change; `cannot-tell`: inconclusive, since data
+that the rule needs is missing or damaged; `not-applicable`: the trace has none of the rule's
+subject; `failed`: a defect of the rule; `suppressed`: found, and suppressed by the user with a
+reason.
+"""
 Effort = Literal["flag", "hour", "day"]
 """Effort of a fix: an argument or a line; an hour for a user who knows the code; a day or more."""
 Risk = Literal["none", "numerics", "memory", "behaviour"]
@@ -79,7 +82,7 @@ class EventReference(msgspec.Struct, frozen=True):
     detail: str = ""
     """Details of the event: bytes and direction, the source line, the owning operator."""
     event: int | None = None
-    """Index of the event in the file, its key in every table; None: unknown."""
+    """Index of the event in the file, its key in every table; None if unknown."""
 
 
 class EvidenceColumn(msgspec.Struct, frozen=True):
@@ -97,7 +100,7 @@ class EvidenceRow(msgspec.Struct, frozen=True):
 
 
 class EvidenceTable(msgspec.Struct, frozen=True):
-    """Parts of a finding: its kernels, operators, source lines or ranks; the worst first."""
+    """Parts of a finding: its kernels, operators, source lines or ranks, the costliest first."""
 
     label: str
     columns: tuple[EvidenceColumn, ...]
@@ -123,10 +126,10 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class ClaimReport(msgspec.Struct, frozen=True):
-    """Potential saving of a finding, per step if there are steps, else over the window.
+    """Potential saving of a finding, per step if there are steps, otherwise over the window.
 
-    `gross_ns` is the most that the finding alone could save; `net_*` is the rest after every
-    nanosecond that several findings claim was given to one of them.
+    `gross_ns` is the most that the finding alone could save; `net_*` is the remainder after every
+    nanosecond that several findings claim was assigned to one of them.
     """
 
     gross_ns: int
@@ -137,7 +140,7 @@ class ClaimReport(msgspec.Struct, frozen=True):
     method: str
     """One sentence on how the saving was estimated."""
     steps: str = ""
-    """Numbers of the steps that hold some of it, as ranges: `3-9, 12`."""
+    """Numbers of the steps that contain some of it, as ranges: `3-9, 12`."""
     counted_under: tuple[str, ...] = ()
     """Rules whose findings count the rest of `gross_ns`."""
 
@@ -157,7 +160,7 @@ class Outcome(msgspec.Struct, frozen=True):
     confidence: Confidence | None = None
     claim: ClaimReport | None = None
     message: str = ""
-    """The measurement, in one or two plain sentences with this trace's numbers."""
+    """The measurement, in one or two sentences with this trace's numbers."""
     why: str = ""
     """Reason that the state costs time."""
     evidence: tuple[Evidence, ...] = ()
@@ -172,12 +175,14 @@ class Outcome(msgspec.Struct, frozen=True):
     """Damage to the trace that makes this result unreliable."""
     tables: tuple[EvidenceTable, ...] = ()
     locations: tuple[SourceLine, ...] = ()
-    """Lines of the user's program that it is about, the costliest first; empty without stacks."""
+    """Lines of the user's program that the finding is about, the costliest first; empty without
+    stacks.
+    """
     effort: Effort | None = None
     risk: Risk | None = None
     life_cycle: LifeCycle = "stable"
     is_symptom: bool = False
-    """True if it names no cause, and therefore claims no saving."""
+    """Whether it names no cause, and therefore claims no saving."""
     reports_missing_data: bool = False
     """True if it reports data missing from the run, which limits all other findings."""
     fingerprint: str = ""
@@ -185,10 +190,10 @@ class Outcome(msgspec.Struct, frozen=True):
     package: str = ""
     """The package that provides the rule; empty for stepscope's own."""
     culprit: str = ""
-    """The cause of the lost time, as a verdict names it: `the DataLoader`; empty: none."""
+    """The cause of the lost time as named in a verdict: `the DataLoader`; empty if unnamed."""
     suppressed_by: SuppressedBy = ""
     """Origin of the suppression; `reason` gives its reason."""
     baseline: BaselineState = ""
-    """Change since the given baseline; empty without one."""
+    """Change relative to the given baseline; empty without a baseline."""
     blamed: tuple[str, ...] = ()
-    """Of a rule over the run: ids of the traces that are the cause, such as a late rank's."""
+    """For a rule over the run: ids of the traces that are the cause, such as a late rank's."""

@@ -1,6 +1,6 @@
-"""Numbers as text for people: durations, bytes, fractions, counts; three significant digits.
+"""Numbers as text for users: durations, bytes, fractions, counts; three significant digits.
 
-All of Python's number formatting is here; `frontend/src/core/format.ts` is its twin.
+All of Python's number formatting is here; `frontend/src/core/format.ts` is its counterpart.
 """
 
 import math

@@ -29,7 +29,7 @@ def core_count(root: Path = ROOT) -> int:
 
 
 def available_bytes(root: Path = ROOT) -> int:
-    """Return the memory that the machine, or the process's cgroup, still has for this process.
+    """Return the memory that the machine, or the process's cgroup, has left for this process.
 
     On platforms that do not report it (Windows, macOS), it is a guess.
     """
@@ -57,9 +57,9 @@ def release_freed_memory() -> None:
 
 @contextmanager
 def data_limit(more_bytes: int | None) -> Iterator[None]:
-    """Let this process take `more_bytes` more memory, then raise `MemoryError`.
+    """Let this process allocate `more_bytes` more memory before it raises `MemoryError`.
 
-    It does nothing on platforms without such a limit (Windows, macOS).
+    It has no effect on platforms without such a limit (Windows, macOS).
     """
     private = private_bytes()
     if more_bytes is None or private is None or os.name == "nt":
@@ -114,8 +114,8 @@ def _core_quotas(root: Path) -> Iterator[int]:
 def _cgroups(root: Path, *controllers: str) -> Iterator[Path]:
     """Yield the folders of the cgroups that limit this process, and their parents.
 
-    `""` is the hierarchy of version 2. In a container the path may be the host's; then the mount's
-    own folder is the container's.
+    `""` is the hierarchy of version 2. In a container the path may be the host's; then the folder
+    of the mount is the container's.
     """
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, names, path = line.split(":", 2)

@@ -19,12 +19,12 @@ Effect = Literal["none", "low", "withheld"]
 
 
 class HealthExample(msgspec.Struct, frozen=True):
-    """One location in the file that shows a health item."""
+    """One location in the file that demonstrates a health item."""
 
     offset_bytes: int
     """From the start of the JSON document, inflated if the file is compressed."""
     text: str
-    """The text there, or the event with its oddity."""
+    """The text there, or the irregular event."""
     start_ns: int | None = None
     """Start of the event, from the trace's first event; None if it has no time."""
 
@@ -38,18 +38,18 @@ class HealthItem(msgspec.Struct, frozen=True):
     message: str
     remedy: str = ""
     nature: Nature = "note"
-    """`damage`: something is wrong or lost; `gap`: it was never recorded; `note`: good to know."""
+    """`damage`: something is wrong or lost; `gap`: it was not recorded; `note`: for information."""
     of_count: int | None = None
-    """Total of the things that `count` counts, damaged or not; None if that is meaningless."""
+    """Total of the items that `count` counts, damaged or not; None if not meaningful."""
     action: str = ""
     """How stepscope handles it, as a clause after `message`; empty if it does nothing."""
     lost_bytes: int = 0
-    """Bytes of the document without any result."""
+    """Bytes of the document that contribute no result."""
     examples: tuple[HealthExample, ...] = ()
     effect: Effect = "none"
     """Effect on everything in `affects`: low confidence, or withheld."""
     affects: tuple[str, ...] = ()
-    """Ids of rules, and names of other parts of the page, that rest on the damaged data."""
+    """Ids of rules, and names of other parts of the page, that depend on the damaged data."""
 
 
 class RecordNext(msgspec.Struct, frozen=True):
@@ -57,13 +57,13 @@ class RecordNext(msgspec.Struct, frozen=True):
 
     flag: str
     why: str
-    """Benefit of recording it: a sentence."""
+    """Benefit of recording it, as a sentence."""
     code: str
     """One line of `WorkerReport.profile_call`."""
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """The mean step. Without steps, `count` is 0 and the numbers are of the whole window."""
+    """The mean step. Without steps, `count` is 0 and the numbers are for the whole window."""
 
     count: int
     mean_ns: int
@@ -83,7 +83,7 @@ class BudgetLine(msgspec.Struct, frozen=True):
     recoverable_high_ns: int
     """Potential saving of all findings in this part, each nanosecond counted once."""
     rules: tuple[str, ...]
-    """The rules of these findings, the one that saves most first."""
+    """The rules of these findings, ordered by saving."""
 
 
 class OverallStatus(msgspec.Struct, frozen=True):
@@ -108,11 +108,12 @@ class DeviceReport(msgspec.Struct, frozen=True):
     tensor_core_share: float | None
     """Fraction of kernel time in kernels that use matrix units; None if unknown."""
     memory_peak_bytes: int | None
-    """Most memory that torch had taken from it at once: reserved, or if not recorded allocated."""
+    """Peak of the memory that torch took from the device: reserved, or else allocated."""
     memory_capacity_bytes: int | None
     notes: dict[str, str]
-    """For each number that is None: the reason, and how to record it; for one that damage to the
-    trace makes unreliable: that damage."""
+    """For each number that is None: the reason, and how to record it; for an unreliable number: the
+    damage.
+    """
 
 
 class RunSetting(msgspec.Struct, frozen=True):
@@ -140,9 +141,9 @@ class WorkerReport(msgspec.Struct, frozen=True):
     events: int
     dialect: str
     synthetic: bool
-    """True if stepscope's synthesiser wrote the trace."""
+    """Whether stepscope's synthesiser wrote the trace."""
     verdict: str
-    """One plain sentence: the step, how busy the device is, the largest cost."""
+    """One sentence: the step, the device's utilization, the largest cost."""
     step: StepReport
     devices: tuple[DeviceReport, ...]
     idle_ns: dict[str, int]
@@ -151,19 +152,19 @@ class WorkerReport(msgspec.Struct, frozen=True):
     inflated_bytes: int = 0
     """Size of the JSON document, as far as it was read; 0 if unknown."""
     reader: str = ""
-    """The stepscope reader that read the file."""
+    """Name of the stepscope reader that read the file."""
     producer: str = ""
     """The program that wrote the file, by its contents."""
     fingerprint: str = ""
-    """Equal for two traces with the same events only."""
+    """Equal for two traces only if their events are equal."""
     record_next: tuple[RecordNext, ...] = ()
     """Data that was not recorded; empty if nothing is missing."""
     profile_call: str = ""
-    """Python code, ready to be pasted, that records all of it and all that was recorded already."""
+    """Python code, ready to paste, that records the missing data and all that was recorded."""
     budget: tuple[BudgetLine, ...] = ()
     """Parts of the step's time, with the potential saving in each."""
     standing: OverallStatus | None = None
-    """None if no rules were run."""
+    """None if no rules ran."""
     file: str = ""
     """The name of its file, without the folder."""
     settings: tuple[RunSetting, ...] = ()
@@ -172,27 +173,28 @@ class WorkerReport(msgspec.Struct, frozen=True):
     """The machine's name; empty if not recorded."""
     groups: tuple[str, ...] = ()
     """Parts of the job that it belongs to: `pipeline stage 2 of 4`, `tensor-parallel group 3 of 8`;
-    empty if unknown."""
+    empty if unknown.
+    """
     world_size: int | None = None
     """Ranks of the job; None: not recorded."""
     is_training: bool | None = None
-    """Whether a backward pass or an optimizer's step was recorded; None if no rules were run."""
+    """Whether a backward pass or an optimizer step was recorded; None if no rules ran."""
     wait_ns: int | None = None
-    """Exposed time per step in which it waits for other ranks in collectives; None: unknown."""
+    """Exposed time per step waiting for other ranks in collectives; None if unknown."""
 
 
 class RepresentativeTrace(msgspec.Struct, frozen=True):
-    """One of the few traces that represent a run."""
+    """A trace that represents part of a run."""
 
     kind: Literal["slowest", "fastest", "median", "odd"]
-    """By compute time, without waiting for others; `odd`: unlike the others in another number."""
+    """By compute time, excluding waiting for other ranks; `odd`: unlike the others."""
     trace: str
     """Id of the trace."""
     rank: int | None
     name: str
-    """The worker's."""
+    """Name of the worker."""
     reason: str
-    """Reason for its selection: sentences."""
+    """Reason for its selection, as sentences."""
 
 
 class JobSaving(msgspec.Struct, frozen=True):
@@ -200,7 +202,7 @@ class JobSaving(msgspec.Struct, frozen=True):
 
     low_share: float
     high_share: float
-    """Fraction of the job's step, and so of each device's time."""
+    """Fraction of the job's step, and therefore of each device's time."""
     low_gpu_hours: float | None = None
     high_gpu_hours: float | None = None
     """Per day: that fraction of 24 hours of the job's devices; None if their number is unknown."""
@@ -213,18 +215,18 @@ class JobReport(msgspec.Struct, frozen=True):
     """The job of a run: its devices, and the potential saving of all findings per day."""
 
     step_ns: int
-    """Its mean step: the longest of its traces'."""
+    """Mean step of the job: the longest of its traces'."""
     gpu_count: int | None = None
     """None: unknown."""
     gpu_source: str = ""
-    """Source of that number: a phrase to follow it."""
+    """Source of that number, as a phrase that follows it."""
     gpu_hour_price: float | None = None
     is_asked: bool = False
-    """Whether the user gave a number of devices or a price."""
+    """Whether the user specified a number of devices or a price."""
     total: JobSaving | None = None
-    """Of all findings together, which is not the sum of their savings. None if withheld."""
+    """Of all findings together, which is not the sum of their savings; None if withheld."""
     withheld: str = ""
-    """Reason that no saving of the job is reported: a sentence; empty if one is."""
+    """Reason for not reporting a saving of the job, as a sentence; empty if one is reported."""
     method: str = ""
     """How it was estimated, with its assumptions."""
 
@@ -238,11 +240,11 @@ class RelatedFinding(msgspec.Struct, frozen=True):
     """Id of the trace in which it costs most beyond its peers."""
     rank: int | None
     name: str
-    """The worker's."""
+    """Name of the worker."""
     is_only_there: bool
     """Whether the rule found nothing in any of its peers."""
     net_high_ns: int | None = None
-    """Most that it could save there per step; None: it claims nothing."""
+    """Maximum saving there per step; None if it claims nothing."""
     peers_net_high_ns: int | None = None
     """The same in the median peer, 0 if it has no such finding."""
     where: str = ""
@@ -255,26 +257,28 @@ class MergedOutcome(msgspec.Struct, frozen=True):
     """A finding of one rule in several traces of a run, merged."""
 
     outcome: Outcome
-    """Of the trace in which it costs most, or is most serious."""
+    """The outcome of the trace in which it costs most, or is most serious."""
     traces: tuple[str, ...]
     """Ids of the traces that have it; empty for a rule about the whole run."""
     of_count: int
-    """Number of traces that the rule could judge."""
+    """Number of traces for which the rule had a result."""
     where: str
     """The traces that have it, for display: `ranks 0-3 and 7 of 8`, `all 4 traces`."""
     net_low_ns: int | None = None
     net_median_ns: int | None = None
     net_high_ns: int | None = None
-    """Least, median and most potential saving per step in one trace; None: nothing claimed.
-    Ranks wait for each other, so these do not add up."""
+    """Minimum, median and maximum potential saving per step in one trace; None if nothing is
+    claimed. Ranks wait for each other, so these do not add up.
+    """
     ranks: str = ""
     """The ranks that have it, as ranges: `0-3, 7`; empty if a trace has no rank."""
     hosts: tuple[str, ...] = ()
-    """Machines all of whose recorded ranks have it, if no other rank has it, nor all."""
+    """Machines of which all recorded ranks have it, if no other rank has it, but not all machines.
+    """
     group: str = ""
-    """The part of the job all of whose recorded ranks have it, if no other rank has it."""
+    """The part of the job of which all recorded ranks have it, if no other rank has it."""
     steps: str = ""
-    """Numbers of the steps that hold some of it in any trace, as ranges; empty if unknown."""
+    """Numbers of the steps that contain some of it in any trace, as ranges; empty if unknown."""
     when: str = ""
     """The steps for display: `in every step`, `in steps 3 and 7 of 10`; empty if unknown."""
     related: tuple[RelatedFinding, ...] = ()
@@ -282,7 +286,7 @@ class MergedOutcome(msgspec.Struct, frozen=True):
     related_more: int = 0
     """Number of further such findings."""
     job_saving: JobSaving | None = None
-    """Potential saving of the job by this fix alone; None if it claims nothing, or unknown."""
+    """Potential saving of the job by this fix alone; None if it claims nothing, or is unknown."""
 
 
 class RunReport(msgspec.Struct, frozen=True):
@@ -291,15 +295,15 @@ class RunReport(msgspec.Struct, frozen=True):
     name: str
     workers: tuple[WorkerReport, ...]
     outcomes: tuple[Outcome, ...]
-    """Of each trace, by its `trace`; empty there for rules over the run."""
+    """Outcomes of each trace, identified by `trace`, which is empty for rules over the run."""
     merged: tuple[MergedOutcome, ...] = ()
-    """Findings of all traces, each once, the most serious first."""
+    """Findings of all traces, merged, the most serious first."""
     verdict: str = ""
-    """One plain sentence for the run; of a single trace, its own."""
+    """One sentence for the run; for a single trace, the trace's."""
     job: JobReport | None = None
     """None for a run without traces."""
     representatives: tuple[RepresentativeTrace, ...] = ()
-    """The few traces that represent several ranks; empty if ranks cannot be compared."""
+    """Traces that represent several ranks; empty if ranks cannot be compared."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -318,7 +322,7 @@ class Report(msgspec.Struct, frozen=True):
     schema: int = SCHEMA_VERSION
     version: str = ""
     notes: tuple[str, ...] = ()
-    """Notes on the request itself: suppressions that match nothing."""
+    """Notes on the request itself, such as suppressions that match nothing."""
 
 
 class FileHealth(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ def bucket(path: str) -> str:
 
 
 def tidy(path: str) -> str:
-    """Return the path without a slash at its end."""
+    """Return the path without a trailing slash."""
     if not is_remote(path):
         return str(PurePath(path))
     kind, _, rest = path.partition("://")
@@ -61,7 +61,7 @@ def source_name(path: str) -> str:
 
 
 def parent(path: str) -> str:
-    """Return the folder of a path; a path without one is its own."""
+    """Return the folder of a path; a path without a folder is returned unchanged."""
     if not is_remote(path):
         return str(PurePath(path).parent)
     kind, _, rest = _page(path).partition("://")
@@ -80,8 +80,8 @@ def relative(root: str, folder: str) -> str:
 def redacted(text: str, path: str = "") -> str:
     """Return text for display, without users, passwords and queries of its URLs.
 
-    A query (`?X-Amz-Signature=…`) is often as good as a password. The secrets of `path` are removed
-    wherever they occur.
+    A query (`?X-Amz-Signature=…`) is often equivalent to a password. The secrets of `path` are
+    removed wherever they occur.
     """
     for secret in _secrets(path):
         text = text.replace(secret, "***")

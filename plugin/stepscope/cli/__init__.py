@@ -81,8 +81,8 @@ class _Commands(click.Group):
             if ctx.params["traceback"]:
                 raise
             message = (
-                f"failed ({type(error).__name__}: {error}). "
-                "This is a bug: run `stepscope --traceback …` and report its output"
+                f"failed ({type(error).__name__}: {error}). This is a bug: run `stepscope "
+                "--traceback …` and report its output"
             )
             raise _Failure(message) from error
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stepscope.advice.settings import AdviceSettings
 
 MOST_GPUS, MOST_PRICE = 10_000_000, 1e9
-"""Limits of `advice.settings`, which is imported late."""
+"""Limits of `advice.settings`, repeated here because that module is imported late."""
 
 
 def _price(_context: click.Context, _option: click.Parameter, price: float | None) -> float | None:
@@ -26,7 +26,7 @@ def _price(_context: click.Context, _option: click.Parameter, price: float | Non
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOptions:
-    """The rules' options, as given on the command line."""
+    """Values of the options for rules."""
 
     config: str | None = None
     is_isolated: bool = False
@@ -43,7 +43,7 @@ class RuleOptions:
         """Return the settings of the nearest file, overridden by the options.
 
         Raises:
-            UsageError: the file, a rule, an option or a value is invalid.
+            UsageError: The file, a rule, an option or a value is invalid.
         """
         from stepscope.advice.settings import AdviceSettings, Changes, validated
         from stepscope.advice.settings_files import (
@@ -104,7 +104,7 @@ with_rules = with_options(
         "--ignore",
         multiple=True,
         metavar="NAMES",
-        help="Do not run these rules; names as for --select.",
+        help="Exclude these rules; names as for --select.",
     ),
     click.option(
         "--set",
@@ -122,7 +122,7 @@ with_rules = with_options(
         "--preview/--no-preview",
         "is_preview",
         default=None,
-        help="Run preview rules, too.  [default: no-preview]",
+        help="Also run preview rules.  [default: no-preview]",
     ),
     click.option(
         "--gpus",

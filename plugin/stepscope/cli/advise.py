@@ -62,7 +62,7 @@ _with_gate = with_options(
     click.option(
         "--fail-on",
         type=click.Choice(SEVERITIES),
-        help="Exit with 1 if there is a finding of this severity or above that is not suppressed.",
+        help="Exit with 1 if there is an unsuppressed finding of this severity or above.",
     ),
     click.option(
         "--baseline",
@@ -146,7 +146,7 @@ def _print_problems(report: "Report") -> None:
 def _report(
     paths: Sequence[str], workers: tuple[str, ...], rules: "AdviceSettings", effort: Effort
 ) -> "Report":
-    """Return the advice, reading file by file."""
+    """Return the advice, reading files one by one."""
     from stepscope._version import __version__
     from stepscope.advice import run_report
     from stepscope.advice.rule_packages import package_rules
@@ -200,7 +200,7 @@ def _notes(runs: "Sequence[RunReport]", rules: "AdviceSettings") -> tuple[str, .
 
 
 def _with_baseline(report: "Report", gate: Gate) -> "Report":
-    """Compare the report with the baseline, after writing a new one where requested."""
+    """Compare the report with the baseline, after writing a new baseline if requested."""
     if gate.baseline is None and gate.write_baseline is None:
         return report
     import msgspec
@@ -255,7 +255,7 @@ def _rendered(report: "Report", printing: Printing) -> str:
 
     from stepscope.render import text
 
-    report = msgspec.structs.replace(report, problems=())  # printed on standard error
+    report = msgspec.structs.replace(report, problems=())  # already printed to standard error
     return text.render(report, width=width(), is_coloured=printing.is_coloured)
 
 
@@ -280,7 +280,7 @@ def import_advice(settings: "Settings") -> None:
 
 @contextmanager
 def _without_pyarrow(*, is_needed: bool) -> Iterator[None]:
-    """Keep pandas from importing pyarrow, which takes half as long again and no rule uses.
+    """Prevent pandas from importing pyarrow, which adds half the import time and is not needed.
 
     Later imports of pyarrow work.
     """

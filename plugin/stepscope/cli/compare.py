@@ -96,7 +96,7 @@ def _report(
     rule_options: RuleOptions,
     effort: Effort,
 ) -> "ComparisonReport":
-    """Return the comparison, reading file by file."""
+    """Return the comparison, reading files one by one."""
     from stepscope._version import __version__
     from stepscope.base.report import Report
     from stepscope.comparison import TEST, compare
@@ -163,7 +163,7 @@ def _check_two_sides(sides: "dict[str, list[TraceFile]]", by: By | None) -> None
     for name, files in sides.items():
         runs = sorted({file.run for file in files})
         if len(runs) > 1 and by != "run":
-            msg = f"{name} has {len(runs)} runs ({', '.join(runs)}): give one, or use --by run"
+            msg = f"{name} has {len(runs)} runs ({', '.join(runs)}): select one, or use --by run"
             raise UsageError(msg)
 
 

@@ -139,7 +139,7 @@ def _request(
 def _tables(
     paths: Sequence[str], request: ExportRequest, selection: Selection, effort: Effort, folder: str
 ) -> "tuple[list[GatheredTable], list[UnreadableError]]":
-    """Return the tables, reading file by file; rows are written to the folder."""
+    """Return the tables, reading files one by one; rows are written to the folder."""
     from stepscope.base.errors import UnreadableError
     from stepscope.render.table_export import gather
 

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from stepscope.storage.discover import TraceFile
 
 WORTH_PROCESSES_BYTES = 256 * 2**20
-"""Less JSON than this in total is read before processes would have started, unless the files are
-many: each has a fixed cost."""
+"""JSON size from which reading in processes is worthwhile: with less, reading here ends before
+processes have started, unless there are many files, since each has a fixed cost.
+"""
 MANY_COUNT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """The user's limits of reading: processes, memory, caches, cluster."""
+    """The user's limits for reading: processes, memory, caches, cluster."""
 
     jobs: int | None
     memory: str | None
@@ -40,7 +41,7 @@ class Effort:
         """Return the settings, completed from the environment and the machine.
 
         Raises:
-            UsageError: a value is invalid or too small.
+            UsageError: A value is invalid or too small.
         """
         from stepscope.base.config import settings
 
@@ -89,8 +90,8 @@ with_effort = with_options(
 with_summaries = click.option(
     "--summaries",
     metavar="PLACE",
-    help="Save summaries of traces there, and do not read these files again: a folder, s3://…, "
-    "1 for your cache folder, 0 for nowhere.  [default: 1 for runs of 16 or more]",
+    help="Save summaries of traces there, so that these files are not read again: a folder, "
+    "s3://…, 1 for your cache folder, 0 for nowhere.  [default: 1 for runs of 16 or more]",
 )
 """Add the option of `Effort` for summaries; to be applied before `with_effort`."""
 
@@ -141,10 +142,10 @@ def read(
     """Return the outcomes of requests, with progress on standard error; Ctrl-C stops at once.
 
     One file or few small files are read in this process, others in child processes, or all on the
-    cluster. `on_result` gets the results as they arrive.
+    cluster. `on_result` receives the results as they arrive.
 
     Raises:
-        NoClusterError: the cluster does not respond, or cannot be used.
+        NoClusterError: The cluster does not respond, or cannot be used.
     """
     from stepscope.readers.batch import read_all
     from stepscope.readers.memory_budget import MemoryBudget

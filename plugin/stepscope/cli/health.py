@@ -73,7 +73,7 @@ def health(
 
 
 def _report(paths: Sequence[str], effort: Effort) -> "HealthReport":
-    """Return the health of all files, reading file by file."""
+    """Return the health of all files, reading files one by one."""
     from stepscope._version import __version__
     from stepscope.advice.duplicate_ranks import with_duplicates
     from stepscope.base.errors import UnreadableError
@@ -106,7 +106,7 @@ def _request(file: "TraceFile", settings: "Settings") -> "ReadRequest":
 
 
 def _is_damaged(file: "FileHealth") -> bool:
-    """Check whether damage makes a figure unreliable; missing data is no damage."""
+    """Return whether damage makes a figure unreliable; missing data is not damage."""
     return any(item.nature == "damage" and item.effect != "none" for item in file.health)
 
 
@@ -120,5 +120,5 @@ def _rendered(report: "HealthReport", printing: Printing) -> str:
             return health_report.markdown(report)
     import msgspec
 
-    report = msgspec.structs.replace(report, problems=())  # printed on standard error
+    report = msgspec.structs.replace(report, problems=())  # already printed to standard error
     return health_report.text(report, width=width(), is_coloured=printing.is_coloured)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 SOON_SECONDS = 1.0
-"""A shorter scan shows no progress."""
+"""A shorter scan displays no progress."""
 
 OnPage = Callable[["Page"], None]
 
@@ -28,7 +28,7 @@ def scan_progress(path: str) -> Iterator[OnPage]:
 
 
 class _Line:
-    """Numbers of files and traces that a scan has seen."""
+    """Counts of the files and traces that a scan has listed."""
 
     def __init__(self, path: str, stack: ExitStack) -> None:
         self._path = path

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Print the memory use of a trace, a snapshot or a timeline.")
 @click.argument("path", metavar="PATH")
-@with_printing("JSON and CSV have every column, numbers exact.", "csv")
+@with_printing("JSON and CSV have every column, with exact numbers.", "csv")
 @click.option("--table", metavar="NAME", help="Write this table as CSV.  [default: the first]")
 @click.option(
     "--top",
@@ -105,7 +105,7 @@ def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport"
     """Return the report of a trace.
 
     Raises:
-        UsageError: the path has several traces, or memory was not recorded.
+        UsageError: The path has several traces, or memory was not recorded.
     """
     from stepscope.analyses.memory.memory_report import report_of_trace
     from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
@@ -114,7 +114,7 @@ def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport"
     if problems:
         raise problems[0]
     if len(files) > 1:
-        message = f"{path} has {len(files)} traces: give one, such as {files[0].path}"
+        message = f"{path} has {len(files)} traces: specify one, such as {files[0].path}"
         raise UsageError(message)
     task = functools.partial(report_of_trace, most_rows=most_rows)
     (outcome,) = read([request_to(task, files[0], settings)], settings)

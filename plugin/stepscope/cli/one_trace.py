@@ -18,8 +18,8 @@ def one_at(path: str, selection: Selection) -> "TraceFile":
     """Return the trace at a path.
 
     Raises:
-        UnreadableError: there is no trace.
-        UsageError: there are several, or none matches the selection.
+        UnreadableError: There is no trace.
+        UsageError: There are several traces, or none matches the selection.
     """
     from stepscope.base.errors import UsageError
 
@@ -45,8 +45,8 @@ def run_task(file: "TraceFile", task: "Callable[[Trace], Any]", effort: Effort) 
     """Read a trace and return the result of a task.
 
     Raises:
-        UnreadableError: it cannot be read.
-        UsageError: it lacks the requested data, or the output cannot be written.
+        UnreadableError: The trace cannot be read.
+        UsageError: The trace lacks the requested data, or the output cannot be written.
     """
     from stepscope.base.errors import UnreadableError, UsageError
     from stepscope.readers.tasks import Refusal

@@ -1,4 +1,4 @@
-"""Groups of options that a command gets as one argument."""
+"""Groups of options that a command receives as one argument."""
 
 import dataclasses
 import functools
@@ -15,7 +15,7 @@ def with_options(
 
     Args:
         name: The argument of the command.
-        record: The dataclass of the argument; its fields are named as the options' parameters.
+        record: The dataclass of the argument; its fields have the names of the options' parameters.
         options: Decorators of click.
         fixed: Values of fields without an option.
     """

@@ -25,7 +25,7 @@ class Printing:
 
     @property
     def is_coloured(self) -> bool:
-        """Check whether the output is a coloured terminal, and the user allows colours."""
+        """Whether the output is a coloured terminal and the user allows colours."""
         return self.output is None and not self.no_color and is_coloured()
 
     def write(self, text: str) -> None:
@@ -75,7 +75,7 @@ def width() -> int:
 
 
 def write(text: str, output: str | None) -> None:
-    """Write text to a file, or print it without one."""
+    """Write text to a file; without a file, print it."""
     if output is None:
         click.echo(text, nl=False, color=True)
     else:

@@ -1,4 +1,4 @@
-"""Progress of reading on a terminal: a line per file, and one for all files."""
+"""Progress of reading on a terminal: a line per file, and a line for all files."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from stepscope.readers.requests import OnProgress, ReadProgress, ReadRequest
 from stepscope.render.phrases import plain
 
 MOST_LINES = 12
-"""Most files with a line: a cluster reads thousands at once."""
+"""Maximum number of files with a line: a cluster reads thousands at once."""
 LONGEST_NAME = 40
 SEPARATOR = " · "
 
@@ -27,7 +27,7 @@ SEPARATOR = " · "
 def board(requests: Sequence[ReadRequest], *, awaited: str = "memory") -> Iterator[ProgressMonitor]:
     """Show phase, bytes, events and remaining time of files being read, and of all files.
 
-    Files that are not read yet wait for `awaited`.
+    Files that are not being read yet wait for `awaited`.
     """
     columns = (
         TextColumn("{task.description}", markup=False),

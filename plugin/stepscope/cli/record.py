@@ -130,7 +130,7 @@ def record(
     from stepscope.recording.record_request import Order, accounts_in
 
     if log_dir and urls.is_remote(log_dir):
-        msg = "torch writes traces to this machine's disk: give a folder, and copy it afterwards"
+        msg = "torch writes traces to a local disk: pass a local folder, and copy it afterwards"
         raise click.BadParameter(msg, param_hint="--log-dir")
     order = Order(log_dir=str(Path(log_dir or _new_folder()).resolve()), **options)
     with tempfile.TemporaryDirectory(

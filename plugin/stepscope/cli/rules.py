@@ -1,4 +1,4 @@
-"""`stepscope rules`: list the rules, and which of them are on."""
+"""`stepscope rules`: list the rules and whether they are on."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +24,7 @@ Format = Literal["text", "json"]
     show_default=True,
     help="JSON is a list of objects, with default, meaning and origin of every option.",
 )
-@click.option("--options", "has_options", is_flag=True, help="Print origins and options, too.")
+@click.option("--options", "has_options", is_flag=True, help="Also print origins and options.")
 @with_rules
 def rules(*, form: Format, has_options: bool, rule_options: RuleOptions) -> None:
     """List every rule: its name, title, and whether it is on.

@@ -31,7 +31,7 @@ NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 NOTHING_READ = 2
 EVENT_FILE = "events.out.tfevents.0000000000.stepscope"
-"""TensorBoard looks for `tfevents`; without time and process number the name is always the same."""
+"""TensorBoard looks for `tfevents`; without time and process number the name is constant."""
 EVENT_VERSION = "brain.Event:2"
 
 
@@ -64,7 +64,7 @@ class Series:
     "--write",
     "is_written",
     is_flag=True,
-    help="Write the scalars; without it they are only printed.",
+    help="Write the scalars; without this option they are only printed.",
 )
 @with_selection
 @with_configuration
@@ -92,7 +92,7 @@ def scalars(
     The exit status is 0 on success, and 2 if nothing could be read.
     """
     if is_written and selection.spans:
-        msg = "--write needs all spans: a file of some would hide the others"
+        msg = "--write needs all spans: a file of some spans would hide the others"
         raise click.UsageError(msg)
     series, problems = _series(paths, selection, rule_options, effort)
     _print_problems(problems)

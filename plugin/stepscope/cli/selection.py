@@ -24,7 +24,7 @@ class Selection:
         """Return the selected traces.
 
         Raises:
-            UsageError: a name is unknown; the message lists the names.
+            UsageError: A name is unknown; the message lists the names.
         """
         selected = list(files)
         for noun, names in (("run", self.runs), ("worker", self.workers), ("span", self.spans)):

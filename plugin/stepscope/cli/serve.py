@@ -97,10 +97,10 @@ def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplicat
 
 
 def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
-    """Return the log directories; of several, each has a name that distinguishes its runs.
+    """Return the log directories; if there are several, each has a name that its runs begin with.
 
     Raises:
-        UnreadableError: there is no such folder, or remote storage cannot be read.
+        UnreadableError: The folder does not exist, or remote storage cannot be read.
     """
     from stepscope import storage
     from stepscope.base.errors import UnreadableError
@@ -110,7 +110,7 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
     for path in logdirs:
         if not storage.is_folder(path):
             raise UnreadableError(
-                path, _missing_folder_reason(path), "Give the folder that holds the traces."
+                path, _missing_folder_reason(path), "Pass the folder that contains the traces."
             )
     is_named = len(logdirs) > 1
     return [LogDirectory(path=path, name=redacted(path) if is_named else "") for path in logdirs]
@@ -130,7 +130,7 @@ def _listening(host: str, port: int | None) -> socket.socket:
     """Return a listening socket; without `port` on the default port, or a free one.
 
     Raises:
-        UsageError: the port or address is not available.
+        UsageError: The port or address is not available.
     """
     from stepscope.base.errors import UsageError
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Extraction:
-    """The value that a command needs of each trace, and the two ways to get it."""
+    """The value that a command needs from each trace, and the two ways to obtain it."""
 
     steps: "Callable[[AdviceSettings], tuple[Step, ...]]"
-    """Steps that compute it from a file, by the settings of its run."""
+    """Steps that compute the value from a file, by the settings of its run."""
     of: "Callable[[Summary], Any]"
-    """Function that takes it from a summary; returns None where it is missing."""
+    """Function that extracts the value from a summary; returns None if it is missing."""
     with_samples: bool = False
-    """Whether it is in the summary's sample."""
+    """Whether the value is in the summary's sample."""
 
 
 def values_of(
@@ -38,7 +38,7 @@ def values_of(
     Files with a summary are not read; files of large runs get a summary when they are read.
 
     Raises:
-        UsageError: the settings name an unknown rule or option.
+        UsageError: The settings name an unknown rule or option.
     """
     by_run = {file.run: rules.for_run(file.run) for file in files}
     requests = [request_for(file, extract.steps(by_run[file.run]), settings) for file in files]
@@ -71,7 +71,7 @@ class _SummaryReader:
 
     extract: Extraction
     requests: "Mapping[str, ReadRequest]"
-    """By file id, in order; they compute the value, not a summary."""
+    """By file id, in order; these compute the value, not a summary."""
     folders: frozenset[str]
     """Folders of the runs with saved summaries."""
     rules: "AdviceSettings"
@@ -87,7 +87,7 @@ class _SummaryReader:
             values |= self._read(values, self._summary_request, partial(self._save, store))
         finally:
             store.flush()
-        # values that summaries lack are computed, for the reason
+        # values that summaries lack are computed, to report the reason
         return values | self._read(values, lambda request: request)
 
     def _saved_values(self, store: "Store") -> dict[str, Any]:
@@ -105,7 +105,7 @@ class _SummaryReader:
         to_request: "Callable[[ReadRequest], ReadRequest]",
         on_result: "OnResult | None" = None,
     ) -> dict[str, Any]:
-        """Return the values of files without one."""
+        """Return the values of files without a value."""
         missing = [r for file, r in self.requests.items() if values.get(file) is None]
         if not missing:
             return {}
@@ -122,7 +122,7 @@ class _SummaryReader:
         return replace(request, steps=(("analysing", analyse), ("advising", task)))
 
     def _save(self, store: "Store", result: "ReadResult") -> "ReadResult":
-        """Save a summary, and return the result with the value only."""
+        """Save a summary, and return the result with only the value."""
         from stepscope.summaries.summary import Summary
 
         summary = result.prepared

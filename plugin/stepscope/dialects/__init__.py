@@ -1,8 +1,8 @@
 """Names in a vendor's traces: data, not code, one vendor per file.
 
-A dialect maps events to kinds, has the names of collectives, launches, waits and allocator calls,
-and the terms of that vendor's users. No other package names a vendor. `detect` selects the dialect
-by its signature over `category/name`, `argument/key` and `metadata/key`.
+A dialect maps events to kinds, and defines the names of collectives, launches, waits and allocator
+calls, and the terms of that vendor's users. No other package names a vendor. `detect` selects the
+dialect by its signature over `category/name`, `argument/key` and `metadata/key`.
 """
 
 import re
@@ -79,7 +79,7 @@ ANNOTATION_NAME = re.compile(
 )
 """Names that torch 1.8 recorded as `Operator` and later versions as annotations."""
 LAUNCH_NAME = re.compile(
-    # one of them a launch: not the calls of the layers below it
+    # each counts as one launch, excluding the calls of the layers below
     r"(?<!Append)(?<!aclrt)LaunchKernel|GraphLaunch|LaunchCooperative"
     r"|^(?:ur|pi|piext)Enqueue(?:Cooperative)?KernelLaunch|^urCommandBufferEnqueue"
     r"|^Node@launch|^runFunction\b|^AscendCL@aclmdlRIExecute"
@@ -95,8 +95,8 @@ COLLECTIVE_NAME = (
     r"|(?:one|two)_shot_all_reduce|symm_mem"
 )
 ORDINARY_KERNEL = (
-    # torch's own kernels, and the libraries of sorts and scans: no matrix product among them but
-    # those that `Dialect.matrix_unit_kernel` finds first
+    # torch's own kernels, and the libraries of sorts and scans: the only matrix products among them
+    # are those that `Dialect.matrix_unit_kernel` matches first
     r"^(?:void |std::enable_if<.*?>::type )?(?:\(anonymous namespace\)::)?"
     r"(?:at|at_cuda_detail|c10|cub|thrust|rocprim|hipcub|fbgemm_gpu|apex)(?:_\w+)?::"
     r"|^_ZN(?:2at6native|3cub|6thrust|7rocprim)"
@@ -107,7 +107,7 @@ ORDINARY_KERNEL = (
 )
 """Kernels that use no vendor's matrix units."""
 DEVICE_COUNTERS = re.compile(r"^(?:hardware|mtia|xpu|cuda|gpu|privateuse1)_\w*counters?$")
-"""Categories of counters whose process is the device's number, as kineto writes them."""
+"""Categories of counters whose process is the device's number, written by kineto."""
 SYNCHRONIZE_NAME = r"(?:Stream|Device|Event|Ctx)Synchronize$"
 MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     # c10::DeviceType (c10/core/DeviceType.h); 2021 traces use 0 and 1 alike
@@ -136,17 +136,18 @@ MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     }
 )
 DEVICE_OPERATOR_NAME = re.compile(
-    # only on a device: its vendor's libraries, and torch's operators for them
+    # only on a device: libraries of its vendor, and torch's operators for them
     r"cudnn|miopen|cusparselt|^(?:nccl|rccl|xccl|hccl):"
     r"|_(?:scaled_dot_product_)?(?:efficient|cudnn)_attention(?:_backward)?$"
 )
 HOST_OPERATOR_NAME = re.compile(
-    # only on the CPU: oneDNN's operators, and others by their names
+    # only on the CPU: operators of oneDNN, and others by their names
     r"mkldnn|onednn|_for_cpu(?:_backward)?$|_nnpack_"
 )
 NEVER_RECORDED_DEVICE = re.compile(r"\bmps\b")
-"""Devices that torch's profiler cannot record, as settings name them: Apple's have their own
-profiler (torch.mps.profiler)."""
+"""Devices that torch's profiler cannot record, by their names in settings: Apple's have a separate
+profiler (torch.mps.profiler).
+"""
 NO_DEVICE = "meta"
 """Device of parameters without memory."""
 TRITON_NAME = re.compile(r"^triton_")
@@ -154,7 +155,7 @@ TRITON_NAME = re.compile(r"^triton_")
 TRITON_BACKEND = "triton"
 """`kernel_backend` of an operator that launched a Triton kernel."""
 NameKinds = Sequence[tuple[re.Pattern[str], Kind]]
-"""Kind of an event whose name or value matches a pattern; the first match counts."""
+"""Kind of an event whose name or value matches a pattern; the first match applies."""
 
 
 TERMS: Mapping[str, str] = MappingProxyType(
@@ -168,7 +169,7 @@ TERMS: Mapping[str, str] = MappingProxyType(
         "sync_warning": "the call that makes torch name every line that waits for the device",
     }
 )
-"""Meaning of each term of a dialect. A vendor without such a thing omits it."""
+"""Meaning of each term of a dialect. A vendor without an equivalent omits it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,13 +183,13 @@ class Dialect:
     signature: re.Pattern[str]
     """Matched against `category/name` of the host's calls, `argument/key` and `metadata/key`."""
     kinds: Mapping[str, NameKinds] = field(default_factory=lambda: MappingProxyType({}))
-    """Kinds by the vendor's names, by category in lower case, `""` for none."""
+    """Kinds by the vendor's names, by category in lower case; `""` for no category."""
     argument_kinds: Mapping[str, NameKinds] = field(default_factory=lambda: MappingProxyType({}))
     """Kinds by argument values, for events without a kind by category and name."""
     layer_bits: int = 0
     """Shift of a process id that numbers a layer of that process and its device."""
     device_bits: int = 0
-    """The lowest of these bits: the device's number, if no argument and no label has it."""
+    """The lowest of these bits are the device's number, if no argument and no label has it."""
     operator_flow: str = ""
     """Category of the flows from operators to their launches on another thread."""
     device_name: re.Pattern[str] = re.compile(r"(?!)")
@@ -202,13 +203,13 @@ class Dialect:
     matrix_unit_kernel: re.Pattern[str] | None = None
     """Kernels that run on matrix units (tensor cores, matrix cores)."""
     plain_arithmetic: re.Pattern[str] = re.compile(r"(?!)")
-    """Kernels with scalar multiplications and additions, whatever else their names say."""
+    """Kernels with scalar multiplications and additions, even if their names suggest otherwise."""
     plain_product: re.Pattern[str] | None = None
-    """Those of them that matrix units could compute, if rounding is allowed."""
+    """The subset of them that matrix units could compute, if rounding is allowed."""
     alignment: re.Pattern[str] | None = None
     """In names of kernels on matrix units: number of elements (group 1) per load."""
     aligned_bytes: int = 0
-    """Matrix units load rows of a multiple of so many bytes fastest; 0: unknown."""
+    """Matrix units load rows of a multiple of this many bytes fastest; 0: unknown."""
     older_matrix_unit_kernel: re.Pattern[str] | None = None
     """Kernels for matrix units of an earlier generation (before compute capability 8)."""
     other_kernel: re.Pattern[str] = re.compile(ORDINARY_KERNEL)
@@ -216,11 +217,11 @@ class Dialect:
     layout_kernel: re.Pattern[str] = re.compile(r"(?!)")
     """Kernels that reorder a tensor (channels first or last) for a convolution."""
     generic_convolution: re.Pattern[str] = re.compile(r"(?!)")
-    """Convolutions for any shape: the choice of a library without any benchmark."""
+    """Convolutions for any shape: a library's choice without a benchmark."""
     operand_types: Sequence[tuple[re.Pattern[str], str]] = ()
-    """Type of a library kernel's operands, by torch's name, if a pattern matches its name."""
+    """Type of a library kernel's operands, by torch's name, for matching kernel names."""
     float32_on_matrix_unit: str = "float32"
-    """Type in which matrix units multiply float32: `tf32` if they round it first."""
+    """Type in which matrix units multiply float32: `tf32` if they round the operands first."""
     matrix_unit: str = "matrix unit"
     records_pageable: bool = False
     """Whether copies are labelled `Pageable` and `Pinned`."""
@@ -230,15 +231,16 @@ class Dialect:
     terms: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Terms in advice: see `TERMS`."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Variables in advice: `devices` makes a device visible, with `blocking` every launch waits for
-    its kernel, `allocator` configures the caching allocator, and without `channels_last`
-    convolutions convert channels-last tensors."""
+    """Environment variables for advice: `devices` makes a device visible, with `blocking` every
+    launch waits for its kernel, `allocator` configures the caching allocator, and without
+    `channels_last` convolutions convert channels-last tensors.
+    """
 
     def uses_matrix_unit(self, kernel: str) -> bool | None:
         """Return whether a kernel uses matrix units, by its name; None: unknown.
 
-        Only names of library kernels are informative. Triton's are named after Python functions,
-        which do not show calls of `tl.dot`.
+        Only names of library kernels are informative. Triton's kernels are named after Python
+        functions, which do not reveal calls of `tl.dot`.
         """
         if self.matrix_unit_kernel is None:
             return None
@@ -259,7 +261,7 @@ def _is_in(name: str, pattern: re.Pattern[str]) -> bool:
 def kind_of(category: str, name: str) -> Kind:
     """Return the kind of an event of this category and name."""
     if name == "[memory]":
-        return Kind.MEMORY  # in any category, and with a duration or without
+        return Kind.MEMORY  # in any category, with or without a duration
     lowered = category.lower()
     kind = _first_match(_kinds_by_name().get(lowered, ()), name) or CATEGORIES.get(lowered)
     if (kind is Kind.OPERATOR or not lowered) and ANNOTATION_NAME.match(name):
@@ -270,7 +272,7 @@ def kind_of(category: str, name: str) -> Kind:
 
 
 def kind_of_argument(key: str, value: str) -> Kind:
-    """Return the kind of an event with this argument, if nothing else determines it."""
+    """Return the kind of an event with this argument, if no other property determines it."""
     return _first_match(_kinds_by_argument()[key], value) or Kind.OTHER
 
 
@@ -318,7 +320,8 @@ def of_device(name: str) -> Dialect:
 def detect(signs: Iterable[str], *, has_device: bool) -> Dialect:
     """Return the dialect that most of `signs` match (see `Dialect.signature`).
 
-    Without a match, a trace with device events is read with generic names, one without as CPU.
+    Without a match, a trace with device events is read with generic names, and others as CPU
+    traces.
     """
     dialects = all_dialects()
     votes = dict.fromkeys(dialects, 0)

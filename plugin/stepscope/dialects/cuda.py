@@ -73,7 +73,7 @@ DIALECT = Dialect(
     ),
     layout_kernel=re.compile(r"n(?:chw|hwc)To(?:Folded)?N(?:chw|hwc)"),
     generic_convolution=re.compile(
-        # cuDNN's engines that need no particular shape, and its transforms (complex products)
+        # cuDNN's engines for any shape, and its transforms (complex products)
         r"dgrad_engine|dgrad2d_alg\d|wgrad_alg\d_engine|(?:im|ex)plicit_convolve_sgemm|_gcgemm_"
         r"|\bfft2d_[cr]2[cr]"
     ),

@@ -1,10 +1,10 @@
 """Meta: MTIA's names.
 
 From one real trace (an inference of 2026 on ARTEMIS, in HolisticTraceAnalysis' test data), the rest
-from kineto's list of activities. `mtia_ccp_events` holds all device events: work, requests of the
-DMA engine, and waits for other streams, which are no work. `mtia_runtime` holds the host's calls
-and, on the device's own rows, `synchronize`: the same waits again. `mtia_insight` and
-`mtia_counters` hold measurements. Copies have direction and `size` in arguments.
+from kineto's list of activities. `mtia_ccp_events` contains all device events: work, requests of
+the DMA engine, and waits for other streams, which are not work. `mtia_runtime` contains the host's
+calls and, on the device's own rows, `synchronize`: the same waits again. `mtia_insight` and
+`mtia_counters` contain measurements. Direction and `size` of copies are arguments.
 """
 
 import re

@@ -1,13 +1,13 @@
 """Huawei: Ascend's names, as torch_npu's profiler writes them to `trace_view.json`.
 
 From source and published excerpts of traces, not from a whole trace: torch_npu `profiler/analysis`
-(host side, flows) and msprof `analysis/csrc/application/timeline` (CANN, device, collectives). A
-bare list of events. Operators are `cpu_op`; everything below has no category: CANN's calls are
-`AscendCL@…` and `Node@…`; the device's tasks have a `Task Type`; collectives are `hcom_…` on rows
-of their own. Stamps are text, in microseconds. Calls and tasks share a `connection_id`. A layer's
-process id is the real one, shifted by 10 bits, with the layer's and the device's number below. With
-the task queue, the default, operators launch from another thread: flows `async_npu` lead from
-operator to task.
+(host side, flows) and msprof `analysis/csrc/application/timeline` (CANN, device, collectives). The
+file is a bare list of events. Operators are `cpu_op`; all lower layers have no category: CANN's
+calls are `AscendCL@…` and `Node@…`; the device's tasks have a `Task Type`; collectives are `hcom_…`
+on separate rows. Times are text, in microseconds. Calls and tasks share a `connection_id`. A
+layer's process id is the real one, shifted by 10 bits, with the layer's and the device's number in
+the low bits. With the task queue, the default, operators launch from another thread: flows
+`async_npu` link operator and task.
 
 Traces of other PrivateUse1 devices (`privateuse1_runtime`) are read with generic names.
 """
@@ -63,7 +63,7 @@ DIALECT = Dialect(
     ),
     allocator_call=re.compile(r"^(?:AscendCL@)?aclrt(?:Malloc|Free)\w*$|^Runtime@DevMalloc"),
     collective=re.compile(r"^hcom|hccl", re.IGNORECASE),
-    # matrix products, convolutions and attention run on the Cube unit, and nothing else can
+    # matrix products, convolutions and attention run on the Cube unit, other kernels cannot
     matrix_unit_kernel=re.compile(r"MatMul|Conv[23]D|FlashAttention|InferAttention", re.IGNORECASE),
     other_kernel=re.compile(""),
     matrix_unit="Cube unit",

@@ -10,17 +10,17 @@ MATRIX_UNIT = (
     r"^Cijk_.*_MI[1-9]\d*x\d+"
     # MIOpen's and composable kernel's: xdlops, xdl, gtcx are MFMA, wmma is Radeon's
     r"|xdlops|_xdl\b|_xdl_|mfma|wmma|^igemm_\w+_gtcx"
-    # composable kernel's tile engine: attention and products, but not what prepares them
+    # composable kernel's tile engine: attention and products, without their preparation
     r"|^(?:void |_ZN7)?ck_tile.*(?:Fmha(?:Fwd(?!(?:SplitKV)?Combine)|BwdDQDKDV)\w{0,60}Kernel"
     r"|[\d:]GemmKernel|UniversalGemm|FlatmmKernel|FusedMoeGemm|GroupedGemm|WarpGemm)"
     # aiter's assembler: attention, mixtures of experts, products
     r"|^_ZN5aiter\d+(?:fmha_[fb]wd|fmoe_|\w*gemm_|mla_[ap]|pa_[bf])"
     r"|^aiter::(?:fmha_[fb]wd|fmoe_|\w*gemm_)"
-    # AOTriton's attention and Triton's mixed matmul call tl.dot and are known by their names
+    # AOTriton's attention and Triton's mixed matmul call tl.dot and are recognized by name
     r"|^attn_fwd|^bwd_kernel_(?:d[kqv]|fuse)|_matmul_ogs_"
 )
 NO_MATRIX_UNIT = (
-    # Tensile's other kernels: no MI in the name, thread tiles instead (TT8_8), or what prepares
+    # Tensile's other kernels: no MI in the name, but thread tiles (TT8_8), or preparation
     r"^Cijk_"
     # MIOpen: Winograd and direct convolutions, batch norms, layouts
     r"|^miopenSp3AsmConv_v\d|^miopenGcnAsm|^gcnAsm|^MIOpen|^mlo\w*Pool|^naive_conv|^Im2|^Col2Im"
@@ -47,7 +47,7 @@ DIALECT = Dialect(
     matrix_unit_kernel=re.compile(MATRIX_UNIT, re.IGNORECASE),
     other_kernel=re.compile(f"{ORDINARY_KERNEL}|{NO_MATRIX_UNIT}"),
     operand_types=(
-        # Tensile: the letter behind the two matrices' indices (`Cijk_Alik_Bljk_BBS_BH`)
+        # Tensile: the letter after the two matrices' indices (`Cijk_Alik_Bljk_BBS_BH`)
         (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_B8"), "float8_e5m2"),
         (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_F8"), "float8_e4m3fn"),
         (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_B"), "bfloat16"),
@@ -60,7 +60,7 @@ DIALECT = Dialect(
         (re.compile(r"^igemm_\w+_fp16_|_hd\d+_fp16"), "float16"),
         (re.compile(r"^igemm_\w+_fp32_|_fp32_"), "float32"),
     ),
-    # MIOpen's: `batched_transpose_16x64_pack_1x4_ediv_1x2_half`, `transpose_NCHW2CNHW_…`
+    # MIOpen: `batched_transpose_16x64_pack_1x4_ediv_1x2_half`, `transpose_NCHW2CNHW_…`
     layout_kernel=re.compile(r"^batched_transpose_\d|^transpose_N(?:CHW|HWC)"),
     generic_convolution=re.compile(r"^naive_conv_|^Im2(?:d2)?Col|^Im3d2Col|^Col2Im"),
     matrix_unit="Matrix Core",

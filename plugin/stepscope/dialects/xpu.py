@@ -26,8 +26,8 @@ DIALECT = Dialect(
         r"^(?:ur|piext)USM(?:Device|Host|Shared)Alloc|^(?:ur|piext)USMFree|^zeMem(?:Alloc|Free)"
     ),
     collective=re.compile(r"oneccl|xccl|\bccl(?:::|_)", re.IGNORECASE),
-    # XMX's instruction is dpas, its unit the systolic array: XeTLA's and SYCL-TLA's kernels are
-    # made of it. oneDNN names `gemm_kernel`, `gen_conv` and `micro_sdpa` alike with and without it.
+    # XMX's instruction is dpas, its unit the systolic array, used by XeTLA's and SYCL-TLA's
+    # kernels. oneDNN uses the names `gemm_kernel`, `gen_conv` and `micro_sdpa` with and without it.
     matrix_unit_kernel=re.compile(
         r"systolic|dpas|XE_\d+x\d+x\d+_|xetla|MainloopXe|XeFMHA|FMHA(?:Prefill|Fwd)?\w{0,60}Xe",
         re.IGNORECASE,

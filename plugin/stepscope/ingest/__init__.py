@@ -1,8 +1,8 @@
-"""Bytes of one trace file to columns of events: every field and argument, with exact times.
+"""Parsing of one trace file into columns of events: every field and argument, with exact times.
 
 `read` returns the `columns`. A file's bytes are inflated on a thread (`inflate`), walked
-(`documents`), repaired if they are damaged (`repair`, `incidents`), and taken into columns by the
-compiled scanner (`compiled_reader`, `_scanner.pyx`), or by Python (`column_builder`, `batches`).
+(`documents`), repaired if damaged (`repair`, `incidents`), and converted to columns by the compiled
+scanner (`compiled_reader`, `_scanner.pyx`), or by Python (`column_builder`, `batches`).
 """
 
 from stepscope.ingest.columns import ArgumentColumn, EventColumns

@@ -1,8 +1,8 @@
-"""Thousands of events at a time in Python, without the compiled scanner.
+"""Batched reading of thousands of events at a time in Python, without the compiled scanner.
 
-`json` decodes a list of events in half the time that it takes for each alone, and lists of values
-become columns at once. That works if events follow one another without oddities, as almost all do;
-the others are left to `documents`, one event at a time.
+`json` decodes a list of events in half the time that it takes for single events, and lists of
+values become columns at once. This works if events follow one another without irregularities, as
+almost all do; others are left to `documents`, one event at a time.
 """
 
 import json
@@ -23,25 +23,25 @@ from stepscope.ingest.document_values import Buffer, Event
 from stepscope.ingest.exact_numbers import NO_TIME, nanoseconds
 
 FIRST_KEYS = frozenset({"ph", "name"})
-"""First keys of events: kineto's begin with `ph`, thread names with `name`."""
+"""Keys that begin an event: kineto's events begin with `ph`, thread names with `name`."""
 SPACE = rb"[ \t\r\n]*"
 EVENT = SPACE.join((rb"(\{)", rb'"(?:ph|name)"', rb":"))
 SEPARATOR = re.compile(rb"[ \t\r\n,]*")
 FIRST_EVENT = re.compile(SPACE.join((b"", rb"(,?)", EVENT)))
 NEXT_EVENT = re.compile(SPACE.join((rb"\}", rb",", EVENT)))
 NEAR_END_BYTES = 256
-"""So near the data's end, text that is no event may become one with more data."""
+"""Distance to the data's end in which apparent non-events may become events with more data."""
 LARGEST_BATCH = 8192
 SMALLEST_BATCH = 16
 EVENT_KEYS = frozenset({*FIELDS, "ts", "dur", "args"})
 PLAIN_FIELD = frozenset({str, int, type(None)})
 PLAIN_TIME = frozenset({bytes, int, type(None)})
 THREE_PLACES = re.compile(rb"-?\d{1,15}\.\d{3}(?:,-?\d{1,15}\.\d{3})*+")
-"""Times that are whole nanoseconds, and surely fit 62 bits."""
+"""Times in whole nanoseconds that fit 62 bits."""
 
 
 class _OddError(Exception):
-    """The events of a batch do not simply follow one another."""
+    """A batch contains an irregular sequence of events."""
 
 
 def _refused(_word: str) -> None:
@@ -66,13 +66,13 @@ class BatchedColumns(ColumnBuilder):
     most_events: int = 0
     is_starved: bool = True
     size: int = SMALLEST_BATCH
-    """Number of events to try at once: it grows with each success."""
+    """Number of events to try at once; grows with each success."""
     code_of: dict[object, int] = field(default_factory=lambda: {None: MISSING})
     """By a field's value: text or whole number."""
     texts: dict[bytes, str] = field(default_factory=dict)
-    """JSON of objects, lists and bools, by their bytes."""
+    """JSON text of objects, lists and bools, by their bytes."""
     same: dict[str, str] = field(default_factory=dict)
-    """Texts, so that each is stored once."""
+    """Interned texts."""
 
     def scan(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> int:
         """Take events from `data[at:]`: see `document_values.Scanner`."""
@@ -93,7 +93,7 @@ class BatchedColumns(ColumnBuilder):
             at, is_comma_due = batch.end, True
 
     def _decoded(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> _Batch | None:
-        """Decode the next events; None if the data has no complete one that another follows."""
+        """Decode the next events; None if the data has no complete event followed by another."""
         first = FIRST_EVENT.match(data, at)
         if first is None:
             separator = SEPARATOR.match(data, at)
@@ -112,7 +112,7 @@ class BatchedColumns(ColumnBuilder):
         if len(events) != len(seams) or not all(
             next(iter(event)) in FIRST_KEYS for event in events
         ):
-            raise _OddError  # an apparent start of an event was none
+            raise _OddError  # an apparent start of an event was not one
         starts = chain((start,), (seam.start(1) for seam in seams[:-1]))
         return _Batch(events=events, offsets=(offset + position for position in starts), end=end)
 
@@ -137,7 +137,7 @@ class BatchedColumns(ColumnBuilder):
             self._add_arguments(shape, row)
 
     def _add_new_texts(self, shapes: list["_Shape"]) -> None:
-        """Give new texts of fields their codes, in the order of the events."""
+        """Assign codes to new texts of fields, in the order of the events."""
         fresh: list[tuple[int, int, Any]] = []
         for number, key in enumerate(FIELDS):
             for shape in shapes:
@@ -191,7 +191,7 @@ class BatchedColumns(ColumnBuilder):
             argument[1].extend(values)
 
     def _text(self, value: Any) -> str:  # noqa: ANN401 (a JSON value is anything)
-        """Return an object, a list or a bool as JSON, computed once for each."""
+        """Return an object, a list or a bool as JSON, computed once per value."""
         key = marshal.dumps(value, 2)
         text = self.texts.get(key)
         if text is None:
@@ -205,7 +205,7 @@ class _Shape:
 
     places: list[int]
     at: NDArray[np.int64]
-    """The same, for numpy."""
+    """The same as an array."""
     columns: dict[str, tuple[Any, ...]]
 
     @property
@@ -221,7 +221,7 @@ class _Shape:
         )
 
     def times_ns(self, key: str) -> list[int] | None:
-        """Return times in nanoseconds; None if one has another type."""
+        """Return times in nanoseconds; None if a value has another type."""
         written = self.columns.get(key)
         if written is None:
             return [NO_TIME] * len(self.places)
@@ -238,7 +238,7 @@ class _Times:
 
     @classmethod
     def of(cls, shape: _Shape) -> "_Times | None":
-        """Return the times of events; None if one has none."""
+        """Return the times of events; None if an event has none."""
         starts_ns, durations_ns = shape.times_ns("ts"), shape.times_ns("dur")
         if starts_ns is None or durations_ns is None:
             return None
@@ -268,7 +268,7 @@ def _exact_ns(times: Sequence[Any]) -> list[int]:
     written = [time for time in times if time is not None]
     try:
         joined = b",".join(written)
-    except TypeError:  # there are whole numbers among them
+    except TypeError:  # some are whole numbers
         joined = b""
     if not THREE_PLACES.fullmatch(joined):
         return [nanoseconds(time) for time in times]

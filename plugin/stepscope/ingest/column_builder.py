@@ -1,4 +1,4 @@
-"""Columns from events, one at a time, in Python: slow, and the compiled scanner's reference."""
+"""Columns from single events in Python: slow, the reference for the compiled scanner."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from stepscope.ingest.exact_numbers import NO_TIME, NumberText, as_written, nano
 from stepscope.ingest.incidents import IncidentLog
 
 HASHABLE = frozenset({int, str, bytes})
-"""And distinct as keys: a bool would equal a number."""
+"""Types that are distinct as keys: a bool would equal a number."""
 _INT64 = range(-(2**63), 2**63)
 _EXACT_FLOATS = range(-(2**53), 2**53 + 1)
 
@@ -36,14 +36,14 @@ def as_text(value: object) -> str:
         return as_written(value)
     try:
         return json.dumps(value, separators=(",", ":"), default=as_written)
-    except RecursionError:  # `json` read it where fewer calls were under way
+    except RecursionError:  # `json` parsed it at a lower call depth
         return "".join(_deep_json(value))
 
 
 def _deep_json(value: object) -> Iterator[str]:
     """Yield a value as compact JSON, piece by piece, at any depth."""
     rest: list[tuple[bool, object]] = [(False, value)]
-    """Pending items, the next one last, and whether each is JSON text already."""
+    """Pending items, the next one last, and whether each is already JSON text."""
     while rest:
         is_written, item = rest.pop()
         if is_written:
@@ -55,7 +55,7 @@ def _deep_json(value: object) -> Iterator[str]:
 
 
 def _members(container: dict[str, Any] | list[Any]) -> Iterator[tuple[bool, object]]:
-    """Yield the items of a container, and the text around them."""
+    """Yield the items of a container and the text around them."""
     is_object = isinstance(container, dict)
     yield True, "{" if is_object else "["
     for index, item in enumerate(container):
@@ -67,18 +67,18 @@ def _members(container: dict[str, Any] | list[Any]) -> Iterator[tuple[bool, obje
 
 
 def fits_float(value: int | NumberText) -> bool:
-    """Return whether a float holds the number: whole ones exactly, others by range."""
+    """Return whether a float can hold the number: exactly if whole, otherwise by range."""
     return value in _EXACT_FLOATS if isinstance(value, int) else math.isfinite(float(value))
 
 
 Argument = tuple["array[int]", list[Any]]
-"""The rows of its events, and its values."""
+"""The rows of its events, and their values."""
 
 
 def argument_column(rows: "array[int]", values: list[Any]) -> ArgumentColumn:
-    """Return one argument's values with the narrowest type that holds all of them."""
+    """Return one argument's values with the narrowest type that can hold all of them."""
     at = np.array(rows)
-    if (at[1:] < at[:-1]).any():  # events with the same keys were taken together
+    if (at[1:] < at[:-1]).any():  # events with the same keys were processed together
         order = np.argsort(at, kind="stable")
         at = at[order]
         values = [values[index] for index in order.tolist()]
@@ -93,7 +93,7 @@ def _stored(values: list[Any]) -> Plain:
         return Plain(values=np.array(list(map(float, values)), dtype=np.float64), texts=None)
     codes: dict[str, int] = {}
     code_of: dict[Any, int] = {}
-    """By value in the file, so that a text is made readable once."""
+    """By the value in the file, so that a text is made readable once."""
     coded = array("i")
     for value in values if kinds <= HASHABLE else map(as_text, values):
         code = code_of.get(value)
@@ -104,7 +104,7 @@ def _stored(values: list[Any]) -> Plain:
 
 
 def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
-    """Take `ts` and `dur` from an event, in nanoseconds; log oddities."""
+    """Return `ts` and `dur` of an event, in nanoseconds; log irregular values."""
     written = (event.fields.pop("ts", None), event.fields.pop("dur", None))
     times_ns = (nanoseconds(written[0]), nanoseconds(written[1]))
     for kind, is_so in (
@@ -123,7 +123,7 @@ def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
 
 
 def times_text(start: object, duration: object) -> str:
-    """Return an event's times as they were written, for display."""
+    """Return an event's times as written, for display."""
     return as_text([start, duration])
 
 
@@ -140,13 +140,13 @@ def arguments_of(event: Event) -> dict[str, Any]:
 
 @dataclass
 class ColumnBuilder:
-    """Takes events one at a time; `taken` returns the columns."""
+    """Collects events one at a time; `taken` returns the columns."""
 
     log: IncidentLog
     codes: dict[str, int] = field(default_factory=dict)
-    """By text in the file, so that a text is made readable once."""
+    """By the text in the file, so that a text is made readable once."""
     strings: dict[str, int] = field(default_factory=dict)
-    """By readable text: two broken texts may become the same."""
+    """By the readable text: two broken texts may become equal."""
     fields: dict[str, "array[int]"] = field(
         default_factory=lambda: {key: array("i") for key in FIELDS}
     )
@@ -160,7 +160,7 @@ class ColumnBuilder:
         return len(self.offsets)
 
     def code(self, value: object) -> int:
-        """Return the code of a field's text, also for numbers."""
+        """Return the code of a field's text; numbers are converted to text."""
         if value is None:
             return MISSING
         text = value if type(value) is str else as_text(value)
@@ -202,4 +202,4 @@ class ColumnBuilder:
 
 
 class OneByOne(ColumnBuilder):
-    """Takes every event alone: slow and obvious, the reference for all other readers."""
+    """Processes events one by one: slow and simple, the reference for all other readers."""

@@ -16,7 +16,7 @@ MISSING = -1
 INT32 = np.iinfo(np.int32)
 
 Decoded = tuple[NDArray[Any], tuple[str, ...] | None]
-"""An argument's values, and the texts where the values are codes."""
+"""An argument's values, and the texts if the values are codes."""
 
 
 class Values(Protocol):
@@ -27,7 +27,7 @@ class Values(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Their memory."""
+        """Memory of the values."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,7 +38,7 @@ class Plain:
     texts: tuple[str, ...] | None
 
     def decoded(self) -> Decoded:
-        """Return them unchanged."""
+        """Return the values unchanged."""
         return self.values, self.texts
 
     @property
@@ -52,8 +52,8 @@ class ArgumentColumn:
     """The values of one argument: `values[i]` belongs to event `rows[i]` (int32); rows ascend.
 
     The type of `values` is int32 or int64, the narrowest, if all are whole numbers; float64 if all
-    are numbers that it can hold; else int32 codes into `texts` (containers and booleans as JSON,
-    numbers as they were written). They are decoded on first access.
+    are numbers that it can hold; otherwise int32 codes into `texts` (containers and booleans as
+    JSON, numbers as written). They are decoded on first access.
     """
 
     rows: NDArray[np.int32]
@@ -70,12 +70,12 @@ class ArgumentColumn:
 
     @property
     def texts(self) -> tuple[str, ...] | None:
-        """The texts that `values` are codes of, in order of appearance; None for numbers."""
+        """The texts that `values` index, in order of appearance; None for numbers."""
         return self._decoded[1]
 
     @property
     def nbytes(self) -> int:
-        """Its memory."""
+        """Memory of the column."""
         decoded = self.values.nbytes if "_decoded" in self.__dict__ else 0
         return self.rows.nbytes + self.stored.nbytes + decoded
 
@@ -120,13 +120,13 @@ class EventColumns:
 
 CODES = ("phase", "category", "name", "pid", "tid", "identifier")
 FIELDS = ("ph", "cat", "name", "pid", "tid", "id")
-"""The events' keys of those columns."""
+"""Keys of the events that are stored in these columns."""
 ARRAYS = (*CODES, "start_ns", "duration_ns", "offset_bytes")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ColumnParts:
-    """A reader's result: `arrays` in the order of `ARRAYS`, stamps as written."""
+    """A reader's result: `arrays` in the order of `ARRAYS`, with times as written."""
 
     arrays: Sequence[NDArray[Any]]
     strings: tuple[str, ...]
@@ -161,7 +161,7 @@ def event_columns(parts: ColumnParts, facts: FileFacts) -> EventColumns:
 
 
 def narrowest(values: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers as int32 if that holds all of them."""
+    """Return whole numbers as int32 if all fit."""
     if values.dtype == np.int32:
         return values
     fits = not len(values) or (INT32.min <= values.min() and values.max() <= INT32.max)
@@ -169,7 +169,7 @@ def narrowest(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def readable(text: str) -> str:
-    """Return the text with halves of surrogate pairs replaced: UTF-8 cannot hold them."""
+    """Return the text with lone surrogates replaced, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Columns from the compiled scanner, if it was built: equal to those of `column_builder`."""
+"""Columns from the compiled scanner, if it was built; equal to those of `column_builder`."""
 
 import json
 import re
@@ -27,7 +27,7 @@ from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
 
 try:
     from stepscope.ingest import _scanner
-except ImportError:  # no compiler was there when stepscope was installed
+except ImportError:  # there was no compiler when stepscope was installed
     _scanner = None  # type: ignore[assignment]
 
 IS_BUILT = _scanner is not None
@@ -37,7 +37,7 @@ WIDTHS = {4: np.int32, 8: np.int64}
 """By bytes per value."""
 DIGITS_BEHIND_BITS = 4
 POWERS = np.array([float(10**power) for power in range(16)])
-"""Exact, so that a division of whole numbers below 2**53 rounds once, as reading the text does."""
+"""Exact, so that dividing a whole number below 2**53 rounds once, as parsing the text does."""
 SCANNED_WHOLE = range(-(10**18) + 1, 10**18)
 SEPARATOR = re.compile(rb"[ \t\r\n,]*")
 _DECODER = json.JSONDecoder(strict=False, parse_float=str.encode, parse_constant=lambda _: None)
@@ -57,12 +57,12 @@ class ArgumentTexts:
 
     @property
     def nbytes(self) -> int:
-        """Their memory."""
+        """Memory of the texts."""
         return self.data.nbytes + self.ends.nbytes
 
 
 TABLE_SIZE_LIMIT = 4
-"""Limit of table entries per value."""
+"""Maximum number of table entries per value."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +79,7 @@ class ScannedValues:
         return self.kinds.nbytes + self.values.nbytes
 
     def decoded(self) -> Decoded:
-        """Return the values with the narrowest type that holds all of them."""
+        """Return the values with the narrowest type that can hold all of them."""
         present = set(np.flatnonzero(np.bincount(self.kinds)).tolist())
         if present == {WHOLE}:
             return narrowest(self.values), None
@@ -114,7 +114,7 @@ class ScannedValues:
 
     def _whole_numbers(self, written: dict[int, Any]) -> NDArray[Any] | None:
         if any(not -(2**63) <= value < 2**63 for value in written.values()):
-            return None  # and no float holds such a number exactly
+            return None  # nor can a float hold such a number exactly
         values = self.values.astype(np.int64)
         is_written = self._kind_per_value == NUMBER
         values[is_written] = [written[code] for code in self.values[is_written].tolist()]
@@ -132,7 +132,7 @@ class ScannedValues:
         return floats
 
     def _coded(self, present: set[int]) -> Decoded:
-        """Return codes into texts in their order of appearance, each text once."""
+        """Return codes into texts in their order of appearance, without duplicates."""
         distinct = np.empty(len(self.values), dtype=np.int64)
         texts: list[str] = []
         for kind in sorted(present):
@@ -141,7 +141,7 @@ class ScannedValues:
             distinct[is_kind] = index + len(texts)
             texts += [self._text(kind, value) for value in values.tolist()]
         first = np.empty(len(texts), dtype=np.int64)
-        first[distinct[::-1]] = np.arange(len(distinct))[::-1]  # the last assignment wins
+        first[distinct[::-1]] = np.arange(len(distinct))[::-1]  # the last assignment remains
         codes: dict[str, int] = {}
         code_of = np.empty(len(texts), dtype=np.int32)
         for index in np.argsort(first).tolist():
@@ -158,7 +158,7 @@ class ScannedValues:
 
 
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer]]:
-    """Return `np.unique` with the inverse; codes are dense enough for a table of them."""
+    """Return `np.unique` with the inverse, computed with a table, since codes are dense."""
     lowest, highest = int(values.min()), int(values.max())
     if highest - lowest > TABLE_SIZE_LIMIT * len(values):
         return np.unique(values, return_inverse=True)
@@ -170,7 +170,7 @@ def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer]]:
 
 
 def _decimal_text(value: int) -> str:
-    """Return a number as it was written, from its digits and the number of decimals."""
+    """Return a number as written, from its digits and the number of decimals."""
     digits = value >> DIGITS_BEHIND_BITS
     behind = value & ((1 << DIGITS_BEHIND_BITS) - 1)
     text = str(abs(digits)).rjust(behind + 1, "0")
@@ -192,7 +192,7 @@ def _times_excerpt(data: memoryview) -> str:
 
 
 def _event_excerpt(data: memoryview) -> str:
-    """Return the beginning of an event, up to its end."""
+    """Return the beginning of an event, at most up to its end."""
     start = str(data[: EXAMPLE_CHARACTERS * 4], "utf-8", "ignore")[:EXAMPLE_CHARACTERS]
     try:
         _, end = _DECODER.raw_decode(start)
@@ -215,7 +215,7 @@ EXCERPTS: Mapping[str, Callable[[memoryview], str]] = {
 
 
 class ScannedColumns:
-    """Takes events by the scanner, or one at a time as `ColumnBuilder` does."""
+    """Collects events with the scanner, or one at a time like `ColumnBuilder`."""
 
     def __init__(self, log: IncidentLog, most_events: int) -> None:
         self._log = log
@@ -232,7 +232,7 @@ class ScannedColumns:
         return bool(self._scanner.is_starved)
 
     def scan(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> int:
-        """Take ordinary events: see `document_values.Scanner`."""
+        """Read ordinary events: see `document_values.Scanner`."""
         end = int(self._scanner.scan(data, at, offset, is_comma_due=is_comma_due))
         notes = self._scanner.notes()
         if notes != self._noted:
@@ -240,7 +240,7 @@ class ScannedColumns:
         return end
 
     def add(self, event: Event) -> None:
-        """Append one event that the scanner left."""
+        """Append one event that the scanner did not read."""
         codes = [self._code(event.fields.pop(key, None)) for key in FIELDS]
         start_ns, duration_ns = timed(event, self._log)
         self._scanner.add_event(codes, start_ns, duration_ns, event.offset)
@@ -262,7 +262,7 @@ class ScannedColumns:
         return kind, self._scanner.text_code(as_text(value).encode(), kind)
 
     def taken(self) -> ColumnParts:
-        """Return all events so far, without copies; nothing can be added afterwards."""
+        """Return all events so far, without copying; nothing can be added afterwards."""
         arrays = [
             np.frombuffer(column, dtype=np.int32 if index < len(FIELDS) else np.int64)
             for index, column in enumerate(self._scanner.take_columns())
@@ -307,10 +307,10 @@ class ScannedColumns:
 def _merged(
     data: memoryview, ends: memoryview, escaped: list[int]
 ) -> tuple[tuple[str, ...], NDArray[np.int32] | None]:
-    """Return the fields' texts, each once, and the new codes if any are the same."""
+    """Return the fields' texts without duplicates, and the new codes if there were duplicates."""
     texts = _split(data, np.frombuffer(ends, dtype=np.int64).tolist())
     if not escaped:
-        return tuple(texts), None  # the scanner stores each once
+        return tuple(texts), None  # the scanner stores no duplicates
     for code in escaped:
         texts[code] = readable(str(_DECODER.decode(f'"{texts[code]}"')))
     strings: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A position in a document that streams in: the text there, and its offset in bytes."""
+"""A position in a streamed document: the text there, and its offset in bytes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from stepscope.ingest.incidents import EXAMPLE_CHARACTERS
 
 SMALL_BUFFER_BYTES = 1 << 14
-"""Near damage: each error costs a walk through the text, since json counts its lines."""
+"""Buffer near damage: each error costs a pass through the text, since json counts its lines."""
 LONGEST_VALUE_CHARACTERS = 64 << 20
-"""Longer values are damaged: real ones (dumped source code) are far smaller."""
+"""Longer values are considered damaged: real ones (dumped source code) are far smaller."""
 NEAR_MATCH = 1024
 """Longer than any match of the patterns."""
 SPACE_AND_COMMAS = re.compile(r"[\s,]*")
 
 
 class Cursor:
-    """Walks through pieces of valid UTF-8, each whole characters, and releases the text behind it.
+    """Walks through pieces of valid UTF-8, each whole characters, and releases the text before it.
 
-    `text[at:]` comes next, as far as it was read. `progress` is called for each piece.
+    `text[at:]` is the following text, as far as it was read. `progress` is called for each piece.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Cursor:
         return len(self.text) - self.at
 
     def offset_ahead(self, distance: int) -> int:
-        """Return the offset in bytes so many characters ahead."""
+        """Return the offset in bytes of the position this many characters ahead."""
         marked, offset = self._mark
         at = self.at + distance
         between = self.text[marked:at] if at >= marked else self.text[at:marked]
@@ -60,7 +60,7 @@ class Cursor:
         return self.text[self.at : self.at + min(characters, EXAMPLE_CHARACTERS)]
 
     def next_character(self, over: re.Pattern[str] = SPACE_AND_COMMAS) -> str:
-        """Skip matches of `over`; return the character there, or "" at the end."""
+        """Skip matches of `over`; return the next character, or "" at the end."""
         while True:
             skipped = over.match(self.text, self.at)
             self.at = skipped.end() if skipped else self.at
@@ -71,7 +71,7 @@ class Cursor:
             self.fill()
 
     def look_ahead(self, characters: int) -> None:
-        """Read on until so many characters follow, or the document ends."""
+        """Read on until this many characters follow, or the document ends."""
         while self.rest < characters and not self.has_ended:
             self.fill()
 
@@ -83,18 +83,18 @@ class Cursor:
     def distance(self, pattern: re.Pattern[str], *, beyond: int = 1) -> int | None:
         """Return the distance to the end of the next match at least `beyond` characters ahead.
 
-        Reads on until there is one; None if the document, or the longest value, ends first.
+        Reads on until there is a match; None if the document, or the longest value, ends first.
         """
         while True:
             match = pattern.search(self.text, self.at + beyond)
             left = len(self.text) - (match.end() if match else self.at)
-            # near the end of what was read, the match of a longer text may be another one
+            # near the end of the read text, a longer text may match differently
             if self.has_ended or (match and left > NEAR_MATCH) or left > LONGEST_VALUE_CHARACTERS:
                 return match.end() - self.at if match else None
             self.fill()
 
     def fill(self) -> None:
-        """Release the text behind, and read on: at least as much as there is."""
+        """Release the text before the cursor, and read at least as much as remains."""
         parts = [self.text[self.at :]]
         offset = self.offset
         size = 0
@@ -115,7 +115,7 @@ class Cursor:
             self.fill()
 
     def shrink(self) -> None:
-        """Go on with a short text, which is cheap to walk through again."""
+        """Shorten the buffered text, so that walking through it again is cheap."""
         self.buffer_bytes = min(self.buffer_bytes, SMALL_BUFFER_BYTES)
         if len(self.text) > 4 * SMALL_BUFFER_BYTES:
             self.go_on_in(memoryview(self.text[self.at :].encode()), 0, self.offset)
@@ -123,7 +123,7 @@ class Cursor:
     # --- bytes, for the scanner -------------------------------------------------------------------
 
     def next_piece(self, most_bytes: int | None = None) -> memoryview | None:
-        """Return the following bytes, at most so many; None at the end."""
+        """Return the following bytes, at most this many; None at the end."""
         if self._put_back:
             piece = self._put_back.pop()
         else:
@@ -137,7 +137,7 @@ class Cursor:
         return piece[:end]
 
     def next_bytes(self, least_bytes: int) -> memoryview | None:
-        """Return so many following bytes or more; fewer, or None, at the end."""
+        """Return at least this many following bytes; fewer, or None, at the end."""
         piece = self.next_piece()
         if piece is None or len(piece) >= least_bytes:
             return piece
@@ -155,7 +155,7 @@ class Cursor:
             self.has_ended = False
 
     def go_on_in(self, data: memoryview, at: int, offset: int) -> None:
-        """Go on in these bytes; `offset` is the offset of `data[0]` in the document."""
+        """Continue in these bytes; `offset` is the offset of `data[0]` in the document."""
         end = whole_end(data, at + SMALL_BUFFER_BYTES)
         self.put_back(data[end:])
         self._set_text(str(data[at:end], "utf-8"), offset + at)
@@ -167,7 +167,7 @@ class Cursor:
 
 
 def whole_end(data: memoryview, end: int) -> int:
-    """Return the first position from `end` on where a character ends."""
+    """Return the first position at or after `end` at which a character ends."""
     while end < len(data) and data[end] & 0xC0 == 0x80:
         end += 1
     return min(end, len(data))

@@ -1,4 +1,4 @@
-"""Values of a JSON document that streams in: each is decoded, repaired, or skipped."""
+"""Values of a streamed JSON document: each is decoded, repaired, or skipped."""
 
 import json
 import re
@@ -18,50 +18,50 @@ MENDED_CHARACTERS = 1 << 12
 MOST_MENDED_CHARACTERS = 1 << 18
 """Repairing is slow: longer values are skipped."""
 MOST_WASTED_CHARACTERS = 1 << 18
-"""When failed repairs read more than this and an eighth of the document, repairing stops."""
+"""If failed repairs read more than this and an eighth of the document, repairing stops."""
 BEGINNINGS = string.digits + string.ascii_letters + '{["-+.'
 """First characters of values, or of words in their position."""
 MOST_TRIES = 4
-"""Limit of tried values that begin before the location where another one is damaged."""
+"""Maximum number of tried values that begin before a damaged location."""
 MOST_MENDED_TRIES = 1
-"""Limit of repaired ones among them."""
+"""Maximum number of repaired values among them."""
 NEAR_END = 16
 """A literal or number cut by the text's end fails at most this far before it."""
 NEAR_END_MENDED = 64
-"""The same of damaged ones: longer than a word that can be repaired."""
+"""The same for damaged values: longer than a word that can be repaired."""
 DEEP = re.compile(r"(?:[^\[{]*+[\[{]){500}")
 """Brackets nested half as deep as `json` allows."""
 LONG_NUMBER = re.compile(r"(?<!\d)\d{4301,}", re.ASCII)
-"""Python refuses to read it as a whole number."""
+"""Python refuses to parse it as a whole number."""
 Buffer = bytes | memoryview
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One event as JSON gives it, and its offset in the document in bytes."""
+    """One decoded event, and its offset in the document in bytes."""
 
     fields: dict[str, Any]
     offset: int
 
 
 class Scanner(Protocol):
-    """Reads well-formed events from bytes, faster than `Document`, to the same result."""
+    """Reads well-formed events from bytes, faster than `Document`, with the same result."""
 
     def scan(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> int:
-        """Take events from `data[at:]` on, up to the first that is incomplete or unusual.
+        """Read events from `data[at:]`, up to the first that is incomplete or unusual.
 
-        `offset` is the offset of `data[0]` in the document, `is_comma_due` whether an event was
-        taken before. Returns the end of the last event taken, `at` if there was none. The last 64
-        bytes of the data are read, but never begin or end an event.
+        `offset` is the offset of `data[0]` in the document, `is_comma_due` whether an event
+        precedes. Returns the end of the last event read, or `at` if there was none. The last 64
+        bytes of the data are read ahead, but no event begins or ends in them.
         """
 
     @property
     def is_starved(self) -> bool:
-        """True if the data ended, not if an event was unusual."""
+        """True if the data ended, False if an event was unusual."""
 
 
 class DamagedError(Exception):
-    """A value is no valid JSON."""
+    """A value is not valid JSON."""
 
     def __init__(self, reach: int, *, is_cut_off: bool) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class DocumentValues:
         """Return the value at the cursor; read more text as needed.
 
         Raises:
-            DamagedError: it is no valid JSON.
+            DamagedError: The value is not valid JSON.
         """
         cursor = self._cursor
         while True:
@@ -126,7 +126,7 @@ class DocumentValues:
                     count = self._not_a_number_count
                     kinds = {"not-a-number": count} if count else {}
                     return Repaired(value=value, end=end - cursor.at, kinds=kinds)
-            cursor.fill()  # a cut value, such as a number, may go on in the next piece
+            cursor.fill()  # a cut value, such as a number, may continue in the next piece
 
     def _is_cut(self, error: ValueError | RecursionError) -> bool:
         """Return whether an error is due to the end of the text read so far."""
@@ -136,7 +136,7 @@ class DocumentValues:
         if isinstance(error, json.JSONDecodeError):
             is_open_text = error.msg.startswith("Unterminated string")
             return is_open_text or error.pos >= len(text) - NEAR_END
-        # a number of thousands of digits may go on with a point: then it is no whole one
+        # a number of thousands of digits may continue with a point, and then is not whole
         runs = LONG_NUMBER.finditer(text, self._cursor.at) if isinstance(error, ValueError) else ()
         return not self._cursor.has_ended and any(run.end() == len(text) for run in runs)
 
@@ -144,7 +144,7 @@ class DocumentValues:
         """Return the repaired value at the cursor, if it begins with one of these characters.
 
         Raises:
-            DamagedError: it cannot be repaired.
+            DamagedError: The value cannot be repaired.
         """
         cursor = self._cursor
         if cursor.excerpt(1) not in begins:
@@ -177,11 +177,11 @@ class DocumentValues:
         """Return the distance to the next match after a damaged value that was not repaired.
 
         The search begins after the value's first character, since another writer may have damaged
-        it from inside. Inner values cannot be tried indefinitely: after some, the search begins at
-        their damage.
+        it from inside. Inner values cannot be tried indefinitely: after some attempts, the search
+        begins at their damage.
 
         Raises:
-            CutOffError: there is no match, and the document's end damaged the value.
+            CutOffError: There is no match, and the document's end damaged the value.
         """
         reach = max(error.reach, beyond.reach)
         if self._cursor.offset >= self._reached:
@@ -196,7 +196,7 @@ class DocumentValues:
         return distance
 
     def _skip(self, kind: str, characters: int | None) -> None:
-        """Skip so many characters, or all read so far, and log them as lost."""
+        """Skip this many characters, or all read so far, and log them as lost."""
         size = self._cursor.rest if characters is None else characters
         start, excerpt = self._cursor.offset, self._cursor.excerpt(size)
         self._cursor.at += size
@@ -226,7 +226,7 @@ def plain_json(value: Any) -> Any:  # noqa: ANN401
     """Convert numbers stored as text to floats, and broken text to valid text, recursively.
 
     Raises:
-        RecursionError: the value is nested too deeply.
+        RecursionError: The value is nested too deeply.
     """
     match value:
         case str():

@@ -1,10 +1,11 @@
-"""The top level of a trace document as it streams in: events one by one, the rest as metadata.
+"""The top level of a streamed trace document: events one by one, the rest as metadata.
 
 The document is an object with `traceEvents` among other keys, in any order, or a bare list of
-events. An event that is no valid JSON is repaired if its damage is of a known kind, else skipped;
-reading goes on at the next event. All damage is in the incident log, with its offset.
+events. An event that is not valid JSON is repaired if its damage is of a known kind, otherwise
+skipped; reading continues at the next event. All damage is recorded in the incident log, with its
+offset.
 
-The result depends on the document alone, not on the size of the pieces. The time is linear in the
+The result depends on the document only, not on the size of the pieces. The time is linear in the
 document's length, whatever its contents: no text is read more than a few times.
 """
 
@@ -30,11 +31,11 @@ from stepscope.ingest.repair import Repaired
 
 EVENTS_KEY = "traceEvents"
 JOINT_BYTES = 1 << 16
-"""Bytes of the next piece that are appended to the last one's rest; the others are not copied."""
+"""Bytes of the next piece that are appended to the rest of the last one; others are not copied."""
 PADDING = bytes(64)
 """A scanner reads this far ahead."""
 MOST_METADATA_CHARACTERS = 64 << 20
-"""Limit of all metadata. Real ones have a few million."""
+"""Size limit of all metadata; real metadata has a few million characters."""
 GAP = r"\s{0,200}"
 SPACE = re.compile(r"\s*")
 SPACE_AND_COMMAS = re.compile(r"[\s,]*")
@@ -53,14 +54,15 @@ end of the list of events."""
 LATER_EVENT = re.compile(rf"(?<=[\[,}}]){GAP}(?={EVENT})|(?={DOCUMENT})")
 """Start of an event after the end of the document."""
 SURE_EVENT = rf'(?<=[\[,}}]){GAP}(?=\{{{GAP}"(?:ph|cat|pid|tid|ts|dur)"{GAP}:)'
-"""Start of an event, but not of a device: those have an `id` and a `name`, too."""
+"""Start of an event, but not of a device, which also has an `id` and a `name`."""
 FIRST_EVENT = re.compile(rf'"{EVENTS_KEY}"{GAP}:{GAP}\[|{SURE_EVENT}')
 """Start of the events of another document."""
 NEXT_KEY = re.compile(
     rf'\n\s{{0,4}}(?="[^"\n]{{1,200}}"{GAP}:)|(?="{EVENTS_KEY}"{GAP}:{GAP}\[)|{SURE_EVENT}'
 )
-"""A top-level key: at the start of a line, or `traceEvents` anywhere. Or an event of another
-writer."""
+"""A top-level key, at the start of a line, or `traceEvents` anywhere; or an event of another
+writer.
+"""
 SECOND_WRITER = re.compile(rf'"(?:traceEvents|schemaVersion|deviceProperties)"{GAP}:')
 
 
@@ -88,7 +90,7 @@ class Document(DocumentValues):
         return self._cursor.offset
 
     def events(self) -> Iterator[Event]:
-        """Yield every event that no scanner took; `metadata` is complete afterwards."""
+        """Yield every event that the scanner did not read; `metadata` is complete afterwards."""
         try:
             yield from self._document()
             if self.is_json:
@@ -134,7 +136,7 @@ class Document(DocumentValues):
         self._cursor.at += 1
 
     def _stands_at_item(self) -> bool:
-        """Return, and log, whether an event or a document comes next instead of a key."""
+        """Return whether an event or a document follows instead of a key, and log it."""
         is_event = self._cursor.stands_at(AN_EVENT)
         if is_event:
             excerpt = self._cursor.excerpt(EXAMPLE_CHARACTERS)
@@ -144,7 +146,7 @@ class Document(DocumentValues):
         return is_item
 
     def _key(self, character: str) -> str | None:
-        """Return the key at the cursor and step over its colon; None if there is none."""
+        """Return the key at the cursor and skip its colon; None if there is no key."""
         if not character:
             raise CutOffError
         if character != '"':
@@ -204,7 +206,7 @@ class Document(DocumentValues):
         self._cursor.at += value.end
 
     def _after_end(self) -> Iterator[Event]:
-        """Yield the events of another document or writer after the end; log all other data."""
+        """Yield events of another document or writer after the end; log all other data."""
         while self._cursor.next_character(over=SPACE_AND_PADDING):
             if not self._cursor.stands_at(A_DOCUMENT):
                 is_event = self._cursor.stands_at(AN_EVENT)
@@ -218,7 +220,7 @@ class Document(DocumentValues):
     # --- the events -------------------------------------------------------------------------------
 
     def _list(self, *, is_end_expected: bool = True) -> Iterator[Event]:
-        """Yield the events up to the list's end, including those of inner documents."""
+        """Yield the events up to the list's end, including those of nested documents."""
         self._is_comma_due = False
         inner_count = 0
         while True:
@@ -244,7 +246,7 @@ class Document(DocumentValues):
             raise CutOffError
 
     def _next_item(self) -> str:
-        """Step over the separator of two items; return the character there, or "" at the end."""
+        """Skip the separator of two items; return the next character, or "" at the end."""
         start = self._cursor.offset
         commas = 0
         while True:
@@ -271,13 +273,13 @@ class Document(DocumentValues):
         self._is_comma_due = False
 
     def _event(self) -> Event | None:
-        """Return the event at the cursor, repaired if need be; None if there is none."""
+        """Return the event at the cursor, repaired if necessary; None if there is none."""
         offset = self._cursor.offset
         try:
             value: Repaired | None = self._value()
         except DamagedError as error:
             value = self._salvaged(error)
-            self._cursor.buffer_bytes = SMALL_BUFFER_BYTES  # damage often comes in groups
+            self._cursor.buffer_bytes = SMALL_BUFFER_BYTES  # damage often occurs in groups
         self._is_comma_due = value is not None
         if value is None:
             self._cursor.shrink()
@@ -294,7 +296,7 @@ class Document(DocumentValues):
         return Event(fields=value.value, offset=offset)
 
     def _salvaged(self, error: DamagedError) -> Repaired | None:
-        """Return the repaired event at the cursor; or skip to the next one and return None."""
+        """Return the repaired event at the cursor; otherwise skip to the next and return None."""
         try:
             return self._repaired("{")
         except DamagedError as beyond:
@@ -307,7 +309,7 @@ class Document(DocumentValues):
     # --- the scanner ------------------------------------------------------------------------------
 
     def _scan_ahead(self) -> None:
-        """Let the scanner take as many events as it can, and go on after them."""
+        """Let the scanner read as many events as possible, and continue after them."""
         scanner, cursor = self._scanner, self._cursor
         if scanner is None:
             return
@@ -342,5 +344,5 @@ class Document(DocumentValues):
 
 
 def comma_excerpt(commas: int) -> str:
-    """Return the excerpt of an example for so many commas."""
+    """Return the excerpt for an example of this many commas."""
     return "," * min(commas, EXAMPLE_CHARACTERS)

@@ -1,4 +1,4 @@
-"""Exact numbers of a trace, in whole nanoseconds for times."""
+"""Exact parsing of numbers; times in whole nanoseconds."""
 
 from decimal import Decimal, InvalidOperation
 
@@ -7,13 +7,14 @@ import numpy as np
 NO_TIME = int(np.iinfo(np.int64).min)
 """A missing time or duration."""
 TIMES_NS = range(-(2**62), 2**62)
-"""146 years before and after 1970, so that a difference of two still fits."""
+"""146 years before and after 1970, so that a difference of two times fits 64 bits."""
 _LARGEST_EXPONENT = 30
 
 
 NumberText = bytes
-"""A JSON number with a fraction or exponent, as it was written, without rounding. Text is `str`;
-`json` makes these by `str.encode`, at a third of the cost of a class."""
+"""A JSON number with a fraction or exponent as written, not rounded. Text is `str`; `json` makes
+these with `str.encode`, at a third of the cost of a class.
+"""
 
 
 def as_written(number: NumberText) -> str:
@@ -24,8 +25,8 @@ def as_written(number: NumberText) -> str:
 def nanoseconds(microseconds: object) -> int:
     """Return a JSON time in microseconds as whole nanoseconds.
 
-    Fractions are read from their text, since a float cannot hold an absolute stamp exactly. Values
-    that are no number, or more than 146 years, give `NO_TIME`.
+    Fractions are parsed from their text, since a float cannot hold an absolute time exactly. Values
+    that are not numbers, or exceed 146 years, give `NO_TIME`.
     """
     time_ns = _nanoseconds(microseconds)
     return time_ns if time_ns in TIMES_NS else NO_TIME

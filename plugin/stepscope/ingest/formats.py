@@ -1,8 +1,8 @@
-"""Formats of files that are no Chrome traces, by their first bytes.
+"""Recognition of files that are not Chrome traces, by their first bytes.
 
-Users also open files of other profilers, exporters and servers. The first matching pattern names
-the format and the remedy. Facts are from the formats' own documentation or from files that their
-producers wrote; `tests/test_formats.py` has one each.
+Users also open files of other profilers, exporters and servers. The first matching pattern
+determines the format and the remedy. Facts are from the formats' own documentation or from files
+that their producers wrote; `tests/test_formats.py` has one of each.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 HEAD_BYTES = 1 << 16
 """Examined bytes of an inflated file."""
 FEWEST_PACKETS = 2
-"""So many protobuf records in a row are no accident."""
+"""Number of consecutive protobuf records that rules out coincidence."""
 MOST_KEYS = 64
 """Limit of top-level keys that are checked."""
 RECORD = (
@@ -29,9 +29,9 @@ class ForeignFormat:
 
     name: str
     what: str
-    """Its producer or contents, after "This is"."""
+    """Its producer or contents; follows "This is"."""
     remedy: str = RECORD
-    """Alternative: a sentence."""
+    """Remedy, as a sentence."""
 
 
 CHAKRA = ForeignFormat(
@@ -279,7 +279,7 @@ HAR = ForeignFormat("HAR", "an HTTP archive (HAR): a browser's network log")
 def foreign_format(head: bytes) -> ForeignFormat | None:
     """Return the format of a file with these first bytes (inflated); None if it may be a trace.
 
-    Chrome traces of any producer give None, also damaged ones.
+    Chrome traces of any producer give None, including damaged ones.
     """
     head = head[:HEAD_BYTES].removeprefix(b"\xef\xbb\xbf")
     for pattern, format_ in _PATTERNS:
@@ -323,7 +323,7 @@ def _json_format(head: bytes) -> ForeignFormat | None:
 def _members(text: str, levels: int = 2) -> Iterator[tuple[str, Any]]:
     """Yield the top-level members of a JSON object whose end may be missing.
 
-    The value of a cut last member is a dict of its own members, for `levels` levels.
+    The value of a truncated last member is a dict of its own members, for `levels` levels.
     """
     decoder = json.JSONDecoder(strict=False)
     at = text.find("{") + 1

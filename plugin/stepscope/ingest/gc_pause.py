@@ -1,4 +1,4 @@
-"""Garbage collection of Python while millions of objects are made."""
+"""Suspension of Python's garbage collection while millions of objects are created."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Turn off the search for reference cycles: the objects read have none."""
+    """Disable garbage collection: the created objects have no reference cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 MOST_EXAMPLES = 3
 EXAMPLE_CHARACTERS = 120
-RECORD_AGAIN = "Record it again, or copy it again from where it was written."
+RECORD_AGAIN = "Record it again, or copy it again from the original location."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,18 +25,18 @@ class Incident:
     kind: str
     count: int
     message: str
-    """Description that can follow a count."""
+    """Description that follows a count."""
     action: str
     """The reader's reaction."""
     remedy: str = ""
     lost_bytes: int = 0
-    """Bytes of the inflated document without any result."""
+    """Bytes of the inflated document that contribute no result."""
     examples: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """Text of a kind of incident for people."""
+    """User-facing text of a kind of incident."""
 
     message: str
     action: str
@@ -56,9 +56,11 @@ MEANINGS = {
         "the complete events before are shown",
         "Let the training process finish writing; do not kill it in on_trace_ready.",
     ),
-    "invalid-utf8": Meaning("pieces of text are no UTF-8", "the broken characters were replaced"),
+    "invalid-utf8": Meaning(
+        "pieces of text are not valid UTF-8", "the broken characters were replaced"
+    ),
     "invalid-escape": Meaning(
-        "backslashes begin no escape that JSON knows",
+        "backslashes do not begin a valid JSON escape",
         "the backslash was kept as a character",
         REPORT_TO_TORCH,
     ),
@@ -68,7 +70,7 @@ MEANINGS = {
         REPORT_TO_TORCH,
     ),
     "not-a-number": Meaning(
-        "values are NaN or Infinity, which JSON does not know", "they count as not recorded"
+        "values are NaN or Infinity, which are not valid JSON", "they count as not recorded"
     ),
     "empty-value": Meaning("keys have no value", "they count as not recorded", REPORT_TO_TORCH),
     "extra-comma": Meaning("there are superfluous commas", "they were ignored"),
@@ -78,7 +80,7 @@ MEANINGS = {
         "they were left out; reading went on at the next event",
         "Avoid quotes and backslashes in record_function names, or update torch.",
     ),
-    "not-an-event": Meaning("items among the events are no events", "they were left out"),
+    "not-an-event": Meaning("items among the events are not events", "they were left out"),
     "damaged-metadata": Meaning("metadata values are damaged beyond repair", "they were left out"),
     "interleaved-documents": Meaning(
         "another document begins in the middle: two processes wrote this file",
@@ -90,7 +92,7 @@ MEANINGS = {
     ),
     "text-times": Meaning("times are written as text", "they were read as numbers"),
     "impossible-times": Meaning(
-        "times are no numbers, or more than 146 years away", "they count as not recorded"
+        "times are not numbers, or more than 146 years away", "they count as not recorded"
     ),
 }
 
@@ -126,7 +128,7 @@ class IncidentLog:
             del occurrences.examples[MOST_EXAMPLES:]
 
     def more(self, kind: str, *, count: int = 0, lost_bytes: int = 0) -> None:
-        """Log more occurrences of a logged kind, without an offset."""
+        """Log further occurrences of a logged kind, without an offset."""
         self._by_kind[kind].count += count
         self._by_kind[kind].lost_bytes += lost_bytes
 

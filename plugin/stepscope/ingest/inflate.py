@@ -1,4 +1,4 @@
-"""A file's bytes, inflated if it is gzip (by content), as whole characters of UTF-8.
+"""A file's bytes, inflated if they are gzip (by content), as whole characters of UTF-8.
 
 Damage is logged and never raised: all undamaged data is returned.
 """
@@ -21,11 +21,12 @@ from stepscope.ingest.incidents import MOST_EXAMPLES, IncidentLog
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 PIECE_BYTES = 8 << 20
-"""Inflated at once: small enough to stay in a processor's cache while it is read."""
+"""Inflated at once; small enough to remain in a processor's cache while it is read."""
 SMALLEST_PIECE_BYTES = 1 << 16
 FIRST_SHARE_BYTES = 1 << 14
-"""First input of zlib per gzip member: there may be thousands of small ones, and it copies the data
-after each."""
+"""First input of zlib per gzip member: there may be thousands of small members, and zlib copies the
+data after each.
+"""
 PIECES_AHEAD = 2
 HEAD_BYTES = 1 << 16
 GZIP_WINDOW = 31
@@ -39,7 +40,7 @@ ZEROS = re.compile(rb"\0*")
 LONGEST_CHARACTER_BYTES = 4
 EXCERPT_CHARACTERS = 24
 EXCERPT_BYTES = EXCERPT_CHARACTERS * LONGEST_CHARACTER_BYTES
-NO_GZIP = "the rest is no gzip"
+NO_GZIP = "the rest is not gzip"
 BREAKS_OFF = "it ends in the middle"
 
 
@@ -57,17 +58,17 @@ class Inflater:
         """The first bytes, inflated, which identify a format."""
         self._packed = b""
         self._packed_at = 0
-        """Bytes that are not yet inflated are `_packed[_packed_at:]`."""
+        """Bytes that have not been inflated are `_packed[_packed_at:]`."""
         self._damage = ""
         """Damage of the gzip stream."""
         self._last = b""
         """The end of the last piece, for excerpts."""
         self._left_out_bytes = 0
-        """At the start of the file."""
+        """Bytes skipped at the start of the file."""
         self._broken_starts = array("q")
         """Offsets in the pieces at which replacements of broken bytes begin."""
         self._broken_counts = array("q")
-        """Their counts."""
+        """Number of replacements at each of these offsets."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document in pieces, each whole characters of valid UTF-8.
@@ -102,7 +103,7 @@ class Inflater:
     # --- UTF-8 --------------------------------------------------------------------------------
 
     def _whole_characters(self) -> Iterator[bytes]:
-        """Yield pieces of whole characters, if they are valid; without a byte order mark."""
+        """Yield pieces of whole characters, possibly invalid, without a byte order mark."""
         rest = b""
         is_start = True
         for piece in self.inflated():
@@ -218,7 +219,7 @@ class Inflater:
         return piece
 
     def _share(self, most_bytes: int) -> bytes:
-        """Return the next bytes, at most so many; none at the end."""
+        """Return the next bytes, at most this many; empty at the end."""
         if self._packed_at == len(self._packed):
             self._packed, self._packed_at = self._read(READ_BYTES), 0
         share = self._packed[self._packed_at : self._packed_at + most_bytes]
@@ -226,7 +227,7 @@ class Inflater:
         return share
 
     def _stands_at(self, start: bytes) -> bool:
-        """Return whether these bytes come next; for no bytes, whether any come."""
+        """Return whether these bytes follow; for no bytes, whether any follow."""
         while len(self._packed) - self._packed_at < max(1, len(start)):
             more = self._read(READ_BYTES)
             if not more:
@@ -235,7 +236,7 @@ class Inflater:
         return self._packed.startswith(start, self._packed_at)
 
     def _pass_zeros(self) -> None:
-        """Skip the padding of a file to whole blocks."""
+        """Skip the zero padding of a file to whole blocks."""
         while self._stands_at(b"\0"):
             zeros = ZEROS.match(self._packed, self._packed_at)
             self._packed_at = zeros.end() if zeros else self._packed_at
@@ -252,19 +253,19 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _whole_end(data: bytes) -> int:
-    """Return the end of the last whole character: the next piece may complete another one."""
+    """Return the end of the last whole character; the next piece may complete another one."""
     for size in range(1, min(LONGEST_CHARACTER_BYTES, len(data) + 1)):
         byte = data[-size]
         if byte < 0x80:
             break
-        if byte >= 0xC0:  # the first byte of a character of 2, 3 or 4
+        if byte >= 0xC0:  # the first byte of a character of 2, 3 or 4 bytes
             length = 2 + (byte >= 0xE0) + (byte >= 0xF0)
             return len(data) if length <= size else len(data) - size
     return len(data)
 
 
 def _before_damage(member: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
-    """Yield the data before the damage: zlib returns nothing of a failed call."""
+    """Yield the data before the damage, since zlib returns nothing from a failed call."""
     try:
         for index in range(len(packed)):
             yield member.decompress(packed[index : index + 1])
@@ -281,7 +282,7 @@ class _Ahead:
         self._is_left = threading.Event()
 
     def fill(self) -> None:
-        """Put in every piece, then None, or the error, until the reader leaves."""
+        """Enqueue every piece, then None or the error, until the reader stops."""
         try:
             for piece in self._pieces:
                 if not self._put(piece):
@@ -307,7 +308,7 @@ class _Ahead:
             yield item
 
     def leave(self) -> None:
-        """Make the other thread end."""
+        """Stop the other thread."""
         self._is_left.set()
 
 

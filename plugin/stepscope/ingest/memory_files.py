@@ -1,8 +1,9 @@
 """Files about memory: the allocator's snapshots, and memory timelines.
 
-Their first bytes identify them. A snapshot is a pickle (`torch.cuda.memory._dump_snapshot`) or the
-same as JSON; a timeline is JSON (`torch.profiler.profile.export_memory_timeline`). The values are
-interpreted in `model/frames/memory_snapshot.py` and `model/frames/memory_timeline.py`.
+They are identified by their first bytes. A snapshot is a pickle
+(`torch.cuda.memory._dump_snapshot`) or the same as JSON; a timeline is JSON
+(`torch.profiler.profile.export_memory_timeline`). The values are interpreted in
+`model/frames/memory_snapshot.py` and `model/frames/memory_timeline.py`.
 """
 
 import json
@@ -45,10 +46,10 @@ class MemoryDocument:
 
 
 def kind_of(path: str) -> DocumentKind | None:
-    """Return the kind of a file by its first bytes; None: neither, perhaps a trace.
+    """Return the kind of a file by its first bytes; None for others, possibly a trace.
 
     Raises:
-        UnreadableError: it cannot be read, or is a picture or an archive.
+        UnreadableError: The file cannot be read, or is a picture or an archive.
     """
     start = read_head(path, HEAD_BYTES)
     if PICTURE.match(start):
@@ -63,12 +64,12 @@ def kind_of(path: str) -> DocumentKind | None:
 
 
 def read(path: str, *, most_bytes: int = MOST_PICKLE_BYTES) -> MemoryDocument | None:
-    """Read a memory snapshot or timeline, gzipped or plain; None: neither, perhaps a trace.
+    """Read a memory snapshot or timeline, gzipped or plain; None for others, possibly a trace.
 
     Code in a pickle is never run.
 
     Raises:
-        UnreadableError: it cannot be read, is damaged or too large, or contains code.
+        UnreadableError: The file cannot be read, is damaged or too large, or contains code.
     """
     what = kind_of(path)
     if what is None:
@@ -93,7 +94,7 @@ def _json(path: str, most_bytes: int) -> object:
         with without_collections():
             return json.loads(text)
     except (ValueError, RecursionError) as error:
-        message = "This is no valid JSON, perhaps because it was cut off."
+        message = "This is not valid JSON, perhaps because it was cut off."
         raise UnreadableError(path, message, "Export it again.") from error
 
 
@@ -105,7 +106,7 @@ def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
     """Return the file's bytes; `remedy` is for files over the limit.
 
     Raises:
-        UnreadableError: it cannot be read, is damaged gzip, or holds more than `most_bytes`.
+        UnreadableError: The file cannot be read, is damaged gzip, or has more than `most_bytes`.
     """
     content = bytearray()
     try:
@@ -130,7 +131,9 @@ def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
     except zlib.error as error:
         raise UnreadableError(path, "Its gzip stream is damaged.", "Copy it again.") from error
     if len(content) > most_bytes:
-        raise UnreadableError(path, f"This holds more than {most_bytes / 2**30:.0f} GiB.", remedy)
+        raise UnreadableError(
+            path, f"This contains more than {most_bytes / 2**30:.0f} GiB.", remedy
+        )
     if member is not None and not member.eof:
         raise UnreadableError(path, "Its gzip stream ends in the middle.", "Copy it again.")
     return bytes(content)
@@ -140,7 +143,7 @@ def read_head(path: str, count: int) -> bytes:
     """Return the first bytes, inflated; of a damaged file the intact ones.
 
     Raises:
-        UnreadableError: it cannot be read.
+        UnreadableError: The file cannot be read.
     """
     try:
         storage.stamp(path)

@@ -1,12 +1,12 @@
-"""Pickles of plain values, read without running any code.
+"""Reading of pickles of plain values without running any code.
 
-A pickle is a program. This machine runs the few instructions that make text, numbers, lists, dicts
-and tuples, and refuses all others, above all those that name a function or class. Python's own
-`pickle.Unpickler` with a forbidden `find_class` would not do: one instruction of five bytes
-(LONG_BINPUT) makes it reserve gigabytes, and deeply nested keys overflow its stack.
+A pickle is a program. This interpreter runs the few instructions that create text, numbers, lists,
+dicts and tuples, and refuses all others, above all those that name a function or class. Python's
+own `pickle.Unpickler` with a forbidden `find_class` would not suffice: one instruction of five
+bytes (LONG_BINPUT) makes it reserve gigabytes, and deeply nested keys overflow its stack.
 
-The machine makes nothing larger than the bytes read, counts its objects, and never recurses.
-Instructions are those of Python's `pickletools`, of protocols 2 to 5, with which `pickle.dump` and
+The interpreter creates nothing larger than the bytes read, counts its objects, and never recurses.
+Instructions are those of Python's `pickletools`, of protocols 2 to 5, which `pickle.dump` and
 torch's own pickler write (`torch/csrc/jit/serialization/pickler.cpp`).
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 LONGEST_INTEGER_BYTES = 16
-"""An address needs 9."""
+"""Limit of integers; an address needs 9 bytes."""
 DANGEROUS = frozenset(
     {
         "GLOBAL",
@@ -39,7 +39,7 @@ DANGEROUS = frozenset(
 
 
 class PickleRefusedError(ValueError):
-    """A pickle is damaged, too large, or holds other than plain values; the text is a sentence."""
+    """A pickle is damaged, too large, or has more than plain values; the text is a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +54,10 @@ class PickleLimits:
 def load(data: bytes, limits: PickleLimits = PickleLimits()) -> object:
     """Return the value of a pickle: None, bool, int, float, str, or lists, dicts, tuples.
 
-    Values that a pickle uses twice are the same object, and a list may hold itself.
+    Values that a pickle uses twice are the same object, and a list may contain itself.
 
     Raises:
-        PickleRefusedError: it is damaged, too large, or holds anything else.
+        PickleRefusedError: The pickle is damaged, too large, or contains anything else.
     """
     machine = _Machine(data, limits)
     try:
@@ -123,7 +123,7 @@ class _Machine:
     def _made(self, value: object) -> None:
         self._objects += 1
         if self._objects > self._limits.objects:
-            message = f"It holds more than {self._limits.objects:,} values."
+            message = f"It contains more than {self._limits.objects:,} values."
             raise PickleRefusedError(message)
         self._stack.append(value)
 
@@ -131,7 +131,7 @@ class _Machine:
 
     def protocol(self) -> None:
         if not 2 <= self._number(_U1) <= 5:
-            message = "It is of a protocol that torch does not write."
+            message = "Its protocol is one that torch does not write."
             raise PickleRefusedError(message)
 
     def frame(self) -> None:
@@ -157,7 +157,7 @@ class _Machine:
     def integer(self, form: struct.Struct) -> None:
         size = self._number(form)
         if not 0 <= size <= LONGEST_INTEGER_BYTES:
-            message = f"It holds a whole number of {size:,} bytes."
+            message = f"It contains a whole number of {size:,} bytes."
             raise PickleRefusedError(message)
         self._stack.append(int.from_bytes(self._take(size), "little", signed=True))
 
@@ -278,4 +278,6 @@ def _refusal(code: int) -> str:
     name = _NAMES.get(code, "")
     if name in DANGEROUS:
         return f"It contains code ({name}), unlike any memory snapshot: it was not opened."
-    return f"It holds an instruction that no memory snapshot has ({name or f'instruction {code}'})."
+    return (
+        f"It contains an instruction that no memory snapshot has ({name or f'instruction {code}'})."
+    )

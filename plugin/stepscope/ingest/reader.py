@@ -1,4 +1,4 @@
-"""Reads one trace file: inflate, walk the top level, add every event to the columns."""
+"""Reader of one trace file: inflate, walk the top level, append every event to the columns."""
 
 import logging
 import os
@@ -32,22 +32,22 @@ RECORD_LESS = "Record fewer steps, or without with_stack."
 REACH_ACTIVE_STEPS = (
     "Call profiler.step() in the loop, and let the schedule reach its active steps."
 )
-EXPORT = "Give a file written by torch.profiler (export_chrome_trace)."
-GIVE_A_TRACE = "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)."
+EXPORT = "Use a file written by torch.profiler (export_chrome_trace)."
+GIVE_A_TRACE = "Use a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)."
 FORCED = "STEPSCOPE_PURE_PYTHON"
 """If 1, the compiled scanner is not used: for tests and comparisons."""
 ONE_BY_ONE = "one-by-one"
-"""With this value, each event is read alone: slow, obvious, the reference for the others."""
+"""With this value, each event is read alone: slow and simple, the reference for other readers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits per file; larger files are refused with a clear error."""
+    """Limits per file; larger files are refused with an error."""
 
     inflated_bytes: int = 64 * 2**30
-    """A trace of 64 GiB of JSON is far larger than memory, even as columns."""
+    """A trace of 64 GiB of JSON far exceeds memory, even as columns."""
     events: int = 500_000_000
-    """Small events reach this long before the bytes do."""
+    """Small events reach this limit long before the bytes reach theirs."""
 
 
 def is_compiled() -> bool:
@@ -67,10 +67,10 @@ def _say_that_it_is_slow() -> None:
 def read(path: str, progress: Progress | None = None, limits: Limits = Limits()) -> EventColumns:
     """Read a trace file, gzipped or plain, of any name.
 
-    A truncated or damaged file gives its intact part; the losses are in `incidents`.
+    A truncated or damaged file gives its intact part; losses are in `incidents`.
 
     Raises:
-        UnreadableError: the file cannot be opened, is empty, is no JSON, or holds no event.
+        UnreadableError: The file cannot be opened, is empty, is not JSON, or has no event.
     """
     try:
         size = storage.stamp(path).size_bytes
@@ -87,7 +87,7 @@ def read(path: str, progress: Progress | None = None, limits: Limits = Limits())
 
 @dataclass(frozen=True, kw_only=True)
 class _Reading:
-    """One file while it is read."""
+    """State of one file while it is read."""
 
     path: str
     size: int
@@ -106,7 +106,7 @@ class _Reading:
         document = Document(pieces, self.log, scanner, on_piece)
         for event in document.events():
             if len(builder) >= self.limits.events:
-                message = f"This holds more than {self.limits.events:,} events."
+                message = f"This contains more than {self.limits.events:,} events."
                 raise UnreadableError(self.path, message, RECORD_LESS)
             builder.add(event)
         self._check(document, len(builder))
@@ -131,7 +131,9 @@ class _Reading:
 
     def _check(self, document: Document, event_count: int) -> None:
         if self.inflater.over_limit:
-            message = f"This holds more than {self.limits.inflated_bytes / 2**30:.0f} GiB of JSON."
+            message = (
+                f"This contains more than {self.limits.inflated_bytes / 2**30:.0f} GiB of JSON."
+            )
             raise UnreadableError(self.path, message, RECORD_LESS)
         if event_count == 0:
             raise self._unusable(document)
@@ -153,7 +155,7 @@ class _Reading:
         complaints = (
             (is_empty, EMPTY, RECORD_AGAIN),
             (is_broken, ENDS_AT_ONCE, RECORD_AGAIN),
-            (self.log.count(*NO_EVENT) > 0, "Not one of its events is valid JSON.", RECORD_AGAIN),
+            (self.log.count(*NO_EVENT) > 0, "None of its events is valid JSON.", RECORD_AGAIN),
             (
                 document.has_events_key,
                 "This is a trace without a single event.",

@@ -1,6 +1,6 @@
-"""Repair of a damaged JSON value with the known kinds of damage by exporters.
+"""Repair of damaged JSON values with the known damage of exporters.
 
-Known are bare words (`N/A`, `nan`, `inf`: kineto#105, PR#128), escapes that JSON lacks
+Known kinds are bare words (`N/A`, `nan`, `inf`: kineto#105, PR#128), escapes that JSON lacks
 (kineto#336), empty values (pytorch PR#172353), and superfluous or missing commas. Other damage,
 such as an unescaped quote in a name (pytorch#146900), is ambiguous and raises.
 """
@@ -16,7 +16,7 @@ from stepscope.ingest.exact_numbers import NumberText
 
 SPACE = re.compile(r"[ \t\r\n]*")
 STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-"""Without backtracking: an unterminated text of a million escapes would cost a gigabyte."""
+"""Without backtracking: an unterminated text of a million escapes would use a gigabyte."""
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=[\s,\]}]|$)", re.ASCII)
 LONGEST_WHOLE_DIGITS = 4000
 """Python itself refuses to read longer whole numbers."""
@@ -30,7 +30,7 @@ DEEPEST = 200
 
 
 class BeyondRepairError(Exception):
-    """The value has unknown damage, or ends in the middle."""
+    """The value has unknown damage, or is truncated."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class BeyondRepairError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Repaired:
-    """A value that was read in spite of its damage."""
+    """A value that was read despite its damage."""
 
     value: Any
     end: int
@@ -53,7 +53,7 @@ def repair(text: str) -> Repaired:
     """Read the value at the start of the text.
 
     Raises:
-        BeyondRepairError: it has unknown damage, or ends in the middle.
+        BeyondRepairError: The value has unknown damage, or is truncated.
     """
     reader = _Reader(text)
     value = reader.value(0)
@@ -98,7 +98,7 @@ class _Reader:
         return items
 
     def _item(self, before: object, end: str) -> bool:
-        """Step over the separator of two items; False, and after the end, at the last one."""
+        """Skip the separator of two items; at the last item, skip the end and return False."""
         commas = 0
         while (character := self._next()) == ",":
             commas += 1
@@ -116,7 +116,7 @@ class _Reader:
         return True
 
     def _stands_at_key(self) -> bool:
-        """Return whether a key and its colon come next; else step to the failure."""
+        """Return whether a key and its colon follow; otherwise move to the failure."""
         if KEY.match(self.text, self.at):
             return True
         string = STRING.match(self.text, self.at)

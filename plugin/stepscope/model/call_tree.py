@@ -48,10 +48,11 @@ Spans = tuple[NDArray[np.integer], Ints, Ints]
 Moments = Grouped
 """Threads, and times on them: parallel arrays."""
 EXACT_IN_FLOATS = 2.0**53
-"""Floats hold smaller whole numbers exactly."""
+"""Floats represent smaller whole numbers exactly."""
 MOST_ROUNDS = 64
-"""Calls climb to their parents together, one level per round; those nested deeper then go on one by
-one, which is slower but never slow."""
+"""Calls climb to their parents together, one level per round; calls nested deeper then continue one
+by one, which is slower but bounded.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,14 +63,14 @@ class Nesting:
     depth: Ints
     self_ns: Ints
     order: Ints
-    """The rows by thread, then start; of equal starts the outer call first."""
+    """The rows by thread, then start; among equal starts the outer call first."""
 
 
 def nest(thread: NDArray[np.integer], start_ns: Ints, duration_ns: Ints) -> Nesting:
     """Nest calls by time on each thread: a parent contains its child entirely.
 
     A call that crosses the end of another is not its child, as in torch's own tree
-    (`torch.autograd.profiler_util.EventList._populate_cpu_children`); nothing is dropped.
+    (`torch.autograd.profiler_util.EventList._populate_cpu_children`); no call is dropped.
     """
     end_ns = start_ns + duration_ns
     order = ordered(thread, start_ns, end_ns)
@@ -84,10 +85,10 @@ def nest(thread: NDArray[np.integer], start_ns: Ints, duration_ns: Ints) -> Nest
 
 
 def ordered(thread: NDArray[np.integer], start_ns: Ints, end_ns: Ints) -> Ints:
-    """Return the calls by thread, then start, the longest first; equal ones keep their order.
+    """Return the calls by thread, then start, the longest first; equal calls keep their order.
 
-    It equals `np.lexsort((-end_ns, start_ns, thread))`. Calls are nearly ordered by start, which a
-    stable sort exploits, and few have equal starts.
+    It equals `np.lexsort((-end_ns, start_ns, thread))`, but is faster: calls are nearly ordered by
+    start, which a stable sort exploits, and few have equal starts.
     """
     order = np.argsort(start_ns, kind="stable")
     order = order[np.argsort(thread[order], kind="stable")]
@@ -100,15 +101,15 @@ def ordered(thread: NDArray[np.integer], start_ns: Ints, end_ns: Ints) -> Ints:
 
 
 def _last_reaching(thread: NDArray[np.integer], end_ns: Ints, needed_ns: Ints) -> Ints:
-    """Return, for each row, the last one before it on its thread that ends at `needed_ns` or later.
+    """Return, for each row, the last row before it on its thread that ends at `needed_ns` or later.
 
-    Rows are ordered by thread and start, and no row reaches its own `needed_ns`. Each row starts
-    from the one before it; while that one ends too early, it goes on to that one's result: all rows
-    in between end no later.
+    Rows are ordered by thread and start, and no row reaches its own `needed_ns`. The search starts
+    from the preceding row; while that row ends too early, it continues with that row's result,
+    since all rows in between end no later.
     """
     last: Ints = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
     last[1:][thread[1:] != thread[:-1]] = NONE
-    ends = np.append(end_ns, np.iinfo(np.int64).max)  # of row -1
+    ends = np.append(end_ns, np.iinfo(np.int64).max)  # for row -1
     falls_short = last != NONE
     falls_short[1:] &= end_ns[:-1] < needed_ns[1:]
     going = np.flatnonzero(falls_short)
@@ -120,7 +121,7 @@ def _last_reaching(thread: NDArray[np.integer], end_ns: Ints, needed_ns: Ints) -
         last[going] = further
         falls_short = ends[further] < needed
         going, needed = going[falls_short], needed[falls_short]
-    for row in going.tolist():  # those before it are final
+    for row in going.tolist():  # earlier rows are final
         candidate = last[row]
         while ends[candidate] < needed_ns[row]:
             candidate = last[candidate]
@@ -129,9 +130,9 @@ def _last_reaching(thread: NDArray[np.integer], end_ns: Ints, needed_ns: Ints) -
 
 
 def depth_of(parent: Ints) -> Ints:
-    """Return the number of ancestors of each row; parents come before their children.
+    """Return the number of ancestors of each row; parents precede their children.
 
-    A chain of rows in which each is the next one's parent is a run: only its first row climbs,
+    A chain of rows in which each is the next row's parent is a run: only its first row climbs,
     twice as far each round.
     """
     is_first = parent != np.arange(-1, len(parent) - 1)
@@ -155,7 +156,7 @@ def depth_of(parent: Ints) -> Ints:
 
 def self_ns(parent: Ints, duration_ns: Ints) -> Ints:
     """Return each call's duration without its direct children's, never below 0."""
-    if np.abs(duration_ns).sum(dtype=np.float64) < EXACT_IN_FLOATS:  # sums in floats are fast
+    if np.abs(duration_ns).sum(dtype=np.float64) < EXACT_IN_FLOATS:  # sums of floats are fast
         weights = np.bincount(parent + 1, weights=duration_ns, minlength=len(parent) + 1)
         left = duration_ns - weights[1:].astype(np.int64)
     else:
@@ -173,15 +174,15 @@ def until_ns(
 ) -> Ints:
     """Return the end of each call's running time, including its callees'.
 
-    It is the call's end if calls nest. A call that crosses the end of another cuts that one, with
-    all its callees: every moment counts for one call of a thread, the one begun last, and `self_ns`
-    of these durations is its time.
+    It is the call's end if calls nest. A call that crosses the end of another cuts that call and
+    its callees: every moment counts for one call of a thread, the last to begin, and `self_ns` of
+    these durations is its time.
     """
     end_ns = start_ns + duration_ns
     cut, later = crossing(nesting, thread, start_ns, duration_ns)
     end_ns[cut] = start_ns[later]
-    is_cut = np.zeros(len(end_ns) + 1, dtype=bool)  # the last is of row -1
-    for _ in range(MOST_ROUNDS):  # their callees end with them
+    is_cut = np.zeros(len(end_ns) + 1, dtype=bool)  # the last is for row -1
+    for _ in range(MOST_ROUNDS):  # callees of a cut call end with it
         if not len(cut):
             break
         is_cut[cut] = True
@@ -203,7 +204,7 @@ def crossing(
 ) -> tuple[Ints, Ints]:
     """Return the calls that a later call crosses, and those later calls.
 
-    Of several calls that one call crosses, the outermost is returned.
+    If one call crosses several, the outermost is returned.
     """
     rows, first = _level_order(nesting.depth[nesting.order])
     rows = nesting.order[rows]
@@ -217,7 +218,7 @@ def crossing(
 
 
 def by_level(depth: NDArray[np.integer]) -> list[Ints]:
-    """Return the rows of each depth that occurs, the top first; rows keep their order."""
+    """Return the rows of each occurring depth, the top first; rows keep their order."""
     rows, first = _level_order(depth)
     return np.split(rows, first) if len(rows) else []
 
@@ -225,7 +226,7 @@ def by_level(depth: NDArray[np.integer]) -> list[Ints]:
 def _level_order(depth: NDArray[np.integer]) -> tuple[Ints, Ints]:
     """Return the rows by depth, and the first index of each depth but the top."""
     is_narrow = not len(depth) or depth.max() <= np.iinfo(np.int16).max
-    narrow = depth.astype(np.int16) if is_narrow else depth  # sorted ten times faster
+    narrow = depth.astype(np.int16) if is_narrow else depth  # int16 sorts ten times faster
     rows = np.argsort(narrow, kind="stable")
     return rows, np.flatnonzero(np.diff(narrow[rows])) + 1
 
@@ -242,7 +243,7 @@ def enclosing(outer: Spans, inner: Spans) -> Ints:
     thread = np.concatenate((outer[0], inner[0]))
     start = np.concatenate((outer[1], inner[1]))
     end = np.concatenate((outer[2], inner[1]))  # an inner call contains nothing
-    order = ordered(thread, start, end)  # of equal ones too, an inner call ends no later
+    order = ordered(thread, start, end)  # among equal calls too, an inner call ends no later
     last = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
     around = np.append(order, NONE)[last]
     innermost: Ints = np.empty_like(around)
@@ -251,14 +252,14 @@ def enclosing(outer: Spans, inner: Spans) -> Ints:
 
 
 def innermost_at(calls: Spans, parent: Ints, order: Ints, moments: Moments) -> Ints:
-    """Return the result of `enclosing` for moments in calls with a known nesting.
+    """Return the result of `enclosing` for times in calls whose nesting is already computed.
 
-    Each moment climbs from the call begun last on its thread to one that has not ended. `parent`
-    and
-    `order` are those of the calls' `Nesting`.
+    Each time climbs from the last call begun on its thread to a call that has not ended. `parent`
+    and `order` are those of the calls' `Nesting`.
     """
     (query_thread, at_ns), (thread, start_ns, end_ns) = moments, calls
-    begun = last_not_after((thread[order], start_ns[order]), moments)  # of equal ones the inner
+    # among equal ones the inner call
+    begun = last_not_after((thread[order], start_ns[order]), moments)
     innermost = np.append(order, NONE)[begun]
     over = np.flatnonzero(innermost != NONE)
     over = over[end_ns[innermost[over]] <= at_ns[over]]

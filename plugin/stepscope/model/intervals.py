@@ -14,7 +14,7 @@ EMPTY.flags.writeable = False
 
 
 def union(start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> Intervals:
-    """Return the set of all times that any of the intervals covers."""
+    """Return the set of all times covered by any of the intervals."""
     full = end_ns > start_ns
     start, end = start_ns[full], end_ns[full]
     if not len(start):
@@ -60,14 +60,14 @@ def intersection(left: Intervals, right: Intervals) -> Intervals:
     owner = np.repeat(np.arange(len(left)), counts)
     offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     partner = np.repeat(low, counts) + offset
-    # In order, and one of the sets has a hole between two of them: no union is needed.
+    # In order, and one of the sets has a gap between any two of them: no union is needed.
     start = np.maximum(left[owner, 0], right[partner, 0])
     end = np.minimum(left[owner, 1], right[partner, 1])
     return np.stack((start, end), axis=1)
 
 
 def difference(left: Intervals, right: Intervals) -> Intervals:
-    """Return the times of the left set that are not in the right one."""
+    """Return the times in the left set but not in the right one."""
     if not len(left) or not len(right):
         return left
     return intersection(left, complement(right, int(left[0, 0]), int(left[-1, 1])))

@@ -11,7 +11,7 @@ def read_trace(file: TraceFile, progress: Progress | None = None) -> Trace:
     """Read one trace.
 
     Raises:
-        UnreadableError: the file cannot be opened, is no trace, or holds no event.
+        UnreadableError: The file cannot be opened, is not a trace, or contains no event.
     """
     return trace_of(file, ingest.read(file.path, progress))
 

@@ -41,7 +41,7 @@ class RunTable(Generic[PartT]):
     meaning: str
     schema: Schema
     part: Callable[["Trace"], PartT]
-    """Summary of one trace: small, so that the trace's events may be released."""
+    """Function that summarizes one trace; small, so that the trace's events may be released."""
     build: Callable[[Sequence[PartT]], pd.DataFrame]
 
 

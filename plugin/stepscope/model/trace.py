@@ -28,15 +28,15 @@ from stepscope.model.frames.source import Source, source
 
 T = TypeVar("T")
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
-"""Any of these fits 64 bits."""
+"""Numbers of this length fit 64 bits."""
 TRUNCATIONS = frozenset({"truncated-gzip", "truncated-json"})
 """Incidents of a truncated file."""
 
 
 def computed(analysis: Callable[["Trace"], T]) -> Callable[["Trace"], T]:
-    """Make an analysis run once per trace, for as long as the trace stores its result.
+    """Make an analysis run once per trace, while the trace caches its result.
 
-    Two threads may compute the same at once, which is wasteful but correct.
+    Two threads may compute the same result concurrently, which is wasteful but correct.
     """
     key = f"{analysis.__module__}.{analysis.__qualname__}"
 
@@ -89,12 +89,12 @@ class Trace:
 
     @property
     def is_truncated(self) -> bool:
-        """True if the file ends in the middle; kineto writes device events last."""
+        """Whether the file is truncated; kineto writes device events last."""
         return any(incident.kind in TRUNCATIONS for incident in self.columns.incidents)
 
     @property
     def is_synthetic(self) -> bool:
-        """True if stepscope's synthesiser wrote the file."""
+        """Whether stepscope's synthesiser wrote the file."""
         mark = self.metadata.get("stepscope")
         return isinstance(mark, Mapping) and bool(mark.get("synthetic"))
 
@@ -196,7 +196,7 @@ class Run:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a whole number from a file's header, a number or text; None for any other value."""
+    """Return a whole number from a file's header, a number or text; None for other values."""
     return int(text) if WHOLE_NUMBER.fullmatch(text := str(value)) else None
 
 

@@ -1,7 +1,7 @@
 """Frames: one per file, with its columns in `SCHEMA`, and `build` from a `Source`.
 
 Every row is one event; `event` is its index in the file and its key in all frames. Times are int64
-nanoseconds from the trace's first event; text is categorical; shares are 0 to 1.
+nanoseconds from the trace's first event; text is categorical; fractions are 0 to 1.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ class Column:
 
     name: str
     dtype: str
-    """numpy's name, or `category` for text."""
+    """numpy's name of the dtype, or `category` for text."""
     unit: str
-    """`ns`, `bytes`, `share`, `count`, `id`, `text`, or the like."""
+    """`ns`, `bytes`, `share`, `count`, `id`, `text`, and similar."""
     meaning: str
 
 

@@ -19,12 +19,12 @@ from stepscope.model.frames.spans import spans
 
 
 class CollectiveCalls(NamedTuple):
-    """Rows of `host_calls`, -1 for none; one entry per collective."""
+    """Rows of `host_calls`, -1 if missing; one entry per collective."""
 
     params: Ints
     """`record_param_comms`."""
     annotation: Ints
-    """`nccl:all_reduce` and the like."""
+    """`nccl:all_reduce` and similar."""
     function: Ints
     """The innermost operator of a collective, `c10d::allreduce_`."""
 
@@ -58,13 +58,13 @@ def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
 
 
 def is_on_host(host_calls: pd.DataFrame, calls: CollectiveCalls) -> Mask:
-    """Return which annotations are the transfer itself: those of gloo and MPI."""
+    """Return a mask of the annotations that cover the transfer itself: those of gloo and MPI."""
     is_host = name_mask(host_calls["name"], _is_host_annotation)
     return np.append(is_host, False)[calls.annotation]
 
 
 def launches(kernels: pd.DataFrame, runtime_calls: pd.DataFrame) -> Ints:
-    """Return the row of `runtime_calls` that launched each kernel, -1 for none or a graph's."""
+    """Return the row of `runtime_calls` that launched each kernel; -1 if unknown or a graph."""
     numbers = kernels["correlation"].to_numpy()
     rows = np.flatnonzero(runtime_calls["correlation"].isin(numbers[numbers >= 0]).to_numpy())
     rows = rows[~name_mask(runtime_calls["name"].iloc[rows], GRAPH_LAUNCH_NAME.search)]

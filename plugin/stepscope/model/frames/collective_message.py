@@ -23,7 +23,7 @@ MOST = 2.0**53
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """Events that describe each collective; -1 for none."""
+    """Events that describe each collective; -1 if missing."""
 
     source: Source
     kernel: Ints
@@ -32,17 +32,17 @@ class Evidence:
     function: Ints
 
     def whole(self, key: str) -> Ints:
-        """Return an integer argument of the kernel, else of the call; -1 for none."""
+        """Return an integer argument of the kernel, otherwise of the call; -1 if missing."""
         of_kernel, of_call = self._both(lambda rows: self.source.whole(key, rows), np.array(-1))
         return np.where(of_kernel == -1, of_call, of_kernel)
 
     def count(self, key: str) -> Floats:
-        """Return a count in the same arguments; NaN if missing, negative or absurd."""
+        """Return a count in the same arguments; NaN if missing, negative or implausible."""
         both = self._both(lambda rows: self.source.number(key, rows), np.array(np.nan))
         return bounded(np.where(np.isnan(both[0]), both[1], both[0]))
 
     def text(self, key: str) -> Objects:
-        """Return a text in the same arguments; None for none."""
+        """Return a text in the same arguments; None if missing."""
         return filled(*self._both(lambda rows: texts(self.source.label(key, rows)), NOTHING))
 
     def _both(
@@ -78,7 +78,7 @@ def category(values: Objects) -> pd.Categorical:
 
 
 def mapped(values: Objects, function: Callable[[str], Any]) -> Objects:
-    """Return the result of a function for each text, called once per distinct text; None stays."""
+    """Return a function's result for each text, called once per distinct text; None is kept."""
     codes, distinct = pd.factorize(values)
     made = np.empty(len(distinct) + 1, dtype=object)
     for index, text in enumerate(distinct):
@@ -117,7 +117,7 @@ def sizes(
     )
     put_in, got_out = _both_sides(kind, *_elements(evidence, function), group_size)
     item = np.array([pair[1] if pair else np.nan for pair in dtype], dtype=np.float64)
-    item[kind == "barrier"] = np.nan  # it sends a byte or so, which says nothing
+    item[kind == "barrier"] = np.nan  # it sends about a byte, which is not meaningful
     return {
         "dtype": category(np.array([pair[0] if pair else None for pair in dtype], dtype=object)),
         "in_bytes": put_in * item,
@@ -127,7 +127,7 @@ def sizes(
 
 
 def by_ratio(kind: Objects, columns: dict[str, Any], group_size: Floats) -> Floats:
-    """Return the group's size; if nothing else has it, from the ratio of input and output."""
+    """Return the group's size; if not recorded, derive it from the ratio of input and output."""
     larger, smaller = columns["message_bytes"], np.fmin(columns["in_bytes"], columns["out_bytes"])
     ratio = np.divide(larger, smaller, out=np.full(len(larger), np.nan), where=smaller > 0)
     tells = np.isin(kind, ("all_gather", "reduce_scatter")) & (ratio == np.floor(ratio))
@@ -203,14 +203,14 @@ def message(
 
 
 def _kind(*sources: Objects) -> Objects:
-    """Return the kind in the first of the names; vague kinds give way to a precise one."""
+    """Return the kind in the first matching name; a precise kind overrides vague ones."""
     kinds = [mapped(of, names.kind_of) for of in sources]
     precise = [np.where(np.isin(of, list(names.VAGUE_KINDS)), NOTHING, of) for of in kinds]
     return filled(*precise, *kinds, np.full(len(kinds[0]), names.UNKNOWN_KIND, dtype=object))
 
 
 def _backend(source: Source, annotation: Objects, kernel: Objects) -> Objects:
-    """Return the library; ROCm's has NCCL's names."""
+    """Return the library; ROCm's library uses NCCL's names."""
     device_library = source.dialect.terms.get("collectives")
     library_of_device = device_library.lower() if device_library else None
 
@@ -248,7 +248,7 @@ def _peers(evidence: Evidence, annotation: Objects) -> tuple[Ints, Ints]:
 
 
 def _groups(source: Source, evidence: Evidence, backend: Objects) -> dict[str, Any]:
-    """Return each collective's group; an event without a group name gets the only fitting one."""
+    """Return each collective's group; without a group name, the only matching group."""
     listed = process_groups.header_groups(source.columns.metadata)
     only_group = {library: _only_group(listed, str(library)) for library in set(backend.tolist())}
     fitting = np.array([only_group[library] for library in backend.tolist()], dtype=object)
@@ -290,7 +290,7 @@ def _members(
 
 
 def _only_group(listed: dict[str, ProcessGroup], backend: str) -> str | None:
-    """Return the only group, or the only one of this library; None if several fit."""
+    """Return the only group, or the only group of this library; None if several match."""
     torch_name = "nccl" if backend == "rccl" else backend  # torch does not distinguish them
     fitting = [group.name for group in listed.values() if torch_name in group.backend]
     if len(fitting) == 1:

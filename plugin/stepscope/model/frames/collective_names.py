@@ -1,9 +1,9 @@
 """Names of collectives, of their libraries and of their types in traces of torch.
 
-`ProcessGroupNCCL` and its like open an annotation `nccl:all_reduce` around each call, and since
-torch 2.1 a `record_param_comms` whose `Collective name` is `allreduce`
+`ProcessGroupNCCL` and similar classes open an annotation `nccl:all_reduce` around each call, and
+since torch 2.1 a `record_param_comms` whose `Collective name` is `allreduce`
 (torch/csrc/distributed/c10d, torch/csrc/profiler/util.cpp `saveNcclMeta`); the kernels' names
-contain `AllReduce`. They match the same words without case and underscores.
+contain `AllReduce`. All match the same patterns, ignoring case and underscores.
 """
 
 import json
@@ -32,36 +32,40 @@ KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"reduce", "reduce"),
     )
 )
-"""In this order, since one kind's word may be part of another's. A wait is no collective."""
+"""The order matters, since a kind's pattern may be part of another's. A wait is not a collective.
+"""
 UNKNOWN_KIND = "other"
 VAGUE_KINDS = frozenset({"", "coalesced", UNKNOWN_KIND})
 """Kinds that the kernel's name overrides."""
 ANNOTATION = re.compile(r"^(nccl|rccl|gloo|mpi|ucc|xccl|hccl|ccl|oneccl):(.+)$", re.IGNORECASE)
 HOST_BACKENDS = frozenset({"gloo", "mpi"})
-"""Their annotations last as long as the transfer; those of device libraries only as the call."""
+"""Their annotations last as long as the transfer; those of device libraries only as long as the
+call.
+"""
 CALL_NAME = "record_param_comms"
 FUNCTION = re.compile(
-    # torch's own and other projects' operators that launch collectives without a process group
+    # operators of torch and other projects that launch collectives without a process group
     r"^c10d(?:_functional)?::|symm_mem::|::\w*(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all)"
 )
 DIRECT_KERNEL: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"cross_device_reduce"), "custom"),
     (re.compile(r"multimem|symm_mem|(?:one|two)_shot"), "symm_mem"),
 )
-"""Kernels that access other devices' memory themselves: vLLM's and SGLang's custom all-reduce,
-torch's symmetric memory."""
+"""Kernels that access other devices' memory directly: vLLM's and SGLang's custom all-reduce,
+torch's symmetric memory.
+"""
 PEERS = re.compile(r"\b(send|recv) (\d{1,9}) ?(->|<-) ?(\d{1,9})")
 NUMBERS = re.compile(r"\d{1,9}")
 
 
 def kind_of(words: str) -> str:
-    """Return the kind of collective in a name, `other` if there is none."""
+    """Return the kind of collective in a name, `other` if there is no match."""
     flat = re.sub(r"[^a-z0-9]", "", words.lower())
     return next((kind for pattern, kind in KINDS if pattern.search(flat)), UNKNOWN_KIND)
 
 
 def type_of(words: str) -> tuple[str, int] | None:
-    """Return torch's name of an element's type and its bytes; None if it is no tensor's."""
+    """Return torch's name of an element's type and its size in bytes; None if not a tensor's."""
     name = data_type(words)
     return None if name is None else (name, BYTES[name])
 

@@ -2,8 +2,8 @@
 
 The time is the kernels', or for gloo and MPI the annotation's, which lasts as long as the transfer.
 The host's call into a device's library is never communication time. The message is described by the
-kernel's arguments, else by `record_param_comms` around its launch, else by the shapes of the
-annotation `nccl:all_reduce` or of the operator.
+kernel's arguments, otherwise by `record_param_comms` around its launch, otherwise by the shapes of
+the annotation `nccl:all_reduce` or of the operator.
 """
 
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def build(
         **message_columns,
     }
     frame = pd.DataFrame({column.name: columns[column.name] for column in SCHEMA}, copy=False)
-    is_collective = np.asarray(frame["kind"] != "")  # a wait is none
+    is_collective = np.asarray(frame["kind"] != "")  # a wait is not a collective
     collectives: pd.DataFrame = frame.iloc[order[is_collective[order]]]
     return collectives.reset_index(drop=True)
 
@@ -94,7 +94,7 @@ def _calls_of_kernels(
 
 
 def _on_device(kernels: pd.DataFrame, calls: CollectiveCalls) -> Locations:
-    """Return the collectives with kernels; kernels of one call on one device are one."""
+    """Return the collectives with kernels; kernels of one call on one device are merged."""
     call, device = calls.call, kernels["device"].to_numpy()
     alone = NONE - 1 - np.arange(len(kernels))
     key = pd.factorize(np.where(call >= 0, call, alone))[0].astype(np.int64)
@@ -102,7 +102,7 @@ def _on_device(kernels: pd.DataFrame, calls: CollectiveCalls) -> Locations:
     count = len(distinct)
     start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
     first = np.full(count, len(kernels), dtype=np.int64)
-    np.minimum.at(first, group, np.arange(len(kernels)))  # they come in the order they began
+    np.minimum.at(first, group, np.arange(len(kernels)))  # they are in the order they began
     last_ns = end[first]
     np.maximum.at(last_ns, group, end)
     active = np.zeros(count, dtype=np.int64)
@@ -141,7 +141,7 @@ def _elsewhere(source: Source, host_calls: pd.DataFrame, used: CollectiveCalls) 
 
 
 def _names_collective(source: Source, host_calls: pd.DataFrame, calls: CollectiveCalls) -> Mask:
-    """Return which `record_param_comms` name their collective; those of old versions do not."""
+    """Return a mask of the `record_param_comms` that name their collective, unlike old versions."""
     events = np.append(host_calls["event"].to_numpy(), NONE)[calls.params]
     return np.asarray(source.label("Collective name", np.maximum(events, 0)).codes >= 0) & (
         events >= 0

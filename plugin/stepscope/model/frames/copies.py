@@ -22,7 +22,7 @@ SCHEMA: Schema = (
 DIRECTION = re.compile(
     r"(?P<from>[HDP])to(?P<to>[HDP])"
     r"|(?P<from_long>host|device)[ _]?to[ _]?(?P<to_long>host|device)"
-    # Intel's: Memory is the host's too, but not from SYCL's allocator; Shared may be either's
+    # Intel: Memory is also the host's, but not from SYCL's allocator; Shared may be either
     r"|\b(?P<from_short>[MHDS])2(?P<to_short>[MHDS])\b",
     re.IGNORECASE,
 )
@@ -61,7 +61,7 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
 
 
 def moved_bytes(source: Source, rows: Ints) -> Floats:
-    """Return the bytes that each of these events moved; NaN if unknown."""
+    """Return the bytes that each of these events copied; NaN if unknown."""
     size = _recorded_bytes(source, rows)
     unknown = np.flatnonzero(np.isnan(size))
     if len(unknown):
@@ -77,9 +77,9 @@ def _recorded_bytes(source: Source, rows: Ints) -> Floats:
 
 
 def _bytes_of_calls(source: Source, rows: Ints) -> Floats:
-    """Return the bytes of the calls behind these events: ROCm's copies do not have them.
+    """Return the bytes of the calls that launched these events: ROCm's copies lack them.
 
-    Several events of one call get NaN, since none of them moved all of its bytes.
+    Several events of one call get NaN, since none of them copied all of its bytes.
     """
     calls = source.rows(Kind.RUNTIME_CALL)
     size = _recorded_bytes(source, calls)

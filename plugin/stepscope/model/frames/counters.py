@@ -1,9 +1,9 @@
 """Values over time from other sources: power, RDMA, hardware, the user's own counters.
 
 Chrome's counter events (`ph: C`), which kineto writes for `hardware_counters`, `mtia_counters` and
-the like, and which other tools merge into a trace. One event may hold several series: each numeric
-argument is one. A track is a process, a name, and an optional `id`, as in the Trace Event Format.
-Counters that torch-tb-profiler and HTA derive from the events are marked as derived.
+similar categories, and which other tools merge into a trace. One event may contain several series,
+one per numeric argument. A track is a process, a name, and an optional `id`, as in the Trace Event
+Format. Counters that torch-tb-profiler and HTA derive from the events are marked as derived.
 """
 
 import re
@@ -116,7 +116,7 @@ def _indices(column: ArgumentColumn, counters: Ints, is_counter: Mask) -> Ints:
 
 
 def _numbers(column: ArgumentColumn, at: Ints) -> Floats:
-    """Return these values as numbers, NaN for others."""
+    """Return these values as numbers, NaN for other values."""
     values = column.values[at]
     if column.texts is None:
         return values.astype(np.float64)

@@ -20,9 +20,9 @@ BYTES: Mapping[str, int] = MappingProxyType(
 )
 """Bytes per element, by torch's name of the type; tables list types in this order."""
 PACKED_TYPE = "float4_e2m1fn_x2"
-"""An element of it holds two numbers."""
+"""An element of it contains two numbers."""
 _CPP_NAMES: Mapping[str, tuple[str, ...]] = {
-    # with those of c10::toString in arguments of collectives, and of NPUs
+    # including those of c10::toString in arguments of collectives, and of NPUs
     "float64": ("double",),
     "float32": ("float", "fp32"),
     "float16": ("half", "fp16"),
@@ -43,14 +43,14 @@ _CPP = {cpp: name for name, cpp_names in _CPP_NAMES.items() for cpp in cpp_names
 
 
 def data_type(written: str) -> str | None:
-    """Return torch's name of a recorded type; None if it is no tensor's."""
+    """Return torch's name of a recorded type; None if it is not a tensor's."""
     name = written.replace("c10::", "").replace("at::", "").strip().lower()
     name = _CPP.get(name, name)
     return name if name in BYTES else None
 
 
 SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
-    # c10/core/ScalarType.h: how an argument `dtype` is written among the concrete inputs
+    # c10/core/ScalarType.h: the encoding of an argument `dtype` in the concrete inputs
     {
         "0": "uint8",
         "1": "int8",

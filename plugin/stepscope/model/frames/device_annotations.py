@@ -1,7 +1,7 @@
 """Annotations of the host on the device: from the first work under them to the last.
 
-Kineto writes them (`gpu_user_annotation`) on each stream with work of a `record_function`. It
-writes the steps as well: `frames.steps` has those of the host.
+Kineto writes them (`gpu_user_annotation`) on each stream with work of a `record_function`. It also
+writes the steps: `frames.steps` has those of the host.
 """
 
 from operator import attrgetter

@@ -16,7 +16,7 @@ from stepscope.model.table import public_table
 PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
 """Label of a device's rows: `GPU 0`, `NPU 3`."""
 MOST_DIGITS = 18
-"""Any number of so many digits fits int64; no device, stream or process needs more."""
+"""A number of this many digits fits int64; no device, stream or process needs more."""
 SCHEMA: Schema = (
     *TIMING,
     Column("kind", "int8", "", "`dialects.Kind`: KERNEL, COPY or MEMORY_SET."),
@@ -48,7 +48,7 @@ def build(source: Source) -> pd.DataFrame:
 
 
 def device_of(source: Source, rows: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the `device` argument, else the label's number, else the process id."""
+    """Return the `device` argument, otherwise the label's number, otherwise the process id."""
     processes = source.columns.pid[rows]
     number = digits(source, processes)
     if bits := source.dialect.device_bits:
@@ -72,7 +72,7 @@ def labelled_processes(source: Source) -> dict[int, int]:
 
 
 def stream_of(source: Source, rows: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the stream, else the queue, else the row's number in the trace, else a handle."""
+    """Return the stream, otherwise the queue, the row's number in the trace, or a handle."""
     stream = source.whole("stream", rows)
     stream = np.where(stream >= 0, stream, source.whole("sycl queue", rows))
     stream = np.where(stream >= 0, stream, digits(source, source.columns.tid[rows]))

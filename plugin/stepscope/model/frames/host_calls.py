@@ -19,7 +19,7 @@ from stepscope.model.frames.source import Source
 from stepscope.model.table import public_table
 
 HIDDEN_NAMES = frozenset(
-    # names that torch leaves out of key_averages() (torch/autograd/profiler_util.py, _filter_name)
+    # names that torch excludes from key_averages() (torch/autograd/profiler_util.py, _filter_name)
     {
         "[memory]",
         "[OutOfMemory]",
@@ -93,7 +93,7 @@ def _as_list(text: str, item: Callable[[str], object]) -> str:
 
 
 def _shape(text: str) -> list[int] | str:
-    """Return one input's shape, or the text if it is none."""
+    """Return one input's shape, or the text if it is not a shape."""
     if not SHAPE.fullmatch(text):
         return text
     return [int(size) for size in text.split(",") if size.strip()]

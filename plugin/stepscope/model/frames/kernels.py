@@ -33,7 +33,7 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
         block=source.label("block", rows),
         registers_per_thread=source.number("registers per thread", rows),
         shared_memory_bytes=source.number("shared memory", rows),
-        # a negative number is an exporter's overflow, as is a million
+        # a negative number is an exporter's overflow, and so is a million
         blocks_per_sm=np.where((blocks >= 0) & (blocks < 1e6), blocks, np.nan),
         occupancy_share=np.where((occupancy >= 0) & (occupancy <= 100), occupancy, np.nan) / 100,
         graph=source.whole("graph id", rows),

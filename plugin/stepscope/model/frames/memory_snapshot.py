@@ -2,7 +2,7 @@
 
 The format is documented in `torch/cuda/memory.py` (`_snapshot`) and written by
 `torch/csrc/cuda/Module.cpp` and `memory_snapshot.cpp`, as a pickle; some tools store it as JSON. A
-missing or invalid value costs that value only, not the file.
+missing or invalid value affects only that value, not the file.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -55,7 +55,7 @@ class Stacks:
         self._path = path
         self._number_of_text: dict[str, int] = {}
         self._of_frames: dict[tuple[int, ...], int] = {}
-        """By the frames' identities: torch shares the frames of its stacks."""
+        """By the identities of their frames: torch shares the frames of its stacks."""
         self._of_frame: dict[int, str] = {}
         self._left = MOST_STACK_CHARACTERS
 
@@ -103,13 +103,13 @@ def _frame_text(frame: Mapping[str, Any]) -> str:
 
 
 def _end_of_text(value: object) -> str:
-    """Return the end of a text; empty for other values, which might be endless."""
+    """Return the end of a text; empty for other values, which might be unbounded."""
     return value[-MOST_FRAME_CHARACTERS:] if isinstance(value, str) else ""
 
 
 MOST_DEVICES = 64
 MOST_ROWS = 5_000_000
-"""Limit of segments, blocks and entries together. A pickle may repeat one list of them."""
+"""Limit of segments, blocks and entries together, since a pickle may repeat a list of them."""
 MOST_BYTES = 2**50
 PENDING = "awaiting free"
 STATES = {
@@ -160,7 +160,7 @@ class MemorySnapshot:
     segments: pd.DataFrame
     blocks: pd.DataFrame
     entries: pd.DataFrame
-    """In the order in which they happened on each device; empty without a history."""
+    """In chronological order per device; empty without a history."""
     stacks: tuple[str, ...]
     """`outermost;…;innermost`, each `file:line:function`."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -171,16 +171,16 @@ def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
     """Return the contents of a document in torch's format.
 
     Raises:
-        UnreadableError: it is of another format.
+        UnreadableError: The document has another format.
     """
-    # torch.cuda.memory_snapshot() gives the segments alone
+    # torch.cuda.memory_snapshot() returns only the segments
     if isinstance(document, list) and all(isinstance(segment, dict) for segment in document):
         document = {"segments": document}
     if not isinstance(document, dict) or not isinstance(document.get("segments"), list):
-        message = "This is no memory snapshot: it has no list of segments."
+        message = "This is not a memory snapshot: it has no list of segments."
         raise UnreadableError(path, message, RECORD_AGAIN)
     if _row_count(document) > MOST_ROWS:
-        message = f"It holds more than {MOST_ROWS:,} blocks and entries."
+        message = f"It contains more than {MOST_ROWS:,} blocks and entries."
         raise UnreadableError(path, message, RECORD_LESS)
     stacks = Stacks(path)
     segments, blocks = _segments(document["segments"], stacks)
@@ -259,7 +259,7 @@ def _blocks(
 
 
 def _stack_holder(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the holder of a block's stack: before torch 2.0, the first of its `history`."""
+    """Return the dict with a block's stack: before torch 2.0, the first of its `history`."""
     history = _items(block, "history")
     if "frames" not in block and history and isinstance(history[0], dict):
         return history[0]
@@ -292,14 +292,14 @@ def _items(holder: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _whole(holder: Mapping[str, Any], key: str, default: int, limit: int = 2**63) -> int:
-    """Return a whole number; the default if there is none, or an absurd one."""
+    """Return a whole number; the default if it is missing or implausible."""
     value = holder.get(key, default)
     is_whole = type(value) is int and -limit <= value < limit
     return value if is_whole else default
 
 
 def _address(holder: Mapping[str, Any], key: str) -> int:
-    """Return an address as signed 64 bits: it is compared, never shown."""
+    """Return an address as signed 64 bits, used only for comparisons."""
     value = _whole(holder, key, UNKNOWN, 2**64)
     return value - 2**64 if value >= 2**63 else max(value, -(2**63))
 

@@ -1,8 +1,9 @@
 """Memory over time by purpose, from `export_memory_timeline`.
 
-`.json` and `.json.gz` hold `[times, sizes]`: microseconds, and for each a 0 and the bytes of every
-category. `.raw.json.gz` holds `[time, action, bytes, category]` lists: nanoseconds, -1 for memory
-from before. Both are made by `torch/profiler/_memory_profiler.py` (`MemoryProfileTimeline`).
+`.json` and `.json.gz` contain `[times, sizes]`: microseconds, and for each time a 0 and the bytes
+of every category. `.raw.json.gz` contains `[time, action, bytes, category]` lists: nanoseconds, -1
+for memory allocated before. Both are written by `torch/profiler/_memory_profiler.py`
+(`MemoryProfileTimeline`).
 """
 
 from dataclasses import dataclass
@@ -36,23 +37,23 @@ class MemoryTimeline:
     """The bytes of every category at each time."""
 
     time_ns: Ints
-    """From the first; distinct and ascending."""
+    """From the first time; distinct and ascending."""
     sizes_bytes: Ints
     """One row per time, one column per category of `CATEGORIES`."""
     is_raw: bool
-    """Whether times are exact to the nanosecond, else to the microsecond."""
+    """Whether times are exact to the nanosecond, otherwise to the microsecond."""
 
 
 def timeline_of(document: MemoryDocument) -> MemoryTimeline:
     """Return the memory timeline in a document.
 
     Raises:
-        UnreadableError: it is of another format, or absurd.
+        UnreadableError: The document has another format, or implausible values.
     """
     try:
         return _of_lists(document.content)
     except (TypeError, ValueError, OverflowError) as error:
-        message = "This is no memory timeline: its lists are not what torch writes."
+        message = "This is not a memory timeline: its lists are not in torch's format."
         raise UnreadableError(document.path, message, EXPORT_AGAIN) from error
 
 
@@ -65,7 +66,7 @@ def _of_lists(content: object) -> MemoryTimeline:
 
 
 def _is_pair(content: list[Any]) -> bool:
-    """Distinguish `[times, sizes]` from two events, which hold numbers alone."""
+    """Return whether the content is `[times, sizes]`, not two events."""
     return isinstance(content[1], list) and all(isinstance(row, list) for row in content[1][:1])
 
 
@@ -97,7 +98,7 @@ def _table(rows: list[Any], width: int) -> Ints:
     """Return lists of `width` whole numbers as one array.
 
     Raises:
-        TypeError, ValueError: they are none.
+        TypeError, ValueError: An item is not such a list.
     """
     if not rows:
         return np.zeros((0, width), dtype=np.int64)
@@ -108,7 +109,7 @@ def _table(rows: list[Any], width: int) -> Ints:
 
 
 def _collected(time_ns: Ints, sizes: Ints, *, is_raw: bool) -> MemoryTimeline:
-    """Return the last sizes of each time; earlier memory counts at the first time."""
+    """Return the last sizes of each time; memory allocated before counts at the first time."""
     order = np.argsort(time_ns, kind="stable")
     time_ns, sizes = time_ns[order], sizes[order]
     is_last = np.append(np.diff(time_ns) != 0, True)[: len(time_ns)]

@@ -10,8 +10,8 @@ from stepscope.model.arrays import Mask
 
 
 def name_mask(names: "pd.Series[Any] | pd.Categorical", predicate: Callable[[str], object]) -> Mask:
-    """Return a mask of the rows whose name satisfies a predicate; no name never does."""
+    """Return a mask of the rows whose name satisfies a predicate; False for missing names."""
     coded = names.cat if isinstance(names, pd.Series) else names
     is_match = [bool(predicate(str(name))) for name in coded.categories]
-    # Code -1, no name, picks the last entry.
+    # Code -1, a missing name, selects the last entry.
     return np.asarray(np.array([*is_match, False], dtype=bool)[np.asarray(coded.codes)])

@@ -8,7 +8,7 @@ from typing import Any
 from stepscope.model.frames.collective_names import NUMBERS
 
 MOST_RANKS = 1_000_000
-"""Limit of plausible numbers of ranks."""
+"""Maximum plausible number of ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,9 +19,9 @@ class ProcessGroup:
     description: str = ""
     backend: str = ""
     size: int = 0
-    """0: unknown."""
+    """0 if unknown."""
     ranks: tuple[int, ...] = ()
-    """Empty where unknown."""
+    """Empty if unknown."""
 
 
 def header_groups(metadata: Mapping[str, Any]) -> dict[str, ProcessGroup]:
@@ -63,7 +63,7 @@ def members(text: str | None, size: int, start: int, stride: int) -> tuple[int, 
     """Return a group's ranks from an event's arguments, empty if unknown.
 
     torch shortens a list of more than 30 ranks to `[0, 1, ..., 63]`, and writes the first rank and,
-    if it is constant, the stride (`Global rank start`, `… stride`).
+    if constant, the stride (`Global rank start`, `… stride`).
     """
     listed = tuple(int(number) for number in NUMBERS.findall(text or ""))
     if listed and "..." not in (text or ""):
@@ -74,5 +74,5 @@ def members(text: str | None, size: int, start: int, stride: int) -> tuple[int, 
 
 
 def as_text(ranks: tuple[int, ...]) -> str | None:
-    """Return ranks as JSON, None for none."""
+    """Return ranks as JSON, None if empty."""
     return json.dumps(list(ranks), separators=(",", ":")) if ranks else None

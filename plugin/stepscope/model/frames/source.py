@@ -30,7 +30,7 @@ INSTANT_KINDS = frozenset({Kind.MEMORY})
 NO_CONNECTION = 2**32 - 1
 """msprof's value for a task without a call."""
 MOST_SIGNS = 4096
-"""Limit of calls whose `category/name` is checked for a vendor's signature."""
+"""Maximum number of calls whose `category/name` is matched with vendors' signatures."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class Source:
 
     @cached_property
     def is_lost(self) -> Mask:
-        """Events with stamp 0 and duration 0: the profiler never filled them (kineto#109)."""
+        """Events with time 0 and duration 0, which the profiler did not fill in (kineto#109)."""
         stamp_ns = self.columns.start_ns + self.columns.origin_ns
         return np.asarray((stamp_ns == 0) & (self.columns.duration_ns <= 0))
 
@@ -60,7 +60,7 @@ class Source:
         return index.astype(np.int32), _unique_names(names)
 
     def _processes(self) -> NDArray[np.int32]:
-        """Return each event's process; a vendor's layers of a process are that process."""
+        """Return each event's process; a vendor's layers of a process are merged into it."""
         pid, strings, bits = self.columns.pid, self.columns.strings, self.dialect.layer_bits
         if not bits:
             return pid
@@ -95,7 +95,7 @@ class Source:
         }
 
     def thread(self, rows: Ints) -> pd.Categorical:
-        """Return the events' threads; the codes mean the same thread in all frames."""
+        """Return the events' threads; equal codes mean the same thread in all frames."""
         index, names = self.threads
         return pd.Categorical.from_codes(
             index[rows], categories=pd.Index(list(names), dtype=object)
@@ -106,7 +106,7 @@ class Source:
         return _categorical(codes, self.columns.strings)
 
     def label(self, key: str, rows: Ints, *aliases: str) -> pd.Categorical:
-        """Return an argument as text, missing for events without it."""
+        """Return an argument as text; missing for events without it."""
         column = self._argument(key, *aliases)
         if column is None:
             return _categorical(np.full(len(rows), MISSING, dtype=np.int32), ())
@@ -148,7 +148,7 @@ class Source:
         return np.where(fits, values, MISSING).astype(np.int64)
 
     def correlation(self, rows: Ints) -> Ints:
-        """Return the number that host call and device event share; -1 for none."""
+        """Return the number that host call and device event share; -1 if missing."""
         shared = self.whole("correlation", rows, "connection_id")
         return np.where(shared == NO_CONNECTION, MISSING, shared)
 
@@ -180,7 +180,7 @@ def source(columns: EventColumns) -> Source:
 
 
 def _paired(first: NDArray[np.int32], second: NDArray[np.int32]) -> Ints:
-    """Return two codes, each of which may be missing, as one number; pairs keep their order."""
+    """Return two codes, either of which may be missing, as one number, preserving their order."""
     key: Ints = first.astype(np.int64)
     key <<= 32
     key += second
@@ -195,7 +195,7 @@ def _pair(key: int) -> tuple[int, int]:
 
 def _kinds(columns: EventColumns) -> NDArray[np.int8]:
     index, distinct = pd.factorize(_paired(columns.category, columns.name))
-    strings = (*columns.strings, "")  # MISSING, -1, is the last
+    strings = (*columns.strings, "")  # the last one is for MISSING, -1
     pairs = map(_pair, distinct.tolist())
     of_pair = [kind_of(strings[category], strings[name]) for category, name in pairs]
     kinds = np.array(of_pair, dtype=np.int8)[index]
@@ -225,12 +225,12 @@ def _fill_missing_kinds(columns: EventColumns, kinds: NDArray[np.int8]) -> None:
 
 
 def _has_no_category(columns: EventColumns) -> Mask:
-    """Return which events have no category, or an empty one."""
+    """Return a mask of the events whose category is missing or empty."""
     return np.asarray((columns.category < 0) | (columns.category == _code(columns, "")))
 
 
 def _code(columns: EventColumns, text: str) -> int:
-    """Return a text's code, or one that no event has."""
+    """Return a text's code, or a code that no event has."""
     try:
         return columns.strings.index(text)
     except ValueError:
@@ -243,7 +243,7 @@ def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
         (int(columns.category[i]), int(columns.name[i]))
         for i in calls[:: max(1, len(calls) // MOST_SIGNS)]
     }
-    strings = (*columns.strings, "")  # -1, no category, is the last
+    strings = (*columns.strings, "")  # the last one is for -1, no category
     signs = [f"{strings[category]}/{strings[name]}" for category, name in pairs if name >= 0]
     signs += [f"argument/{key}" for key in columns.arguments]
     return signs + [f"metadata/{key}" for key in columns.metadata]
@@ -252,7 +252,7 @@ def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
 def _unique_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names with a number appended to duplicates: `a/b` + `c`, `a` + `b/c`.
 
-    A category must be unique, and two threads must not become one.
+    Categories must be unique, and two threads must not be merged.
     """
     taken: dict[str, None] = {}
     for name in names:
@@ -267,7 +267,7 @@ def _unique_names(names: Iterable[str]) -> tuple[str, ...]:
 def _categorical(codes: NDArray[Any], texts: tuple[str, ...]) -> pd.Categorical:
     """Return codes as a categorical of the texts that occur, in their order."""
     occurs = np.zeros(len(texts) + 1, dtype=bool)
-    occurs[codes] = True  # MISSING, -1, is the last
+    occurs[codes] = True  # the last one is for MISSING, -1
     present = np.flatnonzero(occurs[:-1])
     index_of = np.full(len(occurs), MISSING, dtype=np.int32)
     index_of[present] = np.arange(len(present), dtype=np.int32)
@@ -283,7 +283,7 @@ _HEXADECIMAL = re.compile(r"^\s*0x[0-9a-f]{1,16}\s*$", re.ASCII | re.IGNORECASE)
 
 
 def _as_whole(text: str) -> int:
-    """Return an integer that may be written as text, without a detour over floats."""
+    """Return an integer that may be written as text, without conversion to float."""
     if _WHOLE_NUMBER.match(text) or _HEXADECIMAL.match(text):
         number = int(text, 0 if "x" in text.lower() else 10)
         return number if -(2**63) <= number < 2**63 else MISSING
@@ -292,6 +292,6 @@ def _as_whole(text: str) -> int:
 
 
 def as_number(text: str) -> float:
-    """Return a finite number from a text, NaN if it is none."""
+    """Return a finite number from a text, NaN if the text is not a number."""
     number = float(text) if _NUMBER.match(text) else float("nan")
-    return number if np.isfinite(number) else float("nan")  # "1e400" is beyond what a float holds
+    return number if np.isfinite(number) else float("nan")  # "1e400" exceeds the range of floats

@@ -1,4 +1,4 @@
-"""Steps of the training loop: the host's `ProfilerStep#N`, never the device's copies of them."""
+"""Steps of the training loop: the host's `ProfilerStep#N`, without the device's copies of them."""
 
 import re
 
@@ -30,7 +30,7 @@ def without_number(name: str) -> str:
 def build(host_calls: pd.DataFrame) -> pd.DataFrame:
     """Return one row per step, in `SCHEMA` columns, by time; steps without a duration are skipped.
 
-    A step that begins while one of the same number runs is a copy of it, and skipped.
+    A step that begins while another of the same number runs is a copy of it, and is skipped.
     """
     is_step = name_mask(host_calls["name"], STEP_NAME.match)
     is_timed = is_step & (host_calls["duration_ns"].to_numpy() > 0)

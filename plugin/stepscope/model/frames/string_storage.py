@@ -11,11 +11,11 @@ OPTION = "mode.string_storage"
 
 
 def use_object_strings() -> None:
-    """Make pandas store texts as Python's, not as Arrow's, in this whole process.
+    """Make pandas store texts as Python objects instead of Arrow arrays, in this whole process.
 
-    Frames hold texts as categories and names of columns: a few hundred, accessed one at a time, for
-    which Arrow takes a quarter more time on a trace of 2 MB. Only stepscope's own programs may call
-    this.
+    Frames store texts as categories and as names of columns: a few hundred, accessed individually,
+    for which Arrow takes a quarter more time on a trace of 2 MB. Only stepscope's own programs may
+    call this.
     """
     pd.set_option(OPTION, "python")
 
@@ -30,9 +30,9 @@ class _Users:
 
 @contextmanager
 def object_strings() -> Iterator[None]:
-    """Make pandas store texts as Python's in this block, in a process that others use too.
+    """Make pandas store texts as Python objects in this block, in a process with other users.
 
-    Several threads may be in the block: the last one to leave restores the setting.
+    Several threads may be in the block: the last thread to leave restores the setting.
     """
     with _Users.lock:
         if not _Users.count:

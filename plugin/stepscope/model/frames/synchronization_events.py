@@ -16,7 +16,7 @@ from stepscope.model.frames.source import Source
 from stepscope.model.table import public_table
 
 MOST = 2**32 - 1
-""""No stream", written without a sign."""
+""""No stream", written as an unsigned number."""
 SCHEMA: Schema = (
     *TIMING,
     Column("device", "int64", "id", "The device; -1: not recorded."),
