@@ -60,7 +60,7 @@ TERMS = MappingProxyType(
         },
         "Memory": {
             "Allocated and reserved": "stepscope.analyses.memory.curve",
-            "Lifetime of an allocation": "stepscope.analyses.memory.allocation_pairs",
+            "Lifetime of an allocation": "stepscope.analyses.memory.memory_devices",
             "Fragmentation": "stepscope.analyses.memory.fragmentation",
             "Growth and leaks": "stepscope.analyses.memory.growth",
         },

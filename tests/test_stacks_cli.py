@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import tracebuild
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.host.call_stacks import call_stacks
-from stepscope.analyses.host.host_flame import host_flame
+from stepscope.analyses.host.host_call_tree import host_flame
 from stepscope.base.errors import MissingDataError
 from stepscope.cli import cli
 from stepscope.render import speedscope, stack_file

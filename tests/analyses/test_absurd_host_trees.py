@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stepscope.analyses.core.trace_cut import cut
 from stepscope.analyses.host.call_stacks import call_stacks
 from stepscope.analyses.host.function_costs import function_costs
-from stepscope.analyses.host.host_flame import host_flame
+from stepscope.analyses.host.host_call_tree import host_flame
 from stepscope.analyses.host.module_table import class_table, module_table
 from stepscope.analyses.host.python_time import python_time
 from stepscope.base.errors import MissingDataError, UnreadableError

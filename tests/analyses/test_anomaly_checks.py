@@ -1,7 +1,7 @@
 """Checks for NaN that autograd's engine makes, and those of the program."""
 
 from loading import trace_of
-from stepscope.analyses.host.anomaly_checks import anomaly_checks
+from stepscope.analyses.host.profiler_cost import anomaly_checks
 
 ENGINE = "autograd::engine::evaluate_function: MmBackward0"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepscope.analyses.operators.operator_arguments import argument, shape
+from stepscope.analyses.operators.product_shapes import argument, shape
 
 
 def test_an_argument_is_text() -> None:

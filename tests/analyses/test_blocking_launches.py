@@ -6,7 +6,7 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.idle.blocking_launches import BlockingLaunches, blocking_launches
+from stepscope.analyses.idle.dispatch_gaps import BlockingLaunches, blocking_launches
 
 
 def found(*body: dict[str, Any], machine: str = "h100") -> BlockingLaunches:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.compiled.changing_inputs import ChangingInputs, changing_inputs
+from stepscope.analyses.compiled.compilations import ChangingInputs, changing_inputs
 
 
 def calls(frame: int, *dims: Any) -> list[list[Any]]:

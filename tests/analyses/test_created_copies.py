@@ -7,7 +7,7 @@ import pytest
 from loading import trace_of
 from stepscope.analyses.core import requirements
 from stepscope.analyses.devices.host_copies import copies_to_device
-from stepscope.analyses.idle.created_copies import created_copies
+from stepscope.analyses.idle.copy_cost import created_copies
 from stepscope.model.trace import Trace
 
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1_000]

@@ -12,8 +12,7 @@ from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.core import call_paths
 from stepscope.analyses.core.call_paths import merge_calls
 from stepscope.analyses.core.links import rows_of_keys
-from stepscope.analyses.host.host_call_tree import HostTree, host_tree
-from stepscope.analyses.host.host_flame import Flame, host_flame
+from stepscope.analyses.host.host_call_tree import Flame, HostTree, host_flame, host_tree
 from stepscope.model import call_tree, intervals
 
 # (thread, start, duration, name): few names, so that paths meet again

@@ -8,7 +8,7 @@ import pytest
 from loading import ROOT, SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.core.forward_backward import FLOW, WRAPPER, forward_backward
 from stepscope.analyses.core.links import flow_events
-from stepscope.analyses.operators.forward_backward_table import SCHEMA, forward_backward_table
+from stepscope.analyses.operators.operator_kernels import SCHEMA, forward_backward_table
 from stepscope.model.trace import Trace
 
 US = 1000

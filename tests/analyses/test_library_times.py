@@ -4,10 +4,11 @@ from typing import Any
 
 import loading
 import tracebuild
-from stepscope.analyses.host.label_times import is_user_label, label_times
 from stepscope.analyses.host.library_detection import (
     costliest_functions,
     function_name,
+    is_user_label,
+    label_times,
     library_times,
     program_locations,
     without_operators,

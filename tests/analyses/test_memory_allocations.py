@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from memorybuild import in_turn, memory
-from stepscope.analyses.memory.allocation_pairs import memory_pairs
 from stepscope.analyses.memory.allocations import SCHEMA, memory_allocations
+from stepscope.analyses.memory.memory_devices import memory_pairs
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace
 

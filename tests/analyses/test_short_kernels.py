@@ -5,7 +5,7 @@ from typing import Any
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.idle.short_kernels import idle_before, short_kernels
+from stepscope.analyses.idle.dispatch_gaps import idle_before, short_kernels
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 

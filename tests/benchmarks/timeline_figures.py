@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from stepscope import ingest
-from stepscope.analyses.timeline.idle_slices import idle_slices
 from stepscope.analyses.timeline.range_summary import summarize
 from stepscope.analyses.timeline.search import Search, search
 from stepscope.analyses.timeline.slice_details import details
 from stepscope.analyses.timeline.tiles import TILE_PIXELS, tile
-from stepscope.analyses.timeline.timeline import Timeline, timeline
+from stepscope.analyses.timeline.timeline import Timeline, idle_slices, timeline
 from stepscope.api.timeline_tiles import encoded
 from stepscope.model.trace import trace_from_columns
 from stepscope.readers import memory_size

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.allocation_pairs import STATES, memory_pairs
 from stepscope.analyses.memory.allocations import allocation_events, memory_allocations
+from stepscope.analyses.memory.memory_devices import STATES, memory_pairs
 from stepscope.analyses.operators.grouping import MODULE_PREFIX
 from stepscope.api.memory_devices import DeviceQuery, select_device
 from stepscope.api.messages import Column, Table

@@ -9,13 +9,12 @@ import pandas as pd
 
 from stepscope.analyses.timeline import range_summary as areas
 from stepscope.analyses.timeline import slice_neighbors
-from stepscope.analyses.timeline.idle_slices import idle_slices
 from stepscope.analyses.timeline.linked_slices import LinkedEvents
 from stepscope.analyses.timeline.search import Search, search
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.slice_details import Value, details
 from stepscope.analyses.timeline.slices import LATEST_NS, NO_EVENT, Slices
-from stepscope.analyses.timeline.timeline import Timeline, timeline
+from stepscope.analyses.timeline.timeline import Timeline, idle_slices, timeline
 from stepscope.api.messages import Table
 from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base.errors import UsageError

@@ -17,7 +17,7 @@ from stepscope._version import __version__
 from stepscope.analyses.core.call_paths import preorder
 from stepscope.analyses.flames.flame_tree import FlameTree
 from stepscope.analyses.host.call_stacks import Metric
-from stepscope.analyses.host.host_flame import Flame
+from stepscope.analyses.host.host_call_tree import Flame
 from stepscope.base import formatting
 from stepscope.model.call_tree import depth_of
 

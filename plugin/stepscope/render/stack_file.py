@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from stepscope.analyses.host.call_stacks import CallStacks, Metric, call_stacks
-from stepscope.analyses.host.host_flame import host_flame
-from stepscope.analyses.operators.operator_stacks import is_shown
+from stepscope.analyses.host.host_call_tree import host_flame
+from stepscope.analyses.operators.grouping import is_shown
 from stepscope.model.trace import Trace
 from stepscope.render import speedscope
 from stepscope.storage.output_files import atomic_output

@@ -12,7 +12,7 @@ from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.biased_convolutions import bias_kernels, biased_convolutions
-from stepscope.analyses.operators.operator_arguments import shape
+from stepscope.analyses.operators.product_shapes import shape
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Fix, Link
 from stepscope.base.formatting import count

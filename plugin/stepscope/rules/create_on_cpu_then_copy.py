@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.copy_cost import copy_cost
-from stepscope.analyses.idle.created_copies import CreatedCopies, created_copies, first_shape
+from stepscope.analyses.idle.copy_cost import CreatedCopies, copy_cost, created_copies, first_shape
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.findings import Fix, Link

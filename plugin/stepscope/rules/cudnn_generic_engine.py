@@ -8,7 +8,7 @@ import numpy as np
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import complete_steps
-from stepscope.analyses.operators.operator_arguments import argument
+from stepscope.analyses.operators.product_shapes import argument
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import CONVOLUTION_ENGINES
 from stepscope.base.findings import Evidence, Fix

@@ -14,8 +14,8 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
-from stepscope.analyses.host.anomaly_checks import anomaly_checks
 from stepscope.analyses.host.optimizer_updates import launched_work
+from stepscope.analyses.host.profiler_cost import anomaly_checks
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Fix, Link

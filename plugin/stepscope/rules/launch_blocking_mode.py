@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.blocking_launches import BlockingLaunches, blocking_launches
+from stepscope.analyses.idle.dispatch_gaps import BlockingLaunches, blocking_launches
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL, part_of

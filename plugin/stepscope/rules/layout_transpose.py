@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analyses.core.links import links
-from stepscope.analyses.operators.operator_arguments import shape
+from stepscope.analyses.operators.product_shapes import shape
 from stepscope.base.calibration import LAYOUT_CONVERSIONS
 from stepscope.base.findings import Fix
 from stepscope.model.trace import Trace

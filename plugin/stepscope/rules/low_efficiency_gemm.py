@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.devices.roofline import roofline, roofline_kernels
-from stepscope.analyses.operators.operator_arguments import shape
+from stepscope.analyses.operators.product_shapes import shape
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.base.errors import MissingDataError

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.device_specs import compute_major, peak_ratio
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
-from stepscope.analyses.operators.matrix_unit_types import FITTING_TYPES
+from stepscope.analyses.operators.call_metrics import FITTING_TYPES
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import (

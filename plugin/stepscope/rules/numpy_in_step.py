@@ -7,11 +7,12 @@ from stepscope.analyses.core import event_references
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_presence import device_presence
-from stepscope.analyses.host.label_times import LabelTime, label_times
 from stepscope.analyses.host.library_detection import (
     TORCH_EQUIVALENTS,
+    LabelTime,
     ProgramLocation,
     costliest_functions,
+    label_times,
     library_times,
     program_locations,
     without_operators,

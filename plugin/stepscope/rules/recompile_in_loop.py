@@ -7,8 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.compiled.changing_inputs import ChangingInputs, changing_inputs
-from stepscope.analyses.compiled.compilations import compilation_table, compiling_calls
+from stepscope.analyses.compiled.compilations import (
+    ChangingInputs,
+    changing_inputs,
+    compilation_table,
+    compiling_calls,
+)
 from stepscope.analyses.core import event_references, frame_times
 from stepscope.analyses.core.compile_events import compile_events
 from stepscope.analyses.core.device_activity import all_busy

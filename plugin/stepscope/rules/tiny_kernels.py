@@ -9,7 +9,7 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.devices.kernel_sequences import kernel_sequences
-from stepscope.analyses.idle.short_kernels import idle_before, short_kernels
+from stepscope.analyses.idle.dispatch_gaps import idle_before, short_kernels
 from stepscope.base.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
 from stepscope.base.findings import EvidenceTable, Fix, Link, Unit
 from stepscope.base.formatting import duration, share

@@ -15,10 +15,13 @@ from stepscope.analyses.core.event_references import is_user_code
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import enclosing_call, links
 from stepscope.analyses.flames.flame_tree import CODES, FlameTree
-from stepscope.analyses.host.host_call_tree import host_tree
-from stepscope.analyses.host.host_flame import host_flame
-from stepscope.analyses.host.module_names import LIGHTNING_MODULE, TORCH_MODULE
-from stepscope.analyses.host.module_tree import ModuleTree, module_tree
+from stepscope.analyses.host.host_call_tree import host_flame, host_tree
+from stepscope.analyses.host.module_tree import (
+    LIGHTNING_MODULE,
+    TORCH_MODULE,
+    ModuleTree,
+    module_tree,
+)
 from stepscope.analyses.memory.at_peak import ABSURD_SIZES, Peak, memory_at_peak
 from stepscope.analyses.memory.owners import python_calls_around
 from stepscope.base.errors import MissingDataError, UsageError

@@ -14,8 +14,7 @@ from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import is_outermost
 from stepscope.analyses.core.event_references import is_user_code
 from stepscope.analyses.core.group_statistics import sums_where
-from stepscope.analyses.host.host_call_tree import host_tree
-from stepscope.analyses.host.host_flame import Flame, host_flame
+from stepscope.analyses.host.host_call_tree import Flame, host_flame, host_tree
 from stepscope.analyses.host.library_detection import FRAME, library_of
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import NONE, Ints, Mask

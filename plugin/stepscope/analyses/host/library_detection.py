@@ -1,4 +1,4 @@
-"""Libraries of Python functions: the user's code, a library, or the caller's; and their times.
+"""Host time outside of torch operators: of libraries, and under the user's labels.
 
 The profiler writes a function as `path(line): name`, and a C function as `<built-in method sort of
 numpy.ndarray object at 0x7f01>`. A built-in function that names no library (`len`, `isinstance`)
@@ -7,6 +7,9 @@ belongs to its caller.
 NumPy's operators (`a > b`) leave no function. So two more kinds of time without operators and
 runtime calls count: gaps that functions of these libraries mostly fill, and the time between
 `tensor.numpy()` and `torch.from_numpy(array)` in one call of a function.
+
+A moment belongs to the innermost label (`record_function`) around it. Torch's own labels are left
+out: those of the loop, of DataLoaders, optimizers, collectives and of compiled code.
 """
 
 import re
@@ -16,12 +19,14 @@ import numpy as np
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.call_paths import python_nesting
+from stepscope.analyses.core.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.event_references import is_user_code, user_calls
 from stepscope.analyses.core.host_activity import main_thread, main_thread_stacks
 from stepscope.analyses.core.window import window
+from stepscope.dialects import ANNOTATION_NAME
 from stepscope.model import intervals
-from stepscope.model.arrays import Ints
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -242,3 +247,59 @@ def function_name(frame: str) -> str:
     """Return a function's own name: `argwhere` of `numpy/_core/numeric.py(624): argwhere`."""
     match = FUNCTION.search(frame)
     return (match[1] or match[2]) if match else frame
+
+
+BACKEND = re.compile(r"^(?:nccl|rccl|xccl|hccl|gloo|mpi|ucc|c10d|FSDP|torch)(?::|::)|^\[param\|")
+TORCHS = (ANNOTATION_NAME, BACKEND, REGION, GRAPH, TIMED, BACKWARD, re.compile(re.escape(LOOKUP)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelTime:
+    """One label's time on the main thread in the window."""
+
+    label: str
+    total_ns: int
+    without_operators: Intervals
+
+    @property
+    def empty_share(self) -> float:
+        """Fraction of its time in which no operator runs."""
+        return intervals.duration_ns(self.without_operators) / max(1, self.total_ns)
+
+
+def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
+    """Return the user's labels with the most time without operators, in descending order."""
+    calls, span = trace.host_calls, window(trace)
+    on_main = (calls["thread"] == main_thread(trace)).to_numpy()
+    codes = np.where(on_main & ~calls["is_operator"].to_numpy(), calls["name"].cat.codes, NONE)
+    names = [str(name) for name in calls["name"].cat.categories]
+    is_users = np.array([is_user_label(name) for name in names], dtype=bool)
+    start, end, innermost = _without_operators(trace)
+    empty_ns = np.bincount(innermost, weights=end - start, minlength=len(names)) * is_users
+    labels = []
+    for code in np.argsort(-empty_ns, kind="stable")[:most].tolist():
+        label_time = intervals.clip(
+            frame_times.times(calls, codes == code), span.start_ns, span.end_ns
+        )
+        empty = intervals.union(start[innermost == code], end[innermost == code])
+        if len(empty):
+            total_ns = intervals.duration_ns(label_time)
+            labels.append(LabelTime(label=names[code], total_ns=total_ns, without_operators=empty))
+    return tuple(label for label in labels if is_user_label(label.label))
+
+
+def is_user_label(name: str) -> bool:
+    """Return whether a label is the user's own, not torch's."""
+    return not any(pattern.search(name) for pattern in TORCHS)
+
+
+def _without_operators(
+    trace: Trace,
+) -> tuple[Ints, Ints, Ints]:
+    """Return starts, ends and innermost label of the labelled times without operators."""
+    free, places = without_operators(trace), main_thread_stacks(trace)
+    owner, stretch, length_ns = places.cut(free[:, 0], free[:, 1])
+    start = np.maximum(places.start_ns[stretch], free[owner, 0])
+    label = places.annotation[stretch]
+    is_labelled = label != NONE
+    return start[is_labelled], (start + length_ns)[is_labelled], label[is_labelled]

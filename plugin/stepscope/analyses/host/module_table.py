@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import is_outermost, preorder
 from stepscope.analyses.core.group_statistics import sums_where
-from stepscope.analyses.host.host_call_tree import host_tree
-from stepscope.analyses.host.host_flame import host_flame
+from stepscope.analyses.host.host_call_tree import host_flame, host_tree
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
 from stepscope.analyses.memory.owners import calls_around, modules_around
 from stepscope.dialects import MEMORY_DEVICES

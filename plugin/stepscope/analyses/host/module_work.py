@@ -11,10 +11,8 @@ import pandas as pd
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import links
-from stepscope.analyses.host.host_call_tree import host_tree
-from stepscope.analyses.host.host_flame import host_flame
-from stepscope.analyses.host.module_names import module_names
-from stepscope.analyses.host.module_tree import module_tree
+from stepscope.analyses.host.host_call_tree import host_flame, host_tree
+from stepscope.analyses.host.module_tree import module_names, module_tree
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.trace import Trace, computed

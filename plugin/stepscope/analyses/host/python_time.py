@@ -11,8 +11,7 @@ import pandas as pd
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.host_call_tree import HostTree, host_tree
-from stepscope.analyses.host.host_flame import host_flame
+from stepscope.analyses.host.host_call_tree import HostTree, host_flame, host_tree
 from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TORCH, USER, library_of
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import NONE, Ints

@@ -5,9 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.memory.allocation_pairs import FREED, HELD, STATES, memory_pairs
 from stepscope.analyses.memory.curve import memory_curves
-from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
+from stepscope.analyses.memory.memory_devices import (
+    DEVICE_COLUMNS,
+    FREED,
+    HELD,
+    STATES,
+    device_columns,
+    memory_pairs,
+)
 from stepscope.analyses.memory.owners import (
     module_names,
     operator_names,

@@ -11,9 +11,15 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.core.memory_peak import memory_peak
-from stepscope.analyses.memory.allocation_pairs import EARLIER, UNKNOWN, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_rows
+from stepscope.analyses.memory.memory_devices import (
+    DEVICE_COLUMNS,
+    EARLIER,
+    UNKNOWN,
+    Pairs,
+    device_rows,
+    memory_pairs,
+)
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table

@@ -5,9 +5,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.window import complete_steps
-from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
+from stepscope.analyses.memory.memory_devices import (
+    DEVICE_COLUMNS,
+    HELD,
+    Pairs,
+    device_columns,
+    memory_devices,
+    memory_pairs,
+)
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.frames import Column, Schema

@@ -9,14 +9,16 @@ import pandas as pd
 
 from stepscope.analyses.core.robust_slope import LIKELY, SURE, Slope, slope
 from stepscope.analyses.core.window import complete_steps
-from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.memory_devices import (
     DEVICE_COLUMNS,
+    HELD,
+    Pairs,
     device_columns,
     device_rows,
     memory_devices,
+    memory_pairs,
 )
 from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
 from stepscope.model.arrays import Floats, Ints, Objects

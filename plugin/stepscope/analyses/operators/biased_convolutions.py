@@ -12,7 +12,7 @@ import numpy as np
 from stepscope.analyses.core.ancestry import nearest_of
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.analyses.operators.operator_arguments import argument
+from stepscope.analyses.operators.product_shapes import argument
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed

@@ -21,8 +21,14 @@ from stepscope.analyses.operators import grouping as operator_groups
 from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.call_metrics import CallMetrics, Metric, call_metrics, quantiles
 from stepscope.analyses.operators.flops import operator_work
-from stepscope.analyses.operators.grouping import Labels, are_wrapped, modules, node_names
-from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
+from stepscope.analyses.operators.grouping import (
+    Labels,
+    are_wrapped,
+    modules,
+    node_names,
+    stack_tops,
+    stacks,
+)
 from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table, to_frame

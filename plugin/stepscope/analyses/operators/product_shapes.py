@@ -1,8 +1,9 @@
-"""Operand shapes of matrix products, from the recorded inputs."""
+"""Operand shapes of matrix products, and single arguments of operators, as recorded (JSON)."""
 
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,3 +75,27 @@ def distinct(trace: Trace, calls: Ints) -> tuple[Ints, list[tuple[str, str]]]:
     group, first = group_statistics.group_rows(frame, frame.columns)
     names, dims = ([*map(str, column.categories), ""] for column in columns)
     return group, [(names[name], dims[shape]) for name, shape in frame.to_numpy()[first].tolist()]
+
+
+"""Larger numbers are no sizes."""
+
+
+def argument(arguments: str, index: int) -> str:
+    """Return an argument as text (`True`, `float`); "" where there is none."""
+    value = _at(arguments, index)
+    return "" if value is None else str(value)
+
+
+def shape(dims: str, index: int) -> tuple[int, ...]:
+    """Return the shape of an input; () where it is no tensor or not recorded."""
+    value = _at(dims, index)
+    sizes = value if isinstance(value, list) else []
+    return tuple(sizes) if all(type(size) is int and 0 <= size < MOST for size in sizes) else ()
+
+
+def _at(text: str, index: int) -> Any:  # noqa: ANN401 (whatever is written)
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return values[index] if isinstance(values, list) and len(values) > index else None

@@ -6,13 +6,13 @@ there; elsewhere they would be computed again.
 
 from contextlib import suppress
 
-from stepscope.analyses.timeline import counters, idle_slices, timeline
+from stepscope.analyses.timeline import counters, timeline
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace
 
 KEYS = (
     timeline.KEY,
-    f"{idle_slices.__name__}.{idle_slices.idle_slices.__name__}",
+    f"{timeline.__name__}.{timeline.idle_slices.__name__}",
     f"{counters.__name__}.{counters.queue_counter.__name__}",
 )
 """Their keys in a trace's results."""
@@ -21,6 +21,6 @@ KEYS = (
 def compute(trace: Trace) -> None:
     """Compute the timeline, and its parts that would delay the first view."""
     timeline.timeline(trace)
-    idle_slices.idle_slices(trace)
+    timeline.idle_slices(trace)
     with suppress(MissingDataError):
         counters.queue_counter(trace)

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from stepscope.analyses.core.event_references import FRAME
-from stepscope.analyses.host.module_names import LIGHTNING_MODULE, TORCH_MODULE
+from stepscope.analyses.host.module_tree import LIGHTNING_MODULE, TORCH_MODULE
 from stepscope.analyses.timeline.linked_slices import (
     LinkedEvents,
     launched,

@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.idle.ledger import CAUSES
+from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.analyses.timeline.counters import counter_tracks, idle_track
-from stepscope.analyses.timeline.slice_categories import category_codes
+from stepscope.analyses.timeline.slice_categories import CODES, category_codes
 from stepscope.analyses.timeline.slices import (
     MOST_ROWS,
+    NO_EVENT,
     Slices,
     UnsortedSlices,
+    clipped,
     row_counts,
     sort_slices,
 )
@@ -24,7 +26,7 @@ from stepscope.analyses.timeline.tracks import Track, numbered, thread_names
 from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE
-from stepscope.model.trace import Trace
+from stepscope.model.trace import Trace, computed
 
 KEY = f"{__name__}.timeline"
 
@@ -194,3 +196,54 @@ def _slices_of_events(trace: Trace, slices: Slices, tracks: Sequence[Track]) -> 
             in_row = slice(int(first[row]), int(first[row + 1]))
             slice_of_event[slices.event[in_row]] = places[in_row]
     return slice_of_event
+
+
+@computed
+def idle_slices(trace: Trace) -> Slices:
+    """Return the idle times of every device, on their tracks of the timeline."""
+    layout = timeline(trace)
+    tracks = {
+        track.subject.device: track.id
+        for track in layout.tracks
+        if track.kind == "idle" and track.subject
+    }
+    try:
+        ledgers = idle_ledger(trace)
+    except MissingDataError:
+        return sort_slices([])
+    first_name = len(layout.names) - len(CAUSES)
+    return sort_slices(
+        [
+            _cause_slices(ledger.times, tracks[device], first_name)
+            for device, ledger in ledgers.items()
+            if device in tracks
+        ]
+    )
+
+
+def _cause_slices(times: dict, track: int, first_name: int) -> UnsortedSlices:  # type: ignore[type-arg]
+    pairs = [
+        (number, cause, times[cause]) for number, cause in enumerate(CAUSES) if len(times[cause])
+    ]
+    bounds = np.concatenate(
+        [np.zeros((0, 2), dtype=np.int64), *(times_of_cause for _, _, times_of_cause in pairs)]
+    )
+    lengths = [len(times_of_cause) for _, _, times_of_cause in pairs]
+    name = np.repeat(
+        np.array([first_name + number for number, _, _ in pairs], dtype=np.int32), lengths
+    )
+    category = np.repeat(
+        np.array([CODES[f"idle-{cause}"] for _, cause, _ in pairs], dtype=np.uint8), lengths
+    )
+    order = np.argsort(bounds[:, 0], kind="stable")
+    start_ns, end_ns = clipped(bounds[order, 0], (bounds[:, 1] - bounds[:, 0])[order])
+    return UnsortedSlices(
+        track=np.full(len(order), track, dtype=np.int32),
+        row=np.zeros(len(order), dtype=np.int32),
+        parent=np.full(len(order), NONE, dtype=np.int64),
+        event=np.full(len(order), NO_EVENT, dtype=np.uint32),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        name=name[order],
+        category=category[order],
+    )

@@ -12,7 +12,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.occurrences import launch_ns, longest, step_index
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.analyses.devices.kernel_table import launching_operator
-from stepscope.analyses.operators.operator_stacks import stacks
+from stepscope.analyses.operators.grouping import stacks
 from stepscope.api import name_details
 from stepscope.api.endpoint import TimeRangeQuery, TraceEndpoint
 from stepscope.api.endpoints.operators import related

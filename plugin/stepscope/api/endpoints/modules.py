@@ -11,9 +11,8 @@ from stepscope.analyses.core.call_paths import preorder
 from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host import module_work
-from stepscope.analyses.host.module_names import Origin, module_names
 from stepscope.analyses.host.module_table import class_table, module_table
-from stepscope.analyses.host.module_tree import ModuleTree, module_tree
+from stepscope.analyses.host.module_tree import ModuleTree, Origin, module_names, module_tree
 from stepscope.api.endpoint import Endpoint, TimeRangeQuery, TraceEndpoint
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import RowOrder, cells, shown_table

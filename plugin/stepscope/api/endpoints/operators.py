@@ -12,9 +12,8 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.occurrences import longest, step_index
 from stepscope.analyses.operators import grouping
 from stepscope.analyses.operators.costs import operator_calls, owners_of_device_events
-from stepscope.analyses.operators.grouping import modules
+from stepscope.analyses.operators.grouping import modules, stack_tops, stacks
 from stepscope.analyses.operators.operator_kernels import KIND_NAMES
-from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
 from stepscope.api import name_details
 from stepscope.api.endpoint import TimeRangeQuery, TraceEndpoint
 from stepscope.api.name_details import (

@@ -5,11 +5,10 @@ from typing import Literal
 import msgspec
 
 from stepscope.analyses.timeline.counters import counter_tile
-from stepscope.analyses.timeline.idle_slices import idle_slices
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.slices import LATEST_NS, MOST_ROWS
 from stepscope.analyses.timeline.tiles import tile
-from stepscope.analyses.timeline.timeline import timeline
+from stepscope.analyses.timeline.timeline import idle_slices, timeline
 from stepscope.analyses.timeline.tracks import Track
 from stepscope.api.endpoint import Binary, Bytes, Query, TraceEndpoint
 from stepscope.api.metrics import finite
