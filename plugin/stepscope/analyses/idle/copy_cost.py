@@ -1,4 +1,4 @@
-"""Cost of copies to a device, the code that requests copies, and tensors created on the CPU for them.
+"""Cost of copies to a device, the code that requests them, and tensors created on the CPU for them.
 
 A copied tensor was created for the copy if an `aten::to` requests it, and the last operator on its
 thread in the 200 µs before created a tensor of the same shape. torch's ExtraCUDACopyPattern goes by
