@@ -36,7 +36,7 @@ OF_ORIGIN = {
     EARLIER: "allocated before the recording, freed in it",
     UNTOLD: "allocated before the recording, held beyond it",
 }
-NO_RECORD = "allocated by whom was not recorded"
+NO_RECORD = "origin not recorded"
 """Of the rest where no totals were: it was allocated while recording, without an address."""
 LABELS = {
     "operator": "Operator",

@@ -102,7 +102,7 @@ function Facts({ table, scope }: PartProps): ReactNode {
       {held_bytes !== null && (
         <span>
           At {when}, {table.device} had <strong>{bytes(held_bytes)}</strong> allocated
-          {reserved_bytes !== null && ` of ${bytes(reserved_bytes)} reserved`}:
+          {reserved_bytes !== null && ` of ${bytes(reserved_bytes)} reserved`}:{' '}
         </span>
       )}
       {untold_bytes === null && recorded_bytes === 0 ? (

@@ -24,10 +24,10 @@ from stepscope.model.trace import Trace
 
 What = Literal["trace", "timeline", "snapshot"]
 NO_TOTALS = (
-    "This trace is of torch before 1.10, which wrote no totals and no addresses: what is shown is"
-    " the change since the recording began, and nobody can be told who held it."
+    "PyTorch before 1.10 recorded neither total memory nor addresses: this shows the change since"
+    " the start of the trace, without the origin of allocations."
 )
-CPU_ONLY = "Of the CPU torch counts only what was allocated while a profiler ran."
+CPU_ONLY = "CPU memory counts only allocations made while the profiler ran."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
