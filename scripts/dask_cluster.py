@@ -1,4 +1,4 @@
-"""Starts a Dask scheduler and workers on this machine, and prints how stepscope reads on them."""
+"""Start a Dask scheduler and workers on this machine, and print the command that uses them."""
 
 import argparse
 import signal
@@ -16,13 +16,15 @@ DASK = (sys.executable, "-m", "dask")
 def options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", type=int, default=2, help="how many, of one thread each")
-    parser.add_argument("--port", type=int, default=8786, help="of the scheduler")
+    parser.add_argument(
+        "--workers", type=int, default=2, help="number of workers with one thread each"
+    )
+    parser.add_argument("--port", type=int, default=8786, help="port of the scheduler")
     return parser.parse_args()
 
 
 def is_up(scheduler: "subprocess.Popen[bytes]", port: int) -> bool:
-    """Wait until the scheduler listens; False when it ends before that."""
+    """Wait until the scheduler listens; return False if it ends before that."""
     deadline_s = time.monotonic() + PATIENCE_S
     while scheduler.poll() is None and time.monotonic() < deadline_s:
         with socket.socket() as probe:
@@ -34,18 +36,18 @@ def is_up(scheduler: "subprocess.Popen[bytes]", port: int) -> bool:
 
 def main() -> int:
     """Run the cluster until Ctrl-C; return the exit status."""
-    chosen = options()
-    address = f"tcp://{LOOPBACK}:{chosen.port}"
-    place = ("--host", LOOPBACK, "--port", str(chosen.port), "--no-dashboard")
-    scheduler = subprocess.Popen([*DASK, "scheduler", *place])
+    arguments = options()
+    address = f"tcp://{LOOPBACK}:{arguments.port}"
+    listening = ("--host", LOOPBACK, "--port", str(arguments.port), "--no-dashboard")
+    scheduler = subprocess.Popen([*DASK, "scheduler", *listening])
     workers: list[subprocess.Popen[bytes]] = []
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if not is_up(scheduler, chosen.port):
+        if not is_up(scheduler, arguments.port):
             return 1
         one = ("--nworkers", "1", "--nthreads", "1", "--no-dashboard")
         workers += [
-            subprocess.Popen([*DASK, "worker", address, *one]) for _ in range(chosen.workers)
+            subprocess.Popen([*DASK, "worker", address, *one]) for _ in range(arguments.workers)
         ]
         print(f"\nstepscope advise LOGDIR --scheduler {address}    (Ctrl-C ends the cluster)\n")
         return scheduler.wait()

@@ -1,4 +1,4 @@
-"""Starts TensorBoard on a log directory and prints the address of stepscope's tab."""
+"""Start TensorBoard on a log directory, and print the URL of stepscope's tab."""
 
 import argparse
 import http.client
@@ -13,7 +13,7 @@ PATIENCE_S = 120
 
 
 def is_free(port: int) -> bool:
-    """Tell whether nothing listens on a port of this machine."""
+    """Return whether a port of this machine is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -23,13 +23,13 @@ def is_free(port: int) -> bool:
         return True
 
 
-def free_port(wanted: int) -> int:
-    """Return the port that was asked for, or the next free one."""
-    return next((port for port in range(wanted, wanted + 100) if is_free(port)), wanted)
+def free_port(first: int) -> int:
+    """Return a port if it is free, or the next free one."""
+    return next((port for port in range(first, first + 100) if is_free(port)), first)
 
 
 def lists_stepscope(port: int) -> bool:
-    """Tell whether TensorBoard answers on this port and has the plugin."""
+    """Return whether TensorBoard responds on a port and has the plugin."""
     connection = http.client.HTTPConnection("localhost", port, timeout=5)
     try:
         connection.request("GET", "/data/plugins_listing")
@@ -41,7 +41,7 @@ def lists_stepscope(port: int) -> bool:
 
 
 def is_up(server: "subprocess.Popen[bytes]", port: int) -> bool:
-    """Wait until the tab can be opened; False when the server ends before that."""
+    """Wait until the tab is available; return False if the server ends before that."""
     deadline_s = time.monotonic() + PATIENCE_S
     while server.poll() is None and time.monotonic() < deadline_s:
         if lists_stepscope(port):
@@ -54,17 +54,17 @@ def options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logdir", help="the folder with the traces")
-    parser.add_argument("--port", type=int, default=6006, help="the port to begin looking at")
+    parser.add_argument("--port", type=int, default=6006, help="the first port to try")
     return parser.parse_args()
 
 
 def main() -> int:
     """Serve until interrupted, and return TensorBoard's exit status."""
-    asked = options()
-    port = free_port(asked.port)
-    if port != asked.port:
-        print(f"Port {asked.port} is taken: using {port}.", flush=True)
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", asked.logdir]
+    arguments = options()
+    port = free_port(arguments.port)
+    if port != arguments.port:
+        print(f"Port {arguments.port} is in use; using {port}.", flush=True)
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", arguments.logdir]
     server = subprocess.Popen([*command, "--port", str(port)])
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, lambda *_: server.terminate())
@@ -72,7 +72,9 @@ def main() -> int:
         if is_up(server, port):
             print(f"\n    stepscope: http://localhost:{port}/#stepscope\n", flush=True)
         elif server.poll() is None:
-            print("TensorBoard runs, but does not list stepscope; its words are above.", flush=True)
+            print(
+                "TensorBoard runs, but does not list stepscope; its messages are above.", flush=True
+            )
             server.terminate()
         return server.wait()
     except KeyboardInterrupt:  # the terminal has interrupted TensorBoard too

@@ -1,7 +1,7 @@
-"""Pages of the site that are made from the code when it is built, so that they never differ.
+"""Pages of the site that are generated from the code at each build, so that they never differ.
 
-MkDocs calls `on_files` (see `hooks` in mkdocs.yml). Every table, rule and command is found by
-itself; for the definitions `TERMS` says which docstring defines what.
+MkDocs calls `on_files` (see `hooks` in mkdocs.yml). All tables, rules and commands are included
+automatically; for the definitions, `TERMS` maps each term to a docstring.
 """
 
 import inspect
@@ -31,13 +31,13 @@ TERMS = MappingProxyType(
     {
         "Time and steps": {
             "Step": "stepscope.analyses.steps.step_breakdown",
-            "Steps that count": "stepscope.analyses.core.window",
+            "Counted steps": "stepscope.analyses.core.window",
             "Window": "stepscope.analyses.core.window",
             "Categories of a step": "stepscope.analyses.steps.step_breakdown:CATEGORIES",
         },
         "Operators": {
             "Calls, self and total": "stepscope.analyses.operators.costs",
-            "What launched what": "stepscope.analyses.core.links",
+            "Launches of operators": "stepscope.analyses.core.links",
             "Autograd's wrappers": "stepscope.analyses.operators.grouping",
             "Forward and backward": "stepscope.analyses.core.forward_backward",
             "Modules": "stepscope.analyses.host.module_tree",
@@ -75,51 +75,52 @@ TERMS = MappingProxyType(
             "Claims and savings": "stepscope.advice.savings",
             "Settings": "stepscope.advice.settings_files",
             "Rules of other packages": "stepscope.advice.rule_packages",
-            "What a program says of itself": "stepscope.analyses.settings.user_metadata",
-            "Health of a recording": "stepscope.analyses.health",
+            "Hints of the program": "stepscope.analyses.settings.user_metadata",
+            "Health of a trace": "stepscope.analyses.health",
         },
-        "Comparing": {
+        "Comparison": {
             "Statistical significance": "stepscope.comparison.significance",
             "Sampled steps and ranks": "stepscope.comparison.side:SideSamples",
         },
     }
 )
-"""Heading to terms, each with the module, or the class in it, whose docstring defines it, or with
-a mapping of names to labels and meanings."""
+"""Heading to terms, each with the module or class whose docstring defines it, or with a mapping of
+names to labels and meanings."""
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages that are made from the code."""
+    """Add the pages that are generated from the code."""
     for path, page in PAGES.items():
         files.append(File.generated(config, path, content="\n".join(page()) + "\n"))
     return files
 
 
 def tables() -> Iterator[str]:
-    """Yield the page of tables: every column of each, with type, unit and meaning."""
+    """Yield the page of tables: all columns, with type, unit and meaning."""
     yield from _heading(
         "Tables",
-        "Everything that stepscope reckons can be had as a table: `stepscope export log/ --table"
-        ' operators -o operators.csv`, or in Python `stepscope.table(run, "operators")`. CSV, JSON'
-        " and Parquet hold the same exact numbers; what is not known is empty, null or NaN, never"
-        " 0. Times are whole nanoseconds from the trace's first event.",
+        "All results of stepscope are available as tables: on the command line with `stepscope"
+        " export log/ --table operators -o operators.csv`, in Python with"
+        ' `stepscope.table(run, "operators")`. CSV, JSON and Parquet hold the same exact numbers.'
+        " Unknown values are empty, null or NaN, never 0. Times are whole nanoseconds from the"
+        " first event of the trace.",
     )
-    known = all_tables()
-    yield from ("| table | a row is |", "|---|---|")
-    for name, table in known.items():
+    tables = all_tables()
+    yield from ("| table | rows |", "|---|---|")
+    for name, table in tables.items():
         yield f"| [`{name}`](#{name}) | {_cell(table.meaning)} |"
-    yield from ("", "## What tells recordings apart", "")
+    yield from ("", "## Columns that identify the trace", "")
     yield (
-        "Tables of several recordings begin with these columns; a table of whole runs has `run`"
-        " alone. A table that has such a column itself keeps its own."
+        "Tables of several traces begin with these columns; tables of whole runs begin with `run`"
+        " only. If a table already has such a column, that column remains."
     )
     yield ""
     yield from _columns(LEADING)
-    for name, table in known.items():
+    for name, table in tables.items():
         yield from (f"## {table.title} {{ #{name} }}", "", f"`{name}`: {table.meaning}", "")
-        before = ", ".join(f"`{column.name}`" for column in leading(table))
-        scope = "It is made of all recordings of a run." if isinstance(table, RunTable) else ""
-        yield from (f"{scope} Before its own columns: {before}.".strip(), "")
+        first = ", ".join(f"`{column.name}`" for column in leading(table))
+        scope = "Computed from all traces of a run." if isinstance(table, RunTable) else ""
+        yield from (f"{scope} First columns: {first}.".strip(), "")
         yield from _columns(table.schema)
 
 
@@ -132,17 +133,17 @@ def _columns(schema: Schema) -> Iterator[str]:
 
 
 def rules() -> Iterator[str]:
-    """Yield the page that leads to the rules' own pages, and says what their savings rest on."""
+    """Yield the page with links to all rules, and with the factors of their savings."""
     yield from _heading(
         "Rules",
-        "Each piece of advice comes from a rule. It claims the time that its fix could win back, as"
-        " intervals, so that savings never sum to more than the step; a symptom claims nothing.",
+        "Each finding comes from a rule. A rule claims the time intervals that its fix could save,"
+        " so that savings never sum to more than the step. A symptom claims nothing.",
     )
     by_category: dict[str, list[Rule[Any]]] = {}
     for rule in all_rules():
         by_category.setdefault(rule.category, []).append(rule)
     for category in sorted(by_category):
-        yield from (f"## {category.capitalize()}", "", "| rule | what it finds |", "|---|---|")
+        yield from (f"## {category.capitalize()}", "", "| rule | finding |", "|---|---|")
         for rule in by_category[category]:
             mark = f" ({rule.life_cycle})" if rule.life_cycle != "stable" else ""
             link = f"[{rule.id}](rules/{rule_page.file_name(rule)})"
@@ -152,7 +153,7 @@ def rules() -> Iterator[str]:
 
 
 def _factors() -> Iterator[str]:
-    yield from ("## What is won of claimed time { #factors }", "")
+    yield from ("## Factors of savings { #factors }", "")
     yield from (inspect.getdoc(calibration) or "", "")
     yield from ("| factor | at least | at most | source |", "|---|---:|---:|---|")
     for name, factor in vars(calibration).items():
@@ -163,11 +164,11 @@ def _factors() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Yield the page of commands: the help of each."""
+    """Yield the page of commands: the help text of each."""
     yield from _heading(
         "Command line",
-        "Wherever a path stands, an address may stand (`s3://…`, `gs://…`, see the README). Exit"
-        " status 2 means that nothing could be done; what else a command can end with, it says.",
+        "Paths can also be URLs (`s3://…`, `gs://…`; see [Logs](logs.md)). Exit status 2 means that"
+        " no file could be read, or that the arguments are wrong; each command lists its others.",
     )
     for command in COMMANDS:
         name = f"stepscope {command.name}"
@@ -179,10 +180,11 @@ def commands() -> Iterator[str]:
 
 
 def definitions() -> Iterator[str]:
-    """Yield the page of definitions, each in the words of the code that reckons it."""
+    """Yield the page of definitions, from the docstrings of the code that computes them."""
     yield from _heading(
         "Definitions",
-        "Each figure is defined once, in one file; these are those files' own words.",
+        "Each figure has one definition, in one file. This page shows the docstrings of these"
+        " files.",
     )
     for heading, terms in TERMS.items():
         yield from (f"## {heading}", "")
@@ -193,16 +195,16 @@ def definitions() -> Iterator[str]:
 
 
 def _definition(source: str) -> Iterator[str]:
-    """Yield what a module, a class or a mapping says."""
+    """Yield the docstring of a module or class, or the table of a mapping."""
     module, _, name = source.partition(":")
-    found = import_module(module)
-    found = getattr(found, name) if name else found
-    if isinstance(found, Mapping):
+    documented = import_module(module)
+    documented = getattr(documented, name) if name else documented
+    if isinstance(documented, Mapping):
         yield from ("| name | label | meaning |", "|---|---|---|")
-        for key, (label, meaning) in found.items():
+        for key, (label, meaning) in documented.items():
             yield f"| `{key}` | {label} | {_cell(meaning)} |"
         return
-    text = inspect.getdoc(found)
+    text = inspect.getdoc(documented)
     if not text:
         raise ValueError(source)
     yield text
@@ -213,12 +215,12 @@ def _heading(title: str, text: str) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Return text as it may stand in a cell of a table."""
+    """Return text escaped for a cell of a table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
 def schema() -> Iterator[str]:
-    """Yield the JSON Schema of the report, which is no page: programs fetch it."""
+    """Yield the JSON Schema of the report, a file for programs."""
     yield msgspec.json.format(msgspec.json.encode(json_schema()), indent=1).decode()
 
 

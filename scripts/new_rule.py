@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.findings import Fix
 from stepscope.base.formatting import count
-from stepscope.base.report import Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, applies_if, option
