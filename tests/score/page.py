@@ -49,7 +49,7 @@ class Part:
         """The devices that they were recorded on, as a phrase."""
         on_gpu = sum(truth.device == "cuda" for truth in self.truths)
         if not on_gpu:
-            return "on a CPU: no GPU was at hand"
+            return "on a CPU, since no GPU was available"
         return f"{count(on_gpu, 'run')} of {len(self.truths)} on a GPU, the others on a CPU"
 
     @cached_property
@@ -123,9 +123,10 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
     yield from (
         f"*Recorded*: by torch's profiler, {of['recorded'].where}. *Synthetic*: generated from a "
         "schedule that includes a GPU; such a trace shows that a rule detects its cause, and says "
-        "nothing about real programs. The two are never added. *First*: before all other causes; "
-        "a symptom, which names no cause, may precede it. A *false alarm* is a finding at "
-        "`warning` or above that is not true; those that `stories.toml` lists as *also true* are.",
+        "nothing about real programs. The two kinds are counted separately. *First*: before all "
+        "other causes; a symptom, which names no cause, may precede it. A *false alarm* is a "
+        "finding at `warning` or above that is not true; findings that `stories.toml` lists as "
+        "*also true* are true.",
         "",
     )
 
@@ -140,10 +141,10 @@ def _in_a_line(kind: str, of: Part) -> str:
         f"- **{kind.capitalize()}:** the true cause is named first in "
         f"{sum(map(right_first, of.faults))} of {count(len(of.faults), 'fault')}; "
         f"{count(_number_false(of.healthy), 'false alarm')} on "
-        f"{count(len(of.healthy), 'healthy run')}; {exact} of "
-        f"{count(len(predicted), 'estimated saving')}{percentage} contain the measured saving, "
-        f"{near} miss it by no more than the jitter of the steps, "
-        f"{len(predicted) - exact - near} by more"
+        f"{count(len(of.healthy), 'healthy run')}; of "
+        f"{count(len(predicted), 'estimated saving')}, {exact}{percentage} contain the measured "
+        f"saving, {count(near, 'misses', 'miss')} it by no more than the jitter of the steps, and "
+        f"{count(len(predicted) - exact - near, 'misses', 'miss')} it by more"
         f"{unpredicted if others else ''}."
     )
 
@@ -305,15 +306,15 @@ def _true(truth: Recording) -> tuple[str, ...]:
 def _limits(of: dict[str, Part]) -> Iterator[str]:
     untested = sum(not record.is_tested for record in of["recorded"].rules.values())
     yield from (
-        "## What these figures do not say { #limits }",
+        "## Limits of these figures { #limits }",
         "",
-        "- **They are few.** "
+        "- **Few faults.** "
         f"{len(of['recorded'].faults)} recorded faults distinguish a rate of 50 % from one of "
-        "90 %, and not much more; most rules have one run, or none.",
+        "90 %, but little more; most rules have one run, or none.",
         "- **The scenarios are ours.** We knew each fault when we wrote the rules. A job in the "
         "field has several faults at once, each smaller than these; expect the advice to be right "
         "less often there.",
-        "- **Few machines.** The traces were recorded on one virtual machine of each kind: "
+        "- **Few machines.** The traces were recorded on one virtual machine of each kind, "
         f"{of['recorded'].where}. "
         f"{untested} of {len(of['recorded'].rules)} rules have no recorded fault: most of these "
         "concern GPUs.",

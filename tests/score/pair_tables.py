@@ -51,8 +51,8 @@ def pairs(recorded: Sequence[Result], synthetic: Sequence[Result]) -> Iterator[s
         "confidence interval (the permutation test of `stepscope compare`, inverted). Where the "
         "fix changes the number of samples in a step, both are per sample. *Contained*: whether "
         "the estimate contains the measured saving; *within the jitter*: it does not, but it "
-        "overlaps the confidence interval. *Own* marks a pair that a factor was measured on, of "
-        "this estimate or of another: that its estimate holds says little.",
+        "overlaps the confidence interval. *Own* marks pairs on which a factor of an estimate was "
+        "measured: their estimates are no independent test.",
         "",
     )
     for title, results in (("Recorded", recorded), ("Synthetic", synthetic)):
@@ -136,7 +136,7 @@ def calibrated(results: Sequence[Result]) -> Iterator[str]:
     yield from (
         "## Measured savings as parts of the claimed time { #calibration }",
         "",
-        "A rule claims times; a [factor](rules.md#factors) is the least and the greatest part of "
+        "A rule claims times; a [factor](rules.md#factors) is the minimum and maximum part of "
         "them that a fix saves. *Claimed*: the most that the cause could save alone; *estimated*: "
         "the range that the advice shows; *measured*: the part that the fix saved, which exceeds "
         "100 % where it also saved time that no rule claims. Factors leave a margin on both sides "

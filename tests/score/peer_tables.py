@@ -87,7 +87,7 @@ def details(stories: Stories, answers: dict[str, RunOutputs]) -> Iterator[str]:
         "generous: a cause that is mentioned in passing counts, even if the program mentions it "
         "for every trace. For a run of several files, the best grade counts for a fault and the "
         "worst for a healthy run. gpu-idle and fournex are made for GPU traces, and pytscope reads "
-        "communication only; for traces of a CPU, silence would be right.",
+        "communication only; for traces of a CPU, *silent* would be right.",
         "",
     )
     for title, group in _groups(stories).items():
