@@ -50,6 +50,18 @@ function useIsLinked(outcomes: readonly Outcome[]): boolean {
   return outcomes.some((outcome) => outcome.rule === location.open);
 }
 
+interface ChecksProps extends Props {
+  readonly title: string;
+  readonly note: string;
+  readonly isOpen?: boolean;
+  readonly children: ReactNode;
+}
+
+/** A fold of checks, open if a link names one of them. */
+function Checks({ outcomes, isOpen = false, ...fold }: ChecksProps): ReactNode {
+  return <Fold {...fold} size={outcomes.length} isOpen={useIsLinked(outcomes) || isOpen} />;
+}
+
 /** A check that passed, by its own name: its title names the fault that it looks for. */
 function PassedCheck({ outcome }: { readonly outcome: Outcome }): ReactNode {
   return (
@@ -72,21 +84,15 @@ export function Passed({ outcomes }: Props): ReactNode {
   const doubts = [...new Set(doubtful.flatMap((outcome) => outcome.doubts))];
   return (
     <>
-      <Fold
-        title="Passed"
-        note="checks without a finding"
-        size={sure.length}
-        isOpen={useIsLinked(sure)}
-      >
+      <Checks title="Passed" note="checks without a finding" outcomes={sure}>
         {sure.map((outcome) => (
           <PassedCheck key={outcome.rule} outcome={outcome} />
         ))}
-      </Fold>
-      <Fold
+      </Checks>
+      <Checks
         title="Passed, but doubtful"
         note="checks that depend on damaged parts of the trace"
-        size={doubtful.length}
-        isOpen={useIsLinked(doubtful)}
+        outcomes={doubtful}
       >
         <li>
           <Doubts doubts={doubts} />
@@ -94,7 +100,7 @@ export function Passed({ outcomes }: Props): ReactNode {
         {doubtful.map((outcome) => (
           <PassedCheck key={outcome.rule} outcome={outcome} />
         ))}
-      </Fold>
+      </Checks>
     </>
   );
 }
@@ -102,12 +108,7 @@ export function Passed({ outcomes }: Props): ReactNode {
 /** Suspected faults that cost nothing here, with the evidence. */
 export function RuledOut({ outcomes }: Props): ReactNode {
   return (
-    <Fold
-      title="Ruled out"
-      note="suspected faults that cost nothing here"
-      size={outcomes.length}
-      isOpen={useIsLinked(outcomes)}
-    >
+    <Checks title="Ruled out" note="suspected faults that cost nothing here" outcomes={outcomes}>
       {outcomes.map((outcome) => (
         <li key={outcome.rule + outcome.message} className="rejected" data-rule={outcome.rule}>
           <p>
@@ -120,7 +121,7 @@ export function RuledOut({ outcomes }: Props): ReactNode {
           </Goto>
         </li>
       ))}
-    </Fold>
+    </Checks>
   );
 }
 
@@ -131,27 +132,26 @@ interface InconclusiveProps extends Props {
 /** Inconclusive checks by what is missing, with the code that records it. */
 export function Inconclusive({ outcomes, isOpen }: InconclusiveProps): ReactNode {
   return (
-    <Fold
+    <Checks
       title="Inconclusive"
       note="the data that these checks need was not recorded, or is damaged"
-      size={outcomes.length}
-      isOpen={useIsLinked(outcomes) || isOpen}
+      outcomes={outcomes}
+      isOpen={isOpen}
     >
       <MissingDataList outcomes={outcomes} />
-    </Fold>
+    </Checks>
   );
 }
 
 export function NotApplicable({ outcomes }: Props): ReactNode {
   return (
-    <Fold
+    <Checks
       title="Not applicable"
       note="the trace has nothing that these checks concern"
-      size={outcomes.length}
-      isOpen={useIsLinked(outcomes)}
+      outcomes={outcomes}
     >
       <MissingDataList outcomes={outcomes} />
-    </Fold>
+    </Checks>
   );
 }
 

@@ -1,24 +1,10 @@
 import type { ReactNode } from 'react';
 import type { Distributed, RankBreakdown, RunState, Span, Worker } from '../../api/types.gen';
 import { count, duration, share } from '../../core/format';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
 import { type JobProps, useRanksQuery } from './queries';
 import { capital, missingOf, rankName } from './ranks';
-
-interface FigureProps {
-  readonly name: string;
-  readonly title?: string;
-  readonly children: ReactNode;
-}
-
-function Figure({ name, title, children }: FigureProps): ReactNode {
-  return (
-    <div title={title}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
 
 /** Waiting for other ranks in the mean step, in ns and as a fraction; null if not recorded. */
 export function waitingOf({
@@ -60,43 +46,37 @@ export function KeyFigures({ selection, summary }: JobProps): ReactNode {
   const missing = missingOf(selection, summary);
   const waiting = data && waitingOf(data);
   const damaged = damagedOf(selection.run);
-  return (
-    <dl className="facts large">
-      <Figure name={summary.steps.length > 0 ? 'Mean step' : 'Window'}>
-        {duration(mean_step_ns)}
-      </Figure>
-      {waiting && (
-        <Figure
-          name="Lost to waiting"
-          title="Collectives wait for other ranks while nothing computes; mean over the ranks"
-        >
-          {share(waiting[1])} <small>{duration(waiting[0])} per step</small>
-        </Figure>
-      )}
-      <Figure name="Straggler">
-        <Straggler summary={summary} />
-      </Figure>
-      <Figure name="Ranks">
+  const [first] = damaged;
+  const facts: Fact[] = [
+    [summary.steps.length > 0 ? 'Mean step' : 'Window', duration(mean_step_ns)],
+    waiting && [
+      'Lost to waiting',
+      <>
+        {share(waiting[1])} <small>{duration(waiting[0])} per step</small>
+      </>,
+      'Collectives wait for other ranks while nothing computes; mean over the ranks',
+    ],
+    ['Straggler', <Straggler key="straggler" summary={summary} />],
+    [
+      'Ranks',
+      <>
         {count(ranks.length)}
         {world_size !== null && <small> of {count(world_size)}</small>}
         {missing.count > 0 && <small className="bad"> {count(missing.count)} missing</small>}
-      </Figure>
-      {damaged[0] && (
-        <Figure name="Damaged">
-          <Goto
-            to={
-              damaged.length === 1
-                ? { view: 'health', worker: damaged[0].name }
-                : { view: 'health' }
-            }
-            className="bad"
-          >
-            {damaged.length === 1
-              ? capital(rankName({ rank: damaged[0].rank, worker: damaged[0].name }))
-              : count(damaged.length)}
-          </Goto>
-        </Figure>
-      )}
-    </dl>
-  );
+      </>,
+    ],
+    first && [
+      'Damaged',
+      <Goto
+        key="damaged"
+        to={damaged.length === 1 ? { view: 'health', worker: first.name } : { view: 'health' }}
+        className="bad"
+      >
+        {damaged.length === 1
+          ? capital(rankName({ rank: first.rank, worker: first.name }))
+          : count(damaged.length)}
+      </Goto>,
+    ],
+  ];
+  return <Facts className="facts large" facts={facts} />;
 }

@@ -3,6 +3,7 @@ import { useTraceQuery } from '../../api/queries';
 import type { MemoryFragmentation } from '../../api/types.gen';
 import { bytes, duration, quantity, quantityExact, share } from '../../core/format';
 import { Code } from '../../widgets/code';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Loaded } from '../../widgets/loaded';
 import { MemoryChart, RESERVED } from './chart';
 import type { MemoryScope } from './scope';
@@ -45,6 +46,15 @@ type Figure = readonly [
   unit: 'bytes' | 'share',
   help: string,
   note?: string,
+];
+
+/** The exact value is in the tooltip, with the meaning. */
+const factOf = ([label, value, unit, help, note = '']: Figure): Fact => [
+  label,
+  <>
+    {quantity(value, unit)} <small>{note}</small>
+  </>,
+  `${help}\n${quantityExact(value, unit)}`,
 ];
 
 const figuresOf = (data: MemoryFragmentation): Figure[] => [
@@ -96,15 +106,7 @@ export function Fragmentation({ scope }: { readonly scope: MemoryScope }): React
       <Loaded query={query} what="Fragmentation">
         {(data) => (
           <section className="memory-growth" aria-label="Fragmentation">
-            <dl className="memory-fact-row facts">
-              {figuresOf(data).map(([label, value, unit, help, note]) => (
-                <div key={label} className="memory-fact" title={help}>
-                  <dt>{label}</dt>
-                  <dd title={quantityExact(value, unit)}>{quantity(value, unit)}</dd>
-                  {note !== undefined && <dd className="muted">{note}</dd>}
-                </div>
-              ))}
-            </dl>
+            <Facts className="memory-fact-row facts" facts={figuresOf(data).map(factOf)} />
             <UnusedChart data={data} />
             <p className="muted">
               Unused memory is cached for later, lost to rounding, or in pieces too small for the

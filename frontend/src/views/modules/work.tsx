@@ -1,9 +1,10 @@
-import { type ReactNode, useId } from 'react';
+import type { ReactNode } from 'react';
 import type { Narrowing } from '../../api/queries';
 import { useTraceQuery } from '../../api/queries';
 import type { Table } from '../../api/types.gen';
-import { count, duration, plural, quantityExact } from '../../core/format';
+import { quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
+import { cutNote, type ShareRow, ShareRows } from '../../widgets/details/parts';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
 import { useSegments } from '../../widgets/segmented';
@@ -15,52 +16,50 @@ const SCOPES = [
   { id: 'own', label: 'Self' },
 ] as const;
 
-interface ListProps {
-  readonly title: string;
+interface ListOptions {
   readonly table: Table;
   readonly view: 'operators' | 'kernels';
   /** The column with the time, ns. */
   readonly time: string;
-  readonly none: string;
 }
 
-/** The longest operators or kernels. */
-function WorkList({ title, table, view, time, none }: ListProps): ReactNode {
-  const id = useId();
-  const rows = Array.from({ length: table.row_count }, (_, at) => at)
-    .filter((at) => Number(cellOf(table, time, at)) > 0)
-    .slice(0, SHOWN);
-  const all = table.all_row_count ?? table.row_count;
-  const most = Math.max(1, ...rows.map((at) => Number(cellOf(table, time, at))));
+/** The longest operators or kernels, relative to the first. */
+function rowsOf({ table, view, time }: ListOptions): ShareRow[] {
+  const timeOf = (at: number): number => Number(cellOf(table, time, at));
+  const rows = Array.from({ length: table.row_count }, (_, at) => at).filter(
+    (at) => timeOf(at) > 0,
+  );
+  const whole = rows.reduce((sum, at) => sum + timeOf(at), 0);
+  return rows.slice(0, SHOWN).map((at) => {
+    const name = String(cellOf(table, 'name', at));
+    const phase = String(cellOf(table, 'phase', at));
+    return {
+      key: `${name} ${phase}`,
+      title: `${name}, ${phase}\n${quantityExact(timeOf(at), 'ns')}`,
+      name: (
+        <>
+          <Goto to={{ view, search: `"${name}"` }}>{shortName(name)}</Goto>{' '}
+          <span className="note">{phase}</span>
+        </>
+      ),
+      share: timeOf(at) / whole,
+      ns: timeOf(at),
+      calls: Number(cellOf(table, 'call_count', at)),
+    };
+  });
+}
+
+/** A list with the number of rows that are left out. */
+function WorkList(props: ListOptions & { readonly title: string }): ReactNode {
+  const { table, title } = props;
+  const rows = rowsOf(props);
+  if (rows.length === 0) return <p className="muted">{title}: none.</p>;
   return (
-    <section className="module-work" aria-labelledby={id}>
-      <h3 id={id}>{title}</h3>
-      {rows.length === 0 && <p className="muted">{none}</p>}
-      <ul>
-        {rows.map((at) => {
-          const name = String(cellOf(table, 'name', at));
-          const ns = Number(cellOf(table, time, at));
-          const phase = String(cellOf(table, 'phase', at));
-          return (
-            <li key={`${name} ${phase}`}>
-              <Goto to={{ view, search: `"${name}"` }} title={name}>
-                {shortName(name)}
-              </Goto>
-              <span className="number strong" title={quantityExact(ns, 'ns')}>
-                {duration(ns)}
-              </span>
-              <span className="note">
-                {phase}, {plural(Number(cellOf(table, 'call_count', at)), 'call')}
-              </span>
-              <span className="track" aria-hidden="true">
-                <span style={{ width: `${(ns / most) * 100}%` }} />
-              </span>
-            </li>
-          );
-        })}
-      </ul>
-      {all > rows.length && <p className="muted">and {count(all - rows.length)} more</p>}
-    </section>
+    <ShareRows
+      title={title}
+      note={cutNote(rows.length, table.all_row_count ?? table.row_count)}
+      rows={rows}
+    />
   );
 }
 
@@ -95,7 +94,6 @@ export function Work({ trace, narrowing, row, className }: Props): ReactNode {
                 table={operators}
                 view="operators"
                 time={hasDevice ? 'device_self_ns' : 'host_self_ns'}
-                none="No operators."
               />
               {hasDevice && (
                 <WorkList
@@ -103,7 +101,6 @@ export function Work({ trace, narrowing, row, className }: Props): ReactNode {
                   table={kernels}
                   view="kernels"
                   time="total_ns"
-                  none="No device work."
                 />
               )}
             </>

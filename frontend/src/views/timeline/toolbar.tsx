@@ -1,6 +1,7 @@
-import { type ReactNode, useEffect, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Narrowing } from '../../api/queries';
 import { count, duration, instant, plural } from '../../core/format';
+import { useTyped } from '../../host/use_typed';
 import { Button, IconButton } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { Menu } from '../../widgets/menu';
@@ -29,8 +30,6 @@ interface FilterProps {
   readonly change: Change;
 }
 
-const TYPING_MS = 150;
-
 interface FilterBoxProps {
   readonly value: string;
   readonly onChange: (text: string) => void;
@@ -38,13 +37,7 @@ interface FilterBoxProps {
 
 /** Passes the typed text on once typing pauses. */
 function FilterBox({ value, onChange }: FilterBoxProps): ReactNode {
-  const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
-  useEffect(() => {
-    if (typed === value) return undefined;
-    const timer = setTimeout(() => onChange(typed), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [typed, value, onChange]);
+  const { typed, type } = useTyped(value, onChange);
   return (
     <input
       type="search"
@@ -52,7 +45,7 @@ function FilterBox({ value, onChange }: FilterBoxProps): ReactNode {
       placeholder="Filter tracks"
       spellCheck={false}
       value={typed}
-      onChange={(event) => setTyped(event.target.value)}
+      onChange={(event) => type(event.target.value)}
     />
   );
 }

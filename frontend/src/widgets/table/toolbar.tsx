@@ -1,14 +1,13 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Column } from '../../api/types.gen';
 import { count, plural } from '../../core/format';
+import { useTyped } from '../../host/use_typed';
 import { Button } from '../button';
 import { Icon } from '../icon';
 import { Menu } from '../menu';
 import { Segmented } from '../segmented';
 import type { ColumnsShown } from './columns_shown';
 import type { Density } from './density';
-
-const TYPING_MS = 120;
 
 const SEARCH_HELP = [
   'Words match all names, in any case.',
@@ -39,26 +38,9 @@ export function SearchBox(props: SearchProps): ReactNode {
   const { value, onChange, onEnter, invalid, problem = null, label = 'Search the table' } = props;
   const { hasConditions = true, example = 'calls:>10' } = props;
   const wrong = invalid === null ? problem : `Not a regular expression: ${invalid}`;
-  const [typed, setTyped] = useState(value);
-  const written = useRef(value);
-  useEffect(() => {
-    if (value === written.current) return;
-    written.current = value;
-    setTyped(value); // the URL was changed by a link or Back
-  }, [value]);
-  useEffect(() => {
-    if (typed === written.current) return undefined;
-    const timer = setTimeout(() => {
-      written.current = typed;
-      onChange(typed);
-    }, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [typed, onChange]);
+  const { typed, type, flush } = useTyped(value, onChange);
   const entered = (by: -1 | 1): void => {
-    if (typed !== written.current) {
-      written.current = typed;
-      onChange(typed);
-    }
+    flush();
     onEnter?.(typed, by);
   };
   return (
@@ -73,7 +55,7 @@ export function SearchBox(props: SearchProps): ReactNode {
         title={hasConditions ? SEARCH_HELP : undefined}
         spellCheck={false}
         value={typed}
-        onChange={(event) => setTyped(event.target.value)}
+        onChange={(event) => type(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
             entered(event.shiftKey ? -1 : 1);
@@ -81,7 +63,7 @@ export function SearchBox(props: SearchProps): ReactNode {
           if (event.key !== 'Escape') return;
           event.preventDefault();
           if (typed === '') event.currentTarget.blur();
-          else setTyped('');
+          else type('');
         }}
       />
       {wrong !== null && (
