@@ -406,6 +406,7 @@ export interface BudgetLine {
   recoverable_low_ns: number;
   recoverable_high_ns: number; // Potential saving of all findings in this part, each nanosecond counted once.
   rules: string[]; // The rules of these findings, the one that saves most first.
+  meaning: string; // Definition of the category.
 }
 
 /** Overall result of all rules for a trace, with the numbers behind it. */
@@ -1607,6 +1608,7 @@ export interface TrendFigure {
   name: string;
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
   meaning: string;
+  label: string;
 }
 
 /** A run's figures at one span: means over its workers; of `memory_peak_bytes` the largest. */

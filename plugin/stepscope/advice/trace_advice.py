@@ -184,9 +184,11 @@ def _budget_line(
     trace: Trace, category: str, time_ns: int, savings: dict[str, Saving]
 ) -> BudgetLine:
     per_step = window(trace).per_step
+    label, meaning = CATEGORIES[category]
     return BudgetLine(
         category=category,
-        label=CATEGORIES[category][0],
+        label=label,
+        meaning=meaning,
         time_ns=time_ns,
         share=time_ns / step_breakdown(trace).mean_ns,
         recoverable_low_ns=min(time_ns, per_step(sum(low for low, _ in savings.values()))),

@@ -84,6 +84,8 @@ class BudgetLine(msgspec.Struct, frozen=True):
     """Potential saving of all findings in this part, each nanosecond counted once."""
     rules: tuple[str, ...]
     """The rules of these findings, ordered by saving."""
+    meaning: str = ""
+    """Definition of the category: a sentence."""
 
 
 class OverallStatus(msgspec.Struct, frozen=True):

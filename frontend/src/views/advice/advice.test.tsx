@@ -196,6 +196,16 @@ describe('a trace without findings', () => {
   });
 });
 
+/** A part of the step without a saving. */
+const line = {
+  category: 'kernel',
+  label: 'Kernel',
+  rules: [],
+  meaning: '',
+  recoverable_low_ns: 0,
+  recoverable_high_ns: 0,
+};
+
 it('without a device lists the checks, where to look next, and how to record a device', async () => {
   const remedy = 'torch.profiler.profile(activities=[ProfilerActivity.CUDA])';
   const blind = { status: 'cannot-tell', reason: 'No device.', remedy } as const;
@@ -205,7 +215,13 @@ it('without a device lists the checks, where to look next, and how to record a d
       outcome({ rule: 'n', ...blind }),
       outcome({ rule: 'm', ...blind }),
     ],
-    { step: { ...worker.step, mean_ns: 1e8, breakdown_ns: { other: 2e7, cpu: 8e7, kernel: 0 } } },
+    {
+      step: { ...worker.step, mean_ns: 1e8 },
+      budget: [
+        { ...line, category: 'other', label: 'Other', time_ns: 2e7, share: 0.2 },
+        { ...line, category: 'cpu', label: 'CPU', time_ns: 8e7, share: 0.8 },
+      ],
+    },
   );
   const { store } = renderInPage(<Advice report={report} {...here} />);
   const card = screen.getByRole('heading', { name: /CPU events only/ }).closest('section');
@@ -284,9 +300,8 @@ describe('an expanded finding', () => {
 });
 
 describe('the time budget', () => {
-  const line = { category: 'kernel', label: 'Kernel', rules: [] };
   const budget = [
-    { ...line, time_ns: 6e7, share: 0.6, recoverable_low_ns: 0, recoverable_high_ns: 0 },
+    { ...line, time_ns: 6e7, share: 0.6 },
     {
       ...line,
       category: 'dataloader',

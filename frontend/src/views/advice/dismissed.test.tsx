@@ -92,6 +92,7 @@ describe('filters', () => {
       recoverable_low_ns: 1,
       recoverable_high_ns: 2,
       rules: ['first'],
+      meaning: '',
     };
     const of = { ...worker, budget: [line] };
     const filters = { part: 'dataloader', topic: null };

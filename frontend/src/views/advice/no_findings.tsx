@@ -78,17 +78,17 @@ const VIEWS: Readonly<Record<string, Patch>> = {
   dataloader: { view: 'operators', search: 'DataLoader' },
 };
 
-function LargestParts({ step }: Pick<WorkerReport, 'step'>): ReactNode {
+function LargestParts({ worker }: { readonly worker: WorkerReport }): ReactNode {
   return (
     <ol className="next-parts">
-      {shownParts(partsOf(step))
+      {shownParts(partsOf(worker))
         .slice(0, MOST_PARTS)
         .map(({ id, label, help, valueNs }) => (
           <li key={id} title={quantityExact(valueNs, 'ns')}>
             <span className="swatch" style={{ background: colourOf(id) }} />
             <Goto to={VIEWS[id] ?? { view: 'overview' }}>{label}</Goto>
             <strong>
-              {duration(valueNs)} <small>{share(valueNs / step.mean_ns)}</small>
+              {duration(valueNs)} <small>{share(valueNs / worker.step.mean_ns)}</small>
             </strong>
             <span className="muted">{help}</span>
           </li>
@@ -116,7 +116,7 @@ function CpuOnly({ outcomes, worker }: Props): ReactNode {
           <p className="muted">
             The largest parts of the {worker.step.count > 0 ? 'mean step' : 'recorded window'}:
           </p>
-          <LargestParts step={worker.step} />
+          <LargestParts worker={worker} />
           <p className="row">
             <Goto to={{ view: 'operators' }} className="button">
               Top operators <Icon name="arrow" size={13} />

@@ -1,7 +1,6 @@
 import type { ReactNode } from 'react';
 import type { BudgetLine, RunReport, WorkerReport } from '../../api/types.gen';
 import { type Part, StackedBar } from '../../charts/stacked_bar';
-import { categoryWords } from '../../core/categories';
 import {
   count,
   duration,
@@ -58,6 +57,7 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
     recoverable_low_ns: low,
     recoverable_high_ns: high,
     rules: [],
+    meaning: '',
   };
   const width = (ns: number) => ({ width: `${(ns / step.mean_ns) * 100}%` });
   return (
@@ -113,8 +113,13 @@ interface Props {
 }
 
 /** The mean step by category. */
-export const partsOf = ({ breakdown_ns }: WorkerReport['step']): Part[] =>
-  Object.entries(breakdown_ns).map(([id, valueNs]) => ({ id, ...categoryWords(id), valueNs }));
+export const partsOf = ({ budget }: WorkerReport): Part[] =>
+  budget.map(({ category: id, label, meaning, time_ns }) => ({
+    id,
+    label,
+    help: meaning,
+    valueNs: time_ns,
+  }));
 
 /** The verdict, the mean step as one bar, and its potential saving. */
 export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
@@ -130,7 +135,7 @@ export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
         <Facts className="facts" facts={factsOf(worker)} />
       </div>
       <StackedBar
-        parts={partsOf(step)}
+        parts={partsOf(worker)}
         totalNs={step.mean_ns}
         whole={step.count > 0 ? 'mean step' : 'recorded window'}
         chosen={part}

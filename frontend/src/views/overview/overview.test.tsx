@@ -3,7 +3,6 @@ import userEvent from '@testing-library/user-event';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import type { DeviceReport, Overview } from '../../api/types.gen';
-import { categoryWords } from '../../core/categories';
 import { duration, share } from '../../core/format';
 import * as files from '../../host/download';
 import { kernelLocation } from '../../widgets/details/locations';
@@ -21,12 +20,6 @@ if (!device) throw new Error('the fixture has a device');
 afterEach(() => vi.restoreAllMocks());
 
 describe('the overview of a trace', () => {
-  it('has the advice’s category labels', () => {
-    for (const { id, label, help } of overview.categories) {
-      expect(categoryWords(id)).toEqual({ label, help });
-    }
-  });
-
   it('shows the verdict and the mean step by category', () => {
     renderInPage(<OverviewReport run="resnet50" overview={overview} />);
     expect(screen.getByText(overview.verdict)).toBeTruthy();

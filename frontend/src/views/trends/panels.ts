@@ -1,7 +1,6 @@
 /** The charts of the trends, and their table. Pure. */
 import type { TrendPoint, Trends } from '../../api/types.gen';
 import type { Series } from '../../charts/small_multiple';
-import { categoryWords } from '../../core/categories';
 import { colourOf } from '../../core/colour';
 import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
@@ -26,24 +25,20 @@ type Values = readonly (number | null)[];
 const figure = (points: readonly TrendPoint[], name: string): Values =>
   points.map((point) => point.figures[name] ?? null);
 
-const OF_STEPS: Readonly<Record<string, string>> = {
-  step_ns: 'Mean step',
-  median_step_ns: 'Median',
-  longest_step_ns: 'Longest',
-  step_deviation_ns: 'Deviation',
-};
-const OF_TRACES: Readonly<Record<string, string>> = {
-  busy_share: 'Busy',
-  recoverable_share: 'Potential saving',
-  memory_peak_bytes: 'Memory peak',
-};
+/** Times of the whole step; the others are parts of it. */
+const OF_STEPS: ReadonlySet<string> = new Set([
+  'step_ns',
+  'median_step_ns',
+  'longest_step_ns',
+  'step_deviation_ns',
+]);
 
 const categoryOf = (name: string): string => name.replace(/_ns$/, '');
 
 /** The categories of step time that any point has. */
 export function categoriesOf({ figures, points }: Trends): string[] {
   return figures
-    .filter(({ name, unit }) => unit === 'ns' && !(name in OF_STEPS))
+    .filter(({ name, unit }) => unit === 'ns' && !OF_STEPS.has(name))
     .filter(({ name }) => points.some((point) => (point.figures[name] ?? 0) > 0))
     .map(({ name }) => categoryOf(name));
 }
@@ -113,7 +108,7 @@ function partsPanel(trends: Trends): Panel {
     series: categoriesOf(trends).map((id) => ({
       kind: 'column',
       id,
-      label: categoryWords(id).label,
+      label: trends.figures.find(({ name }) => name === `${id}_ns`)?.label ?? id,
       colour: colourOf(id),
       values: figure(trends.points, `${id}_ns`),
     })),
@@ -244,15 +239,12 @@ export function verdictOf(points: readonly TrendPoint[], scope: Scope): string {
 export function tableOf(trends: Trends, scope: Scope): ExportTable {
   const { points, figures } = trends;
   const categories = categoriesOf(trends);
-  const labelOf = (name: string): string | undefined => {
-    const steps = OF_STEPS[name] ?? OF_TRACES[name];
-    const id = categoryOf(name);
-    return steps ?? (categories.includes(id) ? categoryWords(id).label : undefined);
-  };
-  const shown = figures.flatMap(({ name, unit, meaning }) => {
-    const label = labelOf(name);
-    return label === undefined ? [] : [column(name, label, unit, meaning)];
-  });
+  const shown = figures
+    .filter(
+      ({ name, unit }) =>
+        unit !== 'ns' || OF_STEPS.has(name) || categories.includes(categoryOf(name)),
+    )
+    .map(({ name, label, unit, meaning }) => column(name, label, unit, meaning));
   const columns = [
     column('name', scope === 'spans' ? 'Span' : 'Run', 'text', 'Opens this trace.'),
     column('step_count', 'Steps', 'count', 'Complete steps of all workers.'),

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
 from stepscope.base import urls
 from stepscope.base.errors import UnknownNameError
@@ -33,6 +34,7 @@ class TrendFigure(msgspec.Struct, frozen=True):
     name: str
     unit: Unit
     meaning: str
+    label: str = ""
 
 
 class TrendPoint(msgspec.Struct, frozen=True):
@@ -75,11 +77,29 @@ class Trends(msgspec.Struct, frozen=True):
     """Recordings that cannot be read, and are left out."""
 
 
+LABELS = {
+    "step_ns": "Mean step",
+    "median_step_ns": "Median",
+    "longest_step_ns": "Longest",
+    "step_deviation_ns": "Deviation",
+    **{f"{name}_ns": label for name, (label, _) in CATEGORIES.items()},
+    "busy_share": "Busy",
+    "recoverable_share": "Potential saving",
+    "memory_peak_bytes": "Memory peak",
+}
+"""Labels of the figures."""
+
+
 def figure_descriptions() -> tuple[TrendFigure, ...]:
     """Return what every figure is."""
     return tuple(
-        TrendFigure(name=each.name, unit=msgspec.convert(each.unit, Unit), meaning=each.meaning)
-        for each in FIGURES
+        TrendFigure(
+            name=column.name,
+            unit=msgspec.convert(column.unit, Unit),
+            meaning=column.meaning,
+            label=LABELS[column.name],
+        )
+        for column in FIGURES
     )
 
 
