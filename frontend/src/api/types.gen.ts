@@ -307,11 +307,11 @@ export interface Problem { path: string; message: string; remedy: string; }
 export interface RunReport {
   name: string;
   workers: WorkerReport[];
-  outcomes: Outcome[]; // Of each trace, by its `trace`.
-  merged: MergedOutcome[]; // Findings of all traces, each once, the most serious first.
-  verdict: string; // One plain sentence for the run.
+  outcomes: Outcome[];
+  merged: MergedOutcome[]; // Findings of all traces, merged, the most serious first.
+  verdict: string; // One sentence for the run.
   job: JobReport | null; // None for a run without traces.
-  representatives: RepresentativeTrace[]; // The few traces that represent several ranks.
+  representatives: RepresentativeTrace[]; // Traces that represent several ranks.
 }
 
 /** One worker's trace: one file. */
@@ -322,30 +322,30 @@ export interface WorkerReport {
   rank: number | null;
   events: number;
   dialect: string;
-  synthetic: boolean; // True if stepscope's synthesiser wrote the trace.
-  verdict: string; // One plain sentence.
+  synthetic: boolean; // Whether stepscope's synthesiser wrote the trace.
+  verdict: string; // One sentence.
   step: StepReport;
   devices: DeviceReport[];
   idle_ns: Record<string, number>; // Idle nanoseconds of the busiest device by cause, per step.
   health: HealthItem[];
   inflated_bytes: number; // Size of the JSON document, as far as it was read.
-  reader: string; // The stepscope reader that read the file.
+  reader: string; // Name of the stepscope reader that read the file.
   producer: string; // The program that wrote the file, by its contents.
-  fingerprint: string; // Equal for two traces with the same events only.
+  fingerprint: string; // Equal for two traces only if their events are equal.
   record_next: RecordNext[]; // Data that was not recorded.
   profile_call: string;
   budget: BudgetLine[]; // Parts of the step's time, with the potential saving in each.
-  standing: OverallStatus | null; // None if no rules were run.
+  standing: OverallStatus | null; // None if no rules ran.
   file: string; // The name of its file, without the folder.
   settings: RunSetting[]; // Settings of the run that the trace handler recorded.
   host: string; // The machine's name.
   groups: string[]; // Parts of the job that it belongs to.
   world_size: number | null; // Ranks of the job.
-  is_training: boolean | null; // Whether a backward pass or an optimizer's step was recorded.
-  wait_ns: number | null; // Exposed time per step in which it waits for other ranks in collectives.
+  is_training: boolean | null; // Whether a backward pass or an optimizer step was recorded.
+  wait_ns: number | null; // Exposed time per step waiting for other ranks in collectives.
 }
 
-/** The mean step. Without steps, `count` is 0 and the numbers are of the whole window. */
+/** The mean step. Without steps, `count` is 0 and the numbers are for the whole window. */
 export interface StepReport {
   count: number;
   mean_ns: number;
@@ -362,7 +362,7 @@ export interface DeviceReport {
   sm_efficiency_share: number | null; // Duration-weighted min(1, blocks per SM) over the window.
   occupancy_share: number | null;
   tensor_core_share: number | null; // Fraction of kernel time in kernels that use matrix units.
-  memory_peak_bytes: number | null; // Most memory that torch had taken from it at once.
+  memory_peak_bytes: number | null; // Peak of the memory that torch took from the device.
   memory_capacity_bytes: number | null;
   notes: Record<string, string>; // For each number that is None.
 }
@@ -375,25 +375,25 @@ export interface HealthItem {
   message: string;
   remedy: string;
   nature: 'damage' | 'gap' | 'note'; // `damage`.
-  of_count: number | null; // Total of the things that `count` counts, damaged or not.
+  of_count: number | null; // Total of the items that `count` counts, damaged or not.
   action: string; // How stepscope handles it, as a clause after `message`.
-  lost_bytes: number; // Bytes of the document without any result.
+  lost_bytes: number; // Bytes of the document that contribute no result.
   examples: HealthExample[];
   effect: 'low' | 'none' | 'withheld'; // Effect on everything in `affects`.
-  affects: string[]; // Ids of rules, and names of other parts of the page, that rest on the damaged data.
+  affects: string[]; // Ids of rules, and names of other parts of the page, that depend on the damaged data.
 }
 
-/** One location in the file that shows a health item. */
+/** One location in the file that demonstrates a health item. */
 export interface HealthExample {
   offset_bytes: number; // From the start of the JSON document, inflated if the file is compressed.
-  text: string; // The text there, or the event with its oddity.
+  text: string; // The text there, or the irregular event.
   start_ns: number | null; // Start of the event, from the trace's first event.
 }
 
 /** Something that was not recorded, and the line of code that records it next time. */
 export interface RecordNext {
   flag: string;
-  why: string; // Benefit of recording it.
+  why: string; // Benefit of recording it, as a sentence.
   code: string; // One line of `WorkerReport.profile_call`.
 }
 
@@ -405,7 +405,7 @@ export interface BudgetLine {
   share: number;
   recoverable_low_ns: number;
   recoverable_high_ns: number; // Potential saving of all findings in this part, each nanosecond counted once.
-  rules: string[]; // The rules of these findings, the one that saves most first.
+  rules: string[]; // The rules of these findings, ordered by saving.
   meaning: string; // Definition of the category.
 }
 
@@ -437,7 +437,7 @@ export interface Outcome {
   severity: 'critical' | 'info' | 'warning' | null;
   confidence: 'high' | 'low' | 'medium' | null;
   claim: ClaimReport | null;
-  message: string; // The measurement, in one or two plain sentences with this trace's numbers.
+  message: string; // The measurement, in one or two sentences with this trace's numbers.
   why: string; // Reason that the state costs time.
   evidence: Evidence[];
   events: EventReference[];
@@ -447,28 +447,28 @@ export interface Outcome {
   links: string[];
   doubts: string[]; // Damage to the trace that makes this result unreliable.
   tables: EvidenceTable[];
-  locations: SourceLine[]; // Lines of the user's program that it is about, the costliest first.
+  locations: SourceLine[]; // Lines of the user's program that the finding is about, the costliest first.
   effort: 'day' | 'flag' | 'hour' | null;
   risk: 'behaviour' | 'memory' | 'none' | 'numerics' | null;
   life_cycle: 'deprecated' | 'preview' | 'stable';
-  is_symptom: boolean; // True if it names no cause, and therefore claims no saving.
+  is_symptom: boolean; // Whether it names no cause, and therefore claims no saving.
   reports_missing_data: boolean;
   fingerprint: string; // Equal in every trace of the same code.
   package: string; // The package that provides the rule.
-  culprit: string; // The cause of the lost time, as a verdict names it.
+  culprit: string; // The cause of the lost time as named in a verdict.
   suppressed_by: '' | 'baseline' | 'configuration' | 'recording'; // Origin of the suppression.
-  baseline: '' | 'new' | 'unchanged' | 'worse'; // Change since the given baseline.
-  blamed: string[]; // Of a rule over the run.
+  baseline: '' | 'new' | 'unchanged' | 'worse'; // Change relative to the given baseline.
+  blamed: string[]; // For a rule over the run.
 }
 
-/** Potential saving of a finding, per step if there are steps, else over the window. */
+/** Potential saving of a finding, per step if there are steps, otherwise over the window. */
 export interface ClaimReport {
   gross_ns: number;
   net_low_ns: number;
   net_high_ns: number;
   net_share: number; // `net_high_ns` as a fraction of the step (or window).
   method: string; // One sentence on how the saving was estimated.
-  steps: string; // Numbers of the steps that hold some of it, as ranges.
+  steps: string; // Numbers of the steps that contain some of it, as ranges.
   counted_under: string[]; // Rules whose findings count the rest of `gross_ns`.
 }
 
@@ -506,7 +506,7 @@ export interface EventReference {
 /** The change that a finding suggests, how to verify it, and its caveats. */
 export interface Fix { summary: string; code: string; language: string; verify: string; caveats: string[]; }
 
-/** Parts of a finding: its kernels, operators, source lines or ranks; the worst first. */
+/** Parts of a finding: its kernels, operators, source lines or ranks, the costliest first. */
 export interface EvidenceTable { label: string; columns: EvidenceColumn[]; rows: EvidenceRow[]; }
 
 /** A column of a table of evidence, with the unit of its cells. */
@@ -523,17 +523,17 @@ export interface SourceLine { path: string; line: number; function: string; }
 
 /** A finding of one rule in several traces of a run, merged. */
 export interface MergedOutcome {
-  outcome: Outcome; // Of the trace in which it costs most, or is most serious.
+  outcome: Outcome; // The outcome of the trace in which it costs most, or is most serious.
   traces: string[]; // Ids of the traces that have it.
-  of_count: number; // Number of traces that the rule could judge.
+  of_count: number; // Number of traces for which the rule had a result.
   where: string; // The traces that have it, for display.
   net_low_ns: number | null;
   net_median_ns: number | null;
-  net_high_ns: number | null; // Least, median and most potential saving per step in one trace.
+  net_high_ns: number | null; // Minimum, median and maximum potential saving per step in one trace.
   ranks: string; // The ranks that have it, as ranges.
-  hosts: string[]; // Machines all of whose recorded ranks have it, if no other rank has it, nor all.
-  group: string; // The part of the job all of whose recorded ranks have it, if no other rank has it.
-  steps: string; // Numbers of the steps that hold some of it in any trace, as ranges.
+  hosts: string[];
+  group: string; // The part of the job of which all recorded ranks have it, if no other rank has it.
+  steps: string; // Numbers of the steps that contain some of it in any trace, as ranges.
   when: string; // The steps for display.
   related: RelatedFinding[]; // Findings of the blamed traces that differ from their peers.
   related_more: number; // Number of further such findings.
@@ -546,9 +546,9 @@ export interface RelatedFinding {
   title: string;
   trace: string; // Id of the trace in which it costs most beyond its peers.
   rank: number | null;
-  name: string; // The worker's.
+  name: string; // Name of the worker.
   is_only_there: boolean; // Whether the rule found nothing in any of its peers.
-  net_high_ns: number | null; // Most that it could save there per step.
+  net_high_ns: number | null; // Maximum saving there per step.
   peers_net_high_ns: number | null; // The same in the median peer, 0 if it has no such finding.
   where: string; // The blamed traces that have it, for display.
   trace_count: number; // Number of these traces.
@@ -557,7 +557,7 @@ export interface RelatedFinding {
 /** Potential saving of the whole job, as estimated in `advice/job_savings.py`. */
 export interface JobSaving {
   low_share: number;
-  high_share: number; // Fraction of the job's step, and so of each device's time.
+  high_share: number; // Fraction of the job's step, and therefore of each device's time.
   low_gpu_hours: number | null;
   high_gpu_hours: number | null; // Per day.
   low_money: number | null;
@@ -566,23 +566,23 @@ export interface JobSaving {
 
 /** The job of a run: its devices, and the potential saving of all findings per day. */
 export interface JobReport {
-  step_ns: number; // Its mean step.
+  step_ns: number; // Mean step of the job.
   gpu_count: number | null; // None.
-  gpu_source: string; // Source of that number.
+  gpu_source: string; // Source of that number, as a phrase that follows it.
   gpu_hour_price: number | null;
-  is_asked: boolean; // Whether the user gave a number of devices or a price.
+  is_asked: boolean; // Whether the user specified a number of devices or a price.
   total: JobSaving | null; // Of all findings together, which is not the sum of their savings.
-  withheld: string; // Reason that no saving of the job is reported.
+  withheld: string; // Reason for not reporting a saving of the job, as a sentence.
   method: string; // How it was estimated, with its assumptions.
 }
 
-/** One of the few traces that represent a run. */
+/** A trace that represents part of a run. */
 export interface RepresentativeTrace {
-  kind: 'fastest' | 'median' | 'odd' | 'slowest'; // By compute time, without waiting for others.
+  kind: 'fastest' | 'median' | 'odd' | 'slowest'; // By compute time, excluding waiting for other ranks.
   trace: string; // Id of the trace.
   rank: number | null;
-  name: string; // The worker's.
-  reason: string; // Reason for its selection.
+  name: string; // Name of the worker.
+  reason: string; // Reason for its selection, as sentences.
 }
 
 /** Why a request has no answer. */
