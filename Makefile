@@ -47,7 +47,7 @@ dask: $(MADE)/dask ## start a Dask scheduler and workers on this machine, for --
 	@exec $(BIN)/python scripts/dask_cluster.py --workers $(WORKERS)
 
 .PHONY: test
-test: $(MADE)/dev $(PAGE) chromium ## run the tests of the page and of the package, in some minutes
+test: $(MADE)/dev $(PAGE) chromium ## run the tests of the page and the package (some minutes)
 	$(NPM_RUN) test
 	STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "not (slow or peer)"
 
@@ -70,23 +70,23 @@ check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, words, spelling
 	$(NPM_RUN) size
 
 .PHONY: format
-format: $(MADE)/dev ## format the Python sources, and fix what can be fixed
+format: $(MADE)/dev ## format the Python sources, and apply automatic fixes
 	$(BIN)/python -m ruff check --fix-only .
 	$(BIN)/python -m ruff format .
 
 .PHONY: bench
-bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure beside other readers, and what recording costs (FULL=1: up to 10 M events, TRACE=a recording to repeat)
+bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure reading time against other tools, and the cost of recording (FULL=1: up to 10 M events, TRACE=a trace to repeat)
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(TRACE),--seed $(TRACE))
 	$(if $(FULL),STEPSCOPE_LARGE=1 $(PYTEST) -n 0 tests/benchmarks)
 	$(MAKE) overhead
 
 .PHONY: overhead
-overhead: $(MADE)/dev ## measure what recording adds to a step that is not recorded; over 1 % of 10 ms it fails
+overhead: $(MADE)/dev ## measure the recorder's cost in unrecorded steps; fails above 1 % of 10 ms
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.recorder_overhead
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.record_overhead
 
 .PHONY: scale
-scale: $(MADE)/dev ## measure jobs of up to 1,024 ranks, and write docs/scaling.md again (SCALE="--only look dask")
+scale: $(MADE)/dev ## measure jobs of up to 1,024 ranks, and rewrite docs/scaling.md (SCALE="--only look dask")
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks.scale $(SCALE)
 
 FUZZ    ?= 2000000
@@ -96,7 +96,7 @@ fuzz: $(MADE)/dev ## feed the scanner mutated traces under sanitizers (FUZZ=2000
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(FUZZ) $(if $(INPUT),--input $(INPUT))
 
 .PHONY: score
-score: $(MADE)/dev $(MADE)/peers ## hold the advice, and other programs', against what is true: docs/accuracy.md
+score: $(MADE)/dev $(MADE)/peers ## compare the advice, and that of other programs, with the known causes: docs/accuracy.md
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m score
 	$(BIN)/python scripts/rule_pages.py
 
@@ -109,18 +109,18 @@ new-rule: $(MADE)/run ## write the skeleton of a rule and its cases (NAME=pinned
 	@$(BIN)/python scripts/new_rule.py $(NAME)
 
 .PHONY: rule
-rule: $(MADE)/dev ## write what is generated of a rule, and run its cases and mutants (RULE=item-sync)
+rule: $(MADE)/dev ## write a rule's generated files, and run its cases and mutants (RULE=item-sync)
 	$(BIN)/python scripts/rule_pages.py
 	$(BIN)/python scripts/sample_outcomes.py 2>/dev/null
 	$(PYTEST) -n 0 -q tests/rules/test_rules.py tests/test_docs.py -k "$(subst -,_,$(RULE)) or $(RULE)"
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m rules.mutants $(subst -,_,$(RULE))
 
 .PHONY: mutants
-mutants: $(MADE)/dev ## break each rule by hand, and print what its cases do not notice (RULE=name)
+mutants: $(MADE)/dev ## break each rule, and print the mutants that its cases do not detect (RULE=name)
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m rules.mutants $(RULE)
 
 .PHONY: docs
-docs: $(MADE)/docs ## build the site of docs/ and of what the code says of itself, into build/docs
+docs: $(MADE)/docs ## build the documentation site, with pages generated from the code, into build/docs
 	$(BIN)/python scripts/rule_pages.py
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
@@ -130,15 +130,15 @@ record: $(MADE)/dev ## record the CPU samples in sample_logs/ again
 	$(BIN)/python sample_logs/record/all.py
 
 .PHONY: types
-types: $(MADE)/dev ## write the page's types from the wire types in Python
+types: $(MADE)/dev ## write the page's types from the API's types in Python
 	$(NPM_RUN) types
 
 .PHONY: hooks
-hooks: $(MADE)/dev ## check each commit before it is made (git hooks by prek)
+hooks: $(MADE)/dev ## install git hooks that check each commit (prek)
 	$(BIN)/prek install
 
 .PHONY: clean
-clean: ## remove everything that make has made, .venv too
+clean: ## remove everything that make created, including .venv
 	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -rf build dist plugin/stepscope/static frontend/node_modules
 

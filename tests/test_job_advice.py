@@ -295,7 +295,7 @@ def test_money_is_hours_times_price_for_every_job(
     ("workers", "gpus", "told"),
     [
         ((rank(0, world_size=8),), None, (8, "one per rank, by the recorded world size")),
-        ((rank(0, world_size=8),), 64, (64, "as you gave it")),
+        ((rank(0, world_size=8),), 64, (64, "set by --gpus")),
         ((rank(0, world_size=1, devices=(rank(0).devices * 4)),), None, (4, "as recorded")),
         ((rank(0, world_size=8, devices=()),), None, (None, "")),
         ((rank(0),), None, (None, "")),

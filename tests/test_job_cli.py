@@ -47,7 +47,7 @@ def test_an_option_goes_before_the_file(log: Path, tmp_path: Path) -> None:
     config = tmp_path / "stepscope.toml"
     config.write_text("gpus = 8\nprice = 4\n")
     told = job_of(advise(log, "--format", "json", "--config", config, "--price", "2"))
-    assert (told.gpu_count, told.gpu_source, told.gpu_hour_price) == (8, "as you gave it", 2.0)
+    assert (told.gpu_count, told.gpu_source, told.gpu_hour_price) == (8, "set by --gpus", 2.0)
 
 
 def test_what_was_recorded_is_told_unasked_and_not_shown(log: Path) -> None:

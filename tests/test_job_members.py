@@ -146,7 +146,7 @@ def test_what_the_user_says_of_the_job_reaches_the_report() -> None:
     told = AdviceSettings(changes=Changes(gpus=16, price=2.0), has_packages=False)
     job = run_report("job", recordings, told).job
     assert job is not None
-    assert (job.gpu_count, job.gpu_source, job.gpu_hour_price) == (16, "as you gave it", 2.0)
+    assert (job.gpu_count, job.gpu_source, job.gpu_hour_price) == (16, "set by --gpus", 2.0)
 
 
 def test_blame_without_recordings_is_no_error() -> None:

@@ -277,7 +277,7 @@ def _world_size(workers: Iterable[WorkerReport]) -> int:
 def _gpus(workers: Sequence[WorkerReport], request: JobRequest) -> tuple[int | None, str]:
     """Return the number of the job's devices, and its source."""
     if request.gpu_count is not None:
-        return request.gpu_count, "as you gave it"
+        return request.gpu_count, "set by --gpus"
     devices = max(len(worker.devices) for worker in workers)
     size = _world_size(workers)
     if not devices or not size:
