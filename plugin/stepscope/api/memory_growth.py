@@ -104,7 +104,7 @@ def memory_growth(trace: Trace, query: GrowthQuery) -> MemoryGrowth:
         confidence=row["confidence"],
         full_after_step_count=finite(full),
         steps=_own(peak, (by_step.SCHEMA, by_step.memory_by_step(trace)), STEPS),
-        leaks=_own(peak, (growth.SCHEMA, growth.memory_leaks(trace)), LEAKS),
+        leaks=_own(peak, (growth.LEAK_SCHEMA, growth.memory_leaks(trace)), LEAKS),
     )
 
 
