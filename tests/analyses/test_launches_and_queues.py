@@ -214,9 +214,10 @@ def test_a_queue_is_a_count_of_what_was_launched_and_not_begun(
     given_launches: list[tuple[int, int, int, int]],
 ) -> None:
     found = queues(_launched(given_launches))
+    changes = found.changes
     for place, (_, stream) in enumerate(found.streams):
         mine = [launch for launch in given_launches if launch[3] == stream]
-        at, length = found.time_ns[found.stream == place], found.length[found.stream == place]
+        at, length = (of[changes.group == place] for of in (changes.time_ns, changes.level))
         assert length[-1] == 0
         assert (np.diff(at) >= 0).all()
         for time in set((at // US).tolist()):
@@ -224,7 +225,7 @@ def test_a_queue_is_a_count_of_what_was_launched_and_not_begun(
             assert last == sum(launched <= time for launched, *_ in mine) - sum(
                 began <= time for _, began, *_ in mine
             )
-        lasts = found.lasts_ns[found.stream == place]
+        lasts = changes.lasts_ns[changes.group == place]
         assert lasts.sum() == at[-1] - at[0]
 
 

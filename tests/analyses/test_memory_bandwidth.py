@@ -66,7 +66,8 @@ def test_the_rate_is_the_sum_of_what_runs(copies: list[tuple[int, int, int]]) ->
             size / duration for start, duration, size in copies if start <= at < start + duration
         ]
         assert row.bytes_per_second == pytest.approx(sum(running) * MEGA, abs=len(copies))
-    moved = (memory_rates(trace).bytes_per_second * memory_rates(trace).lasts_ns).sum() / 1e9
+    changes = memory_rates(trace).changes
+    moved = (changes.level * changes.lasts_ns).sum() / 1e9
     expected = sum(size for _, duration, size in copies if duration)
     assert moved == pytest.approx(expected, abs=0.01)
 

@@ -100,8 +100,7 @@ class Matches:
 def match_collectives(parts: Sequence[RankSummary]) -> Matches:
     """Match the collectives of a run's traces; different spans never match."""
     members = _members(parts)
-    keys = _shared_keys(parts, members)
-    members["key"] = keys.code
+    keys, members["key"] = _shared_keys(parts, members)
     has_sequence = members["sequence"].to_numpy() >= 0
     members["by_sequence"] = has_sequence
     by_order = members[~has_sequence]
@@ -111,19 +110,8 @@ def match_collectives(parts: Sequence[RankSummary]) -> Matches:
     match = _numbered(np.concatenate(unit), members)
     order = np.lexsort((members["trace_index"].to_numpy(), match))
     frame = members.iloc[order]
-    return Matches(
-        keys=keys.keys,
-        trace_index=frame["trace_index"].to_numpy(),
-        row=frame["row"].to_numpy(),
-        match=match[order],
-        key=frame["key"].to_numpy(),
-        sequence=frame["sequence"].to_numpy(),
-        by_sequence=frame["by_sequence"].to_numpy(),
-        start_ns=frame["start_ns"].to_numpy(),
-        duration_ns=frame["duration_ns"].to_numpy(),
-        message_bytes=frame["message_bytes"].to_numpy(),
-        step=frame["step"].to_numpy(),
-    )
+    columns = {str(name): frame[name].to_numpy() for name in frame if name != "span"}
+    return Matches(keys=keys, match=match[order], **columns)
 
 
 def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
@@ -148,13 +136,9 @@ def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
     ).astype({"trace_index": np.int64, "row": np.int64, "span": np.int64})
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Keys:
-    keys: tuple[Key, ...]
-    code: Ints
-
-
-def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
+def _shared_keys(
+    parts: Sequence[RankSummary], members: pd.DataFrame
+) -> tuple[tuple[Key, ...], Ints]:
     number: dict[Key, int] = {}
     codes = [np.empty(0, dtype=np.int64)]
     for part in parts:
@@ -164,7 +148,7 @@ def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
     span = members["span"].to_numpy()
     together, distinct = pd.factorize(span * max(1, len(number)) + code)
     keys = tuple(number)
-    return _Keys(keys=tuple(keys[at % max(1, len(number))] for at in distinct), code=together)
+    return tuple(keys[at % max(1, len(number))] for at in distinct), together
 
 
 def _units_by_sequence(members: pd.DataFrame) -> Ints:

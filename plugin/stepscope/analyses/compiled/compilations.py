@@ -33,6 +33,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.frames.steps import step_at
 from stepscope.model.intervals import Intervals
 from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
@@ -122,11 +123,8 @@ def _part(trace: Trace, rows: Ints, name: str) -> Floats:
 
 
 def _steps(trace: Trace, moment_ns: Ints) -> NDArray[Any]:
-    steps = trace.steps
-    names = np.array([*plain_values(steps["name"]), None], dtype=object)
-    index = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
-    inside = moment_ns < np.append(steps["end_ns"].to_numpy(), 0)[index]
-    return np.asarray(names[np.where((index >= 0) & inside, index, NONE)])
+    names = np.array([*plain_values(trace.steps["name"]), None], dtype=object)
+    return np.asarray(names[step_at(trace.steps, moment_ns)])
 
 
 def _lines(trace: Trace, moment_ns: Ints) -> NDArray[Any]:

@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.group_statistics import extremes, group_rows, ratio, sums
+from stepscope.analyses.core.group_statistics import (
+    duration_columns,
+    extremes,
+    group_rows,
+    ratio,
+    sums,
+)
 from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
 from stepscope.model.arrays import NONE, Ints
@@ -250,20 +256,14 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
     group, first = group_rows(keys, keys.columns)
     count = len(first)
     duration = events["duration_ns"].to_numpy()
-    total = sums(duration, group, count)
-    least, most = extremes(duration, group, count)
     position, _ = extremes(launches.position, group, count)
-    replays = np.bincount(group, minlength=count)
     columns: dict[str, NDArray[Any]] = {
         "graph": graph[first],
         "graph_id": launches.graph_id[launches.launch][first],
         "position": position,
         "node_id": node[first],
         "name": plain_values(events["name"])[first],
-        "replay_count": replays,
-        "total_ns": total,
-        "mean_ns": total / replays,
-        "min_ns": least,
-        "max_ns": most,
+        "replay_count": np.bincount(group, minlength=count),
+        **duration_columns(NODE_SCHEMA, duration, group, count),
     }
     return to_frame(NODE_SCHEMA, columns, "graph", "position")

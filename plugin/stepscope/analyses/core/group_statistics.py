@@ -4,7 +4,8 @@ Each row has a value and a group number, 0 to `count - 1`. Results hold one valu
 a group without rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.model.arrays import NONE, Floats, Ints, Mask, Objects
+from stepscope.model.frames import Schema
 
 Group = NDArray[np.integer]
 Numbers = Ints | NDArray[np.floating[Any]]
@@ -120,6 +122,29 @@ def _ordered(values: Ints, group: Group, count: int) -> Ints:
     return key
 
 
+def duration_columns(
+    schema: Schema, duration_ns: Ints, group: Group, count: int
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of a schema that describe durations, such as `call_count`, `total_ns`."""
+    names = {column.name for column in schema}
+    return {
+        name: describe(duration_ns, group, count)
+        for name, describe in DURATION_COLUMNS.items()
+        if name in names
+    }
+
+
+DURATION_COLUMNS: dict[str, Callable[[Ints, Group, int], NDArray[Any]]] = {
+    "call_count": lambda _, group, count: np.bincount(group, minlength=count),
+    "total_ns": sums,
+    "mean_ns": mean,
+    "min_ns": lambda *durations: extremes(*durations)[0],
+    "max_ns": lambda *durations: extremes(*durations)[1],
+    "p95_ns": lambda durations, group, count: quantile(durations, group, count, 0.95),
+    "standard_deviation_ns": standard_deviation,
+}
+
+
 def distinct_numbers(numbers: NDArray[np.integer], group: Group, count: int) -> Objects:
     """Return each group's distinct numbers as text: ascending, comma separated."""
     codes, distinct = pd.factorize(numbers, sort=True)
@@ -129,3 +154,26 @@ def distinct_numbers(numbers: NDArray[np.integer], group: Group, count: int) -> 
         which, number = divmod(pair, len(distinct))
         texts.setdefault(which, []).append(str(distinct[number]))
     return np.array([", ".join(texts.get(which, ())) for which in range(count)], dtype=object)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Levels:
+    """Every change of a level, by group, then time."""
+
+    group: Ints
+    time_ns: Ints
+    level: Ints
+    """After the change."""
+    lasts_ns: Ints
+    """Until the next change of the group; 0 for the last."""
+
+
+def levels(group: Ints, time_ns: Ints, change: Ints) -> Levels:
+    """Return the levels after each change; the changes of a group sum to 0."""
+    order = np.argsort(time_ns, kind="stable")
+    order = order[np.argsort(group[order], kind="stable")]
+    group, time_ns = group[order], time_ns[order]
+    lasts_ns = np.zeros(len(order), dtype=np.int64)
+    lasts_ns[:-1] = np.where(group[1:] == group[:-1], np.diff(time_ns), 0)
+    level = np.cumsum(change[order])
+    return Levels(group=group, time_ns=time_ns, level=level, lasts_ns=lasts_ns)

@@ -8,6 +8,7 @@ import pandas as pd
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import complete_steps
 from stepscope.model.arrays import NONE, Ints
+from stepscope.model.frames.steps import step_at
 from stepscope.model.trace import Trace
 
 MOST_BINS = 40
@@ -45,10 +46,7 @@ def histogram(durations_ns: Ints) -> Histogram:
 
 def step_index(trace: Trace, moments_ns: Ints) -> Ints:
     """Return the index of the complete step of each moment of the host; -1: none."""
-    steps = complete_steps(trace).steps
-    index = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
-    ends = np.append(steps["end_ns"].to_numpy(), np.iinfo(np.int64).min)
-    return np.where(moments_ns < ends[index], index, NONE)
+    return step_at(complete_steps(trace).steps, moments_ns)
 
 
 def launch_ns(trace: Trace, rows: Ints) -> Ints:

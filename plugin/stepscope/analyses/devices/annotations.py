@@ -66,7 +66,6 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
     frame = trace.device_annotations
     group, first = group_statistics.group_rows(frame, ("device", "name"))
     duration, count = frame["duration_ns"].to_numpy(), len(first)
-    least, most = group_statistics.extremes(duration, group, count)
     leaf = innermost_annotation(trace)
     inside = np.flatnonzero(leaf >= 0)
     leaf_group, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
@@ -75,12 +74,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
         {
             "device": frame["device"].to_numpy()[first],
             "name": plain_values(frame["name"].iloc[first]),
-            "call_count": np.bincount(group, minlength=count),
-            "total_ns": group_statistics.sums(duration, group, count),
-            "mean_ns": group_statistics.mean(duration, group, count),
-            "min_ns": least,
-            "max_ns": most,
-            "standard_deviation_ns": group_statistics.standard_deviation(duration, group, count),
+            **group_statistics.duration_columns(SCHEMA, duration, group, count),
             "own_work_count": np.bincount(leaf_group, minlength=count),
             "own_work_ns": group_statistics.sums(work, leaf_group, count),
         },

@@ -1,7 +1,7 @@
 """Copies between host and device, the calls that requested them, and round trips of tensors."""
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -32,17 +32,8 @@ class HostCopies:
 
     def select(self, which: Mask) -> "HostCopies":
         """Return only some of the copies."""
-        names = (
-            "rows",
-            "start_ns",
-            "end_ns",
-            "bytes",
-            "is_pageable",
-            "call_start_ns",
-            "call_end_ns",
-            "owner",
-        )
-        return replace(self, **{name: getattr(self, name)[which] for name in names})
+        columns = {field.name: getattr(self, field.name)[which] for field in fields(self)}
+        return HostCopies(**columns)
 
     @property
     def total_bytes(self) -> float:

@@ -84,27 +84,18 @@ def times_by_type(device: DeviceActivity) -> dict[str, Intervals]:
 
 def _statistics(trace: Trace, device: DeviceActivity) -> list[dict[str, object]]:
     duration = trace.device_events["duration_ns"].to_numpy()[device.rows]
-    kind, count = _types(trace)[device.rows], len(TYPES)
-    total = group_statistics.sums(duration, kind, count)
-    mean = group_statistics.mean(duration, kind, count)
-    deviation = group_statistics.standard_deviation(duration, kind, count)
-    least, most = group_statistics.extremes(duration, kind, count)
-    calls = np.bincount(kind, minlength=count)
+    kind = _types(trace)[device.rows]
+    figures = group_statistics.duration_columns(STATISTICS, duration, kind, len(TYPES))
     busy = {name: intervals.duration_ns(of) for name, of in times_by_type(device).items()}
     return [
         {
             "device": device.device,
             "type": name,
-            "call_count": calls[index],
-            "total_ns": total[index],
             "busy_ns": busy[name],
-            "mean_ns": mean[index],
-            "min_ns": least[index],
-            "max_ns": most[index],
-            "standard_deviation_ns": deviation[index],
+            **{figure: values[index] for figure, values in figures.items()},
         }
         for index, name in enumerate(TYPES)
-        if calls[index]
+        if figures["call_count"][index]
     ]
 
 

@@ -120,26 +120,12 @@ def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) 
     }
     for column in launch:
         identity[column] = plain_values(kernels[column].iloc[first])
-    durations = _durations(kernels, group, len(first))
+    duration = kernels["duration_ns"].to_numpy()
+    durations = group_statistics.duration_columns(SCHEMA, duration, group, len(first))
     columns = identity | durations | _fill(kernels, group, len(first))
+    columns["kernel_share"] = durations["total_ns"] / max(1, int(duration.sum()))
     columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
     return to_frame(SCHEMA, columns, "-total_ns", "full_name", "devices", "streams")
-
-
-def _durations(kernels: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:
-    duration = kernels["duration_ns"].to_numpy()
-    durations = kernels["duration_ns"].groupby(group)
-    total = durations.sum().to_numpy()
-    all_ns = int(total.sum())
-    return {
-        "call_count": np.bincount(group, minlength=count),
-        "total_ns": total,
-        "mean_ns": durations.mean().to_numpy(),
-        "min_ns": durations.min().to_numpy(),
-        "max_ns": durations.max().to_numpy(),
-        "p95_ns": group_statistics.quantile(duration, group, count, 0.95),
-        "kernel_share": total / all_ns if all_ns else np.zeros(count),
-    }
 
 
 def _fill(kernels: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.group_statistics import Levels, levels
 from stepscope.analyses.devices.transfer_table import transfer_rates
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints
@@ -58,11 +59,8 @@ class Rates:
     transfers: Ints
     """How many transfers of each kind have a rate."""
     unknown: Ints
-    kind: Ints
-    time_ns: Ints
-    bytes_per_second: Ints
-    lasts_ns: Ints
-    """Until the next change of that kind; 0 for the last."""
+    changes: Levels
+    """Bytes per second by kind."""
 
 
 @computed
@@ -78,19 +76,11 @@ def memory_rates(trace: Trace) -> Rates:
     time = np.concatenate((start[is_valid], end[is_valid]))
     kind = np.concatenate((number[is_valid], number[is_valid]))
     change = np.concatenate((valid_rates, -valid_rates))
-    order = np.argsort(time, kind="stable")
-    order = order[np.argsort(kind[order], kind="stable")]
-    at, of = time[order], kind[order]
-    lasts = np.zeros(len(at), dtype=np.int64)
-    lasts[:-1] = np.where(of[1:] == of[:-1], at[1:] - at[:-1], 0)
     return Rates(
         kinds=kinds,
         transfers=np.bincount(number[is_valid], minlength=len(kinds)),
         unknown=np.bincount(number[~is_valid], minlength=len(kinds)),
-        kind=of,
-        time_ns=at,
-        bytes_per_second=np.cumsum(change[order]),  # every kind before has come back to 0
-        lasts_ns=lasts,
+        changes=levels(kind, time, change),
     )
 
 
@@ -116,17 +106,14 @@ def _kinds(trace: Trace, rows: Ints) -> tuple[Ints, tuple[tuple[int, str], ...]]
 @computed
 def bandwidth_series(trace: Trace) -> pd.DataFrame:
     """Return one row a change; those of one kind at one moment are one row."""
-    transfer_rates = memory_rates(trace)
-    is_last = np.append(
-        transfer_rates.lasts_ns[:-1] > 0, np.ones(min(1, len(transfer_rates.kind)), dtype=bool)
-    )
-    is_last[:-1] |= transfer_rates.kind[1:] != transfer_rates.kind[:-1]
+    changes = memory_rates(trace).changes
+    is_last = (changes.lasts_ns > 0) | (np.diff(changes.group, append=-1) != 0)
     return to_frame(
         SERIES,
         {
-            **_identity(transfer_rates, transfer_rates.kind[is_last]),
-            "time_ns": transfer_rates.time_ns[is_last],
-            "bytes_per_second": transfer_rates.bytes_per_second[is_last],
+            **_identity(memory_rates(trace), changes.group[is_last]),
+            "time_ns": changes.time_ns[is_last],
+            "bytes_per_second": changes.level[is_last],
         },
     )
 
@@ -139,16 +126,15 @@ def bandwidth_series(trace: Trace) -> pd.DataFrame:
 @computed
 def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     """Return one row a device and kind."""
-    transfer_rates, count = memory_rates(trace), len(memory_rates(trace).kinds)
-    moves = transfer_rates.bytes_per_second > 0
-    rate, group = transfer_rates.bytes_per_second[moves], transfer_rates.kind[moves]
-    lasts = transfer_rates.lasts_ns[moves]
+    rates, changes = memory_rates(trace), memory_rates(trace).changes
+    count, moves = len(rates.kinds), changes.level > 0
+    rate, group, lasts = changes.level[moves], changes.group[moves], changes.lasts_ns[moves]
     return to_frame(
         SUMMARY,
         {
-            **_identity(transfer_rates, np.arange(count)),
-            "transfer_count": transfer_rates.transfers,
-            "unknown_count": transfer_rates.unknown,
+            **_identity(rates, np.arange(count)),
+            "transfer_count": rates.transfers,
+            "unknown_count": rates.unknown,
             "active_ns": group_statistics.sums(lasts, group, count),
             "mean_bytes_per_second": group_statistics.weighted_mean(rate, lasts, group, count),
             "max_bytes_per_second": group_statistics.extremes(rate, group, count)[1],
@@ -157,7 +143,7 @@ def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _identity(transfer_rates: Rates, number: Ints) -> dict[str, NDArray[np.generic]]:
-    devices = np.array([device for device, _ in transfer_rates.kinds], dtype=np.int64)
-    kinds = np.array([kind for _, kind in transfer_rates.kinds], dtype=object)
+def _identity(rates: Rates, number: Ints) -> dict[str, NDArray[np.generic]]:
+    devices = np.array([device for device, _ in rates.kinds], dtype=np.int64)
+    kinds = np.array([kind for _, kind in rates.kinds], dtype=object)
     return {"device": devices[number], "kind": kinds[number]}

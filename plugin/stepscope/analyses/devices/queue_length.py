@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.analyses.core.group_statistics import Levels, levels
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model.arrays import Ints
@@ -61,11 +62,8 @@ class Queues:
     """Device and stream by number."""
     unlinked: Ints
     """How much of each stream's work has no recorded launch, and is left out."""
-    stream: Ints
-    time_ns: Ints
-    length: Ints
-    lasts_ns: Ints
-    """Until the next change on the stream; 0 for the last."""
+    changes: Levels
+    """Length by stream."""
 
 
 @computed
@@ -77,20 +75,12 @@ def queues(trace: Trace) -> Queues:
     launched = trace.runtime_calls["start_ns"].to_numpy()[call[row]]
     began = trace.device_events["start_ns"].to_numpy()[row]
     time = np.concatenate((launched, began))
-    order = np.argsort(time, kind="stable")  # a launch comes before work that begins with it
     stream = np.concatenate((number[row], number[row]))
-    order = order[np.argsort(stream[order], kind="stable")]
-    change = np.where(order < len(row), 1, -1)
-    where, at = stream[order], time[order]
-    is_next = where[1:] == where[:-1]
-    lasts = np.append(np.where(is_next, at[1:] - at[:-1], 0), np.zeros(min(1, len(at)), dtype=int))
+    change = np.repeat([1, -1], len(row))  # a launch comes before work that begins with it
     return Queues(
         streams=tuple(names),
         unlinked=np.bincount(number[call < 0], minlength=len(names)),
-        stream=where,
-        time_ns=at,
-        length=np.cumsum(change),  # every stream before has come back to 0
-        lasts_ns=lasts.astype(np.int64),
+        changes=levels(stream, time, change),
     )
 
 
@@ -103,14 +93,9 @@ def queues(trace: Trace) -> Queues:
 @computed
 def queue_series(trace: Trace) -> pd.DataFrame:
     """Return one row a change."""
-    stream_queues = queues(trace)
-    return pd.DataFrame(
-        {
-            **_identity(stream_queues, stream_queues.stream),
-            "time_ns": stream_queues.time_ns,
-            "length": stream_queues.length,
-        }
-    )
+    changes = queues(trace).changes
+    stream = _identity(queues(trace), changes.group)
+    return pd.DataFrame({**stream, "time_ns": changes.time_ns, "length": changes.level})
 
 
 @public_table(
@@ -122,8 +107,8 @@ def queue_series(trace: Trace) -> pd.DataFrame:
 def queue_lengths(trace: Trace) -> pd.DataFrame:
     """Return one row a stream that work was seen to be launched into."""
     stream_queues = queues(trace)
-    length, group, count = stream_queues.length, stream_queues.stream, len(stream_queues.streams)
-    lasts, statistics = stream_queues.lasts_ns, group_statistics
+    changes, count = stream_queues.changes, len(stream_queues.streams)
+    length, group, lasts = changes.level, changes.group, changes.lasts_ns
     span = statistics.sums(lasts, group, count)
     least, most = statistics.extremes(length, group, count)
     columns = {

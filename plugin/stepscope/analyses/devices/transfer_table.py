@@ -174,11 +174,7 @@ def _figures(trace: Trace, rows: Ints, kind: Kind, group: Ints) -> dict[str, NDA
     duration = events["duration_ns"].to_numpy()[rows]
     category = "memcpy" if kind == Kind.COPY else "memset"
     return {
-        "call_count": np.bincount(group, minlength=count),
-        "total_ns": statistics.sums(duration, group, count),
-        "mean_ns": statistics.mean(duration, group, count),
-        "p95_ns": statistics.quantile(duration, group, count, 0.95),
-        "max_ns": statistics.extremes(duration, group, count)[1],
+        **statistics.duration_columns(FIGURES, duration, group, count),
         "exposed_ns": statistics.sums(exposed_ns(trace, rows, category), group, count),
         "streams": statistics.distinct_numbers(events["stream"].to_numpy()[rows], group, count),
         "devices": statistics.distinct_numbers(events["device"].to_numpy()[rows], group, count),

@@ -22,6 +22,7 @@ from stepscope.analyses.memory.owners import (
 )
 from stepscope.model.arrays import NONE, Floats, Ints
 from stepscope.model.frames import THREAD, Column, Schema
+from stepscope.model.frames.steps import step_at
 from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
@@ -162,19 +163,9 @@ def lifetimes(trace: Trace) -> pd.Categorical:
     for pairs in memory_pairs(trace):
         recorded = np.flatnonzero(pairs.allocated_at != NONE)
         rows, freed = pairs.allocated_at[recorded], pairs.freed_at[recorded]
-        step = _step_of(trace, time_ns[rows])
-        is_same_step = (step != NONE) & (step == _step_of(trace, time_ns[freed]))
+        step = step_at(trace.steps, time_ns[rows])
+        is_same_step = (step != NONE) & (step == step_at(trace.steps, time_ns[freed]))
         of_freed = np.select([is_same_step, step != NONE], [WITHIN, LATER], RECORDED)
         state = pairs.state[recorded]
         codes[rows] = np.select([state == FREED, state == HELD], [of_freed, TO_END], LOST)
     return pd.Categorical.from_codes(codes, categories=pd.Index(LIFETIMES, dtype=object))
-
-
-def _step_of(trace: Trace, time_ns: Ints) -> Ints:
-    """Return the step in which the host was at these times, or -1."""
-    steps = trace.steps
-    if not len(steps):
-        return np.full(len(time_ns), NONE, dtype=np.int64)
-    step = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
-    is_in = (step != NONE) & (time_ns < steps["end_ns"].to_numpy()[step])
-    return np.where(is_in, step, NONE)

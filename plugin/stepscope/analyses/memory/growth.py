@@ -23,6 +23,7 @@ from stepscope.analyses.memory.memory_devices import (
 from stepscope.analyses.memory.owners import module_names, operator_names, user_stacks
 from stepscope.model.arrays import Floats, Ints, Objects
 from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.steps import step_at
 from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
@@ -157,7 +158,7 @@ def _of_device(
     steps = complete_steps(trace).steps.iloc[:-1]
     left = np.flatnonzero(pairs.state == HELD)
     rows = pairs.allocated_at[left]
-    step = _steps_of(steps, trace.memory["start_ns"].to_numpy()[rows])
+    step = step_at(steps, trace.memory["start_ns"].to_numpy()[rows])
     left, rows, step = left[step >= 0], rows[step >= 0], step[step >= 0]
     group, example = _grouped(rows, names)
     allocations = pd.DataFrame({"group": group, "step": step, "bytes": pairs.bytes[left]})
@@ -177,13 +178,6 @@ def _of_device(
         }
     )
     return table[(step_count >= 2) & (share >= 0.5)]
-
-
-def _steps_of(steps: pd.DataFrame, time_ns: Ints) -> Ints:
-    """Return the step of each time, or -1."""
-    step = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
-    end_ns = np.append(steps["end_ns"].to_numpy(), 0)
-    return np.where((step >= 0) & (time_ns < end_ns[step]), step, -1)
 
 
 def _grouped(rows: Ints, names: tuple[pd.Categorical, ...]) -> tuple[Ints, Ints]:

@@ -17,7 +17,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.forward_backward import forward_backward
-from stepscope.analyses.core.group_statistics import extremes, nan_mean, ratio, sums
+from stepscope.analyses.core.group_statistics import (
+    duration_columns,
+    nan_mean,
+    ratio,
+    sums,
+)
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.costs import operator_calls, owners_of_device_events
@@ -72,21 +77,17 @@ def operator_kernels(trace: Trace) -> pd.DataFrame:
     of_operator, of_name = np.divmod(keys // kinds, width)
     full = np.array([*map(str, ran.categories), None], dtype=object)[of_name - 1]
     duration = events["duration_ns"].to_numpy()
-    total = sums(duration, group, len(keys))
-    least, most = extremes(duration, group, len(keys))
+    durations = duration_columns(SCHEMA, duration, group, len(keys))
+    total = durations["total_ns"]
     whole = sums(total, of_operator, len(labels.texts) + 1)[of_operator]
-    count = np.bincount(group, minlength=len(keys))
     to_call, to_device = _delays(trace, owner)
     columns: dict[str, NDArray[Any]] = {
         "operator": labels.at(of_operator - 1),
         "kernel": _short(full, keys % kinds),
         "full_name": full,
         "kind": np.array([KIND_NAMES.get(which) for which in (keys % kinds).tolist()], object),
-        "event_count": count,
-        "total_ns": total,
-        "mean_ns": total / count,
-        "min_ns": least,
-        "max_ns": most,
+        "event_count": np.bincount(group, minlength=len(keys)),
+        **durations,
         "operator_share": ratio(total, whole),
         "mean_call_delay_ns": nan_mean(to_call, group, len(keys)),
         "mean_launch_delay_ns": nan_mean(to_device, group, len(keys)),

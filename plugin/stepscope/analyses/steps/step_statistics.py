@@ -23,6 +23,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.frames.steps import step_at
 from stepscope.model.table import public_table, rows_to_frame, to_frame
 from stepscope.model.trace import Trace, computed
 
@@ -179,10 +180,8 @@ def inputs_differ(trace: Trace, numbers: Collection[int]) -> bool:
     calls, steps = trace.host_calls, trace.steps
     dims = calls["input_dims"].cat.codes.to_numpy()
     rows = np.flatnonzero(name_mask(calls["name"], FIRST_DIMENSION.__contains__) & (dims >= 0))
-    begin, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    start = calls["start_ns"].to_numpy()[rows]
-    step = np.searchsorted(begin, start, side="right") - 1
-    inside = (step >= 0) & (start < np.append(end, 0)[step])
+    step = step_at(steps, calls["start_ns"].to_numpy()[rows])
+    inside = step >= 0
     is_selected = np.isin(steps["number"].to_numpy(), list(numbers))[step[inside]]
     shapes = dims[rows][inside]
     return bool(np.setdiff1d(shapes[is_selected], shapes[~is_selected]).size)

@@ -240,7 +240,8 @@ def queue_counter(trace: Trace) -> SeriesByKey:
     """Return the number of launched kernels that have not begun, by device."""
     queue = queues(trace)
     device = np.array([device for device, _ in queue.streams], dtype=np.int64)
-    return _together(device[queue.stream], queue.stream, queue.time_ns, queue.length)
+    changes = queue.changes
+    return _together(device[changes.group], changes.group, changes.time_ns, changes.level)
 
 
 @computed
@@ -248,9 +249,10 @@ def _copies(trace: Trace) -> SeriesByKey:
     rates = memory_rates(trace)
     device = np.array([device for device, _ in rates.kinds], dtype=np.int64)
     is_copy = np.array([kind != MEMORY_SET for _, kind in rates.kinds], dtype=bool)
-    rows = np.flatnonzero(is_copy[rates.kind]) if len(is_copy) else rates.kind[:0]
-    kind = rates.kind[rows]
-    return _together(device[kind], kind, rates.time_ns[rows], rates.bytes_per_second[rows])
+    changes = rates.changes
+    rows = np.flatnonzero(is_copy[changes.group]) if len(is_copy) else changes.group[:0]
+    kind = changes.group[rows]
+    return _together(device[kind], kind, changes.time_ns[rows], changes.level[rows])
 
 
 def _together(device: Ints, part: Ints, time_ns: Ints, level: Ints) -> SeriesByKey:

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 
@@ -45,3 +46,10 @@ def build(host_calls: pd.DataFrame) -> pd.DataFrame:
     running_until = latest_end_ns.groupby(steps["number"]).shift()
     is_copy = steps["start_ns"] < running_until.fillna(-np.inf)
     return steps.loc[~is_copy, [column.name for column in SCHEMA]].reset_index(drop=True)
+
+
+def step_at(steps: pd.DataFrame, moments_ns: Ints) -> Ints:
+    """Return the index of the step that runs on the host at each moment, or -1."""
+    index = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
+    ends = np.append(steps["end_ns"].to_numpy(), np.iinfo(np.int64).min)
+    return np.where(moments_ns < ends[index], index, NONE)
