@@ -13,20 +13,22 @@ from click.testing import CliRunner, Result
 import stepscope
 from stepscope.cli import cli
 from stepscope.recording.launch import STARTUP, environment_of
-from stepscope.recording.messages import steps_in_words
+from stepscope.recording.messages import steps_text
 from stepscope.recording.record_report import summary
 from stepscope.recording.record_request import (
     ACCOUNTS,
     VARIABLE,
     Account,
-    Order,
-    Written,
+    RecordedTrace,
+    RecordRequest,
     accounts_in,
-    order_in,
+    parse_request,
 )
 from waiting import LONG_SECONDS
 
-ORDER = Order(log_dir="/logs/run", skip=None, wait=200, warmup=2, active=8, repeat=1, seconds=5.0)
+ORDER = RecordRequest(
+    log_dir="/logs/run", skip=None, wait=200, warmup=2, active=8, repeat=1, seconds=5.0
+)
 
 
 def record(*arguments: str) -> Result:
@@ -40,7 +42,7 @@ def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def test_an_order_comes_back_from_the_environment_as_it_was() -> None:
     environment = environment_of({"PYTHONPATH": "/mine", "HOME": "/home/me"}, ORDER, "/told")
-    assert order_in(environment.pop(VARIABLE)) == ORDER
+    assert parse_request(environment.pop(VARIABLE)) == ORDER
     assert environment == {
         "HOME": "/home/me",
         "PYTHONPATH": f"{STARTUP}{os.pathsep}/mine",
@@ -49,7 +51,7 @@ def test_an_order_comes_back_from_the_environment_as_it_was() -> None:
 
 
 def test_accounts_come_back_by_rank_and_a_damaged_one_costs_itself(tmp_path: Path) -> None:
-    written = Written(path="/logs/run/a.json.gz", first_step=6, step_count=8, is_whole=True)
+    written = RecordedTrace(path="/logs/run/a.json.gz", first_step=6, step_count=8, is_whole=True)
     of_rank_1 = Account(process=10, rank=1, written=[written])
     of_rank_0 = Account(process=20, rank=0, has_torch=True)
     of_launcher = Account(process=5)
@@ -65,24 +67,24 @@ def test_accounts_come_back_by_rank_and_a_damaged_one_costs_itself(tmp_path: Pat
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        (Written(path="", first_step=6, step_count=8, is_whole=True), "steps 6 to 13"),
-        (Written(path="", first_step=6, step_count=1, is_whole=False), "step 6"),
-        (Written(path="", first_step=6, step_count=0, is_whole=False), "part of step 6"),
+        (RecordedTrace(path="", first_step=6, step_count=8, is_whole=True), "steps 6 to 13"),
+        (RecordedTrace(path="", first_step=6, step_count=1, is_whole=False), "step 6"),
+        (RecordedTrace(path="", first_step=6, step_count=0, is_whole=False), "part of step 6"),
         (
-            Written(path="", first_step=0, step_count=0, is_whole=True),
+            RecordedTrace(path="", first_step=0, step_count=0, is_whole=True),
             "the whole run, without steps",
         ),
     ],
 )
-def test_what_a_file_holds_is_said_in_words(written: Written, words: str) -> None:
-    assert steps_in_words(written) == words
+def test_what_a_file_holds_is_said_in_words(written: RecordedTrace, words: str) -> None:
+    assert steps_text(written) == words
 
 
 def accounts(*given: Account) -> Sequence[Account]:
     return given
 
 
-FILE = Written(path="/logs/run/a.json.gz", first_step=6, step_count=8, is_whole=True)
+FILE = RecordedTrace(path="/logs/run/a.json.gz", first_step=6, step_count=8, is_whole=True)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_advice_that_fails_leaves_the_scripts_status(
         message = "no such trace"
         raise ValueError(message)
 
-    written = Written(path="a.json.gz", first_step=6, step_count=8, is_whole=True)
+    written = RecordedTrace(path="a.json.gz", first_step=6, step_count=8, is_whole=True)
     monkeypatch.setattr("stepscope.recording.launch.run", lambda *_: 5)
     monkeypatch.setattr(
         "stepscope.recording.record_request.accounts_in",

@@ -32,7 +32,7 @@ from stepscope.catalog.file_state import Summarised
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.cli import cli, file_reading
 from stepscope.readers.batch import Outcome, read_all
-from stepscope.readers.cluster import Cluster, NoClusterError, Patience, connection
+from stepscope.readers.cluster import Cluster, NoClusterError, Timeouts, connection
 from stepscope.readers.cluster.replies import CannotOpen
 from stepscope.readers.cluster.session import Session
 from stepscope.readers.cluster.task import RemoteRequest
@@ -66,14 +66,14 @@ there.read_all(cluster_tasks.orders_of(sys.argv[2], waiting, marking))
 Who runs the tests in the background has Ctrl-C ignored, and children inherit that.
 """
 LIMITED = ("--memory-limit", "800MiB")
-PATIENT = Patience(
+PATIENT = Timeouts(
     connect_seconds=LONG_SECONDS,
     again_seconds=LONG_SECONDS,
     workers_seconds=LONG_SECONDS,
     silent_seconds=LONG_SECONDS,
 )
 """With a machine that does much else."""
-SOON = Patience(connect_seconds=2, workers_seconds=2, silent_seconds=5, look_seconds=0.2)
+SOON = Timeouts(connect_seconds=2, workers_seconds=2, silent_seconds=5, look_seconds=0.2)
 """Where the cluster is known to be gone, or will be."""
 RANKS = tuple(f"rank{number}" for number in range(8))
 
@@ -93,8 +93,8 @@ def reader(pair: LocalCluster) -> Iterator[Cluster]:
 
 
 @contextmanager
-def reader_of(cluster: LocalCluster, patience: Patience = PATIENT) -> Iterator[Cluster]:
-    with closing(Cluster(cluster.address, patience=patience)) as reader:
+def reader_of(cluster: LocalCluster, timeouts: Timeouts = PATIENT) -> Iterator[Cluster]:
+    with closing(Cluster(cluster.address, timeouts=timeouts)) as reader:
         yield reader
 
 
@@ -413,14 +413,14 @@ def test_without_the_scheduler_what_was_read_is_answered(
 
 
 def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    there = Cluster("127.0.0.1:1", patience=SOON)
+    there = Cluster("127.0.0.1:1", timeouts=SOON)
     with closing(there), pytest.raises(NoClusterError) as told:
         there.connect()
     start, reason = told.value.message.split("tcp://127.0.0.1:1: ")
     assert start == "No Dask scheduler responds at "
     late = "Timed out trying to connect to tcp://127.0.0.1:1 after 2 s."  # in the middle of a try
     assert reason in {"[Errno 111] Connection refused.", late}
-    missing = Cluster(str(tmp_path / "none.json"), patience=SOON)
+    missing = Cluster(str(tmp_path / "none.json"), timeouts=SOON)
     with closing(missing), pytest.raises(NoClusterError, match="is not a Dask scheduler file"):
         missing.connect()
 
@@ -457,18 +457,18 @@ def test_workers_without_our_stepscope_are_not_asked(run: Path, tmp_path: Path) 
     )
     said: list[str] = []
     with local_cluster(tmp_path) as cluster:
-        alone = Cluster(cluster.address, say=said.append, patience=SOON)
+        alone = Cluster(cluster.address, say=said.append, timeouts=SOON)
         with closing(alone), pytest.raises(NoClusterError, match="has had no worker for 2 s"):
             alone.connect()
         assert said == [f"waiting for workers at {cluster.address} ..."]
         for place in (other, without):
             cluster.start_worker("--no-nanny", environment={"PYTHONPATH": str(place)})
-        unfit = Cluster(cluster.address, say=said.append, patience=PATIENT)
+        unfit = Cluster(cluster.address, say=said.append, timeouts=PATIENT)
         with closing(unfit), pytest.raises(NoClusterError, match=r"No worker .* can be used"):
             unfit.connect()
         cluster.start_worker("--no-nanny")
         until(lambda: len(cluster.process_ids()) == 3)
-        with closing(Cluster(cluster.address, say=said.append, patience=PATIENT)) as reader:
+        with closing(Cluster(cluster.address, say=said.append, timeouts=PATIENT)) as reader:
             found = answers(reader.read_all(orders_of(run, cluster_tasks.named)))
         assert [name for name, _ in found] == list(RANKS)
         assert len({process for _, process in found}) == 1
@@ -493,7 +493,7 @@ def test_a_machine_without_the_mount_is_passed_over(tmp_path: Path) -> None:
     with local_cluster(tmp_path, ("--no-nanny",)) as cluster:
         blind = ("unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh")
         cluster.start_worker("--no-nanny", before=blind)
-        with closing(Cluster(cluster.address, say=said.append, patience=PATIENT)) as reader:
+        with closing(Cluster(cluster.address, say=said.append, timeouts=PATIENT)) as reader:
             until(lambda: len(cluster.process_ids()) == 2)
             found = answers(reader.read_all(orders_of(run, cluster_tasks.named) * 3))
             assert [name for name, _ in found] == [*RANKS] * 3
@@ -563,7 +563,7 @@ def test_a_worker_that_does_not_tell_its_version_is_asked_again_and_ends_nothing
 
     async def looks() -> list[dict[str, int]]:
         client: Any = SimpleNamespace(scheduler=Scheduler())
-        session = Session("tcp://s:1", client, Patience(silent_seconds=0.2), lambda _: None)
+        session = Session("tcp://s:1", client, Timeouts(silent_seconds=0.2), lambda _: None)
         found = []
         for _ in range(2):
             await session._check_workers()  # noqa: SLF001 (a watch would take as long as it does)

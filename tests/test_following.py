@@ -83,20 +83,26 @@ def test_a_large_file_that_changed_a_moment_ago_waits(
     size_bytes: int, age_s: float, tag: str, *, waits: bool
 ) -> None:
     now = stamp(size_bytes, age_s=age_s, tag=tag)
-    assert (write_detection.waits_s(now, time.monotonic() + 3600) > 0) is waits
+    assert (write_detection.seconds_until_read(now, time.monotonic() + 3600) > 0) is waits
 
 
 def test_where_no_time_of_change_is_told_nothing_waits() -> None:
-    assert not write_detection.waits_s(FileStamp(size_bytes=LARGE, modified_ns=0), time.monotonic())
+    assert not write_detection.seconds_until_read(
+        FileStamp(size_bytes=LARGE, modified_ns=0), time.monotonic()
+    )
 
 
 def test_where_clocks_differ_it_counts_since_when_a_file_is_known_as_it_is() -> None:
-    assert not write_detection.waits_s(stamp(LARGE, age_s=IN_AN_HOUR), time.monotonic() - 60)
+    assert not write_detection.seconds_until_read(
+        stamp(LARGE, age_s=IN_AN_HOUR), time.monotonic() - 60
+    )
 
 
 def test_the_oftener_a_file_turned_out_to_grow_the_longer_it_waits() -> None:
     seen_at, small = time.monotonic() + 3600, stamp(1, age_s=IN_AN_HOUR)
-    never, once, often = (write_detection.waits_s(small, seen_at, count) for count in (0, 1, 20))
+    never, once, often = (
+        write_detection.seconds_until_read(small, seen_at, count) for count in (0, 1, 20)
+    )
     assert never == 0 < once < often
 
 
@@ -215,5 +221,7 @@ def test_what_cannot_be_read_and_does_not_change_is_said_at_once(tmp_path: Path)
 
 def test_a_file_that_was_cut_off_very_often_waits_no_longer_than_others() -> None:
     now = FileStamp(size_bytes=1, modified_ns=time.time_ns())
-    waits_s = write_detection.waits_s(now, time.monotonic(), cut_off_count=10_000)
-    assert 0 < waits_s <= write_detection.MOST_SETTLED_SECONDS
+    seconds_until_read = write_detection.seconds_until_read(
+        now, time.monotonic(), cut_off_count=10_000
+    )
+    assert 0 < seconds_until_read <= write_detection.MOST_SETTLED_SECONDS

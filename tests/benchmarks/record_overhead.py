@@ -16,7 +16,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from stepscope.recording import script_hooks
-from stepscope.recording.record_request import ACCOUNTS, Order
+from stepscope.recording.record_request import ACCOUNTS, RecordRequest
 from stepscope.recording.script_recorder import ScriptRecorder
 
 CALL_COUNT = 4_000
@@ -73,7 +73,9 @@ def main() -> int:
     """Measure, print, and return 1 if a step exceeds the limit."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ[ACCOUNTS] = folder
-        order = Order(log_dir=folder, skip=NEVER, wait=0, warmup=2, active=8, repeat=1, seconds=1.0)
+        order = RecordRequest(
+            log_dir=folder, skip=NEVER, wait=0, warmup=2, active=8, repeat=1, seconds=1.0
+        )
         plain = optimizer_us(), batch_us()
         recorder = ScriptRecorder(order)
         script_hooks.watch(recorder)

@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 from stepscope.base.errors import UsageError
 from stepscope.recording import Schedule, TraceHandler, schedule_for
-from stepscope.recording.callback_profiler import DrivenProfiler, profiler_options
+from stepscope.recording.callback_profiler import CallbackProfiler, profiler_options
 
 pytestmark = pytest.mark.recording
 
@@ -20,9 +20,9 @@ CPU = {"activities": [ProfilerActivity.CPU], "acc_events": True}
 """`acc_events`: else torch warns, once in a process, that each span has its own."""
 
 
-def driven(folder: Path, schedule: Callable[[int], Any]) -> DrivenProfiler:
+def driven(folder: Path, schedule: Callable[[int], Any]) -> CallbackProfiler:
     handler = TraceHandler(folder, name="loop", collect=lambda _: {})
-    return DrivenProfiler(schedule, handler, CPU)
+    return CallbackProfiler(schedule, handler, CPU)
 
 
 def spans(folder: Path) -> list[list[int]]:
@@ -35,9 +35,9 @@ def _steps(path: Path) -> list[int]:
     return [int(name.partition("#")[2]) for name in names if name.startswith("ProfilerStep#")]
 
 
-def train(loop: DrivenProfiler, steps: int, *, evaluate_every: int = 1000) -> None:
+def train(loop: CallbackProfiler, steps: int, *, evaluate_every: int = 1000) -> None:
     for step in range(1, steps + 1):
-        loop.step_begins()
+        loop.begin_step()
         torch.ones(2) + 1
         if step % evaluate_every == 0:
             loop.interrupted()

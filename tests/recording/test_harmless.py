@@ -15,8 +15,8 @@ from stepscope.recording import cycles, live_objects, script_hooks, script_recor
 from stepscope.recording.cycles import Cycles
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.live_objects import Given
-from stepscope.recording.profiler_cycle import Profiled, another_runs
-from stepscope.recording.record_request import ACCOUNTS, Account, Order
+from stepscope.recording.profiler_cycle import Profiled, is_profiler_running
+from stepscope.recording.record_request import ACCOUNTS, Account, RecordRequest
 from stepscope.recording.script_recorder import ScriptRecorder
 from stepscope.recording.termination import Termination
 from stepscope.recording.whole_run import WholeRun
@@ -25,8 +25,8 @@ from waiting import until
 pytestmark = pytest.mark.recording
 
 
-def order(folder: Path) -> Order:
-    return Order(
+def order(folder: Path) -> RecordRequest:
+    return RecordRequest(
         log_dir=str(folder), skip=None, wait=200, warmup=1, active=2, repeat=1, seconds=5.0
     )
 
@@ -90,11 +90,11 @@ def test_a_device_that_the_script_does_not_use_is_not_initialised(
 def test_what_another_thread_ends_is_over(tmp_path: Path) -> None:
     whole = WholeRun(order(tmp_path), TraceHandler(tmp_path))
     whole.begin()
-    assert another_runs()
+    assert is_profiler_running()
     other = threading.Thread(target=whole.forget)
     other.start()
     other.join()
-    until(lambda: not another_runs())
+    until(lambda: not is_profiler_running())
 
 
 def test_what_another_thread_begins_is_of_the_main_thread(
@@ -115,7 +115,7 @@ def test_what_another_thread_begins_is_of_the_main_thread(
     until(lambda: whole.is_recording)
     assert began == [threading.main_thread()]
     whole.forget()
-    assert not another_runs()
+    assert not is_profiler_running()
 
 
 def test_a_torch_without_what_is_hooked_is_left_alone(

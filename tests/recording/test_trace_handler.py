@@ -43,7 +43,7 @@ TWO_SPANS = schedule(wait=1, warmup=1, active=2, repeat=2)
 def _nothing_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """What other tests of this process left alive is not found."""
     gc.collect()
-    look = live_objects._alive  # noqa: SLF001
+    look = live_objects._live_by_class  # noqa: SLF001
     left = look(live_objects._kinds())  # noqa: SLF001
 
     def own(kinds: Mapping[str, tuple[type, ...]]) -> dict[str, tuple[Any, ...]]:
@@ -53,7 +53,7 @@ def _nothing_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
             for kind, objects in look(kinds).items()
         }
 
-    monkeypatch.setattr(live_objects, "_alive", own)
+    monkeypatch.setattr(live_objects, "_live_by_class", own)
 
 
 class Net(torch.nn.Module):

@@ -11,8 +11,8 @@ from stepscope.catalog.log_directories import (
     LogDirectory,
     StampedFile,
     as_problem,
+    missing_files_problem,
     stamped,
-    why_empty,
 )
 from stepscope.catalog.write_detection import SETTLED_SECONDS
 from stepscope.storage import discover
@@ -81,7 +81,7 @@ class DirectoryScan:
                     self._listings[directory] = {**before, **now}
                     self._adopt_so_far()
             if self.file_count == count and not self.is_cancelled:
-                problems = why_empty(directory.path)
+                problems = missing_files_problem(directory.path)
         except UnreadableError as error:
             self._listings[directory] = {**before, **now}
             return [as_problem(error)]

@@ -121,7 +121,7 @@ class FileIndex:
         if self._entries.get(entry.file.id) is not entry:
             return False
         if stamp != entry.stamp:
-            due_at = now + write_detection.waits_s(stamp, now, entry.cut_off_count)
+            due_at = now + write_detection.seconds_until_read(stamp, now, entry.cut_off_count)
             self.put(replace(entry, stamp=stamp, seen_at=now, state=Growing(due_at=due_at)))
             return False
         return isinstance(entry.state, Growing) and entry.state.due_at <= now
@@ -187,7 +187,7 @@ def _listed(listed: StampedFile, before: Entry | None, now: float) -> Entry:
     """Return the entry of a new or changed file."""
     file, stamp = listed
     count = before.cut_off_count if before is not None else 0
-    left_s = write_detection.waits_s(stamp, now, count)
+    left_s = write_detection.seconds_until_read(stamp, now, count)
     state = Growing(due_at=now + left_s) if left_s else Queued()
     return Entry(file=file, stamp=stamp, state=state, seen_at=now, cut_off_count=count)
 

@@ -40,7 +40,7 @@ def stamped(files: Iterable[TraceFile]) -> list[StampedFile]:
     return existing
 
 
-def why_empty(path: str) -> list[Problem]:
+def missing_files_problem(path: str) -> list[Problem]:
     """Return the problem of a path without files; empty for an empty folder."""
     if storage.is_folder(path):
         return []

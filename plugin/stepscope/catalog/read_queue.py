@@ -121,7 +121,7 @@ def _unless_growing(entry: Entry) -> Entry:
         now = storage.stamp(entry.file.path)
     except (OSError, UnreadableError):
         return entry
-    if not (left_s := write_detection.still_s(entry, now, is_cut_off=is_cut_off)):
+    if not (left_s := write_detection.seconds_until_reread(entry, now, is_cut_off=is_cut_off)):
         return entry
     return replace(
         entry,

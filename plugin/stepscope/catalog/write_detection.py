@@ -30,7 +30,7 @@ def age_s(stamp: FileStamp, seen_at: float) -> float:
     return max(since_change, time.monotonic() - seen_at)
 
 
-def waits_s(stamp: FileStamp, seen_at: float, cut_off_count: int = 0) -> float:
+def seconds_until_read(stamp: FileStamp, seen_at: float, cut_off_count: int = 0) -> float:
     """Return the seconds to wait before reading a file; 0 to read it now."""
     if stamp.tag or (stamp.size_bytes <= QUICK_BYTES and not cut_off_count):
         return 0.0
@@ -39,7 +39,7 @@ def waits_s(stamp: FileStamp, seen_at: float, cut_off_count: int = 0) -> float:
     return max(0.0, settled - age_s(stamp, seen_at))
 
 
-def still_s(entry: Entry, now: FileStamp, *, is_cut_off: bool) -> float:
+def seconds_until_reread(entry: Entry, now: FileStamp, *, is_cut_off: bool) -> float:
     """Return the seconds to wait before reading a file again; 0 if the last reading is valid.
 
     `now` is its stamp after that reading.
@@ -47,7 +47,7 @@ def still_s(entry: Entry, now: FileStamp, *, is_cut_off: bool) -> float:
     if entry.stamp.tag:
         return 0.0
     if now != entry.stamp:
-        return waits_s(now, time.monotonic(), entry.cut_off_count + 1)
+        return seconds_until_read(now, time.monotonic(), entry.cut_off_count + 1)
     if is_cut_off:
         return max(0.0, GIVEN_UP_SECONDS - age_s(entry.stamp, entry.seen_at))
     return 0.0

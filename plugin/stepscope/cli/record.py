@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from stepscope.recording.record_request import Order
+    from stepscope.recording.record_request import RecordRequest
 
 
 @click.command(
@@ -105,7 +105,7 @@ def record(
     command: tuple[str, ...],
     log_dir: str | None,
     is_advised: bool,
-    **options: Any,  # noqa: ANN401 (fields of `Order`)
+    **options: Any,  # noqa: ANN401 (fields of `RecordRequest`)
 ) -> None:
     """Run a command, and record some steps of each Python process that trains or infers.
 
@@ -127,26 +127,26 @@ def record(
     from stepscope.base import urls
     from stepscope.recording.launch import NOT_EXECUTABLE, NOT_FOUND, run
     from stepscope.recording.record_report import summary
-    from stepscope.recording.record_request import Order, accounts_in
+    from stepscope.recording.record_request import RecordRequest, accounts_in
 
     if log_dir and urls.is_remote(log_dir):
         msg = "torch writes traces to a local disk: pass a local folder, and copy it afterwards"
         raise click.BadParameter(msg, param_hint="--log-dir")
-    order = Order(log_dir=str(Path(log_dir or _new_folder()).resolve()), **options)
+    request = RecordRequest(log_dir=str(Path(log_dir or _new_folder()).resolve()), **options)
     with tempfile.TemporaryDirectory(
         prefix="stepscope-record-", ignore_cleanup_errors=True
     ) as folder:
         try:
-            status = run(command, order, folder)
+            status = run(command, request, folder)
         except OSError as error:
             click.echo(f"stepscope: {command[0]}: {error.strerror}", err=True)
             is_there = not isinstance(error, FileNotFoundError)
             raise click.exceptions.Exit(NOT_EXECUTABLE if is_there else NOT_FOUND) from None
         accounts = accounts_in(folder)
-    for line in summary(accounts, order):
+    for line in summary(accounts, request):
         click.echo(f"stepscope: {line}", err=True)
     if is_advised and any(account.written for account in accounts):
-        _advise(context, order)
+        _advise(context, request)
     raise click.exceptions.Exit(status)
 
 
@@ -156,13 +156,13 @@ def _new_folder() -> str:
     return f"log/record-{time.strftime('%Y-%m-%d_%H-%M-%S')}"
 
 
-def _advise(context: click.Context, order: "Order") -> None:
+def _advise(context: click.Context, request: "RecordRequest") -> None:
     """Print the advice on the traces; an error does not change the script's exit status."""
     from stepscope.cli.advise import advise
 
     try:
         with suppress(click.exceptions.Exit):
-            context.invoke(advise, paths=(order.log_dir,))
+            context.invoke(advise, paths=(request.log_dir,))
     except Exception as error:
         if context.find_root().params.get("traceback"):
             raise

@@ -36,20 +36,20 @@ SMALLEST_BATCH = 16
 EVENT_KEYS = frozenset({*FIELDS, "ts", "dur", "args"})
 PLAIN_FIELD = frozenset({str, int, type(None)})
 PLAIN_TIME = frozenset({bytes, int, type(None)})
-THREE_PLACES = re.compile(rb"-?\d{1,15}\.\d{3}(?:,-?\d{1,15}\.\d{3})*+")
+THREE_DECIMALS = re.compile(rb"-?\d{1,15}\.\d{3}(?:,-?\d{1,15}\.\d{3})*+")
 """Times in whole nanoseconds that fit 62 bits."""
 
 
-class _OddError(Exception):
+class _IrregularError(Exception):
     """A batch contains an irregular sequence of events."""
 
 
 def _refused(_word: str) -> None:
-    raise _OddError  # `documents` counts NaN with its offset
+    raise _IrregularError  # `documents` counts NaN with its offset
 
 
 _DECODE = json.JSONDecoder(strict=False, parse_float=str.encode, parse_constant=_refused).decode
-_ODD = (_OddError, ValueError, RecursionError)
+_ODD = (_IrregularError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +98,11 @@ class BatchedColumns(ColumnBuilder):
         if first is None:
             separator = SEPARATOR.match(data, at)
             if separator and len(data) - separator.end() > NEAR_END_BYTES:
-                raise _OddError
+                raise _IrregularError
             return None
         room = min(self.size, self.most_events - len(self))
         if bool(first[1]) is not is_comma_due or room <= 0:
-            raise _OddError
+            raise _IrregularError
         start = first.start(2)
         seams = list(islice(NEXT_EVENT.finditer(data, start), room))
         if not seams:
@@ -112,12 +112,12 @@ class BatchedColumns(ColumnBuilder):
         if len(events) != len(seams) or not all(
             next(iter(event)) in FIRST_KEYS for event in events
         ):
-            raise _OddError  # an apparent start of an event was not one
+            raise _IrregularError  # an apparent start of an event was not one
         starts = chain((start,), (seam.start(1) for seam in seams[:-1]))
         return _Batch(events=events, offsets=(offset + position for position in starts), end=end)
 
     def _take(self, batch: _Batch) -> None:
-        shapes = [_columns(batch.events, places) for places in _alike(batch.events)]
+        shapes = [_columns(batch.events, places) for places in _grouped_by_keys(batch.events)]
         times = [_Times.of(shape) for shape in shapes]
         if not all(shape.is_plain for shape in shapes) or None in times:
             for event, offset in zip(batch.events, batch.offsets, strict=True):
@@ -162,7 +162,7 @@ class BatchedColumns(ColumnBuilder):
             if key not in EVENT_KEYS:
                 self._add_argument(key, [row + index for index in shape.places], values)
         extras = shape.columns.get("args", ())
-        for indices in _alike(extras):
+        for indices in _grouped_by_keys(extras):
             alike = _columns(extras, indices)
             rows = [row + shape.places[index] for index in indices]
             for key, values in alike.columns.items():
@@ -245,7 +245,7 @@ class _Times:
         return cls(starts_ns=starts_ns, durations_ns=durations_ns)
 
 
-def _alike(objects: Sequence[dict[str, Any]]) -> Iterable[list[int]]:
+def _grouped_by_keys(objects: Sequence[dict[str, Any]]) -> Iterable[list[int]]:
     """Return the indices of objects with the same keys in the same order, grouped."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, item in enumerate(objects):
@@ -270,7 +270,7 @@ def _exact_ns(times: Sequence[Any]) -> list[int]:
         joined = b",".join(written)
     except TypeError:  # some are whole numbers
         joined = b""
-    if not THREE_PLACES.fullmatch(joined):
+    if not THREE_DECIMALS.fullmatch(joined):
         return [nanoseconds(time) for time in times]
     exact = map(int, joined.replace(b".", b"").split(b","))
     if len(written) == len(times):

@@ -75,7 +75,7 @@ class Cursor:
         while self.rest < characters and not self.has_ended:
             self.fill()
 
-    def stands_at(self, pattern: re.Pattern[str]) -> bool:
+    def is_at(self, pattern: re.Pattern[str]) -> bool:
         """Return whether a pattern, not longer than `NEAR_MATCH`, matches the following text."""
         self.look_ahead(NEAR_MATCH)
         return pattern.match(self.text, self.at) is not None
@@ -118,7 +118,7 @@ class Cursor:
         """Shorten the buffered text, so that walking through it again is cheap."""
         self.buffer_bytes = min(self.buffer_bytes, SMALL_BUFFER_BYTES)
         if len(self.text) > 4 * SMALL_BUFFER_BYTES:
-            self.go_on_in(memoryview(self.text[self.at :].encode()), 0, self.offset)
+            self.continue_in(memoryview(self.text[self.at :].encode()), 0, self.offset)
 
     # --- bytes, for the scanner -------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Cursor:
             self._put_back.append(piece)
             self.has_ended = False
 
-    def go_on_in(self, data: memoryview, at: int, offset: int) -> None:
+    def continue_in(self, data: memoryview, at: int, offset: int) -> None:
         """Continue in these bytes; `offset` is the offset of `data[0]` in the document."""
         end = whole_end(data, at + SMALL_BUFFER_BYTES)
         self.put_back(data[end:])

@@ -13,9 +13,9 @@ from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
 from stepscope.ingest.repair import BeyondRepairError, Repaired, repair
 
 BUFFER_BYTES = 1 << 20
-MENDED_CHARACTERS = 1 << 12
+REPAIR_CHARACTERS = 1 << 12
 """First attempt at the length of a damaged value."""
-MOST_MENDED_CHARACTERS = 1 << 18
+MOST_REPAIR_CHARACTERS = 1 << 18
 """Repairing is slow: longer values are skipped."""
 MOST_WASTED_CHARACTERS = 1 << 18
 """If failed repairs read more than this and an eighth of the document, repairing stops."""
@@ -23,11 +23,11 @@ BEGINNINGS = string.digits + string.ascii_letters + '{["-+.'
 """First characters of values, or of words in their position."""
 MOST_TRIES = 4
 """Maximum number of tried values that begin before a damaged location."""
-MOST_MENDED_TRIES = 1
+MOST_REPAIR_TRIES = 1
 """Maximum number of repaired values among them."""
 NEAR_END = 16
 """A literal or number cut by the text's end fails at most this far before it."""
-NEAR_END_MENDED = 64
+NEAR_END_REPAIRED = 64
 """The same for damaged values: longer than a word that can be repaired."""
 DEEP = re.compile(r"(?:[^\[{]*+[\[{]){500}")
 """Brackets nested half as deep as `json` allows."""
@@ -149,10 +149,10 @@ class DocumentValues:
         cursor = self._cursor
         if cursor.excerpt(1) not in begins:
             raise DamagedError(1, is_cut_off=False)
-        is_inner = self._tries > MOST_MENDED_TRIES and cursor.offset < self._reached
+        is_inner = self._tries > MOST_REPAIR_TRIES and cursor.offset < self._reached
         if is_inner or self._wasted_characters > MOST_WASTED_CHARACTERS + cursor.offset // 8:
             raise DamagedError(1, is_cut_off=True)
-        size = MENDED_CHARACTERS
+        size = REPAIR_CHARACTERS
         wasted = 0
         while True:
             cursor.look_ahead(size)
@@ -160,13 +160,13 @@ class DocumentValues:
             is_all = cursor.has_ended and cursor.rest <= size
             try:
                 value = repair(text)
-                if is_all or value.end < len(text) - NEAR_END_MENDED:
+                if is_all or value.end < len(text) - NEAR_END_REPAIRED:
                     return value
                 reach = value.end
             except BeyondRepairError as error:
                 reach = error.at
             wasted += reach
-            if is_all or size >= MOST_MENDED_CHARACTERS or reach < len(text) - NEAR_END_MENDED:
+            if is_all or size >= MOST_REPAIR_CHARACTERS or reach < len(text) - NEAR_END_REPAIRED:
                 self._wasted_characters += wasted
                 raise DamagedError(reach, is_cut_off=is_all and reach >= len(text))
             size *= 2

@@ -113,7 +113,7 @@ class Document(DocumentValues):
 
     def _object(self) -> Iterator[Event]:
         while (character := self._cursor.next_character()) != "}":
-            if self._stands_at_item():
+            if self._is_at_item():
                 yield from self._list()
                 continue
             key = self._key(character)
@@ -135,13 +135,13 @@ class Document(DocumentValues):
         self.is_json = True
         self._cursor.at += 1
 
-    def _stands_at_item(self) -> bool:
+    def _is_at_item(self) -> bool:
         """Return whether an event or a document follows instead of a key, and log it."""
-        is_event = self._cursor.stands_at(AN_EVENT)
+        is_event = self._cursor.is_at(AN_EVENT)
         if is_event:
             excerpt = self._cursor.excerpt(EXAMPLE_CHARACTERS)
             self._log.add("interleaved-documents", self._cursor.offset, excerpt)
-        is_item = is_event or self._cursor.stands_at(A_DOCUMENT)
+        is_item = is_event or self._cursor.is_at(A_DOCUMENT)
         self.is_json |= is_item
         return is_item
 
@@ -208,8 +208,8 @@ class Document(DocumentValues):
     def _after_end(self) -> Iterator[Event]:
         """Yield events of another document or writer after the end; log all other data."""
         while self._cursor.next_character(over=SPACE_AND_PADDING):
-            if not self._cursor.stands_at(A_DOCUMENT):
-                is_event = self._cursor.stands_at(AN_EVENT)
+            if not self._cursor.is_at(A_DOCUMENT):
+                is_event = self._cursor.is_at(AN_EVENT)
                 distance = 0 if is_event else self._cursor.distance(LATER_EVENT)
                 if distance is None:
                     self._skip_all("trailing-data")
@@ -228,7 +228,7 @@ class Document(DocumentValues):
             character = self._next_item()
             if not character:
                 break
-            if self._cursor.stands_at(A_DOCUMENT):
+            if self._cursor.is_at(A_DOCUMENT):
                 inner_count += 1
                 self._skip("interleaved-documents", self._cursor.distance(FIRST_EVENT))
                 self._is_comma_due = False
@@ -335,7 +335,7 @@ class Document(DocumentValues):
             else:
                 data = seam
                 cursor.put_back(more[joint:])
-        cursor.go_on_in(data, at, offset)
+        cursor.continue_in(data, at, offset)
 
     def _scanned(self, scanner: Scanner, data: Buffer, at: int, offset: int) -> int:
         end = scanner.scan(data, at, offset, is_comma_due=self._is_comma_due)

@@ -152,7 +152,7 @@ class Inflater:
 
     def inflated(self) -> Iterator[bytes]:
         """Yield the inflated bytes, up to the limit."""
-        for piece in self._inflated() if self._stands_at(GZIP_MAGIC) else self._plain():
+        for piece in self._inflated() if self._is_at(GZIP_MAGIC) else self._plain():
             self.head += piece[: HEAD_BYTES - len(self.head)]
             self.bytes_inflated += len(piece)
             if self.bytes_inflated > self.limit_bytes:
@@ -183,12 +183,12 @@ class Inflater:
 
     def _members(self) -> Iterator[bytes]:
         """Inflate one gzip member after another; stop at damage."""
-        while self._stands_at(GZIP_MAGIC):
+        while self._is_at(GZIP_MAGIC):
             yield from self._member()
             if self._damage:
                 return
-            self._pass_zeros()
-        if self._stands_at(b""):
+            self._skip_zeros()
+        if self._is_at(b""):
             self._damage = NO_GZIP
 
     def _member(self) -> Iterator[bytes]:
@@ -226,7 +226,7 @@ class Inflater:
         self._packed_at += len(share)
         return share
 
-    def _stands_at(self, start: bytes) -> bool:
+    def _is_at(self, start: bytes) -> bool:
         """Return whether these bytes follow; for no bytes, whether any follow."""
         while len(self._packed) - self._packed_at < max(1, len(start)):
             more = self._read(READ_BYTES)
@@ -235,9 +235,9 @@ class Inflater:
             self._packed, self._packed_at = self._packed[self._packed_at :] + more, 0
         return self._packed.startswith(start, self._packed_at)
 
-    def _pass_zeros(self) -> None:
+    def _skip_zeros(self) -> None:
         """Skip the zero padding of a file to whole blocks."""
-        while self._stands_at(b"\0"):
+        while self._is_at(b"\0"):
             zeros = ZEROS.match(self._packed, self._packed_at)
             self._packed_at = zeros.end() if zeros else self._packed_at
 
@@ -273,7 +273,7 @@ def _before_damage(member: "zlib._Decompress", packed: bytes) -> Iterator[bytes]
         return
 
 
-class _Ahead:
+class _PieceQueue:
     """A queue of pieces between the inflating thread and the reading one."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -318,7 +318,7 @@ def read_ahead(pieces: Iterator[bytes]) -> Iterator[Iterator[bytes]]:
 
     The thread has ended when the context ends. Its errors are raised in the reader.
     """
-    ahead = _Ahead(pieces)
+    ahead = _PieceQueue(pieces)
     thread = threading.Thread(target=ahead.fill, name="stepscope-inflate", daemon=True)
     thread.start()
     try:

@@ -111,11 +111,11 @@ class _Reader:
         if character == end:
             self.at += 1
             return False
-        if character in {"", "}", "]"} or (end == "}" and not self._stands_at_key()):
+        if character in {"", "}", "]"} or (end == "}" and not self._is_at_key()):
             raise BeyondRepairError(self.at)
         return True
 
-    def _stands_at_key(self) -> bool:
+    def _is_at_key(self) -> bool:
         """Return whether a key and its colon follow; otherwise move to the failure."""
         if KEY.match(self.text, self.at):
             return True

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 REPORT_SECONDS = 0.1
 """Minimum time between two progress reports of one phase."""
 PARENT_CHECK_SECONDS = 1.0
-WORN_BYTES = 256 * 2**20
+MOST_GROWTH_BYTES = 256 * 2**20
 """Memory growth since its start beyond which a process is replaced."""
 
 
@@ -77,19 +77,19 @@ def main() -> None:
     gc.freeze()  # imported modules are never freed
     fresh_bytes = host_limits.resident_bytes()
     try:
-        while _serve(requests.get(), parent) and _is_as_good_as(fresh_bytes):
+        while _serve(requests.get(), parent) and _is_as_small_as_new(fresh_bytes):
             pass
     except OSError:  # the parent is gone
         pass
     os._exit(0)
 
 
-def _is_as_good_as(fresh_bytes: int) -> bool:
+def _is_as_small_as_new(fresh_bytes: int) -> bool:
     """Release unused memory; return whether a new process would use about as much."""
-    if host_limits.resident_bytes() > fresh_bytes + WORN_BYTES:
+    if host_limits.resident_bytes() > fresh_bytes + MOST_GROWTH_BYTES:
         gc.collect()
         host_limits.release_freed_memory()
-    return host_limits.resident_bytes() <= fresh_bytes + WORN_BYTES
+    return host_limits.resident_bytes() <= fresh_bytes + MOST_GROWTH_BYTES
 
 
 def _listen(stream: RawIOBase, requests: SimpleQueue[ReadRequest]) -> None:

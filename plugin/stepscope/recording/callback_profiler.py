@@ -11,7 +11,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from stepscope.base.errors import UsageError
-from stepscope.recording.subjects.profiler import schedule as numbers_of
+from stepscope.recording.subjects.profiler import schedule as schedule_numbers
 
 Schedule = Callable[[int], Any]
 """Maps a step number (0 is the first of the training) to a `torch.profiler.ProfilerAction`."""
@@ -19,26 +19,28 @@ Schedule = Callable[[int], Any]
 logger = logging.getLogger("stepscope.recording")
 
 
-def _harmless(method: Callable[["DrivenProfiler"], None]) -> Callable[["DrivenProfiler"], None]:
+def _stop_on_error(
+    method: Callable[["CallbackProfiler"], None],
+) -> Callable[["CallbackProfiler"], None]:
     """Make a method a no-op after recording has ended; stop recording if it raises."""
 
     @wraps(method)
-    def guarded(self: "DrivenProfiler") -> None:
+    def guarded(self: "CallbackProfiler") -> None:
         if self.is_over:
             return
         try:
             method(self)
         except Exception as error:  # torch's profiler may raise anything
             logger.debug("recording failed", exc_info=True)
-            self.give_up(f"{type(error).__name__}: {error}")
+            self.stop_recording(f"{type(error).__name__}: {error}")
 
     return guarded
 
 
-class DrivenProfiler:
+class CallbackProfiler:
     """Records the steps that a schedule selects, without evaluations.
 
-    A step lasts from one `step_begins` to the next, or to `interrupted` if an evaluation
+    A step lasts from one `begin_step` to the next, or to `interrupted` if an evaluation
     intervenes: the span so far is saved, and the remaining steps become another span.
     """
 
@@ -57,8 +59,8 @@ class DrivenProfiler:
         self._is_rest = False
         self._is_warming_up_again = False
 
-    @_harmless
-    def step_begins(self) -> None:
+    @_stop_on_error
+    def begin_step(self) -> None:
         """Begin a training step; this ends the previous one."""
         if self._is_scheduled_to_end():
             self._stop()
@@ -69,34 +71,34 @@ class DrivenProfiler:
             self._step()
         self._step_count += 1
 
-    @_harmless
+    @_stop_on_error
     def interrupted(self) -> None:
         """End the step; the work that follows belongs to no step."""
         if self._profiler is not None:
             self._is_rest = not self._is_warming_up_again
             self._stop()
 
-    @_harmless
+    @_stop_on_error
     def ended(self) -> None:
         """Save the span at the end of the training."""
         self._stop()
         self.is_over = True
         if not self._has_recorded:
-            _tell(
+            _warn(
                 f"stepscope recorded nothing: the training ended after {self._step_count} steps, "
                 "before the first one that the schedule records."
             )
 
-    @_harmless
+    @_stop_on_error
     def aborted(self) -> None:
         """Save the span after the training was interrupted."""
         self._stop()
         self.is_over = True
 
-    def give_up(self, why: str) -> None:
+    def stop_recording(self, reason: str) -> None:
         """Stop recording for good and log the reason."""
         self.is_over = True
-        _tell(f"stepscope stopped recording: {why}. Training continues; this is logged once.")
+        _warn(f"stepscope stopped recording: {reason}. Training continues; this is logged once.")
         profiler, self._profiler = self._profiler, None
         with suppress(Exception):
             if profiler is not None:
@@ -125,7 +127,7 @@ class DrivenProfiler:
         if action(first) == ProfilerAction.NONE or self._is_another_running():
             return
         # these become metadata of the trace
-        for name, number in numbers_of(self._schedule).items():
+        for name, number in schedule_numbers(self._schedule).items():
             setattr(action, name, number)
         profiler = profile(schedule=action, on_trace_ready=self._handler, **self._options)
         profiler.step_num = first
@@ -151,7 +153,7 @@ class DrivenProfiler:
 
         if not getattr(profiler, "_is_profiler_enabled", False):
             return False
-        self.give_up("another torch profiler is running")
+        self.stop_recording("another torch profiler is running")
         return True
 
     def _is_scheduled_to_end(self) -> bool:
@@ -160,9 +162,9 @@ class DrivenProfiler:
         return bool(spans) and self._step_count - self._delay > spans[-1][-1]
 
 
-def _tell(what: str) -> None:
+def _warn(message: str) -> None:
     with suppress(Exception):  # a logging filter or handler of the user may raise
-        logger.warning("%s", what)
+        logger.warning("%s", message)
 
 
 def _is_to_record(action: Any) -> bool:

@@ -6,7 +6,7 @@ from enum import Enum, auto
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.messages import rank
 from stepscope.recording.profiler_cycle import Profiled
-from stepscope.recording.record_request import Order, Written
+from stepscope.recording.record_request import RecordedTrace, RecordRequest
 from stepscope.recording.schedules import MOST_SKIPPED_COUNT, SKIPPED_SHARE
 
 LEAST_SKIPPED_COUNT = 3
@@ -14,12 +14,12 @@ SKIPPED_SECONDS = 10.0
 """Maximum time to skip by default, in a process without other ranks."""
 LEAST_STEPS = 3
 """With fewer steps no finding has high confidence."""
-PATIENT_RESTARTS = 3
+EVALUATION_RESTARTS = 3
 """Restarts of a cycle after evaluations to reach `LEAST_STEPS`; then one step is enough."""
 MOST_RESTARTS = 6
 
 
-class Ended(Enum):
+class CycleEnd(Enum):
     """Result of a cycle."""
 
     SAVED = auto()
@@ -37,8 +37,8 @@ class Cycles:
     with `--stop`, end at the same step).
     """
 
-    def __init__(self, order: Order, handler: TraceHandler) -> None:
-        self._order = order
+    def __init__(self, request: RecordRequest, handler: TraceHandler) -> None:
+        self._request = request
         self._handler = handler
         self._profiled: Profiled | None = None
         self._done_count = 0
@@ -46,16 +46,16 @@ class Cycles:
         """First step of the next cycle; None before the first cycle."""
         self._first_step_s = 0.0
         self._restarts = 0
-        self.written: Written | None = None
+        self.written: RecordedTrace | None = None
         """The most recently saved file."""
 
     @property
     def is_complete(self) -> bool:
         """Whether all requested cycles are recorded."""
-        return self._done_count >= self._order.repeat
+        return self._done_count >= self._request.repeat
 
     @property
-    def is_hopeless(self) -> bool:
+    def are_evaluations_too_frequent(self) -> bool:
         """Whether evaluations are too frequent to record a step between them."""
         return self._restarts > MOST_RESTARTS
 
@@ -68,7 +68,7 @@ class Cycles:
     def steps_to_record(self) -> tuple[int, int]:
         """The first and last step that the current cycle records."""
         first = self._profiled.first_active if self._profiled is not None else 0
-        return first, first + self._order.active - 1
+        return first, first + self._request.active - 1
 
     def is_due(self, step: int, epoch_length: int) -> bool:
         """Return whether a cycle begins with this step.
@@ -81,18 +81,18 @@ class Cycles:
             return step >= self._next_start
         if step == 1:
             self._first_step_s = time.monotonic()
-        if self._order.skip is not None:
-            return step > self._order.skip
+        if self._request.skip is not None:
+            return step > self._request.skip
         return step > LEAST_SKIPPED_COUNT and (
-            step > _worth_skipping(epoch_length)
+            step > _default_skip_count(epoch_length)
             or (time.monotonic() - self._first_step_s > SKIPPED_SECONDS and rank() is None)
         )
 
     def start(self, step: int) -> None:
         """Start the profiler with this step."""
-        self._profiled = Profiled(self._order, self._handler, step)
+        self._profiled = Profiled(self._request, self._handler, step)
 
-    def step(self) -> Ended | None:
+    def step(self) -> CycleEnd | None:
         """Begin the next step of a cycle; None if the cycle continues."""
         profiled = self._profiled
         if profiled is None:
@@ -100,19 +100,19 @@ class Cycles:
         profiled.step()
         return self._save(profiled) if profiled.is_over else None
 
-    def evaluation(self) -> Ended | None:
+    def evaluation(self) -> CycleEnd | None:
         """Interrupt the cycle for an evaluation; None if no cycle is active."""
         profiled = self._profiled
         if profiled is None or not profiled.is_active:
             return None
-        least = LEAST_STEPS if self._restarts < PATIENT_RESTARTS else 1
-        if profiled.step_count >= min(least, self._order.active):
+        least = LEAST_STEPS if self._restarts < EVALUATION_RESTARTS else 1
+        if profiled.step_count >= min(least, self._request.active):
             return self._save(profiled)
         self._restarts += 1
         self._next_start = profiled.step_number + 1
         return self.finish(is_saved=False)
 
-    def finish(self, *, is_saved: bool) -> Ended | None:
+    def finish(self, *, is_saved: bool) -> CycleEnd | None:
         """End a cycle early; its steps are saved if `is_saved`."""
         profiled = self._profiled
         if profiled is None:
@@ -121,19 +121,19 @@ class Cycles:
             return self._save(profiled)
         self._profiled = None
         profiled.drop()
-        return Ended.DROPPED
+        return CycleEnd.DROPPED
 
-    def _save(self, profiled: Profiled) -> Ended:
+    def _save(self, profiled: Profiled) -> CycleEnd:
         self._profiled = None
         profiled.stop()
         self._done_count += 1
         self._restarts = 0
-        self._next_start = profiled.step_number + self._order.wait + (not profiled.is_over)
+        self._next_start = profiled.step_number + self._request.wait + (not profiled.is_over)
         self.written = profiled.written()
-        return Ended.NOT_SAVED if self.written is None else Ended.SAVED
+        return CycleEnd.NOT_SAVED if self.written is None else CycleEnd.SAVED
 
 
-def _worth_skipping(epoch_length: int) -> int:
+def _default_skip_count(epoch_length: int) -> int:
     if not epoch_length:
         return MOST_SKIPPED_COUNT
     return min(MOST_SKIPPED_COUNT, epoch_length // SKIPPED_SHARE)

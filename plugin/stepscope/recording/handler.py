@@ -63,13 +63,13 @@ class TraceHandler:
         try:
             self._save(profiler)
         except OSError as error:
-            where = f": {error.filename}" if error.filename else ""
-            reason = f"{error.strerror or error}{where}"
-            self._tell("not saved", f"to {self.folder}: {reason}. {FREE_SPACE}")
+            file_suffix = f": {error.filename}" if error.filename else ""
+            reason = f"{error.strerror or error}{file_suffix}"
+            self._warn_once("not saved", f"to {self.folder}: {reason}. {FREE_SPACE}")
         except Exception as error:  # torch's exporter may raise anything
             logger.debug("a span was not saved", exc_info=True)
             reason = f"{type(error).__name__}: {str(error).rstrip('.')}"
-            self._tell("not saved", f"to {self.folder}: {reason}. {COMPARE}")
+            self._warn_once("not saved", f"to {self.folder}: {reason}. {COMPARE}")
 
     def _save(self, profiler: Any) -> None:
         path = self.folder / self._file_name()
@@ -77,7 +77,7 @@ class TraceHandler:
         is_added = writing.write(path, export, KEY, self._settings(profiler))
         self.saved.append(path)
         if not is_added:
-            self._tell("saved without the training's settings", f"as {path}")
+            self._warn_once("saved without the training's settings", f"as {path}")
 
     def _file_name(self) -> str:
         """Return the name that torch's own handler uses, with the rank in a process group."""
@@ -98,7 +98,7 @@ class TraceHandler:
             logger.debug("the settings were not collected", exc_info=True)
             return None
 
-    def _tell(self, kind: str, more: str) -> None:
+    def _warn_once(self, kind: str, more: str) -> None:
         """Log a warning once per kind, so that a minor one does not hide a major one."""
         if kind in self._reported:
             return

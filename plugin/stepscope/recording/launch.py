@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from stepscope.recording.record_request import ACCOUNTS, VARIABLE, Order
+from stepscope.recording.record_request import ACCOUNTS, VARIABLE, RecordRequest
 
 STARTUP = Path(__file__).parent / "startup"
 """The folder whose `sitecustomize.py` Python runs before the script."""
@@ -19,33 +19,33 @@ SIGNALLED = 128
 """Exit statuses above this value denote a signal, as in shells."""
 
 
-def run(command: Sequence[str], order: Order, accounts: str) -> int:
+def run(command: Sequence[str], request: RecordRequest, accounts: str) -> int:
     """Run a command to its end and return its exit status as a shell would.
 
     Raises:
         OSError: The command does not exist or cannot be run.
     """
-    environment = environment_of(os.environ, order, accounts)
-    process = subprocess.Popen(_whole(command), env=environment)  # noqa: S603 (the user's own)
-    with _signals_for(process):
+    environment = environment_of(os.environ, request, accounts)
+    process = subprocess.Popen(_with_interpreter(command), env=environment)  # noqa: S603 (the user's own)
+    with _forwarding_signals(process):
         status = process.wait()
     return status if status >= 0 else SIGNALLED - status
 
 
 def environment_of(
-    environment: "os._Environ[str] | dict[str, str]", order: Order, accounts: str
+    environment: "os._Environ[str] | dict[str, str]", request: RecordRequest, accounts: str
 ) -> dict[str, str]:
     """Return the environment in which Python processes record themselves."""
     paths = [str(STARTUP), environment.get("PYTHONPATH", "")]
     return {
         **environment,
-        VARIABLE: order.as_text(),
+        VARIABLE: request.as_text(),
         ACCOUNTS: accounts,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }
 
 
-def _whole(command: Sequence[str]) -> list[str]:
+def _with_interpreter(command: Sequence[str]) -> list[str]:
     """Return the command; a script without an interpreter is run by this Python."""
     name = command[0]
     if name.endswith(".py") and not (os.access(name, os.X_OK) and os.sep in name):
@@ -54,7 +54,7 @@ def _whole(command: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _signals_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+def _forwarding_signals(process: "subprocess.Popen[bytes]") -> Iterator[None]:
     """Forward signals, except the terminal's Ctrl-C, which reaches the script directly."""
 
     def passed_on(number: int, frame: FrameType | None) -> None:

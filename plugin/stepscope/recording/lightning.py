@@ -16,7 +16,7 @@ from os import PathLike
 from typing import Any
 
 from stepscope.recording import settings
-from stepscope.recording.callback_profiler import DrivenProfiler, Schedule, profiler_options
+from stepscope.recording.callback_profiler import CallbackProfiler, Schedule, profiler_options
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.live_objects import Given
 from stepscope.recording.schedules import schedule_for
@@ -75,7 +75,7 @@ class StepscopeCallback(Callback):
         self._worker_name = worker_name
         self._use_gzip = use_gzip
         self._options = profiler_options(profiler)
-        self._driven: DrivenProfiler | None = None
+        self._driven: CallbackProfiler | None = None
         self._global_step: int | None = None
         self._first_global_step = 0
 
@@ -90,9 +90,9 @@ class StepscopeCallback(Callback):
             collect=lambda profiler: _collected(trainer, profiler),
         )
         schedule = self._schedule or schedule_for(_steps_ahead(trainer))
-        self._driven = DrivenProfiler(schedule, handler, self._options)
+        self._driven = CallbackProfiler(schedule, handler, self._options)
         if any(kind.__name__ == "PyTorchProfiler" for kind in type(trainer.profiler).__mro__):
-            self._driven.give_up(
+            self._driven.stop_recording(
                 "the Trainer has a PyTorchProfiler, and torch supports only one profiler"
             )
 
@@ -101,7 +101,7 @@ class StepscopeCallback(Callback):
     ) -> None:
         """Begin a step if the optimizer has stepped since the last one began."""
         if self._driven and self._is_new_step(int(trainer.global_step), pl_module):
-            self._driven.step_begins()
+            self._driven.begin_step()
 
     def on_train_batch_end(
         self, trainer: Any, _module: Any, _outputs: Any, _batch: Any, _batch_idx: int

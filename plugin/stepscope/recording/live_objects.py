@@ -48,7 +48,7 @@ class Scene:
 def live_objects(given: Given, profiler: Any = None, *, is_searched: bool = True) -> Scene:
     """Return live objects; only the passed ones if `is_searched` is false, or without torch."""
     kinds = _kinds() if is_searched and "torch" in sys.modules else {}
-    alive = _alive(kinds)
+    alive = _live_by_class(kinds)
     return Scene(
         given=given,
         profiler=profiler,
@@ -81,7 +81,7 @@ def _kinds() -> dict[str, tuple[type, ...]]:
     }
 
 
-def _alive(kinds: Mapping[str, tuple[type, ...]]) -> dict[str, tuple[Any, ...]]:
+def _live_by_class(kinds: Mapping[str, tuple[type, ...]]) -> dict[str, tuple[Any, ...]]:
     """Return the live objects of each class.
 
     Objects are classified by `type()`, never by `__class__`, which may run the user's code.
@@ -104,11 +104,11 @@ def _tracked() -> list[Any]:
     """Return the objects that the collector tracks, and frozen ones that frames reference."""
     objects = gc.get_objects()
     if gc.get_freeze_count():
-        objects.extend(_reached_from(sys._getframe()))  # noqa: SLF001 (the way to the callers)
+        objects.extend(_reachable_from(sys._getframe()))  # noqa: SLF001 (the way to the callers)
     return objects
 
 
-def _reached_from(frame: FrameType | None) -> Iterable[Any]:
+def _reachable_from(frame: FrameType | None) -> Iterable[Any]:
     """Return the callers' variables, those of their modules, and the attributes of all these."""
     while frame is not None:
         for item in [*frame.f_locals.values(), *frame.f_globals.values()]:

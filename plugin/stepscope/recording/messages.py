@@ -5,16 +5,16 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from stepscope.recording.record_request import ACCOUNTS, Account, Order, Written
+from stepscope.recording.record_request import ACCOUNTS, Account, RecordedTrace, RecordRequest
 
 KB = 1000
 
 
-class Teller:
+class AccountWriter:
     """Writes the account of a process."""
 
-    def __init__(self, order: Order) -> None:
-        self._log_dir = order.log_dir
+    def __init__(self, request: RecordRequest) -> None:
+        self._log_dir = request.log_dir
         self.account = Account(process=os.getpid(), parent=os.getppid(), program=program())
 
     def save(self) -> None:
@@ -26,24 +26,26 @@ class Teller:
     def recording(self, first: int, last: int) -> None:
         """Print the steps to be recorded; with several ranks, on the first only."""
         if not rank():
-            self._tell(
-                f"recording steps {first} to {last}{self._whose()} "
+            self._print(
+                f"recording steps {first} to {last}{self._rank_suffix()} "
                 f"(a step ends with each {self.account.steps_from})"
             )
 
-    def written(self, written: Written | None) -> None:
+    def written(self, written: RecordedTrace | None) -> None:
         """Print the written file, or that it could not be saved."""
         if written is None:
             self.note("a trace could not be saved")
             return
         self.account.written.append(written)
         self.save()
-        what = steps_in_words(written)
+        text = steps_text(written)
         early = "" if written.is_whole else ", and was then cut short"
         size = f"{Path(written.path).stat().st_size / KB:,.0f} kB"
-        self._tell(f"recorded {what}{self._whose()}{early}: {self._shown(written.path)} ({size})")
+        self._print(
+            f"recorded {text}{self._rank_suffix()}{early}: {self._shown(written.path)} ({size})"
+        )
 
-    def take_back(self) -> None:
+    def remove_batch_traces(self) -> None:
         """Remove traces of batches before the first optimizer step: they were an evaluation."""
         written, self.account.written = self.account.written, []
         self.account.is_complete = False
@@ -51,32 +53,32 @@ class Teller:
             with suppress(OSError):
                 Path(file.path).unlink()
         if written:
-            self._tell("the optimizer stepped: traces of earlier batches are removed")
+            self._print("the optimizer stepped: traces of earlier batches are removed")
 
-    def note(self, what: str) -> None:
+    def note(self, text: str) -> None:
         """Print a deviation from the request."""
-        self.account.notes.append(what)
+        self.account.notes.append(text)
         self.save()
-        self._tell(what)
+        self._print(text)
 
-    def _whose(self) -> str:
+    def _rank_suffix(self) -> str:
         number = rank()
         return "" if number is None else f" of rank {number}"
 
     def _shown(self, path: str) -> str:
         """Return a path below the working folder as a relative path."""
-        here = os.getcwd()  # noqa: PTH109 (a text is compared)
-        return os.path.relpath(path, here) if path.startswith(here + os.sep) else path
+        folder = os.getcwd()  # noqa: PTH109 (a text is compared)
+        return os.path.relpath(path, folder) if path.startswith(folder + os.sep) else path
 
-    def _tell(self, what: str) -> None:
+    def _print(self, text: str) -> None:
         try:
-            sys.stderr.write(f"stepscope: {what}\n")
+            sys.stderr.write(f"stepscope: {text}\n")
             sys.stderr.flush()
         except (OSError, ValueError, AttributeError):  # closed or missing
             return
 
 
-def steps_in_words(written: Written) -> str:
+def steps_text(written: RecordedTrace) -> str:
     """Return the recorded steps as text: `steps 12 to 19`."""
     if not written.first_step:
         return "the whole run, without steps"

@@ -11,7 +11,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from stepscope.recording.handler import TraceHandler
-from stepscope.recording.record_request import Order, Written
+from stepscope.recording.record_request import RecordedTrace, RecordRequest
 from stepscope.recording.schedules import Schedule
 
 STEP = "ProfilerStep#"
@@ -20,7 +20,7 @@ CUT_STEP = "Cut-off step#"
 DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu"}
 
 
-def another_runs() -> bool:
+def is_profiler_running() -> bool:
     """Return whether another profiler records this thread; torch supports one."""
     return bool(torch._C._autograd._profiler_enabled())  # noqa: SLF001 (the only way to ask)
 
@@ -31,10 +31,12 @@ class Profiled:
     is_being_made = False
     """Whether the profiler under construction is an instance of this class."""
 
-    def __init__(self, order: Order, handler: TraceHandler, first_step: int | None) -> None:
+    def __init__(
+        self, request: RecordRequest, handler: TraceHandler, first_step: int | None
+    ) -> None:
         self._handler = handler
-        self._warmup = order.warmup
-        self._active = order.active
+        self._warmup = request.warmup
+        self._active = request.active
         self._first = first_step
         self._step = first_step or 0
         """Number of the current step."""
@@ -45,11 +47,11 @@ class Profiled:
         with _silent(), _marked():
             self._profiler = profile(
                 activities=_activities(is_early=first_step is None),
-                schedule=_schedule(order, first_step),
+                schedule=_schedule(request, first_step),
                 on_trace_ready=self._export,
-                record_shapes=order.shapes,
-                with_stack=order.stacks,
-                profile_memory=order.memory,
+                record_shapes=request.shapes,
+                with_stack=request.stacks,
+                profile_memory=request.memory,
             )
             self._profiler.start()
             if first_step is not None:
@@ -110,13 +112,13 @@ class Profiled:
             if not _is_initialized(getattr(profiler, "use_device", None) or ""):
                 profiler.use_device = None  # type: ignore[union-attr]
 
-    def written(self) -> Written | None:
+    def written(self) -> RecordedTrace | None:
         """Return the file after recording has ended; None if it could not be saved."""
         if self._first is None:
             self._handler(self._profiler)
         if len(self._handler.saved) == self._saved_before:
             return None
-        return Written(
+        return RecordedTrace(
             path=str(self._handler.saved[-1]),
             first_step=self.first_active,
             step_count=self.step_count,
@@ -162,11 +164,11 @@ def rename(path: Path, name: str, other: str) -> None:
             at = content.find(old, at + len(old))
 
 
-def _schedule(order: Order, first_step: int | None) -> Schedule | None:
+def _schedule(request: RecordRequest, first_step: int | None) -> Schedule | None:
     if first_step is None:
         return None
     return Schedule(
-        skip_first=first_step, wait=0, warmup=order.warmup, active=order.active, repeat=1
+        skip_first=first_step, wait=0, warmup=request.warmup, active=request.active, repeat=1
     )
 
 

@@ -4,30 +4,31 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 
-from stepscope.recording.record_request import Account, Order
+from stepscope.recording.record_request import Account, RecordRequest
 
 EARLIER = "--skip 0 --warmup 1 --active 3"
 
 
-def summary(accounts: Sequence[Account], order: Order) -> tuple[str, ...]:
+def summary(accounts: Sequence[Account], request: RecordRequest) -> tuple[str, ...]:
     """Return the lines to print when the command has ended."""
-    here = order.log_dir
-    with_files = [one for one in accounts if one.written]
+    log_dir = request.log_dir
+    with_files = [account for account in accounts if account.written]
     if not with_files:
-        return tuple(_why_nothing(accounts, order))
-    files = sum(len(one.written) for one in with_files)
-    shown = shlex.quote(os.path.relpath(here) if here.startswith(os.getcwd() + os.sep) else here)  # noqa: PTH109
-    what = f"{_counted(files, 'trace')} of {_counted(len(with_files), 'process', 'es')}"
-    return (f"{what} in {shown}", f"what to change: stepscope advise {shown}")
+        return tuple(_reason_for_nothing(accounts, request))
+    files = sum(len(account.written) for account in with_files)
+    is_below = log_dir.startswith(os.getcwd() + os.sep)  # noqa: PTH109 (a text is compared)
+    shown = shlex.quote(os.path.relpath(log_dir) if is_below else log_dir)
+    counts = f"{_counted(files, 'trace')} of {_counted(len(with_files), 'process', 'es')}"
+    return (f"{counts} in {shown}", f"what to change: stepscope advise {shown}")
 
 
 def _counted(count: int, noun: str, ending: str = "s") -> str:
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}{ending}"
 
 
-def _why_nothing(accounts: Sequence[Account], order: Order) -> Iterator[str]:
+def _reason_for_nothing(accounts: Sequence[Account], request: RecordRequest) -> Iterator[str]:
     """Yield the reason for the missing trace, and the remedy."""
-    if any(one.notes for one in accounts):
+    if any(account.notes for account in accounts):
         yield "nothing was recorded; see the reason above"
         return
     nearest = max(accounts, key=_nearness, default=None)
@@ -45,7 +46,7 @@ def _why_nothing(accounts: Sequence[Account], order: Order) -> Iterator[str]:
         )
         yield f"to begin earlier: stepscope record {EARLIER} -- …"
     else:
-        yield f"nothing was recorded: {_missing(order)}"
+        yield f"nothing was recorded: {_missing(request)}"
         yield "to record without steps, from the import of torch: --steps-from none"
 
 
@@ -53,9 +54,9 @@ def _nearness(account: Account) -> tuple[int, bool]:
     return account.step_count, account.has_torch
 
 
-def _missing(order: Order) -> str:
-    if order.steps_from == "optimizer":
+def _missing(request: RecordRequest) -> str:
+    if request.steps_from == "optimizer":
         return "no optimizer stepped in a main thread"
-    if order.steps_from == "dataloader":
+    if request.steps_from == "dataloader":
         return "no DataLoader was read in a main thread"
     return "no optimizer stepped and no DataLoader was read in a main thread"

@@ -21,7 +21,7 @@ STEPS_FROM: tuple[StepsFrom, ...] = ("auto", "optimizer", "dataloader", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class RecordRequest:
     """Steps of an unchanged script to record, and the folder for the traces."""
 
     log_dir: str
@@ -53,17 +53,17 @@ class Order:
         return json.dumps(asdict(self))
 
 
-def order_in(text: str) -> Order:
+def parse_request(text: str) -> RecordRequest:
     """Parse a request from the environment variable's text.
 
     Raises:
         ValueError, TypeError: The text is not a request, or is of another version.
     """
-    return Order(**json.loads(text))
+    return RecordRequest(**json.loads(text))
 
 
 @dataclass(kw_only=True)
-class Written:
+class RecordedTrace:
     """A written file: the steps of a cycle, or a time without steps."""
 
     path: str
@@ -93,7 +93,7 @@ class Account:
     """Number of complete steps; not counted after recording has ended."""
     is_complete: bool = False
     """Whether all cycles were recorded."""
-    written: list[Written] = field(default_factory=list)
+    written: list[RecordedTrace] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """Deviations from the request, as sentences."""
 
@@ -110,12 +110,15 @@ class Account:
 
 def accounts_in(folder: str) -> list[Account]:
     """Return the account of each process, except those killed while writing it."""
-    return sorted(_read(folder), key=lambda one: (one.rank is None, one.rank or 0, one.process))
+    return sorted(
+        _read(folder),
+        key=lambda account: (account.rank is None, account.rank or 0, account.process),
+    )
 
 
 def _read(folder: str) -> Iterator[Account]:
     for path in Path(folder).glob("*.json"):
         with suppress(OSError, ValueError, TypeError):
             fields = json.loads(path.read_text(encoding="utf-8"))
-            fields["written"] = [Written(**written) for written in fields.get("written", [])]
+            fields["written"] = [RecordedTrace(**written) for written in fields.get("written", [])]
             yield Account(**fields)

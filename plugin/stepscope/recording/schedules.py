@@ -18,9 +18,9 @@ MOST_ACTIVE_COUNT = 10
 RECORDED_SECONDS = 10.0
 """Approximate maximum duration of a span of slow steps."""
 MOST_REPEATS = 5
-STEPS_A_SPAN = 200
+STEPS_PER_SPAN = 200
 """A training gets one span per this number of steps, up to `MOST_REPEATS`, to limit overhead."""
-SECONDS_A_SPAN = 600.0
+SECONDS_PER_SPAN = 600.0
 """Time per span if the training's length is unknown but a step's duration is known."""
 
 
@@ -130,7 +130,7 @@ def schedule_for(  # noqa: PLR0913 (each is something a user may know)
     if step_count is None and seconds is not None and step_seconds is not None:
         step_count = max(1, int(seconds / step_seconds))
     if step_count is None:
-        return _without_end(step_seconds, active, repeat)
+        return _of_unknown_length(step_seconds, active, repeat)
     return _spread(step_count, active, repeat)
 
 
@@ -161,7 +161,7 @@ def _spread(step_count: int, active: int, repeat: int | None) -> Schedule:
     warmup = min(WARMUP_COUNT, max(usable - skip_first - LEAST_ACTIVE_COUNT, 0))
     active = min(active, max(usable - skip_first - warmup, 1))
     left = usable - skip_first
-    repeat = repeat or min(max(step_count // STEPS_A_SPAN, 1), MOST_REPEATS)
+    repeat = repeat or min(max(step_count // STEPS_PER_SPAN, 1), MOST_REPEATS)
     repeat = max(min(repeat, left // (warmup + active)), 1)
     wait = left // repeat - warmup - active if repeat > 1 else 0
     return Schedule(
@@ -173,22 +173,22 @@ def _by_epoch(steps_an_epoch: int, epochs: int, active: int, repeat: int | None)
     """Return spans at the same position in epochs that are spread evenly over the training."""
     if epochs == 1:
         return _spread(steps_an_epoch, active, repeat)
-    one = _spread(steps_an_epoch, active, 1)
+    single = _spread(steps_an_epoch, active, 1)
     spans = min(repeat or MOST_REPEATS, epochs)
     cycle = epochs // spans * steps_an_epoch
     return Schedule(
-        skip_first=one.skip_first,
-        wait=max(cycle - one.warmup - one.active, 0),
-        warmup=one.warmup,
-        active=one.active,
+        skip_first=single.skip_first,
+        wait=max(cycle - single.warmup - single.active, 0),
+        warmup=single.warmup,
+        active=single.active,
         repeat=spans,
     )
 
 
-def _without_end(step_seconds: float | None, active: int, repeat: int | None) -> Schedule:
+def _of_unknown_length(step_seconds: float | None, active: int, repeat: int | None) -> Schedule:
     """Return a schedule for a training of unknown length."""
     spans = repeat or (1 if step_seconds is None else MOST_REPEATS)
-    between = STEPS_A_SPAN if step_seconds is None else int(SECONDS_A_SPAN / step_seconds)
+    between = STEPS_PER_SPAN if step_seconds is None else int(SECONDS_PER_SPAN / step_seconds)
     skip_first = MOST_SKIPPED_COUNT if step_seconds is None else _skipped(step_seconds)
     return Schedule(
         skip_first=skip_first,

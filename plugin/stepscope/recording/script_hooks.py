@@ -17,7 +17,7 @@ from torch.amp.grad_scaler import GradScaler
 from torch.optim.optimizer import Optimizer
 
 from stepscope.recording.profiler_cycle import Profiled
-from stepscope.recording.record_request import order_in
+from stepscope.recording.record_request import parse_request
 from stepscope.recording.script_recorder import ScriptRecorder
 
 Call = Callable[..., Any]
@@ -26,15 +26,15 @@ _backward_under_way = torch._C._current_graph_task_id  # noqa: SLF001
 NO_BACKWARD = -1
 
 
-def start(order: str) -> None:
+def start(request: str) -> None:
     """Record this process by a request's text; called once, right after torch is imported."""
-    recorder = ScriptRecorder(order_in(order))
+    recorder = ScriptRecorder(parse_request(request))
     try:
         watch(recorder)
     except BaseException:  # hooks already installed must do nothing
         recorder.is_watching = False
         raise
-    recorder.torch_is_there()
+    recorder.torch_imported()
 
 
 def watch(recorder: ScriptRecorder) -> None:
@@ -54,7 +54,7 @@ def watch_optimizers(recorder: ScriptRecorder) -> None:
     hooked = Optimizer.profile_hook_step
 
     def profile_hook_step(step: Call) -> Call:
-        recorder.optimizer_is_made()
+        recorder.optimizer_created()
         return watch.around(hooked(step), optimizer_at=0)
 
     setattr(Optimizer, "profile_hook_step", staticmethod(profile_hook_step))  # noqa: B010
@@ -74,7 +74,11 @@ class _Depth:
 
         @functools.wraps(step)
         def watched(*arguments: Any, **named: Any) -> Any:
-            if torch.compiler.is_compiling() or not recorder.is_watching or _is_elsewhere(recorder):
+            if (
+                torch.compiler.is_compiling()
+                or not recorder.is_watching
+                or _cannot_end_step(recorder)
+            ):
                 return step(*arguments, **named)
             self._depth += 1
             try:
@@ -91,7 +95,7 @@ class _Depth:
         return watched
 
 
-def _is_elsewhere(recorder: ScriptRecorder) -> bool:
+def _cannot_end_step(recorder: ScriptRecorder) -> bool:
     """Return whether a step cannot end here: in another thread, or during a backward pass."""
     return threading.get_ident() != recorder.main_thread or _backward_under_way() != NO_BACKWARD
 
@@ -103,7 +107,7 @@ def watch_batches(recorder: ScriptRecorder) -> None:
 
     @functools.wraps(following)
     def watched(self: Any) -> Any:
-        if not recorder.is_watching or _is_elsewhere(recorder):
+        if not recorder.is_watching or _cannot_end_step(recorder):
             return following(self)
         recorder.batch_requested(self, has_gradients=torch.is_grad_enabled())
         try:
@@ -118,22 +122,22 @@ def watch_batches(recorder: ScriptRecorder) -> None:
 def watch_profilers(recorder: ScriptRecorder) -> None:
     """Stop the recorder when the script creates a profiler: torch supports only one."""
 
-    def step_back_from(profiler: type, is_on: Callable[[Any], bool]) -> None:
+    def notify_before(profiler: type, is_on: Callable[[Any], bool]) -> None:
         made = cast("Call", profiler.__init__)  # type: ignore[misc]
 
         @functools.wraps(made)
         def watched(self: Any, *arguments: Any, **named: Any) -> None:
             made(self, *arguments, **named)
             if recorder.is_watching and not Profiled.is_being_made and is_on(self):
-                recorder.step_back()
+                recorder.other_profiler_created()
 
         profiler.__init__ = watched  # type: ignore[misc]
 
-    step_back_from(torch.profiler.profiler._KinetoProfile, lambda _: True)  # noqa: SLF001
+    notify_before(torch.profiler.profiler._KinetoProfile, lambda _: True)  # noqa: SLF001
     for other in ("profile", "emit_nvtx", "emit_itt"):
         kind = getattr(torch.autograd.profiler, other, None)
         if kind is not None:
-            step_back_from(kind, lambda profiler: bool(profiler.enabled))
+            notify_before(kind, lambda profiler: bool(profiler.enabled))
 
 
 def watch_evaluation(recorder: ScriptRecorder) -> None:
@@ -148,8 +152,8 @@ def watch_evaluation(recorder: ScriptRecorder) -> None:
         prepared = prepare(self)
         if torch.compiler.is_compiling():
             return prepared
-        if recorder.is_watching and not _is_elsewhere(recorder):
-            recorder.model_is_ready()
+        if recorder.is_watching and not _cannot_end_step(recorder):
+            recorder.model_set_to_evaluate()
         return prepared
 
     setattr(torch.nn.Module, "eval", watched)  # noqa: B010 (mypy has a type for each method)

@@ -33,20 +33,20 @@ than one in this number of steps has them.
 """
 
 
-class Border(Enum):
+class StepBoundary(Enum):
     """Effect of a call on steps."""
 
     NONE = auto()
     """No effect."""
     STEP = auto()
     """A step ends here and the next begins."""
-    ANEW = auto()
+    RESTART = auto()
     """As `STEP`, and all earlier steps were batches of an evaluation."""
     EVALUATION = auto()
     """The current step differs from the others: an evaluation began in it."""
 
 
-class _Lead:
+class _Leader:
     """Selects the optimizer or DataLoader that defines the step, of several."""
 
     def __init__(self) -> None:
@@ -58,8 +58,8 @@ class _Lead:
         self._seen: list[tuple[weakref.ref[object], int]] = []
         """The others, each with the count of the leader's turns at its own last turn."""
 
-    def is_led_by(self, candidate: object) -> bool:
-        """Return whether this candidate, whose turn it is, defines the step."""
+    def count_turn(self, candidate: object) -> bool:
+        """Count a turn of the candidate; return whether it defines the step."""
         if self._leader is None or self._leader() is not candidate:
             if not self._is_to_lead(candidate):
                 return False
@@ -81,15 +81,15 @@ class _Lead:
         return is_slower or self._turns_of_others >= MOST_TURNS
 
 
-class StepFinder:
+class StepDetector:
     """Receives optimizer steps and batch requests, and returns the step boundaries."""
 
     def __init__(self, *, is_by_optimizer: bool = True, is_by_batch: bool = True) -> None:
         self._is_by_optimizer = is_by_optimizer
         self._is_by_batch = is_by_batch
-        self._lead = _Lead()
+        self._leader = _Leader()
         self._waited_batches = 0
-        self._has_border = False
+        self._has_boundary = False
         self._is_in_ended_epoch = False
         self._evaluations = _Evaluations()
         self.has_optimizer = False
@@ -97,48 +97,48 @@ class StepFinder:
         self.is_training = False
         """Whether an optimizer has stepped; from then on batches define no step."""
 
-    def optimizer_stepped(self, optimizer: object) -> Border:
+    def optimizer_stepped(self, optimizer: object) -> StepBoundary:
         """Handle a step of an optimizer."""
         self.has_optimizer = True
         if not self._is_by_optimizer:
-            return Border.NONE
+            return StepBoundary.NONE
         if not self.is_training:
             self.is_training = True
-            self._lead = _Lead()
-            self._lead.is_led_by(optimizer)
+            self._leader = _Leader()
+            self._leader.count_turn(optimizer)
             self._evaluations = _Evaluations()
-            return Border.ANEW if self._has_border else Border.STEP
-        if not self._lead.is_led_by(optimizer):
-            return Border.NONE
+            return StepBoundary.RESTART if self._has_boundary else StepBoundary.STEP
+        if not self._leader.count_turn(optimizer):
+            return StepBoundary.NONE
         self._evaluations.step_ended()
-        return Border.STEP
+        return StepBoundary.STEP
 
-    def batch_requested(self, loader: object, *, has_gradients: bool) -> Border:
+    def batch_requested(self, loader: object, *, has_gradients: bool) -> StepBoundary:
         """Handle a request for the next batch, with gradients enabled or not."""
         if self.is_training:
             is_begun = self._evaluations.is_begun_by_batch(has_gradients=has_gradients)
-            return Border.EVALUATION if is_begun else Border.NONE
-        if not self._is_by_batch or self._is_waiting() or not self._lead.is_led_by(loader):
-            return Border.NONE
+            return StepBoundary.EVALUATION if is_begun else StepBoundary.NONE
+        if not self._is_by_batch or self._is_waiting() or not self._leader.count_turn(loader):
+            return StepBoundary.NONE
         if self._is_in_ended_epoch:  # the step began when the last epoch was exhausted
             self._is_in_ended_epoch = False
-            return Border.NONE
-        self._has_border = True
-        return Border.STEP
+            return StepBoundary.NONE
+        self._has_boundary = True
+        return StepBoundary.STEP
 
-    def model_set_to_evaluate(self) -> Border:
+    def model_set_to_evaluate(self) -> StepBoundary:
         """Handle a call of a model's `eval`."""
         is_begun = self.is_training and self._evaluations.is_begun_by_sign()
-        return Border.EVALUATION if is_begun else Border.NONE
+        return StepBoundary.EVALUATION if is_begun else StepBoundary.NONE
 
     def epoch_ended(self, loader: object) -> None:
         """Record that the DataLoader is exhausted: the last requested batch does not exist."""
-        if not self.is_training and self._has_border and self._lead.is_led_by(loader):
+        if not self.is_training and self._has_boundary and self._leader.count_turn(loader):
             self._is_in_ended_epoch = True
-            self._lead = _Lead()
+            self._leader = _Leader()
 
     def _is_waiting(self) -> bool:
-        if not (self.has_optimizer and self._is_by_optimizer) or self._has_border:
+        if not (self.has_optimizer and self._is_by_optimizer) or self._has_boundary:
             return False
         self._waited_batches += 1
         return self._waited_batches <= BATCHES_BEFORE_OPTIMIZER
@@ -152,19 +152,19 @@ class _Evaluations:
 
     def __init__(self) -> None:
         self._step_count = 0
-        self._odd_step_count = 0
+        self._sign_step_count = 0
         self._most_batches = 0
         self._batch_count = 0
-        self._is_odd = False
-        self._is_told = False
+        self._has_sign = False
+        self._is_reported = False
 
     def step_ended(self) -> None:
         self._step_count += 1
-        self._odd_step_count += self._is_odd
-        if not self._is_told:
+        self._sign_step_count += self._has_sign
+        if not self._is_reported:
             self._most_batches = max(self._most_batches, self._batch_count)
         self._batch_count = 0
-        self._is_odd = self._is_told = False
+        self._has_sign = self._is_reported = False
 
     def is_begun_by_batch(self, *, has_gradients: bool) -> bool:
         """Return whether this is the step's first batch that is not for training.
@@ -179,11 +179,11 @@ class _Evaluations:
 
     def is_begun_by_sign(self) -> bool:
         """Count a step with an evaluation, once per step."""
-        self._is_odd = True
-        return self._decided(is_begun=self._odd_step_count * RARE <= self._step_count)
+        self._has_sign = True
+        return self._decided(is_begun=self._sign_step_count * RARE <= self._step_count)
 
     def _decided(self, *, is_begun: bool) -> bool:
-        if self._is_told or not self._step_count or not is_begun:
+        if self._is_reported or not self._step_count or not is_begun:
             return False
-        self._is_told = True
+        self._is_reported = True
         return True

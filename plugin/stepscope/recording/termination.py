@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-UNTIL_HEARD_S = 5.0
+REACTION_SECONDS = 5.0
 """Time for the main thread to react to the signal."""
-UNTIL_WRITTEN_S = 20.0
+WRITING_SECONDS = 20.0
 """Time for writing after that; launchers send SIGKILL after 30 s."""
 _END = b"\0"
 
@@ -91,4 +91,4 @@ class Termination:
                     os.kill(os.getpid(), signal.SIGTERM)
 
     def _is_in_time(self) -> bool:
-        return self._is_heard.wait(UNTIL_HEARD_S) and self._is_written.wait(UNTIL_WRITTEN_S)
+        return self._is_heard.wait(REACTION_SECONDS) and self._is_written.wait(WRITING_SECONDS)

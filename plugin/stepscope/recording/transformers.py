@@ -18,7 +18,7 @@ from transformers import TrainerCallback
 from transformers import __version__ as transformers_version
 
 from stepscope.recording import settings
-from stepscope.recording.callback_profiler import DrivenProfiler, Schedule, profiler_options
+from stepscope.recording.callback_profiler import CallbackProfiler, Schedule, profiler_options
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.live_objects import Given
 from stepscope.recording.schedules import schedule_for
@@ -69,7 +69,7 @@ class StepscopeCallback(TrainerCallback):
         self._worker_name = worker_name
         self._use_gzip = use_gzip
         self._options = profiler_options(profiler)
-        self._driven: DrivenProfiler | None = None
+        self._driven: CallbackProfiler | None = None
 
     def close(self) -> None:
         """Save the span of a training that an exception ended."""
@@ -88,13 +88,13 @@ class StepscopeCallback(TrainerCallback):
             collect=lambda profiler: _collected(profiler, args, state, objects),
         )
         schedule = self._schedule or schedule_for(_steps_ahead(state))
-        self._driven = DrivenProfiler(schedule, handler, self._options)
+        self._driven = CallbackProfiler(schedule, handler, self._options)
         atexit.register(self.close)
 
     def on_step_begin(self, _args: Any, _state: Any, _control: Any, **_objects: Any) -> None:
         """Begin a step."""
         if self._driven:
-            self._driven.step_begins()
+            self._driven.begin_step()
 
     def on_step_end(self, _args: Any, _state: Any, control: Any, **_objects: Any) -> None:
         """End the step if work outside of steps follows."""

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 
 from stepscope.recording.handler import TraceHandler
-from stepscope.recording.profiler_cycle import Profiled, another_runs
-from stepscope.recording.record_request import Order, Written
+from stepscope.recording.profiler_cycle import Profiled, is_profiler_running
+from stepscope.recording.record_request import RecordedTrace, RecordRequest
 
 SETTLED_SECONDS = 3.0
 """A script without a step this long after importing torch may have no steps."""
@@ -21,18 +21,18 @@ SETTLED_SECONDS = 3.0
 class WholeRun:
     """The only recording of a time, in the main thread of a process."""
 
-    def __init__(self, order: Order, handler: TraceHandler) -> None:
-        self._order = order
+    def __init__(self, request: RecordRequest, handler: TraceHandler) -> None:
+        self._request = request
         self._handler = handler
         self._profiled: Profiled | None = None
-        self._is_off = order.steps_from not in ("auto", "none")
+        self._is_off = request.steps_from not in ("auto", "none")
         self._process = os.getpid()
         self._pending: list[object] = []
 
     @property
-    def is_by_order(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether the request specifies a time instead of steps."""
-        return self._order.steps_from == "none"
+        return self._request.steps_from == "none"
 
     @property
     def is_recording(self) -> bool:
@@ -41,7 +41,7 @@ class WholeRun:
 
     def await_end_of_start(self, call: Callable[[], None]) -> None:
         """Begin now if requested; otherwise schedule the call for the end of the start."""
-        if self.is_by_order:
+        if self.is_requested:
             self.begin()
         elif not self._is_off:
             self._later(SETTLED_SECONDS, call)
@@ -51,14 +51,14 @@ class WholeRun:
         if not _is_in_main_thread():
             self._later(0.0, self.begin)
             return
-        if self._is_off or self._profiled is not None or another_runs():
+        if self._is_off or self._profiled is not None or is_profiler_running():
             return
-        self._profiled = Profiled(self._order, self._handler, None)
-        self._later(self._order.seconds, self._profiled.stop)
+        self._profiled = Profiled(self._request, self._handler, None)
+        self._later(self._request.seconds, self._profiled.stop)
 
     def forget(self) -> None:
         """Drop the recording for good: there is a sign of steps."""
-        if not self.is_by_order:
+        if not self.is_requested:
             self._is_off = True
             profiled, self._profiled = self._profiled, None
             if profiled is not None and _is_in_main_thread():
@@ -66,7 +66,7 @@ class WholeRun:
             elif profiled is not None:  # in another thread, torch would silently fail to stop it
                 self._later(0.0, profiled.drop)
 
-    def finish(self) -> Written | None:
+    def finish(self) -> RecordedTrace | None:
         """Write and return the file; None if there was nothing to record."""
         profiled, self._profiled = self._profiled, None
         self._is_off = True

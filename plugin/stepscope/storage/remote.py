@@ -33,7 +33,7 @@ SILENCE_SECONDS = 15
 ANSWER_SECONDS = 30
 """Time limit for a file's metadata, including retries."""
 LISTING_SECONDS = 600
-TALKATIVE = ("adlfs", "azure", "fsspec", "gcsfs", "s3fs")
+NOISY_LIBRARIES = ("adlfs", "azure", "fsspec", "gcsfs", "s3fs")
 """Libraries that log the exceptions that they raise."""
 
 Options = dict[str, Any]
@@ -46,7 +46,7 @@ S3 = ("s3", "s3a")
 GOOGLE = ("gs", "gcs")
 AZURE = ("az", "abfs", "abfss")
 FAMILIES = (S3, GOOGLE, AZURE, urls.WEB)
-PATIENCE: tuple[tuple[tuple[str, ...], Options], ...] = (
+TIME_LIMITS: tuple[tuple[tuple[str, ...], Options], ...] = (
     (
         S3,
         {
@@ -252,7 +252,7 @@ def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
 
 def _quieten() -> None:
     """Silence libraries, which raise the same errors, unless the user set a log level."""
-    for logger in map(logging.getLogger, TALKATIVE):
+    for logger in map(logging.getLogger, NOISY_LIBRARIES):
         logger.setLevel(logger.level or logging.CRITICAL)
 
 
@@ -260,7 +260,7 @@ def _options(kind: str) -> Options:
     """Return a library's time limits, overridden by fsspec's configuration."""
     family = next((names for names in FAMILIES if kind in names), (kind,))
     users = {name: value for alias in family for name, value in conf.get(alias, {}).items()}
-    limits = next((options for kinds, options in PATIENCE if kind in kinds), {})
+    limits = next((options for kinds, options in TIME_LIMITS if kind in kinds), {})
     return {
         name: {**value, **users.get(name, {})}
         if isinstance(value, dict)

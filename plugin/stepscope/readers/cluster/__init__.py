@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stepscope.base.errors import as_unreadable
 from stepscope.readers.batch import OnResult, Outcome, ProgressMonitor, no_monitor
-from stepscope.readers.cluster.replies import NoClusterError, Patience
+from stepscope.readers.cluster.replies import NoClusterError, Timeouts
 from stepscope.readers.requests import (
     CancelledError,
     OnProgress,
@@ -27,7 +27,7 @@ from stepscope.readers.requests import (
 if TYPE_CHECKING:
     from stepscope.readers.cluster.session import Session
 
-__all__ = ["Cluster", "NoClusterError", "Patience"]
+__all__ = ["Cluster", "NoClusterError", "Timeouts"]
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Cluster:
         address: str,
         *,
         say: Callable[[str], None] = log.warning,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         """`address` is `tcp://host:8786`, or a scheduler file; connected at the first use.
 
@@ -56,7 +56,7 @@ class Cluster:
         """
         self.address = address
         self._say = say
-        self._patience = patience or Patience()
+        self._timeouts = timeouts or Timeouts()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -173,7 +173,7 @@ class Cluster:
             if self._session is not None:
                 await self._session.close()
             try:
-                self._session = await open_session(self.address, self._patience, self._say)
+                self._session = await open_session(self.address, self._timeouts, self._say)
             except NoClusterError as error:
                 self._refused = monotonic(), error
                 raise

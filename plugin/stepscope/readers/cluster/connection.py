@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepscope.readers.cluster.replies import NoClusterError, Patience
+from stepscope.readers.cluster.replies import NoClusterError, Timeouts
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -19,7 +19,7 @@ SLACK_SECONDS = 5.0
 """Dask's own limit should expire first: its error includes the reason."""
 
 
-async def connect_client(target: str, patience: Patience) -> "Client":
+async def connect_client(target: str, timeouts: Timeouts) -> "Client":
     """Return a client of the scheduler at an address or of a scheduler file.
 
     Raises:
@@ -30,16 +30,16 @@ async def connect_client(target: str, patience: Patience) -> "Client":
     except ImportError as error:
         message = f"Reading on a cluster needs Dask, which is not installed here ({error})."
         raise NoClusterError(message, "pip install 'stepscope[dask]'") from error
-    address = await _address(target, patience)
+    address = await _address(target, timeouts)
     client = Client(  # type: ignore[no-untyped-call]
         address,
         asynchronous=True,
-        timeout=patience.connect_seconds,
+        timeout=timeouts.connect_seconds,
         set_as_default=False,
         name="stepscope",
     )
     try:
-        await asyncio.wait_for(client, patience.connect_seconds + SLACK_SECONDS)
+        await asyncio.wait_for(client, timeouts.connect_seconds + SLACK_SECONDS)
     except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
         with suppress(Exception):
             await asyncio.wait_for(client.close(), SLACK_SECONDS)  # type: ignore[no-untyped-call]
@@ -60,11 +60,11 @@ async def reaches_worker(client: "Client", worker: str) -> bool:
     return True
 
 
-async def _address(target: str, patience: Patience) -> str:
+async def _address(target: str, timeouts: Timeouts) -> str:
     """Return the scheduler's address; wait for a scheduler file that is not written yet."""
     if target.startswith(FILE) or target.endswith(".json"):
         path = Path(target.removeprefix(FILE)).expanduser()
-        for _ in range(max(1, int(patience.connect_seconds / CHECK_SECONDS))):
+        for _ in range(max(1, int(timeouts.connect_seconds / CHECK_SECONDS))):
             if (address := _address_in(path)) is not None:
                 return address
             await asyncio.sleep(CHECK_SECONDS)

@@ -141,7 +141,7 @@ class Dispatch:
             await session.reconnect()
             raise _LostError(str(error) or type(error).__name__) from error
         except ImportError as error:  # a new worker without stepscope
-            await asyncio.sleep(2 * session.patience.look_seconds)
+            await asyncio.sleep(2 * session.timeouts.look_seconds)
             raise _LostError(str(error)) from error
         finally:
             future.release()  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ PACKAGE = "stepscope"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class Timeouts:
     """Time limits."""
 
     connect_seconds: float = 10.0

@@ -12,8 +12,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from stepscope.readers.cluster.connection import connect_client, reaches_worker
-from stepscope.readers.cluster.replies import PACKAGE, TOPIC, NoClusterError, Patience
-from stepscope.readers.cluster.workers import Workers, why_unfit
+from stepscope.readers.cluster.replies import PACKAGE, TOPIC, NoClusterError, Timeouts
+from stepscope.readers.cluster.workers import Workers, unfit_reason
 from stepscope.readers.requests import OnProgress, ReadProgress
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ GONE = "Start it again, and try again: results are reused where summaries are st
 class Session:
     """A connected scheduler and its workers."""
 
-    def __init__(self, address: str, client: "Client", patience: Patience, say: Say) -> None:
+    def __init__(self, address: str, client: "Client", timeouts: Timeouts, say: Say) -> None:
         self.address = address
         self.client = client
         self.workers = Workers()
-        self.patience = patience
+        self.timeouts = timeouts
         self.listeners: dict[str, OnProgress] = {}
         """Receivers of a task's progress, by the task's key."""
         self.starts: Counter[str] = Counter()
@@ -70,7 +70,7 @@ class Session:
             await self._check_workers()
             if self.workers.is_ready:
                 break
-            if monotonic() - began > self.patience.workers_seconds:
+            if monotonic() - began > self.timeouts.workers_seconds:
                 raise self._no_worker()
             if not is_announced and monotonic() - began > CHECK_SECONDS:
                 self.say(f"waiting for workers at {self.address} ...")
@@ -104,7 +104,7 @@ class Session:
         """
         began = monotonic()
         while self.client.status == "connecting" and self.is_open:
-            if monotonic() - began > self.patience.again_seconds:
+            if monotonic() - began > self.timeouts.again_seconds:
                 break
             await asyncio.sleep(CHECK_SECONDS)
         if self.client.status != "running":
@@ -123,14 +123,14 @@ class Session:
         """Track the workers, and check that the scheduler responds."""
         heard = had_workers = monotonic()
         while self.is_open:
-            await asyncio.sleep(self.patience.look_seconds)
+            await asyncio.sleep(self.timeouts.look_seconds)
             try:
-                await asyncio.wait_for(self._check_workers(), self.patience.silent_seconds)
+                await asyncio.wait_for(self._check_workers(), self.timeouts.silent_seconds)
                 heard = monotonic()
             except (OSError, TimeoutError) as error:
                 if self.client.status == "closed":
                     self.end(self._lost("it has closed the connection"))
-                if monotonic() - heard >= self.patience.silent_seconds:
+                if monotonic() - heard >= self.timeouts.silent_seconds:
                     reason = str(error) or type(error).__name__
                     self.end(self._lost(f"it does not respond ({reason})"))
                 continue
@@ -139,7 +139,7 @@ class Session:
                 continue
             if self.workers.is_ready:
                 had_workers = monotonic()
-            elif monotonic() - had_workers > self.patience.workers_seconds:
+            elif monotonic() - had_workers > self.timeouts.workers_seconds:
                 self.end(self._no_worker())
 
     async def _check_workers(self) -> None:
@@ -150,13 +150,13 @@ class Session:
         question = {"op": "versions", "packages": [PACKAGE]}
         broadcast = scheduler.broadcast(msg=question, workers=fresh, on_error="ignore")
         try:
-            limit = VERSIONS_SHARE * self.patience.silent_seconds
+            limit = VERSIONS_SHARE * self.timeouts.silent_seconds
             versions = await asyncio.wait_for(broadcast, limit)
         except TimeoutError:
             self.workers.forget(fresh)
             return
         for worker, version in versions.items():
-            why = why_unfit(version["packages"].get(PACKAGE), _local_version())
+            why = unfit_reason(version["packages"].get(PACKAGE), _local_version())
             if why is not None:
                 self.exclude(worker, why)
 
@@ -173,7 +173,7 @@ class Session:
     def _no_worker(self) -> NoClusterError:
         unfit = self.workers.unfit
         if not unfit:
-            seconds = f"{self.patience.workers_seconds:.0f} s"
+            seconds = f"{self.timeouts.workers_seconds:.0f} s"
             message = f"The cluster at {self.address} has had no worker for {seconds}."
             return NoClusterError(message, f"Start some: dask worker {self.address}.")
         named = [f"{worker} has {why}" for worker, why in unfit.items()][:MOST_NAMED]
@@ -189,14 +189,14 @@ def _local_version() -> str:
     return str(get_versions(packages=[PACKAGE])["packages"][PACKAGE])
 
 
-async def open_session(address: str, patience: Patience, say: Say) -> Session:
+async def open_session(address: str, timeouts: Timeouts, say: Say) -> Session:
     """Connect to a cluster, and wait until it has workers.
 
     Raises:
         NoClusterError: The scheduler does not respond, or has no usable worker.
     """
-    client = await connect_client(address, patience)
-    session = Session(address, client, patience, say)
+    client = await connect_client(address, timeouts)
+    session = Session(address, client, timeouts, say)
     try:
         await session.begin()
     except BaseException as error:

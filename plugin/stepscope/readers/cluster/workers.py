@@ -72,7 +72,7 @@ def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def why_unfit(version: str | None, local_version: str) -> str | None:
+def unfit_reason(version: str | None, local_version: str) -> str | None:
     """Return the reason why a worker with a version is unusable; None if it is usable."""
     if version == local_version:
         return None

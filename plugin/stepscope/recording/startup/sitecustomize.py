@@ -20,15 +20,15 @@ ACCOUNTS = "STEPSCOPE_RECORD_ACCOUNTS"
 OLDEST = (3, 11)
 
 
-def tell(words: str) -> None:
+def print_line(text: str) -> None:
     """Print a line to the script's stderr; nothing if stderr is closed."""
     try:
-        sys.stderr.write("stepscope: " + words + "\n")
+        sys.stderr.write("stepscope: " + text + "\n")
     except Exception:  # closed, full, or None
         return
 
 
-def give_back_the_name() -> None:
+def run_user_sitecustomize() -> None:
     """Remove this folder from `sys.path`, and run the user's sitecustomize."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != FOLDER]  # noqa: PTH100
     users_module = sys.modules.pop("sitecustomize", None)
@@ -41,7 +41,7 @@ def give_back_the_name() -> None:
             sys.modules["sitecustomize"] = users_module
 
 
-def leave_word(more: str = "") -> None:
+def write_account(more: str = "") -> None:
     """Write the account of this Python process; the recorder completes it later.
 
     Without the folder, no command reads it: the command has ended, or runs on another host.
@@ -89,7 +89,7 @@ class TorchWatch:
         try:
             loader.exec_module = exec_module  # type: ignore[attr-defined]
         except AttributeError:
-            tell("cannot record: the loader that imports torch cannot be wrapped")
+            print_line("cannot record: the loader that imports torch cannot be wrapped")
 
 
 def start() -> None:
@@ -97,8 +97,8 @@ def start() -> None:
     try:
         recorder().start(os.environ[VARIABLE])
     except Exception as error:
-        tell("cannot record ({}: {})".format(type(error).__name__, error))  # noqa: UP032
-        leave_word(', "has_torch": true, "notes": ["cannot record"]')
+        print_line("cannot record ({}: {})".format(type(error).__name__, error))  # noqa: UP032
+        write_account(', "has_torch": true, "notes": ["cannot record"]')
 
 
 def recorder() -> "ModuleType":
@@ -129,16 +129,18 @@ def recorder() -> "ModuleType":
 def prepare() -> None:
     """Install the finder that waits for torch."""
     try:
-        leave_word()
+        write_account()
         if sys.version_info < OLDEST:
             version = "%d.%d" % sys.version_info[:2]  # noqa: UP031
-            tell("a process of Python " + version + " is not recorded: this requires 3.11 or newer")
+            print_line(
+                "a process of Python " + version + " is not recorded: this requires 3.11 or newer"
+            )
             return
         sys.meta_path.insert(0, TorchWatch())
     except Exception as error:
-        tell("cannot record ({}: {})".format(type(error).__name__, error))  # noqa: UP032
+        print_line("cannot record ({}: {})".format(type(error).__name__, error))  # noqa: UP032
 
 
 if VARIABLE in os.environ:
     prepare()
-give_back_the_name()
+run_user_sitecustomize()

@@ -8,7 +8,7 @@ from typing import Any
 from stepscope.recording.live_objects import Scene
 from stepscope.recording.subjects._fields import dtype_name, fields, flag, whole
 
-BYTES_A_MEBIBYTE = 1024 * 1024
+BYTES_PER_MEBIBYTE = 1024 * 1024
 NO_PREFETCH = "NONE"
 """Matches torch's other names: BACKWARD_PRE, BACKWARD_POST."""
 
@@ -109,7 +109,7 @@ def _groups_of(state: Any) -> list[Any]:
     """Return a unit's groups; newer torch versions have a list of them, older ones one or None."""
     if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
         return list(several)
-    return [one for one in [state._fsdp_param_group] if one is not None]  # noqa: SLF001
+    return [group for group in [state._fsdp_param_group] if group is not None]  # noqa: SLF001
 
 
 def _reshards(units: list[Any]) -> bool | None:
@@ -152,7 +152,7 @@ def _of_ddp(wrapper: Any) -> dict[str, Any]:
 def _bucket_cap_mb(wrapper: Any) -> float | None:
     """Return the size of DDP's buckets in MiB, as passed to DDP."""
     size_bytes = whole(wrapper.bucket_bytes_cap)
-    return None if size_bytes is None else size_bytes / BYTES_A_MEBIBYTE
+    return None if size_bytes is None else size_bytes / BYTES_PER_MEBIBYTE
 
 
 def _types(mixed_precision: Callable[[], Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from stepscope.recording.subjects._fields import fields
 NVIDIA_VERSION = Path("/proc/driver/nvidia/version")
 NVIDIA_DEVICES = Path("/proc/driver/nvidia/gpus")
 CGROUP = Path("/sys/fs/cgroup")
-TOLD_CAPABILITIES = (
+REPORTED_CAPABILITIES = (
     "amx_bf16",
     "amx_fp16",
     "amx_tile",
@@ -75,7 +75,7 @@ def _cpu_capabilities() -> list[str] | None:
     capabilities: dict[str, bool] = getattr(
         torch.cpu, "get_capabilities", dict
     )()  # since torch 2.10
-    return sorted(name for name in TOLD_CAPABILITIES if capabilities.get(name)) or None
+    return sorted(name for name in REPORTED_CAPABILITIES if capabilities.get(name)) or None
 
 
 def _usable_cpu_count() -> int | None:
@@ -104,7 +104,7 @@ def devices(_: Scene) -> list[dict[str, Any]]:
         return [_xpu_device(index) for index in range(xpu.device_count())]
     if sys.platform == "darwin" and torch.backends.mps.is_available():
         return [{"index": 0, "name": "Apple GPU (mps)"}]
-    return _seen_by_driver()
+    return _driver_devices()
 
 
 def _cuda_device(index: int) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _xpu_device(index: int) -> dict[str, Any]:
     )
 
 
-def _seen_by_driver() -> list[dict[str, Any]]:
+def _driver_devices() -> list[dict[str, Any]]:
     """Return the GPUs that torch can use but has not initialized, with unambiguous names only.
 
     torch counts the GPUs of CUDA_VISIBLE_DEVICES; the driver's files list all: they can be matched

@@ -17,7 +17,7 @@ def optimizers(scene: Scene) -> list[dict[str, Any]] | None:
 
 
 def _wraps_one_of(optimizer: Any, inner: list[Any]) -> bool:
-    return any(getattr(optimizer, "optimizer", None) is one for one in inner)
+    return any(getattr(optimizer, "optimizer", None) is wrapped for wrapped in inner)
 
 
 def _settings(optimizer: Any) -> dict[str, Any]:
