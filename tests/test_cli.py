@@ -202,10 +202,10 @@ def test_a_bad_file_is_told_and_the_others_go_on(log: Path) -> None:
     [
         ("absent.json", None, "There is no such file or folder."),
         ("empty.json", b"", "The file is empty."),
-        ("text.json", b"hello", "This is text that is no JSON."),
+        ("text.json", b"hello", "This is text that is not JSON."),
         ("other.json", b'{"a": 1}', "This is not a trace: it is JSON without traceEvents."),
         ("noise.json.gz", b"\x1f\x8b\x08\x00garbage", ""),
-        ("none.json", b'{"traceEvents": []}', "This is a trace without a single event."),
+        ("none.json", b'{"traceEvents": []}', "This is a trace without events."),
     ],
 )
 def test_nothing_readable_is_one_line_and_status_2(

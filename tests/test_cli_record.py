@@ -115,7 +115,7 @@ def test_where_something_was_recorded_the_next_command_is_said() -> None:
     lines = summary(accounts(Account(process=1, written=[FILE, FILE]), Account(process=2)), ORDER)
     assert lines == (
         "2 traces of 1 process in /logs/run",
-        "what to change: stepscope advise /logs/run",
+        "to see what to change: stepscope advise /logs/run",
     )
 
 

@@ -141,7 +141,7 @@ def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
         "recording steps 5 to 9 (a step ends with each step of the optimizer SGD)",
         "recorded steps 5 to 8, and was then cut short",
         "1 trace of 1 process in log",
-        "what to change: stepscope advise log",
+        "to see what to change: stepscope advise log",
     ]
     (document,) = documents(tmp_path)
     assert steps(document) == [*(f"ProfilerStep#{n}" for n in range(5, 9)), "Cut-off step#9"]
@@ -317,7 +317,7 @@ def test_each_rank_of_torchrun_is_a_worker_and_stop_ends_all(tmp_path: Path) -> 
         "recorded steps 5 to 8 of rank 0",
         "recorded steps 5 to 8 of rank 1",
         "recording steps 5 to 8 of rank 0 (a step ends with each step of the optimizer SGD)",
-        "what to change: stepscope advise log",
+        "to see what to change: stepscope advise log",
     ]
     found = [
         document["stepscope_recorder"]["settings"]["distributed"]

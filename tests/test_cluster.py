@@ -464,7 +464,7 @@ def test_workers_without_our_stepscope_are_not_asked(run: Path, tmp_path: Path) 
         for place in (other, without):
             cluster.start_worker("--no-nanny", environment={"PYTHONPATH": str(place)})
         unfit = Cluster(cluster.address, say=said.append, timeouts=PATIENT)
-        with closing(unfit), pytest.raises(NoClusterError, match=r"No worker .* can be used"):
+        with closing(unfit), pytest.raises(NoClusterError, match=r"No worker .* is usable"):
             unfit.connect()
         cluster.start_worker("--no-nanny")
         until(lambda: len(cluster.process_ids()) == 3)

@@ -163,7 +163,7 @@ def test_the_first_is_compared_with_each_other(log: Path) -> None:
 
 def test_what_cannot_be_compared_is_said(log: Path) -> None:
     for arguments, reason in (
-        ([log / "before"], "give two paths"),
+        ([log / "before"], "pass two paths"),
         ([log / "before", log / "before"], "both paths are the same"),
         ([log / "before", "--by", "span"], "there is only span 1"),
         ([log, log / "before"], "has 2 runs (after, before)"),

@@ -129,7 +129,7 @@ def _sides(
     problems: list[UnreadableError] = []
     sides: dict[str, list[TraceFile]] = {}
     if by is None and len(paths) == 1:
-        msg = "give two paths, or compare parts of one path: --by run, worker or span"
+        msg = "pass two paths, or compare parts of one path: --by run, worker or span"
         raise UsageError(msg)
     for path, short in zip(paths, _short([redacted(path) for path in paths]), strict=True):
         files, unreadable = files_at([path])

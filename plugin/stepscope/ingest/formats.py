@@ -63,7 +63,7 @@ FLIGHT_RECORDER = ForeignFormat(
     "a dump of torch's flight recorder: collectives, without operators and kernels",
     f"Read it with torchfrtrace. {RECORD}",
 )
-CHECKPOINT = ForeignFormat("torch.save", "a file of torch.save: a checkpoint, no trace")
+CHECKPOINT = ForeignFormat("torch.save", "a file of torch.save: a checkpoint, not a trace")
 ROCPROF = ForeignFormat(
     "rocprof",
     "a result of AMD's rocprof",
@@ -71,7 +71,7 @@ ROCPROF = ForeignFormat(
 )
 TABLE = ForeignFormat(
     "CSV",
-    "a table (CSV), no trace",
+    "a table (CSV), not a trace",
     "Give the trace from which it was made, a .json or .json.gz file.",
 )
 ASCEND_TABLE = ForeignFormat(
@@ -132,7 +132,7 @@ _BINARY: tuple[tuple[bytes, ForeignFormat], ...] = (
             "export_type=torch_npu.profiler.ExportType.Text).",
         ),
     ),
-    (rb"SQLite format 3\x00", _table("SQLite", "an SQLite database, no trace")),
+    (rb"SQLite format 3\x00", _table("SQLite", "an SQLite database, not a trace")),
     (
         rb"NVR\x00",
         ForeignFormat(
@@ -145,16 +145,16 @@ _BINARY: tuple[tuple[bytes, ForeignFormat], ...] = (
         rb".{12,40}brain\.Event:\d",
         ForeignFormat(
             "TensorBoard events",
-            "a TensorBoard event file (scalars, histograms), no trace",
+            "a TensorBoard event file (scalars, histograms), not a trace",
             f"Give the log directory, or the trace there. {RECORD}",
         ),
     ),
-    (rb"PAR1", _table("Parquet", "a Parquet table, no trace")),
-    (rb"ARROW1|FEA1", _table("Arrow", "an Arrow table, no trace")),
-    (rb"\x89HDF|\x93NUMPY", _table("array file", "a file of arrays (HDF5, NumPy), no trace")),
+    (rb"PAR1", _table("Parquet", "a Parquet table, not a trace")),
+    (rb"ARROW1|FEA1", _table("Arrow", "an Arrow table, not a trace")),
+    (rb"\x89HDF|\x93NUMPY", _table("array file", "a file of arrays (HDF5, NumPy), not a trace")),
     (
         rb"(?:\x89PNG|%PDF-|\xff\xd8\xff|GIF8)",
-        ForeignFormat("picture", "a picture or document, no trace"),
+        ForeignFormat("picture", "a picture or document, not a trace"),
     ),
     (
         rb"\xff\xfe|\xfe\xff",
@@ -181,7 +181,7 @@ _BINARY: tuple[tuple[bytes, ForeignFormat], ...] = (
             "Download the file itself; a browser or token may be needed for that.",
         ),
     ),
-    (rb"\s*<\?xml|\s*<Error>", ForeignFormat("XML", "XML, no trace")),
+    (rb"\s*<\?xml|\s*<Error>", ForeignFormat("XML", "XML, not a trace")),
     # Chakra's protobuf: the length of the first message, and in it the schema's version
     (rb"(?:[\x80-\xff]{0,3}[\x03-\x7f])\x0a[\x03-\x20]\d+\.\d+\.\d+", CHAKRA),
     # XSpace's first plane, by the names that planes have
@@ -215,7 +215,7 @@ _TEXT: tuple[tuple[bytes, ForeignFormat], ...] = (
         ),
     ),
     (rb"[^\n{\[,]+(?:,[^\n,{\[]*){2,}\r?\n[^\n]*,", TABLE),
-    (rb"[^{\[]", ForeignFormat("text", "text that is no JSON")),
+    (rb"[^{\[]", ForeignFormat("text", "text that is not JSON")),
 )
 _PATTERNS = tuple((re.compile(p, re.DOTALL), format_) for p, format_ in _BINARY)
 _TEXT_PATTERNS = tuple((re.compile(p, re.DOTALL), format_) for p, format_ in _TEXT)
@@ -252,7 +252,10 @@ _JSON: tuple[tuple[frozenset[str], ForeignFormat], ...] = (
             f"Open it at https://profiler.firefox.com, or: {RECORD}",
         ),
     ),
-    (frozenset({"cells", "nbformat"}), ForeignFormat("notebook", "a Jupyter notebook, no trace")),
+    (
+        frozenset({"cells", "nbformat"}),
+        ForeignFormat("notebook", "a Jupyter notebook, not a trace"),
+    ),
     (
         frozenset({"start_time", "root_frame"}),
         ForeignFormat(

@@ -158,7 +158,7 @@ class _Reading:
             (self.log.count(*NO_EVENT) > 0, "None of its events is valid JSON.", RECORD_AGAIN),
             (
                 document.has_events_key,
-                "This is a trace without a single event.",
+                "This is a trace without events.",
                 REACH_ACTIVE_STEPS,
             ),
             (document.is_json, "This is not a trace: it is JSON without traceEvents.", EXPORT),

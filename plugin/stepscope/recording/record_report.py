@@ -19,7 +19,7 @@ def summary(accounts: Sequence[Account], request: RecordRequest) -> tuple[str, .
     is_below = log_dir.startswith(os.getcwd() + os.sep)  # noqa: PTH109 (a text is compared)
     shown = shlex.quote(os.path.relpath(log_dir) if is_below else log_dir)
     counts = f"{_counted(files, 'trace')} of {_counted(len(with_files), 'process', 'es')}"
-    return (f"{counts} in {shown}", f"what to change: stepscope advise {shown}")
+    return (f"{counts} in {shown}", f"to see what to change: stepscope advise {shown}")
 
 
 def _counted(count: int, noun: str, ending: str = "s") -> str:

@@ -193,9 +193,7 @@ def at(path: str, on_page: Callable[[Page], None] = _ignore) -> list[TraceFile]:
         return files
     remedy = HOW_TO_RECORD
     if other := _other_json(path):
-        remedy = (
-            f"A trace of any other name can be given by its own path, such as {other}. {remedy}"
-        )
+        remedy = f"To read a trace with another name, pass its path, such as {other}. {remedy}"
     raise UnreadableError(path, f"There is no trace here. Traces are {TRACE_NAMES}.", remedy)
 
 

@@ -39,7 +39,10 @@ MESSAGE_STARTS = (
     "Forbidden",
 )
 """Beginnings of messages of errors without a distinct class or code."""
-NO_BUCKET = ("There is no bucket {bucket}.", "Check its name, and AWS_PROFILE or the like.")
+NO_BUCKET = (
+    "There is no bucket {bucket}.",
+    "Check its name and the credentials, such as AWS_PROFILE.",
+)
 ABSENT = ("There is no such file or folder.", "Check the address.")
 OTHER = ("This cannot be read: {reason}.", "Check the address.")
 MEANINGS: tuple[tuple[str, tuple[str, str]], ...] = (
@@ -48,7 +51,7 @@ MEANINGS: tuple[tuple[str, tuple[str, str]], ...] = (
         "Protocol not known",
         (
             "stepscope cannot read addresses that begin with {kind}://.",
-            "Give a folder, or s3://, gs://, az://, abfs://, hdfs:// or https://.",
+            "Pass a folder, or s3://, gs://, az://, abfs://, hdfs:// or https://.",
         ),
     ),
     (

@@ -21,8 +21,9 @@ from stepscope.model.frames.source import Source
 
 SCHEMA: Schema = (
     *TIMING,
-    Column("is_timed", "bool", "", "False where only the host's call into a device's library was"
-           " recorded: it then begins with the call, and its duration of 0 means nothing."),
+    Column("is_timed", "bool", "", "False if only the host's call into a device's library was "
+                                   "recorded: the row then begins with the call, and its "
+                                   "duration of 0 is meaningless."),
     Column("active_ns", "int64", "ns", "Sum of its kernels' durations."),
     Column("kernel_count", "int64", "count", "Kernels of it; 0 on the host."),
     Column("device", "int64", "id", "The device of its first kernel; -1: the host, or unknown."),

@@ -101,5 +101,5 @@ def _directions(texts: pd.Categorical) -> Ints:
 public_table(
     "copy-events",
     SCHEMA,
-    "One row per copy between memories: when, where, which way, and how many bytes.",
+    "One row per copy between memories: its time, direction and bytes.",
 )(attrgetter("copies"))

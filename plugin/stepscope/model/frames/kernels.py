@@ -43,5 +43,5 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
 public_table(
     "kernel-events",
     SCHEMA,
-    "One row per kernel that ran: when, where, and how it was launched.",
+    "One row per kernel that ran: its time, device and launch parameters.",
 )(attrgetter("kernels"))

@@ -11,7 +11,7 @@ from stepscope.model.frames.name_masks import name_mask
 
 SCHEMA: Schema = (
     Column("event", "int64", "id", "Index of the annotation in the file."),
-    Column("number", "int64", "id", "N in `ProfilerStep#N`; below 0 if N is no number."),
+    Column("number", "int64", "id", "N in `ProfilerStep#N`; below 0 if N is not a number."),
     Column("name", "category", "text", "The annotation's name."),
     Column("start_ns", "int64", "ns", "Start on the host."),
     Column("duration_ns", "int64", "ns", "Duration on the host."),

@@ -29,7 +29,7 @@ VERSIONS_SHARE = 0.5
 importing or computing without a pause is queried again.
 """
 MOST_NAMED = 3
-GONE = "Start it again, and try again: results are reused where summaries are stored."
+GONE = "Start it again, and try again: results are reused if summaries are stored."
 
 
 class Session:
