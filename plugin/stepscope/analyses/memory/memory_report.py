@@ -9,7 +9,6 @@ import pandas as pd
 from stepscope.analyses.memory import at_peak as memory_at_peak
 from stepscope.analyses.memory import fragmentation as memory_fragmentation
 from stepscope.analyses.memory import growth as memory_growth
-from stepscope.analyses.memory import growth as memory_leaks
 from stepscope.analyses.memory import holders as memory_holders
 from stepscope.analyses.memory import ooms as memory_ooms
 from stepscope.analyses.memory.allocations import SCHEMA as ALLOCATION_SCHEMA
@@ -80,7 +79,12 @@ def report_of_trace(trace: Trace, *, most_rows: int) -> MemoryReport:
         ("modules", "Who held the peak, by module", schemas[1], lambda: _by(trace, "module")),
         ("stacks", "Who held the peak, by stack", schemas[1], lambda: _by(trace, "stack")),
         ("growth", "Growth", memory_growth.SCHEMA, lambda: memory_growth.memory_growth(trace)),
-        ("leaks", "Suspected leaks", memory_leaks.SCHEMA, lambda: memory_leaks.memory_leaks(trace)),
+        (
+            "leaks",
+            "Suspected leaks",
+            memory_growth.LEAK_SCHEMA,
+            lambda: memory_growth.memory_leaks(trace),
+        ),
         (
             "fragmentation",
             "Reserved and unused",
