@@ -5,8 +5,8 @@ A rule is a pure function of a trace. It yields `Finding`s, which are fields and
 `stepscope.advice` gives every nanosecond to one claim only. A rule over all ranks of a run has
 `check_run` in place of `check`. How a rule is written:
 
-    requirements.main(trace)                       # raises MissingDataError: inconclusive
-    applies_if(loops.count, "nothing loops over a tensor")     # else NotApplicableError
+    requirements.main_device(trace)                # raises MissingDataError: inconclusive
+    requirements.applies_if(loops.count, "nothing loops over a tensor")   # else NotApplicableError
     finding = Finding(
         message=f"Copies take {phrases.time_and_fraction(trace, time_ns)}.",   # 3 ms per step (9 %)
         evidence=(
@@ -20,24 +20,29 @@ A rule is a pure function of a trace. It yields `Finding`s, which are fields and
     yield finding if is_costly else finding.ruled_out("Copies cost nothing: the GPU is busy.")
 
 `rows` are tuples, `facts.row(..., link=...)`, or a frame; tables without rows are left out. Texts
-are string literals filled to the line's length. Of events and lines see `shared.host_calls` and
+are string literals filled to the line's length. This module has the vocabulary of a rule file;
+measurements come from `stepscope.analyses`, figures and phrases from `rules.shared`. Of events and lines see `shared.host_calls` and
 `shared.kernel_time`. A label of a rate or a sum ends in "per step" or "in total".
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, dataclass_transform
+from urllib.parse import urljoin
 
 from stepscope.analyses.communication.rank_summary import RankSummary
+from stepscope.analyses.core.requirements import applies_if, conclusive_if
 from stepscope.analyses.health import PARTS, Parts
 from stepscope.base.calibration import EXPOSED_TIME, Factor
 from stepscope.base.deprecation import deprecated_names
-from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import (
+    CRITICAL_SHARE,
+    INFO_SHARE,
+    WARNING_SHARE,
     Confidence,
     Effort,
     EventReference,
@@ -49,17 +54,50 @@ from stepscope.base.findings import (
     Risk,
     Severity,
     SourceLine,
+    severity_of,
 )
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
+__all__ = [
+    "CRITICAL_SHARE",
+    "INFO_SHARE",
+    "WARNING_SHARE",
+    "Claim",
+    "Factor",
+    "Finding",
+    "Fix",
+    "Priority",
+    "Recording",
+    "Results",
+    "Rule",
+    "RuleResult",
+    "RuledOut",
+    "RunClaim",
+    "RunEvidence",
+    "Stage",
+    "Thresholds",
+    "Trace",
+    "all_rules",
+    "applies_if",
+    "claim_order",
+    "conclusive_if",
+    "option",
+    "severity_of",
+]
+
 OptionsT = TypeVar("OptionsT")
 
-CRITICAL_SHARE = 0.20
-WARNING_SHARE = 0.05
-INFO_SHARE = 0.01
-"""Fraction of the window that could be saved: 5 and 20 % as in xprof for input, 5 % as in
-torch-tb-profiler."""
+LINKS_BASE = "https://docs.pytorch.org/docs/stable/"
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Thresholds:
+    """Base of a rule's `Options`: each attribute is an `option`, and each subclass a dataclass."""
+
+    def __init_subclass__(cls) -> None:
+        """Make the subclass a frozen dataclass."""
+        dataclass(frozen=True, kw_only=True)(cls)
 
 
 def option(
@@ -78,16 +116,18 @@ def option(
     return field(default=default, metadata=about)
 
 
-def applies_if(condition: object, reason: str) -> None:
-    """Raise NotApplicableError with the reason unless the condition holds."""
-    if not condition:
-        raise NotApplicableError(reason)
-
-
-def conclusive_if(condition: object, reason: str, remedy: str = "") -> None:
-    """Raise MissingDataError (inconclusive) unless the condition holds; the remedy records more."""
-    if not condition:
-        raise MissingDataError(reason, remedy)
+Stage = Literal[
+    "loading",
+    "runtime",
+    "synchronization",
+    "communication",
+    "optimizer",
+    "device work",
+    "launches",
+    "program",
+    "trace",
+    "symptom",
+]
 
 
 class Priority(IntEnum):
@@ -192,6 +232,7 @@ class Finding:
 
 
 RuleResult = Finding | RuledOut
+Results = Iterator[RuleResult]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -243,8 +284,8 @@ class Rule(Generic[OptionsT]):
     check: Callable[[Trace, OptionsT], Iterable[RuleResult]] | None = None
     check_run: Callable[[RunEvidence, OptionsT], Iterable[RuleResult]] | None = None
     """In place of `check`, for rules over all traces of a run."""
-    priority: int = Priority.PROGRAM
-    """Stage of its claims; see `claim_order`."""
+    priority: Stage | int = "program"
+    """Stage of its claims, by name (see `Priority`); see `claim_order`."""
     after: tuple[str, ...] = ()
     """Ids of more specific rules of the same stage, whose claims come first."""
     is_symptom: bool = False
@@ -254,6 +295,7 @@ class Rule(Generic[OptionsT]):
     rests_on: Parts = PARTS
     """Where these parts of a trace are damaged, it has low confidence or does not run."""
     links: tuple[str, ...] = ()
+    """Addresses; relative ones are pages of PyTorch's documentation (`optim.html`)."""
     since: str = "0.1.0"
     life_cycle: LifeCycle = "stable"
     origin: str = ""
@@ -267,6 +309,17 @@ class Rule(Generic[OptionsT]):
     category takes 5 % or more of the step, the trace is not called healthy."""
     package: str = ""
     """The package that provides it; empty for stepscope's own rules."""
+
+    def __post_init__(self) -> None:
+        """Complete the relative links."""
+        object.__setattr__(self, "links", tuple(urljoin(LINKS_BASE, link) for link in self.links))
+
+    @property
+    def stage(self) -> int:
+        """Number of the stage of its claims: those of a lower stage come first."""
+        if isinstance(self.priority, int):
+            return self.priority
+        return Priority[self.priority.replace(" ", "_").upper()]
 
     @property
     def scope(self) -> Literal["recording", "run"]:
@@ -284,15 +337,6 @@ def _rule_names() -> tuple[str, ...]:
     return tuple(sorted(module.name for module in iter_modules(__path__) if not module.ispkg))
 
 
-def severity_of(share: float) -> Severity | None:
-    """Return the severity of a fraction of the window; None: not worth reporting."""
-    if share >= CRITICAL_SHARE:
-        return "critical"
-    if share >= WARNING_SHARE:
-        return "warning"
-    return "info" if share >= INFO_SHARE else None
-
-
 def claim_order(rules: Iterable[Rule[Any]]) -> dict[str, int]:
     """Return the position of each rule, by id, in the order in which claims get time.
 
@@ -307,7 +351,7 @@ def claim_order(rules: Iterable[Rule[Any]]) -> dict[str, int]:
             (depth(by_id[rule_id]) for rule_id in rule.after if rule_id in by_id), default=0
         )
 
-    ordered = sorted(by_id.values(), key=lambda rule: (rule.priority, depth(rule), rule.id))
+    ordered = sorted(by_id.values(), key=lambda rule: (rule.stage, depth(rule), rule.id))
     return {rule.id: position for position, rule in enumerate(ordered)}
 
 

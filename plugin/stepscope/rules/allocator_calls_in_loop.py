@@ -1,8 +1,5 @@
 """The device's allocator is called in every step."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -14,11 +11,10 @@ from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import EXPOSED_TIME
-from stepscope.base.findings import EventReference, Fix
+from stepscope.base.findings import EventReference, severity_of
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option, severity_of
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases, recorded_facts
 
 OUTSIDE = "outside any operator"
@@ -26,8 +22,7 @@ VARIABLE = "PYTORCH_ALLOC_CONF"
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which calls of the allocator are many."""
 
     least_a_step: int = option(
@@ -47,7 +42,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report calls of the device's allocator that recur in every step."""
     requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -175,12 +170,12 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=Priority.RUNTIME,
+    priority="runtime",
     after=("launch-blocking-mode",),
     culprit="allocating device memory",
     links=(
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#preallocate-memory-in-case-of-variable-input-length",
+        "notes/cuda.html#memory-management",
+        "/tutorials/recipes/recipes/tuning_guide.html#preallocate-memory-in-case-of-variable-input-length",
     ),
     origin="MindStudio's memory advice; PyTorch's tuning guide, Preallocate memory",
 )

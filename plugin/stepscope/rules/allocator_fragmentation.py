@@ -1,8 +1,5 @@
 """Much of the memory that torch reserved is unused, even when most is allocated."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from msgspec.structs import replace
 
@@ -10,10 +7,9 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.memory.fragmentation import CacheFill, cache_fill, memory_fragmentation
 from stepscope.analyses.settings.recorded_settings import RECORDED
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.base.formatting import count, share, size
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, recorded_facts
 
 MANY_STEPS = 2
@@ -25,8 +21,7 @@ FEWER_SIZES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which unused memory is much."""
 
     least_share: float = option(
@@ -44,7 +39,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report each device whose cache is badly filled at its fullest."""
     if not (trace.memory["reserved_bytes"] > 0).any():
         requirements.main_device(trace)  # raises where there is no device at all
@@ -147,9 +142,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"memory", "steps"}),
-    priority=Priority.PROGRAM,
-    links=(
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf",
-    ),
+    priority="program",
+    links=("notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf",),
     origin="PyTorch's documentation of PYTORCH_CUDA_ALLOC_CONF",
 )

@@ -1,15 +1,13 @@
 """Copies of tensors to the host make it wait."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from msgspec import structs
 
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.base.findings import Fix, Link, Severity
+from stepscope.base.findings import Link, Severity, severity_of
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, severity_of
+from stepscope.rules import Finding, Fix, Results, Rule, Trace
 from stepscope.rules.shared import phrases, sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -25,7 +23,7 @@ TEXTS = Texts(
 )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report `.cpu()`, `.numpy()` and prints of device tensors by the idle time they cause."""
     waits = sync_waits.waits(trace, "d2h", options)
     if waits is None:
@@ -83,9 +81,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("item-sync",),
-    links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
+    links=("/tutorials/intermediate/pinmem_nonblock.html",),
     origin="TraceLens D2H; Nsight Systems cuda_api_sync, here by idle time instead",
     culprit="copying tensors to the host",
 )

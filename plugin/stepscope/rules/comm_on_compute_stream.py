@@ -1,7 +1,6 @@
 """Collectives run on the stream that computes."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,19 +11,17 @@ from stepscope.analyses.core.exposed_communication import running_times
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
-from stepscope.base.findings import Fix
+from stepscope.base.findings import INFO_SHARE
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, facts, phrases
 
 NO_STREAM = -1
 METHOD = "The collectives of that stream while nothing computed; not all of it can be hidden."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which a stream shared by communication and computing is worth reporting."""
 
     least_stream_share: float = option(
@@ -39,7 +36,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report collectives during which nothing can compute on their stream."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -143,11 +140,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("small-collectives",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations",
-    ),
+    links=("distributed.html#synchronous-and-asynchronous-collective-operations",),
     origin="TraceLens",
     culprit="communication on the computing stream",
 )

@@ -1,8 +1,6 @@
 """Convolutions add a bias that the next batch norm subtracts."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -14,11 +12,10 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.biased_convolutions import bias_kernels, biased_convolutions
 from stepscope.analyses.operators.product_shapes import shape
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.base.formatting import count
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, applies_if, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases
 
 MOST_ROWS = 10
@@ -27,8 +24,7 @@ Layer = tuple[str, tuple[int, ...], tuple[int, ...]]
 """An operator, the shape of its input, and that of its weight."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which biased convolutions are a pattern."""
 
     least_a_step: float = option(
@@ -38,7 +34,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report convolutions with a bias before a batch norm, in training.
 
     Raises:
@@ -46,7 +42,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         NotApplicableError: nothing is normalised over batches.
     """
     has_norm = name_mask(trace.host_calls["name"], NORM.__eq__).any()
-    applies_if(has_norm, "no batch norm was recorded outside compiled code")
+    requirements.applies_if(has_norm, "no batch norm was recorded outside compiled code")
     requirements.shapes(trace)
     convolutions, span = biased_convolutions(trace), window(trace)
     followed = _in_window(trace, convolutions.followed)
@@ -152,10 +148,10 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("python-loop-indexing",),
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "/tutorials/recipes/recipes/tuning_guide.html"
         "#disable-bias-for-convolutions-directly-followed-by-a-batch-norm",
     ),
     origin="torch.profiler's Conv2dBiasFollowedByBatchNorm2dPattern",

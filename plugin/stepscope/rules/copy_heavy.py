@@ -1,8 +1,6 @@
 """The device spends its time on copies from its memory to its memory."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +9,9 @@ from stepscope.analyses.core.ancestry import nearest_of
 from stepscope.analyses.core.compile_events import compile_events
 from stepscope.analyses.core.links import links
 from stepscope.base.calibration import AVOIDABLE_COPIES
-from stepscope.base.findings import Fix
 from stepscope.dialects import Kind
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
@@ -31,8 +27,7 @@ OTHERS = re.compile(r"^torch\.distributed\.|^c10d::|^FSDP|^fsdp::|^Optimizer\.")
 REORDERING = ("aten::contiguous", "aten::clone", "aten::reshape", "aten::flatten")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """The part of the device's work that copies may be."""
 
     least_share: float = option(
@@ -42,7 +37,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report copies that only change the location, or the order, of a tensor's elements."""
     rows = kernel_time.rows_in_window(trace)
     copier = _copiers(trace)
@@ -214,12 +209,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("dtype-cast-overhead",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/tensor_view.html",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-    ),
+    links=("tensor_view.html", "/tutorials/recipes/recipes/tuning_guide.html"),
     origin="TraceLens, copies within the device; xprof, data formatting",
     culprit="copying within the device",
 )

@@ -1,8 +1,5 @@
 """A machine without a device multiplies large matrices in float32."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -15,21 +12,11 @@ from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import BFLOAT16_ON_CPU
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuledOut,
-    RuleResult,
-    conclusive_if,
-    option,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases, product_evidence
 
 UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
@@ -37,8 +24,7 @@ UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
 RECORD_SETTINGS = "on_trace_ready=stepscope.trace_handler(log_dir)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which products in float32 are worth reporting."""
 
     least_share: float = option(
@@ -54,7 +40,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report large products in float32 that fill most of the time."""
     requirements.no_device(trace)
     requirements.shapes(trace)
@@ -106,7 +92,7 @@ def _units(trace: Trace) -> frozenset[str]:
         MissingDataError: the processor's capabilities were not recorded.
     """
     capabilities = recorded_settings(trace).host.cpu_capabilities
-    conclusive_if(
+    requirements.conclusive_if(
         capabilities is not None,
         "whether the processor has instructions for bfloat16 was not recorded",
         RECORD_SETTINGS,
@@ -160,11 +146,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("unfused-elementwise",),
     links=(
         "https://pytorch.org/blog/empowering-pytorch-on-intel-xeon-scalable-processors-with-bfloat16/",
-        "https://docs.pytorch.org/docs/stable/amp.html#cpu-op-specific-behavior",
+        "amp.html#cpu-op-specific-behavior",
     ),
     origin="PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: the pair in "
     "sample_logs/mixed_precision",

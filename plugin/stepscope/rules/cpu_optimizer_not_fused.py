@@ -1,8 +1,5 @@
 """On a machine without a device the optimizer's update is not the fused one."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,13 +7,12 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import OptimizerUpdates, optimizer_updates
 from stepscope.base.calibration import FUSED_MOMENTS_ON_CPU, FUSED_MOMENTUM_ON_CPU
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.base.formatting import count
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases, product_evidence
 
 FACTORS = {
@@ -30,8 +26,7 @@ PLAIN, MOMENTUM = "SGD", frozenset({"aten::mul_", "aten::_foreach_mul_"})
 """SGD without momentum is one addition per parameter: there is nothing to fuse."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which updates take long."""
 
     least_share: float = option(
@@ -41,7 +36,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report each optimizer whose updates take long and could be fused."""
     requirements.no_device(trace)
     updates, span = optimizer_updates(trace), window(trace)
@@ -139,9 +134,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=Priority.OPTIMIZER,
+    priority="optimizer",
     after=("optimizer-not-fused",),
-    links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
+    links=("optim.html#algorithms",),
     origin="ours: the traces in sample_logs/optimizer, and each form measured with 2 to 400 "
     "parameters",
     culprit="the optimizer's update",

@@ -1,8 +1,7 @@
 """Tensors are made on the CPU and copied to the device right away."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -12,21 +11,11 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.copy_cost import CreatedCopies, copy_cost, created_copies, first_shape
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link, severity_of
 from stepscope.base.formatting import count, share, significant
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuleResult,
-    conclusive_if,
-    option,
-    severity_of,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import copy_sources, facts, phrases
 
 LEAST_WITHOUT_STEPS = 5
@@ -47,8 +36,7 @@ ARGUMENTS = {
 MOST_LINES = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which such tensors are many."""
 
     least_a_step: float = option(
@@ -58,12 +46,12 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report copies of tensors that the step has just made on the CPU."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     copies = copy_sources.to_device(trace, device)
-    conclusive_if(
+    requirements.conclusive_if(
         (copies.owner >= 0).any(),
         "which operators requested the copies was not recorded",
         "profile(activities=[ProfilerActivity.CPU, ...])",
@@ -208,12 +196,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("host-device-pingpong",),
     culprit="making tensors on the CPU",
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-        "#create-tensors-directly-on-the-target-device",
+        "/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device",
     ),
     origin="torch.profiler ExtraCUDACopyPattern, with the shapes compared; PyTorch tuning guide",
 )

@@ -1,20 +1,19 @@
 """Convolutions run on the library's engines for any shape."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import complete_steps
 from stepscope.analyses.operators.product_shapes import argument
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import CONVOLUTION_ENGINES
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, conclusive_if, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
@@ -25,8 +24,7 @@ BENCHMARK = 9
 RECORD_ARGUMENTS = "torch.profiler.profile(..., record_shapes=True)  # with torch 2.1 or later"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """The time of such convolutions, and how often their shapes recur."""
 
     least_share: float = option(
@@ -42,7 +40,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report convolutions that the library might do faster if it measured its engines.
 
     Raises:
@@ -106,7 +104,7 @@ def _is_measured(trace: Trace) -> bool:
     flags = {argument(str(text), BENCHMARK) for text in texts} & {"True", "False"}
     if not flags and (recorded := recorded_settings(trace).cudnn.benchmark) is not None:
         return recorded
-    conclusive_if(
+    requirements.conclusive_if(
         flags,
         "whether the library may measure its engines (cudnn.benchmark) was not recorded",
         RECORD_ARGUMENTS,
@@ -174,11 +172,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("gather-scatter-heavy",),
-    links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#enable-cudnn-auto-tuner",
-    ),
+    links=("/tutorials/recipes/recipes/tuning_guide.html#enable-cudnn-auto-tuner",),
     life_cycle="preview",
     origin="PyTorch tuning guide, cuDNN auto-tuner; the names are from real traces",
     culprit="convolving on engines for any shape",

@@ -1,35 +1,30 @@
 """nn.DataParallel drives several devices from one process."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analyses.core import frame_times, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
-from stepscope.base.findings import EvidenceTable, Fix
+from stepscope.base.findings import EvidenceTable
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, applies_if
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace
 from stepscope.rules.shared import call_costs, ddp, facts, phrases
 
 FORWARD = "DataParallel.forward"
 SHOWN_COUNT = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """None: DataParallel over several devices is always slower than a process per device."""
 
 
-def check(trace: Trace, _: Options) -> Iterator[Finding]:
+def check(trace: Trace, _: Options) -> Results:
     """Report DataParallel where it drives several devices."""
     devices = requirements.devices(trace)
     is_forward = name_mask(trace.host_calls["name"], FORWARD.__eq__)
-    applies_if(is_forward.any(), "no DataParallel ran")
+    requirements.applies_if(is_forward.any(), "no DataParallel ran")
     if len(devices) < 2:
         return
     span, device = window(trace), trace.dialect.device
@@ -126,11 +121,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times"}),
-    priority=Priority.PROGRAM,
-    links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html",
-        ddp.DOCUMENTATION,
-    ),
+    priority="program",
+    links=("generated/torch.nn.DataParallel.html", "notes/cuda.html", ddp.DOCUMENTATION),
     origin="torch-tb-profiler; PyTorch tuning guide",
 )

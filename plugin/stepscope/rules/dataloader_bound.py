@@ -1,8 +1,6 @@
 """The step waits for the next batch."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import (
@@ -11,10 +9,9 @@ from stepscope.analyses.idle.data_stalls import (
     slowest_calls,
     worker_wait_share,
 )
-from stepscope.base.findings import Effort, Fix
+from stepscope.base.findings import Effort
 from stepscope.base.formatting import count, duration, share, significant
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import loading_costs, phrases, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
@@ -23,8 +20,7 @@ BY_WORKERS = "_MultiProcessing"
 VERIFY = "The fraction of DataLoader in Overview falls below 5 %."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which waiting for batches is worth reporting."""
 
     least_share: float = option(
@@ -49,7 +45,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report loading that no device hides."""
     stalls = data_stalls(trace)
     if not len(stalls.rows):
@@ -221,9 +217,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=Priority.LOADING,
+    priority="loading",
     after=("main-thread-pin-memory",),
     culprit="the DataLoader",
-    links=("https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",),
+    links=("data.html#multi-process-data-loading",),
     origin="torch-tb-profiler (DataLoader > 5 % of the step); xprof InputBound",
 )

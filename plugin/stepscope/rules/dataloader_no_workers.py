@@ -1,15 +1,11 @@
 """Batches are loaded in the training process itself."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest_calls
-from stepscope.base.findings import Fix
 from stepscope.base.formatting import count, duration, share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import loading_costs, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
@@ -19,8 +15,7 @@ MOST_WORKERS = 16
 LABEL = "Batches loaded in the process in total"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """From which time on workers are worth it."""
 
     least_share: float = option(
@@ -37,7 +32,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report loading by a DataLoader with `num_workers=0` that no device hides."""
     stalls = data_stalls(trace, ITERATOR)
     if not len(stalls.rows):
@@ -128,12 +123,12 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=Priority.LOADING,
+    priority="loading",
     after=("dataloader-worker-respawn",),
     culprit="the DataLoader",
     links=(
-        "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "data.html#single-and-multi-process-data-loading",
+        "/tutorials/recipes/recipes/tuning_guide.html",
     ),
     origin="torch.profiler SynchronizedDataLoaderPattern; PyTorch tuning guide; torch-tb-profiler",
 )

@@ -1,21 +1,20 @@
 """The DataLoader's workers are shut down and restarted in the middle of the run."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
 from stepscope.analyses.settings.recorded_settings import RECORDED, common_value, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, loading_costs, phrases
 
 WORKERS = "_MultiProcessingDataLoaderIter"
@@ -29,8 +28,7 @@ VERIFY = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which restarts are worth reporting."""
 
     least_share: float = option(
@@ -40,10 +38,10 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report workers that are restarted between epochs."""
     stalls = data_stalls(trace, WORKERS)
-    applies_if(len(stalls.rows), "no batch was fetched from worker processes")
+    requirements.applies_if(len(stalls.rows), "no batch was fetched from worker processes")
     restarts = loader_restarts(trace)
     if not restarts.count:
         return
@@ -179,8 +177,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks"}),
-    priority=Priority.LOADING,
+    priority="loading",
     culprit="restarting the DataLoader's workers",
-    links=("https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",),
+    links=("data.html#torch.utils.data.DataLoader",),
     origin="PyTorch's documentation of persistent_workers; no other tool checks it",
 )

@@ -1,7 +1,6 @@
 """DDP copies reduced gradients back from its buckets."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,29 +9,18 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import Evidence, Link, severity_of
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuledOut,
-    RuleResult,
-    option,
-    severity_of,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, ddp, facts, phrases
 
 Rows = NDArray[np.int64]
 COPY = f"{ddp.REDUCER}copy_bucket_to_grad"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which the copies are worth reporting."""
 
     least_share: float = option(
@@ -42,7 +30,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report copies from DDP's buckets to the gradients."""
     ddp.require_ddp(trace)
     calls = ddp.calls(trace, COPY)
@@ -143,7 +131,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("ddp-find-unused-parameters",),
     links=(ddp.DOCUMENTATION,),
     origin="torch's DDP documentation; the copy is an event of the reducer",

@@ -1,17 +1,13 @@
 """DDP sends the model's buffers before every forward."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import count, duration, share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases, recorded_facts
 
 BUCKET_SIZES_TYPE = "int32"
@@ -22,8 +18,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which broadcasts are worth reporting."""
 
     least_share: float = option(
@@ -33,7 +28,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report broadcasts of DDP's forward."""
     ddp.require_ddp(trace)
     setting = recorded_settings(trace).distributed.broadcast_buffers
@@ -106,7 +101,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("ddp-bucket-copy",),
     links=(ddp.DOCUMENTATION,),
     life_cycle="preview",

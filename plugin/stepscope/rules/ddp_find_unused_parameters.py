@@ -1,7 +1,6 @@
 """DDP searches for unused parameters in every step."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,21 +8,11 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.exposed_communication import exposed_times
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import EXPOSED_COMMUNICATION, HALF_TO_ALL
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import Evidence, Link, severity_of
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuledOut,
-    RuleResult,
-    option,
-    severity_of,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, collective_costs, ddp, facts, phrases, recorded_facts
 
 SEARCH = f"{ddp.REDUCER}search_unused_parameters"
@@ -31,8 +20,7 @@ BITMAP_TYPE = "int32"
 """Data type of the extra all-reduce of the parameters in use (reducer.cpp, `local_used_map_`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which the search is worth reporting."""
 
     least_forward_share: float = option(
@@ -47,7 +35,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report the search by the time in which nothing else went on, and that of its all-reduce."""
     ddp.require_ddp(trace)
     rows = ddp.calls(trace, SEARCH)
@@ -73,9 +61,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         events=call_costs.longest(trace, rows),
         claims=(
             Claim(
-                search,
-                HALF_TO_ALL,
-                "The searches while no device worked, half of them at least.",
+                search, HALF_TO_ALL, "The searches while no device worked, half of them at least."
             ),
             Claim(
                 reduction,
@@ -88,11 +74,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 
 def _evidence(
-    trace: Trace,
-    rows: NDArray[np.int64],
-    search: Intervals,
-    reduction: Intervals,
-    reductions: int,
+    trace: Trace, rows: NDArray[np.int64], search: Intervals, reduction: Intervals, reductions: int
 ) -> Iterator[Evidence]:
     host_ns = int(trace.host_calls["duration_ns"].to_numpy()[rows].sum())
     link = Link(view="operators", search="search_unused_parameters")
@@ -147,12 +129,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("ddp-missing-no-sync",),
-    links=(
-        ddp.DOCUMENTATION,
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-    ),
+    links=(ddp.DOCUMENTATION, "/tutorials/recipes/recipes/tuning_guide.html"),
     origin="torch's DDP documentation and tuning guide; the search is an event of the reducer",
     culprit="searching for unused parameters",
 )

@@ -1,15 +1,10 @@
 """Gradients are reduced in every accumulation step."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from stepscope.analyses.communication.accumulation import Accumulation, accumulation
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Fix
 from stepscope.base.formatting import duration, share, significant
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 VERIFY = (
@@ -27,8 +22,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which passes are an accumulation, and their reductions worth reporting."""
 
     least_forwards_per_update: float = option(
@@ -48,7 +42,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report reductions between the forward passes of one optimizer step."""
     passes = accumulation(trace)
     if passes is None:
@@ -144,9 +138,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "/tutorials/recipes/recipes/tuning_guide.html"
         "#skip-unnecessary-all-reduce-if-training-with-distributeddataparallel-and-gradient-accumulation",
         ddp.DOCUMENTATION,
     ),

@@ -1,13 +1,11 @@
 """Anomaly detection, or a check of gradients, is on."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core import ancestry, frame_times
+from stepscope.analyses.core import ancestry, frame_times, requirements
 from stepscope.analyses.core.call_paths import python_nesting
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.links import links
@@ -18,13 +16,12 @@ from stepscope.analyses.host.optimizer_updates import launched_work
 from stepscope.analyses.host.profiler_cost import anomaly_checks
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link, severity_of
 from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, applies_if, option, severity_of
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
 
 FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<tool>anomaly_mode|gradcheck)\.py\(")
@@ -34,8 +31,7 @@ TOOLS = {"anomaly_mode": "Anomaly detection", "gradcheck": "gradcheck"}
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which checks are the mode's, and not the program's."""
 
     least_checks: int = option(
@@ -46,9 +42,9 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report anomaly detection by its checks, or by torch's frames on the stack."""
-    applies_if(len(trace.host_calls), "no operator was recorded")
+    requirements.applies_if(len(trace.host_calls), "no operator was recorded")
     checks = anomaly_checks(trace)
     tools = _tools(trace)
     if len(checks.nan_checks) >= options.least_checks:
@@ -169,12 +165,12 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks"}),
-    priority=Priority.RUNTIME,
+    priority="runtime",
     after=("recompile-in-loop",),
     culprit="anomaly detection",
     links=(
-        "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis",
+        "autograd.html#anomaly-detection",
+        "/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis",
     ),
     origin="PyTorch's tuning guide, Disable debugging APIs",
 )

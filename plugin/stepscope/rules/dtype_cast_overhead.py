@@ -1,18 +1,14 @@
 """Kernels only convert numbers from one floating-point type to another."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import pandas as pd
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.product_kernels import is_product
 from stepscope.analyses.operators.type_casts import UNKNOWN, TypeCasts, type_casts
 from stepscope.base.calibration import NO_CASTS
-from stepscope.base.findings import EvidenceTable, Fix, Link
+from stepscope.base.findings import EvidenceTable, Link
 from stepscope.base.formatting import count, share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
@@ -20,8 +16,7 @@ BY_THE_PROGRAM = "the program itself"
 VERIFY = "In Operators, aten::_to_copy takes less device time."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which conversions are worth reporting."""
 
     least_share: float = option(
@@ -31,7 +26,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report kernels of conversions between floating-point types."""
     casts = type_casts(trace)
     total_ns = int(casts.duration_ns.sum())
@@ -155,12 +150,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("no-mixed-precision",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference",
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html",
-    ),
+    links=("amp.html#autocast-op-reference", "generated/torch.nn.functional.rms_norm.html"),
     origin="xprof: minimise conversions; TraceLens",
     culprit="converting types",
 )

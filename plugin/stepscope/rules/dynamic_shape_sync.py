@@ -1,6 +1,5 @@
 """An operator whose result's shape depends on values makes the host wait for the device."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +7,9 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import DYNAMIC, ancestor_named, synchronizations
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Priority, Rule, RuleResult
+from stepscope.rules import Fix, Results, Rule, Trace
 from stepscope.rules.shared import sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -46,7 +44,7 @@ INSTEAD = {
 """Prefix of an operator's name to code with the same result and a shape that is known before."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report boolean masks, nonzero, unique and the like by the idle time that they cause."""
     waits = sync_waits.waits(trace, "dynamic", options)
     if waits is not None:
@@ -112,12 +110,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("numpy-in-step",),
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-        "#avoid-unnecessary-cpu-gpu-synchronization",
-        "https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html",
+        "/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization",
+        "generated/torch.nonzero.html",
     ),
     origin="PyTorch tuning guide (nonzero), here by idle time",
     culprit="waiting for shapes",

@@ -1,7 +1,6 @@
 """The program itself waits for the device in the loop."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 from msgspec.structs import replace
@@ -10,13 +9,12 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.dialects import SYNCHRONIZE_NAME
 from stepscope.model import call_tree
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
-from stepscope.model.trace import Trace
-from stepscope.rules import Priority, Rule, RuleResult
+from stepscope.rules import Fix, Results, Rule, Trace
 from stepscope.rules.shared import sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -35,7 +33,7 @@ TEXTS = Texts(
 )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report `torch.cuda.synchronize()` and the like by the idle time that they cause."""
     waits = sync_waits.waits(trace, "explicit", options, _of_program(trace))
     if waits is not None:
@@ -104,12 +102,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("blocking-d2h-copy",),
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-        "#avoid-unnecessary-cpu-gpu-synchronization",
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
+        "/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization",
+        "notes/cuda.html#asynchronous-execution",
     ),
     origin="Nsight Systems cuda_api_sync and MindStudio's synchronize rule, here by idle time",
     culprit="waiting for the device on purpose",

@@ -1,7 +1,6 @@
 """Devices wait for communication that no computing hides."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,7 @@ from stepscope.analyses.core.window import window
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
 from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, ddp, facts, overlap_fixes, phrases
 
 METHOD = (
@@ -21,8 +19,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which communication is worth reporting."""
 
     least_exposed_share: float = option(
@@ -37,7 +34,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report collectives by the time in which they ran and nothing computed."""
     events = collective_costs.timed(trace)
     mask = collective_costs.in_window(trace) & events["duration_ns"].notna().to_numpy()
@@ -119,12 +116,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "host calls", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("pipeline-bubble",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/notes/ddp.html",
-        "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-    ),
+    links=("notes/ddp.html", "distributed.fsdp.fully_shard.html"),
     origin="TraceLens; HTA's communication overlap; torch-tb-profiler's fraction of communication",
     culprit="exposed communication",
 )

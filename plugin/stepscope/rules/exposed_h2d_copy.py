@@ -1,7 +1,6 @@
 """Copies to the device run while nothing computes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.data_loading import data_loading
@@ -11,18 +10,16 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import count, share, size
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import copy_sources, facts, phrases
 from stepscope.rules.shared.copy_sources import ANY_DEVICE
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which exposed copies are worth reporting."""
 
     least_share: float = option(
@@ -32,7 +29,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report copies to the device that no kernel hides, apart from waits for data."""
     device = requirements.main_device(trace)
     copies = copy_sources.to_device(trace, device)
@@ -163,7 +160,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("many-small-h2d-copies",),
     culprit="copying to the device",
     links=(copy_sources.TUTORIAL,),

@@ -1,7 +1,6 @@
 """Operators work in double precision."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -30,10 +29,9 @@ from stepscope.base.calibration import (
     at_most,
 )
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import count, share
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work
 
@@ -48,8 +46,7 @@ PRODUCTS, OTHERS = "products and convolutions", "other operators"
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which work in float64 is worth reporting, and when it is all of it."""
 
     least_share: float = option(
@@ -64,7 +61,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report work in float64, on the device, or on a machine without one on the host."""
     try:
         requirements.main_device(trace)
@@ -261,12 +258,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("model-on-cpu",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.set_default_dtype.html",
-        "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html",
-    ),
+    links=("generated/torch.set_default_dtype.html", "notes/numerical_accuracy.html"),
     origin="ours; Ascend's advisor lists operators in double",
     aliases=("fp64-compute",),
     culprit="double precision",

@@ -1,21 +1,20 @@
 """Float32 products run without the matrix units that could multiply them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_specs import compute_major, peak_ratio
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import TF32_PRODUCTS, at_most
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import share
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, applies_if, conclusive_if, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts
 
 FIRST_MAJOR = 8
@@ -28,8 +27,7 @@ ROUNDING = ("high", "medium")
 """Values of `torch.get_float32_matmul_precision()` with which products may round."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which products without matrix units are worth reporting."""
 
     least_share: float = option(
@@ -39,12 +37,12 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report float32 products whose kernels' names show that they use no matrix unit."""
     products = product_kernels(trace)
     _require_distinct_names(trace)
     major = compute_major(trace)
-    applies_if(
+    requirements.applies_if(
         major is None or major >= FIRST_MAJOR,
         f"{trace.dialect.matrix_unit}s of compute capability {major} do not accept float32",
     )
@@ -52,7 +50,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     plain = products.of_type("float32") & products.multiplies & ~products.on_matrix_unit & may_round
     if not plain.any() or products.share(plain) < options.least_share:
         return
-    conclusive_if(
+    requirements.conclusive_if(
         major is not None,
         "the device's compute capability is not in the file",
         "prof.export_chrome_trace(path)  # and keep `deviceProperties`",
@@ -73,11 +71,11 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _require_distinct_names(trace: Trace) -> None:
     dialect = trace.dialect
-    applies_if(
+    requirements.applies_if(
         dialect.matrix_unit_kernel is None or dialect.float32_on_matrix_unit != "float32",
         f"{dialect.matrix_unit}s multiply float32 without rounding",
     )
-    applies_if(
+    requirements.applies_if(
         dialect.plain_product is not None,
         "kernels' names do not show how this device multiplies float32",
     )
@@ -192,11 +190,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("layout-transpose",),
     links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html",
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices",
+        "generated/torch.set_float32_matmul_precision.html",
+        "notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices",
     ),
     origin="torch.profiler's FP32MatMulPattern; PyTorch tuning guide; by kernels' names instead",
     culprit="float32 without TF32",

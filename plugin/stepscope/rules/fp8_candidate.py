@@ -1,8 +1,5 @@
 """Large products run in 16 bits on a device that multiplies 8-bit floats faster."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -13,10 +10,9 @@ from stepscope.analyses.operators.product_kernels import ProductKernels, product
 from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.base.calibration import FLOAT8_PRODUCTS
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.base.formatting import share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 SIXTEEN_BITS = ("float16", "bfloat16")
@@ -28,8 +24,7 @@ MULTIPLE = 16
 MATRICES = frozenset({"aten::mm", "aten::addmm", "aten::_addmm_activation"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which large products are worth reporting."""
 
     least_share: float = option(
@@ -44,7 +39,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report large products of linear layers in 16 bits."""
     products = product_kernels(trace)
     ratio = peak_ratio(trace, "float8", "bfloat16")
@@ -136,7 +131,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("cpu-bfloat16",),
     links=(
         "https://github.com/pytorch/ao/tree/main/torchao/float8",

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,11 +13,10 @@ from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import DistributedSettings, recorded_settings
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, applies_if, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, facts, phrases, recorded_facts
 
 SHARDED = re.compile(r"^FSDP::|^FullyShardedDataParallel\.")
@@ -32,8 +30,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which gathers count as late, and are worth reporting."""
 
     least_late_share: float = option(
@@ -48,12 +45,12 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report all-gathers of FSDP that begin only when there is nothing left to compute."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     wrapper = collective_costs.wrapper(trace)
-    applies_if(wrapper.startswith("FSDP"), "no fully sharded model ran")
+    requirements.applies_if(wrapper.startswith("FSDP"), "no fully sharded model ran")
     events = collective_costs.timed(trace)
     gathers = _gathers(trace, events, device)
     late = gathers & _begins_late(events, device)
@@ -169,12 +166,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "host calls", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("sync-batchnorm",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-        "https://docs.pytorch.org/docs/stable/fsdp.html",
-    ),
+    links=("distributed.fsdp.fully_shard.html", "fsdp.html"),
     life_cycle="preview",
     origin="torch's FSDP documentation (prefetching)",
     culprit="gathering parameters late",

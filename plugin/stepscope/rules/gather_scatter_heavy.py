@@ -1,16 +1,12 @@
 """The device spends its time on reading and writing scattered rows."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analyses.core.links import links
 from stepscope.base.calibration import GATHERS
-from stepscope.base.findings import Fix
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
@@ -57,8 +53,7 @@ FUSED_TABLES = Fix(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """The part of the kernels' time that gathers may take."""
 
     least_share: float = option(
@@ -68,7 +63,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report gathers, scatters, indexing and embeddings, by the operators that launched them."""
     rows = kernel_time.rows_in_window(trace)
     is_gather = kernel_time.owned_by(trace, GATHERING.search)
@@ -141,12 +136,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("copy-heavy",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.index_select.html",
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",
-    ),
+    links=("generated/torch.index_select.html", "generated/torch.nn.Embedding.html"),
     life_cycle="preview",
     origin="ours; xprof, gathers and scatters",
     culprit="gathering and scattering",

@@ -1,7 +1,6 @@
 """Gloo sends the devices' results."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -9,18 +8,16 @@ from msgspec.structs import replace
 from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.core import requirements
 from stepscope.analyses.settings.recorded_settings import recorded_settings
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import count
 from stepscope.model.frames.collective_names import HOST_BACKENDS
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, applies_if, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, facts, phrases, recorded_facts
 
 GLOO = "gloo"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which gloo on a machine with devices is worth reporting."""
 
     least_share: float = option(
@@ -36,13 +33,13 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report gloo where devices compute and their own library does not communicate."""
     device = requirements.main_device(trace)
     events = collective_events(trace)
     backend = events["backend"].to_numpy()
     is_gloo = np.asarray(backend == GLOO)
-    applies_if(is_gloo.any(), "no collective went through gloo")
+    requirements.applies_if(is_gloo.any(), "no collective went through gloo")
     if not HOST_BACKENDS.issuperset(backend):
         return  # gloo for the host's tensors and barriers, alongside the device's own library
     mask = is_gloo & collective_costs.in_window(trace) & (events["kind"] != "barrier").to_numpy()
@@ -130,7 +127,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=Priority.PROGRAM,
-    links=("https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use",),
+    priority="program",
+    links=("distributed.html#which-backend-to-use",),
     origin="torch-tb-profiler (NCCL is recommended); torch's distributed documentation",
 )

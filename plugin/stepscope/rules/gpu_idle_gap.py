@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,12 +12,11 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.idle.ledger import LongGaps, idle_ledger, late_times, long_gaps
 from stepscope.base.calibration import HALF_TO_ALL, UP_TO_ALL
-from stepscope.base.findings import EventReference, EvidenceTable, Fix, Link
+from stepscope.base.findings import EventReference, EvidenceTable, Link
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 CODE = """\
@@ -53,8 +51,7 @@ STAGED_COPY = Fix(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which a stall is long, and worth reporting."""
 
     least_ns: int = option(
@@ -77,7 +74,7 @@ class Options:
     shown_count: int = option(10, "Number of stalls shown.", origin="", is_threshold=False)
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report the idle time of long gaps in which the host was late, not waiting for a device."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -235,11 +232,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=Priority.LAUNCHES,
+    priority="launches",
     after=("graph-breaks",),
     culprit="the host's own work between launches",
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "/tutorials/recipes/recipes/tuning_guide.html",
         "https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html",
     ),
     origin="Nsight Systems gpu_gaps; HTA idle time breakdown (host wait)",

@@ -12,17 +12,15 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.base.findings import EventReference, EvidenceTable, Fix, Link
+from stepscope.base.findings import EventReference, EvidenceTable, Link
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import CRITICAL_SHARE, Finding, Priority, Rule, option
+from stepscope.rules import CRITICAL_SHARE, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which a device that waits with queued work is worth reporting."""
 
     least_idle_share: float = option(
@@ -46,7 +44,7 @@ class _Stalls:
     """The row of `device_events` that ended the stall."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report idle time in which the next work had been launched before it began."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -143,11 +141,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "clocks", "steps"}),
-    priority=Priority.LAUNCHES,
+    priority="launches",
     after=("tiny-kernels",),
     links=(
         "https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html",
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams",
+        "notes/cuda.html#cuda-streams",
     ),
     origin="Holistic Trace Analysis: idle time breakdown, other wait",
 )

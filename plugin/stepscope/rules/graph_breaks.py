@@ -1,7 +1,6 @@
 """torch.compile leaves its graph in the middle of a frame."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,17 +9,16 @@ from stepscope.analyses.compiled.compiled_regions import (
     graph_break_table,
     graph_breaks,
 )
-from stepscope.analyses.core import event_references
+from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.compile_events import compile_events
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, applies_if, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
@@ -28,8 +26,7 @@ MOST_NAMED = 3
 READS = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which breaks are worth reporting."""
 
     least_a_step: float = option(
@@ -39,14 +36,14 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report frames whose compiled code ends with a call of the rest of the frame.
 
     Raises:
         NotApplicableError: no compiled code was called.
     """
     is_compiled = (compile_events(trace).region >= 0).any()
-    applies_if(is_compiled, "no code compiled by torch.compile was called")
+    requirements.applies_if(is_compiled, "no code compiled by torch.compile was called")
     breaks, span = graph_breaks(trace), window(trace)
     number = len(breaks.entered)
     if number < options.least_a_step * max(1, span.step_count):
@@ -155,11 +152,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=Priority.LAUNCHES,
-    links=(
-        "https://docs.pytorch.org/docs/stable/torch.compiler_faq.html#graph-breaks",
-        "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
-    ),
+    priority="launches",
+    links=("torch.compiler_faq.html#graph-breaks", "torch.compiler_troubleshooting.html"),
     origin="torch.compile's own record of regions",
     culprit="Python between compiled graphs",
 )

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -20,11 +19,10 @@ from stepscope.analyses.devices.host_copies import (
 )
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import ALL_OF_IT, ROUND_TRIP_COPIES
-from stepscope.base.findings import Confidence, EventReference, Fix
+from stepscope.base.findings import Confidence, EventReference, severity_of
 from stepscope.base.formatting import count, size
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option, severity_of
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
@@ -32,8 +30,7 @@ DELIBERATE = ("offload", "Offload")
 """Offloading libraries move tensors to the host on purpose."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of pairs of copies."""
 
     least_bytes: int = option(
@@ -53,7 +50,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report copies to the host that are followed by a copy of as many bytes back, in one step."""
     device = requirements.main_device(trace)
     pairs, span = round_trips(trace, device, options.least_bytes), window(trace)
@@ -196,8 +193,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
-    links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    priority="synchronization",
+    links=("/tutorials/recipes/recipes/tuning_guide.html",),
     origin="The HPC tutorials' NumPy in forward; no other tool checks for it",
     culprit="sending tensors to the host and back",
 )

@@ -1,26 +1,22 @@
 """Inference that records gradients, or runs in training mode."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.operators.model_calls import training_layers
-from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import Fix, Link
+from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Link
 from stepscope.base.formatting import count, share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts
 
 RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])"
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of operators recorded for a backward pass."""
 
     least_share: float = option(
@@ -30,20 +26,19 @@ class Options:
         "with gradients 36 %",
     )
     least_count: int = option(
-        10,
-        "How many of them there are at least.",
-        origin="ours: fewer say nothing about a model",
+        10, "How many of them there are at least.", origin="ours: fewer say nothing about a model"
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report inference with gradients on, and layers that train in it."""
     if not trace.host_calls["is_operator"].any():
         reason = "no operator was recorded"
         raise MissingDataError(reason, RECORD_OPERATORS)
-    if is_training(trace):
-        reason = "a backward pass or an optimizer's step was recorded: this is training"
-        raise NotApplicableError(reason)
+    requirements.applies_if(
+        not is_training(trace),
+        "a backward pass or an optimizer's step was recorded: this is training",
+    )
     calls = trace.host_calls
     is_recorded = (calls["sequence_number"].to_numpy() >= 0) & calls["is_operator"].to_numpy()
     recorded = np.flatnonzero(is_recorded)
@@ -144,10 +139,10 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting"}),
-    priority=Priority.PROGRAM,
+    priority="program",
     links=(
-        "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "notes/autograd.html#locally-disabling-gradient-computation",
+        "/tutorials/recipes/recipes/tuning_guide.html",
     ),
     origin="PyTorch's tuning guide: disable gradient calculation for validation or inference",
 )

@@ -1,19 +1,16 @@
 """Reading values from the device drains it."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.idle.sync_cost import value_reads
 from stepscope.base.calibration import ALL_OF_IT
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.base.formatting import count
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Trace
 from stepscope.rules.shared import phrases, sync_waits
 from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 
@@ -30,7 +27,7 @@ TEXTS = Texts(
 )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report `.item()`, `if tensor:` and the like by the idle time that they cause."""
     waits = sync_waits.waits(trace, "item", options)
     if waits is None:
@@ -138,11 +135,10 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("dynamic-shape-sync",),
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-        "#avoid-unnecessary-cpu-gpu-synchronization",
+        "/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization",
     ),
     origin="PyTorch tuning guide; Nsight Systems cuda_api_sync, here by idle time instead",
     culprit="reading values back",

@@ -1,7 +1,6 @@
 """A debugging mode makes every launch wait for its kernel."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -13,20 +12,17 @@ from stepscope.analyses.idle.dispatch_gaps import BlockingLaunches, blocking_lau
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL, part_of
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, Fix, Link, Severity
+from stepscope.base.findings import Evidence, Link, Severity, severity_of
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option, severity_of
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of launches that wait; shares are from 0 to 1."""
 
     least_blocked_share: float = option(
@@ -44,15 +40,16 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report that nearly every launch waits for what it launched."""
     requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     blocking = blocking_launches(trace)
     number = len(blocking.calls)
-    if number < options.least_launches:
-        msg = f"only {count(number, 'launch', 'launches')} of single kernels in the profiled time"
-        raise NotApplicableError(msg)
+    requirements.applies_if(
+        number >= options.least_launches,
+        f"only {count(number, 'launch', 'launches')} of single kernels in the profiled time",
+    )
     blocks, waits = float(blocking.blocks.mean()), float(blocking.is_waited_for.mean())
     if blocks >= options.least_blocked_share:
         how = f"{share(blocks)} of {number:,} launches return only when their kernel has ended"
@@ -175,12 +172,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.RUNTIME,
+    priority="runtime",
     after=("debug-mode-on",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
-        "https://docs.pytorch.org/docs/stable/cuda_environment_variables.html",
-    ),
+    links=("notes/cuda.html#asynchronous-execution", "cuda_environment_variables.html"),
     origin="MindStudio Insight's synchronize_stream; NVIDIA's and AMD's debugging variables",
     culprit="waiting for each kernel at its launch",
 )

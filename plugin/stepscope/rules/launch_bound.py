@@ -1,7 +1,6 @@
 """The host cannot launch kernels fast enough."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
@@ -10,12 +9,11 @@ from stepscope.analyses.idle.dispatch_gaps import DispatchGaps, dispatch_gaps
 from stepscope.analyses.idle.idle_tables import idle_by_source_line
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import FEWER_LAUNCHES
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import share
 from stepscope.dialects import Kind
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
@@ -27,8 +25,7 @@ REPLAYING = ("reduce-overhead", "max-autotune")
 VERIFY = "In the next trace `Dispatch` in Overview is below 10 %."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Fractions of the window or of the gaps, from 0 to 1."""
 
     warning_share: float = option(
@@ -51,7 +48,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report gaps of under 1 ms in which the device waits for the host's next launch."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -212,10 +209,10 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.LAUNCHES,
+    priority="launches",
     after=("gpu-idle-gap",),
     links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        "generated/torch.compile.html",
         "https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/",
     ),
     origin="xprof kernel launch 3/15 %; TraceLens; HTA host wait",

@@ -1,16 +1,13 @@
 """Convolutions reorder their tensors before they compute."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.product_shapes import shape
 from stepscope.base.calibration import LAYOUT_CONVERSIONS
-from stepscope.base.findings import Fix
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
@@ -18,8 +15,7 @@ VOLUME_DIMENSIONS = 5
 """Of the input of a convolution in three dimensions: batch, channels, and those three."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """The part of the kernels' time that conversions may take."""
 
     least_share: float = option(
@@ -30,7 +26,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report kernels that only turn channels-first tensors into channels-last ones, or back."""
     rows = kernel_time.rows_in_window(trace)
     is_conversion = kernel_time.kernels_named(trace, trace.dialect.layout_kernel.search)
@@ -50,10 +46,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
         locations=kernel_time.lines(trace, work),
         claims=(
             kernel_time.claim(
-                trace,
-                work,
-                LAYOUT_CONVERSIONS,
-                "The conversions' own time, all of it at most.",
+                trace, work, LAYOUT_CONVERSIONS, "The conversions' own time, all of it at most."
             ),
         ),
         fix=_fix(layout, *_setting(trace)),
@@ -115,9 +108,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("tensor-core-misaligned",),
-    links=("https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",),
+    links=("/tutorials/intermediate/memory_format_tutorial.html",),
     origin="PyTorch tuning guide, channels_last; xprof, layout conversions",
     culprit="converting between tensor layouts",
 )

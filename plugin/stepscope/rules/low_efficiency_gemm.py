@@ -1,8 +1,6 @@
 """Matrix products run far below what the device can do with their shapes."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,11 +10,10 @@ from stepscope.analyses.operators.product_shapes import shape
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.base.errors import MissingDataError
-from stepscope.base.findings import EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.findings import EvidenceRow, EvidenceTable, Link
 from stepscope.base.formatting import share
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time
 
 PRODUCT = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|addbmm|linear|matmul|_scaled_mm|_addmm\w+)$")
@@ -31,8 +28,7 @@ TUNE = 'model = torch.compile(model, mode="max-autotune")  # measures tiles for 
 TUNED = f"# tiles are measured already: the compile mode says so ({RECORDED})\n"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of slow matrix products."""
 
     most_roofline_share: float = option(
@@ -47,7 +43,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report products by the roofline of their shapes and of the device.
 
     Raises:
@@ -177,7 +173,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("fp8-candidate",),
     links=(
         "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",

@@ -1,7 +1,6 @@
 """The device is idle much of the time: a symptom, whose causes the other rules name."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,11 +8,10 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 WHO_TELLS = {
@@ -30,8 +28,7 @@ WHO_TELLS = {
 STEPS_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Busy shares of the window below which it reports."""
 
     warn_below_share: float = option(
@@ -47,7 +44,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report each device that is busy for less than `warn_below_share` of the window."""
     devices = requirements.devices(trace)
     requirements.reliable_timeline(trace)
@@ -149,11 +146,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "clocks", "steps"}),
-    priority=Priority.SYMPTOM,
+    priority="symptom",
     after=("tiny-batch-size",),
     is_symptom=True,
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "/tutorials/recipes/recipes/tuning_guide.html",
         "https://docs.nvidia.com/nsight-systems/UserGuide/index.html",
     ),
     origin="torch-tb-profiler _analyze_gpu_metrics; Nsight Systems gpu_time_util",

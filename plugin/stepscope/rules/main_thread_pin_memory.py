@@ -1,7 +1,6 @@
 """The training loop pins memory itself."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,13 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import EventReference, Evidence, Fix, Link, SourceLine
+from stepscope.base.findings import EventReference, Evidence, Link, SourceLine
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import copy_sources, facts, phrases, recorded_facts
 
 PIN = "aten::pin_memory"
@@ -28,8 +25,7 @@ VERIFY = f"{PIN} is gone from the thread that runs the loop."
 MOST_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of pinning time."""
 
     least_share: float = option(
@@ -39,13 +35,11 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report pinning on the loop's thread by the time in which no device works meanwhile."""
     requirements.main_device(trace)
     rows = _pinning(trace)
-    if not len(rows):
-        msg = "the thread that runs the loop pinned no memory"
-        raise NotApplicableError(msg)
+    requirements.applies_if(len(rows), "the thread that runs the loop pinned no memory")
     span = window(trace)
     times = frame_times.times(trace.host_calls, rows)
     times = intervals.clip(times, span.start_ns, span.end_ns)
@@ -179,7 +173,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=Priority.LOADING,
+    priority="loading",
     after=("dataloader-no-workers",),
     life_cycle="preview",
     culprit="pinning memory in the loop",

@@ -1,18 +1,16 @@
 """Many small copies to the device, each with the cost of a call."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import count, share, significant, size
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import copy_sources, facts, phrases
 
 UNIT_NS = 100_000_000
@@ -20,8 +18,7 @@ UNIT_NS = 100_000_000
 VERIFY = "Under this rule, the next trace counts fewer copies per step."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of size, number and idle time."""
 
     below_bytes: int = option(
@@ -41,7 +38,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report small copies by the idle time in their calls and behind waits for them."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -154,7 +151,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("pageable-h2d-copy",),
     culprit="copying small tensors to the device one by one",
     links=(copy_sources.TUTORIAL,),

@@ -1,7 +1,6 @@
 """Memory grows from step to step."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,9 @@ from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.growth import memory_growth, memory_leaks
 from stepscope.base.errors import MissingDataError
-from stepscope.base.findings import Evidence, EvidenceTable, Fix
+from stepscope.base.findings import Evidence, EvidenceTable
 from stepscope.base.formatting import count, share, size
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 FEWEST_STEPS = 5
@@ -24,8 +22,7 @@ MOST_ROWS = 10
 RECORD_MORE_STEPS = "torch.profiler.schedule(wait=1, warmup=1, active=6)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of growth."""
 
     least_share: float = option(
@@ -40,7 +37,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report each device of which more is allocated at every step's end than at the one before."""
     growth, steps = memory_growth(trace), memory_by_step(trace)
     step_count = growth["step_count"].max()  # NaN where nothing was allocated
@@ -173,7 +170,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"memory", "steps", "host calls"}),
-    priority=Priority.PROGRAM,
-    links=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
+    priority="program",
+    links=("notes/faq.html",),
     origin="PyTorch's FAQ, My model reports out of memory; Sen 1968, Kendall 1975",
 )

@@ -14,17 +14,15 @@ from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.memory.holders import memory_holders
 from stepscope.analyses.memory.memory_devices import REMEDY
 from stepscope.analyses.memory.ooms import memory_ooms
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Unit
+from stepscope.base.findings import Evidence, EvidenceTable, Unit
 from stepscope.base.formatting import count, share, size
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, RuledOut, RuleResult, conclusive_if, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 MOST_ROWS = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of reserved memory."""
 
     least_share: float = option(
@@ -64,12 +62,12 @@ class _Fullest:
         return self.used_bytes / self.capacity_bytes
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report the fullest device, where it is nearly full."""
     requirements.main_device(trace)
     full, ooms = _fullest(trace), len(memory_ooms(trace))
     if full.used_share < options.least_share and not ooms:
-        conclusive_if(
+        requirements.conclusive_if(
             full.has_totals,
             "torch before 1.10 does not record how much is allocated in total",
             "pip install --upgrade torch",
@@ -99,9 +97,9 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 def _fullest(trace: Trace) -> _Fullest:
     table = memory_peak_table(trace)
     of_device = table["device_type"].astype(object) != "CPU"
-    conclusive_if(of_device.any(), "no memory of a device was recorded", REMEDY)
+    requirements.conclusive_if(of_device.any(), "no memory of a device was recorded", REMEDY)
     sized = table[of_device & ~np.isnan(table["capacity_bytes"])]
-    conclusive_if(
+    requirements.conclusive_if(
         len(sized),
         "how much memory the device has was not recorded",
         "prof.export_chrome_trace(path)  # of torch 1.8.1 or later",
@@ -217,10 +215,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"memory"}),
-    priority=Priority.PROGRAM,
-    links=(
-        "https://docs.pytorch.org/docs/stable/checkpoint.html",
-        "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
-    ),
+    priority="program",
+    links=("checkpoint.html", "notes/cuda.html#memory-management"),
     origin="torch-tb-profiler's memory limit, without servers' memory",
 )

@@ -1,7 +1,6 @@
 """Ranks of the job have no trace, so what the others waited for is not known whole."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.communication.ranked_run import (
     REMEDY,
@@ -10,17 +9,17 @@ from stepscope.analyses.communication.ranked_run import (
     several_ranks,
 )
 from stepscope.analyses.communication.run_groups import RunGroup, run_groups
-from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import EvidenceTable, Fix
+from stepscope.analyses.core import requirements
+from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import EvidenceTable
 from stepscope.base.formatting import count, number_ranges
-from stepscope.rules import Finding, Priority, Rule, RunEvidence, option
+from stepscope.rules import Finding, Fix, Rule, RunEvidence, Thresholds, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
 
 ROWS_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of missing ranks."""
 
     least_missing_count: int = option(
@@ -34,9 +33,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks of the job that were not recorded, or whose file could not be read."""
     run = several_ranks(rank_evidence.several(evidence).parts)
     missing = missing_ranks(run, evidence.unreadable)
-    if missing.source == "ranks":
-        msg = "nothing tells how many ranks the job has"
-        raise NotApplicableError(msg)
+    requirements.applies_if(missing.source != "ranks", "nothing tells how many ranks the job has")
     if evidence.awaited_count:
         verb = "is" if evidence.awaited_count == 1 else "are"
         msg = f"{count(evidence.awaited_count, 'file')} of the run {verb} not read yet"
@@ -133,8 +130,8 @@ RULE = Rule(
     is_symptom=True,
     reports_missing_data=True,
     rests_on=frozenset({"ranks"}),
-    priority=Priority.SYMPTOM,
+    priority="symptom",
     after=("tiny-batch-size",),
-    links=("https://docs.pytorch.org/docs/stable/profiler.html",),
+    links=("profiler.html",),
     origin="HTA and torch-tb-profiler take the ranks that there are for all of the job's",
 )

@@ -1,28 +1,20 @@
 """No input shapes were recorded, so that what rests on them cannot be told."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.record_next import SHAPES
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Fix
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace
 from stepscope.rules.shared import facts
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """No options: shapes are there or not."""
 
 
-def check(trace: Trace, _options: Options) -> Iterator[Finding]:
+def check(trace: Trace, _options: Options) -> Results:
     """Report traces with operators and without their shapes."""
     operators = int(trace.host_calls["is_operator"].sum())
-    if not operators:
-        msg = "no operator was recorded"
-        raise NotApplicableError(msg)
+    requirements.applies_if(operators, "no operator was recorded")
     if trace.source.has(*SHAPES):
         return
     batch = "" if batch_size(trace) else "the batch size, "
@@ -54,7 +46,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority=Priority.TRACE,
-    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.profile",),
+    priority="trace",
+    links=("profiler.html#torch.profiler.profile",),
     origin="the PyTorch profiler's record_shapes",
 )

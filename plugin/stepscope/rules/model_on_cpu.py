@@ -1,8 +1,5 @@
 """A device is available, and the model computes on the CPU."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,12 +16,10 @@ from stepscope.analyses.operators.model_calls import ModelCalls, model_calls
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import CPU_TO_DEVICE, LONG_CALLS_TO_DEVICE
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Fix
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, conclusive_if, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
 
 LINKED_SHARE = 0.5
@@ -34,8 +29,7 @@ LONG_CALL_NS = 1_000_000
 SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of the model's operators on the CPU."""
 
     least_time_share: float = option(
@@ -46,7 +40,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report a model whose heavy operators launch nothing on the device."""
     device, calls = device_presence(trace), model_calls(trace)
     if device is None:
@@ -106,14 +100,14 @@ def _require_links(trace: Trace, device: DevicePresence) -> None:
     requirements.reliable_timeline(trace)
     remedy = record_device(device.dialect)
     if device.event_count:
-        conclusive_if(
+        requirements.conclusive_if(
             np.mean(links(trace).owner_of_device_event >= 0) >= LINKED_SHARE,
             "which operators launched the device's work is not recorded",
             remedy,
         )
         return
     on_host = device.call_count or device.host_operators or device.is_model_on_host
-    conclusive_if(
+    requirements.conclusive_if(
         on_host and not device.device_operators,
         "the device's activity was not recorded: these operators may have run on it",
         remedy,
@@ -196,12 +190,12 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("conv-bias-before-bn",),
     culprit="the model on the CPU",
     links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to",
-        "https://docs.pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html#training-on-gpu",
+        "generated/torch.nn.Module.html#torch.nn.Module.to",
+        "/tutorials/beginner/blitz/cifar10_tutorial.html#training-on-gpu",
     ),
     origin="ours: the first of three fixes in a public CIFAR-10 tutorial on the profiler",
 )

@@ -1,23 +1,20 @@
 """Experts get unequal numbers of tokens: ranks exchange unequal amounts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analyses.communication.rank_summary import RankSummary
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Fix
+from stepscope.analyses.core import requirements
 from stepscope.base.formatting import share, size
-from stepscope.rules import Finding, Priority, Rule, RunEvidence, option
+from stepscope.rules import Finding, Fix, Rule, RunEvidence, Thresholds, option
 from stepscope.rules.shared import facts, rank_evidence
 
 EXCHANGES = frozenset({"all_to_all", "all_to_allv"})
 ROWS_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of unequal amounts."""
 
     least_excess_share: float = option(
@@ -29,9 +26,10 @@ class Options:
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks that exchange more than the others in total-to-alls."""
-    if not any(_mean_bytes(rank.part) for rank in evidence.recordings):
-        msg = "no tokens are exchanged (all-to-all) whose amounts were recorded"
-        raise NotApplicableError(msg)
+    requirements.applies_if(
+        any(_mean_bytes(rank.part) for rank in evidence.recordings),
+        "no tokens are exchanged (all-to-all) whose amounts were recorded",
+    )
     ranks = rank_evidence.several(evidence)
     exchanged = {part.evidence.worker: _mean_bytes(part) for part in ranks.parts}
     sent_bytes = {worker: amount for worker, amount in exchanged.items() if amount > 0}
@@ -88,7 +86,7 @@ RULE = Rule(
     options=Options(),
     check_run=check_run,
     rests_on=frozenset({"ranks"}),
-    priority=Priority.PROGRAM,
+    priority="program",
     life_cycle="preview",
     links=("https://arxiv.org/abs/2101.03961",),
     origin="Fedus et al., Switch Transformers (2021): load balancing and expert capacity",

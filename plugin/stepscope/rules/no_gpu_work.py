@@ -1,8 +1,5 @@
 """A device is available, and no event of it was recorded."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from stepscope.analyses.core import requirements
 from stepscope.analyses.devices.device_presence import (
     DevicePresence,
@@ -13,19 +10,17 @@ from stepscope.analyses.devices.device_presence import (
 from stepscope.analyses.operators.model_calls import model_calls
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import Confidence, Fix
+from stepscope.base.findings import Confidence
 from stepscope.base.formatting import count
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace
 from stepscope.rules.shared import facts
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """No options: there are device events, or there are none."""
 
 
-def check(trace: Trace, _options: Options) -> Iterator[Finding]:
+def check(trace: Trace, _options: Options) -> Results:
     """Report a recording without device events of a program that had a device."""
     devices = device_presence(trace)
     if devices is None:
@@ -162,9 +157,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority=Priority.PROGRAM,
+    priority="program",
     links=(
-        "https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.ProfilerActivity",
+        "profiler.html#torch.profiler.ProfilerActivity",
         "https://developer.nvidia.com/nvidia-development-tools-solutions-err_nvgpuctrperm-permission"
         "-issue-performance-counters",
     ),

@@ -1,26 +1,21 @@
 """Products run in float32 or TF32, where 16-bit types would do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_specs import compute_major, peak_ratio
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.call_metrics import FITTING_TYPES
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
-from stepscope.base.calibration import (
-    SIXTEEN_BIT_FROM_FLOAT32,
-    SIXTEEN_BIT_FROM_TF32,
-    at_most,
-)
-from stepscope.base.findings import Fix, Link
+from stepscope.base.calibration import SIXTEEN_BIT_FROM_FLOAT32, SIXTEEN_BIT_FROM_TF32, at_most
+from stepscope.base.findings import Link
 from stepscope.base.formatting import duration, share
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
@@ -30,8 +25,7 @@ LEAST_GAIN = 2
 TYPE_NAMES = {"TF32": TF32, "float32": "float32"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds from which products in float32 are worth reporting."""
 
     least_share: float = option(
@@ -47,7 +41,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report products in float32 by their operands' types and their kernels' names."""
     products = product_kernels(trace)
     _require_small_types(trace)
@@ -60,11 +54,11 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
 
 def _require_small_types(trace: Trace) -> None:
     dialect, major = trace.dialect, compute_major(trace)
-    applies_if(
+    requirements.applies_if(
         dialect.matrix_unit_kernel is not None,
         "whether this device multiplies 16-bit types faster is unknown",
     )
-    applies_if(
+    requirements.applies_if(
         dialect.plain_product is None or major is None or major >= FLOAT16_MAJOR,
         f"devices of compute capability {major} have no {dialect.matrix_unit}s",
     )
@@ -191,12 +185,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("fp32-matmul-no-tf32",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/amp.html",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html",
-    ),
+    links=("amp.html", "/tutorials/recipes/recipes/amp_recipe.html"),
     origin="torch-tb-profiler's tensor core rule, by types instead of a list of kernels; xprof",
     aliases=("tensor-cores-unused",),
     culprit="multiplying in float32",

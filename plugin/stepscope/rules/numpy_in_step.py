@@ -1,9 +1,8 @@
 """NumPy, pandas or PIL compute within the step."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from stepscope.analyses.core import event_references
+from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_presence import device_presence
@@ -19,22 +18,11 @@ from stepscope.analyses.host.library_detection import (
 )
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
-from stepscope.base.findings import EvidenceTable, Fix, Link, Unit
+from stepscope.base.findings import INFO_SHARE, EvidenceTable, Link, Unit
 from stepscope.base.formatting import duration
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    INFO_SHARE,
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuledOut,
-    RuleResult,
-    conclusive_if,
-    option,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
@@ -44,8 +32,7 @@ Functions = tuple[tuple[str, str, int], ...]
 """Library, function and time, the costliest first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of the time in such functions."""
 
     mentioned_share: float = option(
@@ -68,7 +55,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report time of the step in NumPy, pandas or PIL while no device works."""
     if not len(trace.python_calls):
         yield from _by_label(trace, options)
@@ -157,10 +144,7 @@ def _message(trace: Trace, lost: Intervals, site: ProgramLocation, functions: Fu
 def _table(sites: tuple[ProgramLocation, ...]) -> EvidenceTable:
     rows = (
         facts.row(
-            site.frame,
-            site.label,
-            site.time_ns,
-            link=Link(view="operators", source=site.frame),
+            site.frame, site.label, site.time_ns, link=Link(view="operators", source=site.frame)
         )
         for site in sites
     )
@@ -206,7 +190,7 @@ def _by_label(trace: Trace, options: Options) -> Iterator[Finding]:
         and intervals.duration_ns(label.without_operators) >= least_ns
     ]
     yield from (_unknown_functions(trace, label) for label in labels)
-    conclusive_if(
+    requirements.conclusive_if(
         labels or _unexplained_ns(trace) < least_ns,
         "no Python function was recorded",
         RECORD_STACKS,
@@ -284,12 +268,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("create-on-cpu-then-copy",),
     culprit="NumPy or other Python in the step",
-    links=(
-        "https://docs.pytorch.org/tutorials/beginner/profiler.html",
-        "https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html",
-    ),
+    links=("/tutorials/beginner/profiler.html", "generated/torch.nonzero.html"),
     origin="the PyTorch profiler tutorial's masking example",
 )

@@ -1,22 +1,16 @@
 """The optimizer takes lists of tensors, but no fused kernel, and that takes time."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import FUSED_UPDATE
-from stepscope.base.findings import Fix
 from stepscope.base.formatting import share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, optimizer_steps, phrases, recorded_facts
 from stepscope.rules.shared.optimizer_steps import FUSED, Updates
 
 VERIFY = "aten::_fused_* stands inside Optimizer.step, and the step's share of the time falls."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of the time of updates."""
 
     least_share: float = option(
@@ -26,7 +20,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report each optimizer that uses `foreach`, where its updates are a large part of the time."""
     for updates in optimizer_steps.updates(trace):
         exposed_ns = updates.cost.idle_ns + updates.cost.work_ns
@@ -122,9 +116,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.OPTIMIZER,
+    priority="optimizer",
     after=("unfused-grad-clip",),
     culprit="the optimizer's update",
-    links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
+    links=("optim.html#algorithms",),
     origin="torch.optim's documentation: fused is faster than foreach, foreach than the loop",
 )

@@ -1,14 +1,9 @@
 """The optimizer goes through the parameters one by one."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import HALF_TO_ALL, UPDATE_KERNELS
-from stepscope.base.findings import Fix
 from stepscope.base.formatting import share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import (
     call_costs,
     claimable_time,
@@ -25,8 +20,7 @@ VERIFY = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of launches per update."""
 
     least_launch_count: int = option(
@@ -36,7 +30,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report each optimizer whose updates launch several kernels for each parameter."""
     for updates in optimizer_steps.updates(trace):
         is_loop = not (updates.is_listwise or updates.is_fused or updates.optimizer in NO_LISTS)
@@ -153,8 +147,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.OPTIMIZER,
+    priority="optimizer",
     culprit="the optimizer's loop over parameters",
-    links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
+    links=("optim.html#algorithms",),
     origin="torch.profiler's OptimizerSingleTensorPattern; MindStudio's optimizer advice",
 )

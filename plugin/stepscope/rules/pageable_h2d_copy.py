@@ -1,7 +1,6 @@
 """Copies to the device come from pageable memory."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.data_loading import DataLoading, data_loading
@@ -10,28 +9,16 @@ from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence, severity_of
 from stepscope.base.formatting import count, size
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuledOut,
-    RuleResult,
-    conclusive_if,
-    option,
-    severity_of,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import copy_sources, facts, loading_costs, phrases, recorded_facts
 
 VERIFY = "Recorded again, the copies say `Pinned`, no longer `Pageable`, and their rate is higher."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of copies by bytes and host time."""
 
     least_copy_bytes: int = option(
@@ -51,12 +38,12 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main_device(trace)
     copies = copy_sources.to_device(trace, device)
     vendor = trace.dialect.vendor or "this vendor"
-    conclusive_if(
+    requirements.conclusive_if(
         trace.dialect.records_pageable,
         f"{vendor}'s traces do not distinguish pageable memory from pinned",
     )
@@ -193,7 +180,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.SYNCHRONIZATION,
+    priority="synchronization",
     after=("explicit-device-sync",),
     culprit="copying from pageable memory",
     links=(copy_sources.TUTORIAL,),

@@ -1,23 +1,20 @@
 """A pipeline's stage waits for its neighbours for longer than its schedule has to."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.communication.pipeline_stages import Pipeline, pipeline
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import UP_TO_ALL, part_of
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share, significant
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of waiting beyond the schedule."""
 
     least_excess_share: float = option(
@@ -27,7 +24,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report waiting in sends and receives beyond the bubble of the stages and micro-batches."""
     requirements.main_device(trace)
     stages = pipeline(trace)
@@ -92,10 +89,10 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("fsdp-no-prefetch",),
     life_cycle="preview",
     culprit="waiting for other stages",
-    links=("https://docs.pytorch.org/docs/stable/distributed.pipelining.html",),
+    links=("distributed.pipelining.html",),
     origin="Huang et al., GPipe (2019); Narayanan et al., PipeDream-2BW and Megatron-LM (2021)",
 )

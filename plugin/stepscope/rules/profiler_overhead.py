@@ -1,26 +1,23 @@
 """Recording itself takes a part of what was recorded."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.profiler_cost import ProfilerCost, profiler_cost
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share, significant
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 ROWS_SHOWN = 5
 HOST_CAUSES = ("dispatch", "host-stall")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of distortion by recording."""
 
     least_own_share: float = option(
@@ -40,7 +37,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report the profiler's own work, and stacks that slow a host which is late anyway."""
     if not len(trace.host_calls) and not len(trace.device_events):
         msg = "neither operators nor device events were recorded"
@@ -129,7 +126,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks"}),
-    priority=Priority.TRACE,
+    priority="trace",
     links=("https://docs.nvidia.com/cupti/api/structCUpti__ActivityOverhead3.html",),
     origin="Nsight Systems' gpu_gaps; CUPTI's overhead records",
 )

@@ -1,28 +1,24 @@
 """Python's garbage collector stops the program in the loop."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.garbage_collection import Collections, collections
 from stepscope.base.calibration import GARBAGE_COLLECTION
-from stepscope.base.findings import EventReference, Evidence, EvidenceTable, Fix
+from stepscope.base.findings import EventReference, Evidence, EvidenceTable, severity_of
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option, severity_of
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
 MOSTLY = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Fractions of the window, from 0 to 1."""
 
     least_share: float = option(
@@ -33,7 +29,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report garbage collections by the time in which no device works."""
     pauses = collections(trace)
     exposed = intervals.difference(pauses.times, all_busy(trace))
@@ -161,7 +157,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=Priority.RUNTIME,
+    priority="runtime",
     links=(
         "https://docs.python.org/3/library/gc.html#gc.freeze",
         "https://github.com/pytorch/torchtitan/blob/main/torchtitan/tools/utils.py",

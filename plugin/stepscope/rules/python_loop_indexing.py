@@ -1,14 +1,12 @@
 """A Python loop processes a tensor element by element or row by row."""
 
 import dataclasses
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from stepscope.analyses.core import event_references
+from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.indexing_loops import (
@@ -20,28 +18,17 @@ from stepscope.analyses.host.indexing_loops import (
     indexing_loops,
 )
 from stepscope.base.calibration import LOOP_OF_SLICES
-from stepscope.base.findings import EventReference, EvidenceTable, Fix, Link, Unit
+from stepscope.base.findings import INFO_SHARE, EventReference, EvidenceTable, Link, Unit
 from stepscope.base.formatting import count
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    INFO_SHARE,
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuleResult,
-    applies_if,
-    option,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
 ARROW = " → "
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of loops that could be one operator."""
 
     least_repeats: int = option(
@@ -54,9 +41,9 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report loops over `x[i]` or rows of x, by the time in which no device works."""
-    applies_if(trace.host_calls["is_operator"].any(), "no operator was recorded")
+    requirements.applies_if(trace.host_calls["is_operator"].any(), "no operator was recorded")
     loops = _indexing_only(trace, indexing_loops(trace, options.least_repeats), options)
     span = window(trace)
     times = intervals.union(loops.start_ns, loops.end_ns)
@@ -218,11 +205,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "steps"}),
-    priority=Priority.DEVICE_WORK,
-    links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
-        "https://docs.pytorch.org/docs/stable/generated/torch.index_select.html",
-    ),
+    priority="device work",
+    links=("generated/torch.vmap.html", "generated/torch.index_select.html"),
     origin="torch's ForLoopIndexingPattern (torch.profiler._pattern_matcher), by time instead of "
     "count",
     culprit="a loop over a tensor's elements",

@@ -1,25 +1,23 @@
 """Ranks compute for different times, so the others wait for the one that has most to do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pandas as pd
 
 from stepscope.analyses.communication.rank_table import rank_table
 from stepscope.analyses.communication.stragglers import stragglers
+from stepscope.analyses.core import requirements
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import EvidenceTable, Fix, Severity
+from stepscope.base.findings import EvidenceTable, Severity
 from stepscope.base.formatting import duration, share
-from stepscope.rules import Finding, Priority, Rule, RunClaim, RunEvidence, option
+from stepscope.rules import Finding, Fix, Rule, RunClaim, RunEvidence, Thresholds, option
 from stepscope.rules.shared import facts, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, rank_name
 
 ROWS_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of the spread over ranks."""
 
     least_spread_share: float = option(
@@ -37,13 +35,14 @@ class Options:
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report how far apart the ranks' computing times per step lie."""
     ranks = rank_evidence.several(evidence)
-    if not all(part.has_device for part in ranks.parts):
-        msg = "the ranks have no devices"
-        raise NotApplicableError(msg)
+    requirements.applies_if(
+        all(part.has_device for part in ranks.parts), "the ranks have no devices"
+    )
     table = rank_table(ranks.parts)
-    if not (table["matched_count"] > 0).all():
-        msg = "the traces do not meet in collectives: they are no ranks of one job"
-        raise NotApplicableError(msg)
+    requirements.applies_if(
+        (table["matched_count"] > 0).all(),
+        "the traces do not meet in collectives: they are no ranks of one job",
+    )
     computing = table.groupby("worker", sort=False)["computing_ns"].mean()
     spread_ns = float(computing.max() - computing.min())
     spread = spread_ns / max(1.0, float(computing.mean()))
@@ -139,10 +138,8 @@ RULE = Rule(
     options=Options(),
     check_run=check_run,
     rests_on=frozenset({"device times", "ranks", "steps"}),
-    priority=Priority.PROGRAM,
+    priority="program",
     culprit="unequal work of the ranks",
-    links=(
-        "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler",
-    ),
+    links=("data.html#torch.utils.data.distributed.DistributedSampler",),
     origin="msprof-analyze's slow rank; SageMaker Debugger's LoadBalancing",
 )

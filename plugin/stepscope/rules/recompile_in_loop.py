@@ -1,7 +1,6 @@
 """torch.compile compiles again and again while the loop runs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,12 +19,11 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import COMPILING_AGAIN
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link, SourceLine
+from stepscope.base.findings import INFO_SHARE, Evidence, EvidenceTable, Link, SourceLine
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 NONE = -1
@@ -50,8 +48,7 @@ GUARDS = Fix(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of steps without recompilation."""
 
     settled_share: float = option(
@@ -69,7 +66,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report compilations of frames that were compiled before.
 
     Raises:
@@ -256,12 +253,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "steps"}),
-    priority=Priority.RUNTIME,
+    priority="runtime",
     after=("python-gc-pauses",),
-    links=(
-        "https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
-        "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
-    ),
+    links=("torch.compiler_dynamic_shapes.html", "torch.compiler_troubleshooting.html"),
     origin="torch.compile's own record of phases and ids",
     culprit="compiling again",
 )

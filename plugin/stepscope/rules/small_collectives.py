@@ -15,10 +15,9 @@ from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import EXPOSED_COMMUNICATION, Factor
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import INFO_SHARE, Evidence
 from stepscope.base.formatting import duration, share, size
-from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
@@ -30,8 +29,7 @@ WITHOUT_STEPS_NS = 100_000_000
 """Where there are no steps, counts are of a tenth of a second."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of number and size of messages."""
 
     least_a_step: float = option(
@@ -65,7 +63,7 @@ class _Many:
     """Messages a backward pass over those of default buckets; NaN where it is not DDP's."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report small messages by what would be won if they were sent together."""
     events = collective_costs.timed(trace)
     many = _many(trace, events, options)
@@ -257,12 +255,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("ddp-buffer-broadcast",),
-    links=(
-        ddp.DOCUMENTATION,
-        "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-    ),
+    links=(ddp.DOCUMENTATION, "distributed.fsdp.fully_shard.html"),
     origin="msprof-analyze (small packets); DDP's bucket_cap_mb",
     culprit="sending many small messages",
 )

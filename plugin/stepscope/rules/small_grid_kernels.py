@@ -1,8 +1,5 @@
 """Kernels whose grids are too small to fill the device."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analyses.core import requirements
@@ -10,17 +7,15 @@ from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.devices.device_metrics import GridSizes, grid_sizes
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import EvidenceTable, Fix
+from stepscope.base.findings import EvidenceTable
 from stepscope.base.formatting import share
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, recorded_facts
 
 ROWS_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of kernels with small grids."""
 
     least_time_share: float = option(
@@ -36,7 +31,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report the share of kernel time in which multiprocessors have no block."""
     device = requirements.main_device(trace).device
     if not trace.dialect.records_occupancy:
@@ -176,12 +171,12 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times"}),
-    priority=Priority.LAUNCHES,
+    priority="launches",
     after=("gpu-queue-stall",),
     links=(
         "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html"
         "#thread-and-block-heuristics",
-        "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        "generated/torch.compile.html",
     ),
     origin="torch-tb-profiler's SM efficiency; msprof-analyze block_dim",
 )

@@ -1,8 +1,5 @@
 """A few steps take much longer than the others."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -10,19 +7,17 @@ from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.analyses.steps.step_statistics import inputs_differ, steps_table
 from stepscope.base.calibration import UP_TO_ALL
 from stepscope.base.errors import MissingDataError
-from stepscope.base.findings import EvidenceTable, Fix, Link
+from stepscope.base.findings import EvidenceTable, Link
 from stepscope.base.formatting import count, duration, number_ranges, significant
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 RECORD_MORE = "torch.profiler.schedule(wait=1, warmup=1, active=6)  # five steps or more"
 ROWS_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of outlier steps."""
 
     least_steps: int = option(
@@ -50,7 +45,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report steps that are much longer than the median, and what takes longer in them."""
     steps = steps_table(trace)
     steady = steps[steps["is_steady"]]
@@ -151,8 +146,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=Priority.PROGRAM,
+    priority="program",
     culprit="what some steps take beyond the median",
-    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
+    links=("profiler.html#torch.profiler.schedule",),
     origin="SageMaker Debugger's StepOutlier; xprof's median absolute deviation",
 )

@@ -17,9 +17,9 @@ from stepscope.analyses.communication.stragglers import (
     stragglers_of,
 )
 from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
-from stepscope.base.findings import EvidenceTable, Fix, Link, Unit
+from stepscope.base.findings import EvidenceTable, Link, Unit
 from stepscope.base.formatting import duration, number_ranges, share
-from stepscope.rules import Finding, Priority, Rule, RunClaim, RunEvidence, option
+from stepscope.rules import Finding, Fix, Rule, RunClaim, RunEvidence, Thresholds, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, rank_name, rank_number
 
@@ -39,8 +39,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of late ranks."""
 
     least_wait_share: float = option(
@@ -255,11 +254,9 @@ RULE = Rule(
     options=Options(),
     check_run=check_run,
     rests_on=frozenset({"device times", "ranks", "steps"}),
-    priority=Priority.PROGRAM,
+    priority="program",
     culprit="waiting for a late rank",
-    links=(
-        "https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications",
-    ),
+    links=("distributed.html#debugging-torch-distributed-applications",),
     origin="HTA's stragglers; torch-tb-profiler's minimum over the workers; Iglewicz and Hoaglin, "
     "How to Detect and Handle Outliers (1993)",
 )

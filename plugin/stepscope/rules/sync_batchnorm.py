@@ -1,18 +1,16 @@
 """Batch norms agree on their statistics over all ranks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
 from stepscope.analyses.communication.collective_events import requested_in_calls
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import INFO_SHARE, Evidence, Link
 from stepscope.base.formatting import duration, share
-from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Finding, Priority, Rule, RuledOut, RuleResult, option
+from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 FORWARD = "SyncBatchNorm"
@@ -22,8 +20,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of synchronized batch norms."""
 
     least_a_step: float = option(
@@ -33,12 +30,10 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report SyncBatchNorm by the exposed time of its messages."""
     rows = ddp.calls(trace, FORWARD)
-    if not len(rows):
-        msg = "no SyncBatchNorm ran"
-        raise NotApplicableError(msg)
+    requirements.applies_if(len(rows), "no SyncBatchNorm ran")
     events = collective_costs.timed(trace)
     a_step = len(rows) / max(1, window(trace).step_count)
     if a_step < options.least_a_step:
@@ -110,9 +105,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
-    priority=Priority.COMMUNICATION,
+    priority="communication",
     after=("comm-on-compute-stream",),
-    links=("https://docs.pytorch.org/docs/stable/generated/torch.nn.SyncBatchNorm.html",),
+    links=("generated/torch.nn.SyncBatchNorm.html",),
     life_cycle="preview",
     origin="msprof-analyze (SyncBatchNorm)",
     culprit="SyncBatchNorm",

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pandas as pd
 
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.misaligned_products import MisalignedProducts, misaligned_products
 from stepscope.base.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link, Unit
+from stepscope.base.findings import Evidence, EvidenceTable, Link, Unit
 from stepscope.base.formatting import share
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
@@ -21,8 +20,7 @@ PAD = "size = -(-size // 8) * 8   # the next multiple of 8, in 16-bit types"
 WORDS = {"K": "the inner dimension", "N": "the right one's columns", "M": "the left one's rows"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of misaligned products."""
 
     least_share: float = option(
@@ -32,10 +30,10 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report products that are misaligned by their kernels' names or their operands' shapes."""
     misaligned = misaligned_products(trace)
-    applies_if(
+    requirements.applies_if(
         trace.dialect.alignment is not None,
         "kernels' names do not show how operands are loaded on this device",
     )
@@ -186,12 +184,12 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("unfused-attention",),
     links=(
         "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/"
         "index.html#requirements-tc",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "/tutorials/recipes/recipes/tuning_guide.html",
     ),
     origin="torch.profiler's MatMulDimInFP16Pattern; by kernels' names and by strides as well",
     culprit="multiplying sizes that are no multiple of 8",

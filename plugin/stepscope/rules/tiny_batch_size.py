@@ -16,25 +16,14 @@ from stepscope.analyses.host.short_operator_runs import ShortOperatorRuns, short
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import LARGER_BATCH_ON_CPU
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import Evidence, Fix, Link, View
+from stepscope.base.findings import Evidence, Link, View
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuledOut,
-    RuleResult,
-    conclusive_if,
-    option,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of batch size and of room on the device."""
 
     most_count: int = option(
@@ -106,7 +95,7 @@ class _Signs:
     """Share of the device's memory held at the peak; None: not recorded."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report a batch of at most `most_count` samples on a device that has room for more."""
     try:
         device = requirements.main_device(trace)
@@ -146,9 +135,7 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
 
     The size is asked for only where a larger one would save much.
     """
-    if not trace.host_calls["is_operator"].any():
-        msg = "no operator was recorded"
-        raise NotApplicableError(msg)
+    requirements.applies_if(trace.host_calls["is_operator"].any(), "no operator was recorded")
     runs = short_operator_runs(trace, options.operator_below_ns)
     if runs.share < options.least_short_share:
         return
@@ -160,7 +147,7 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
 
 def _require_samples(batch: BatchSize) -> None:
     """Require that the size counts samples, and is the same in every step."""
-    conclusive_if(
+    requirements.conclusive_if(
         batch.is_certain,
         f"most of the time goes to short operators, but the {batch.size} rows "
         f"({batch.source_text}) may not be samples: whether the batch is small is unknown",
@@ -225,9 +212,7 @@ def _size(batch: BatchSize, view: View) -> Iterator[Evidence]:
 def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
     total_ns = max(1, window(trace).device_duration_ns)
     kernels = trace.kernels[(trace.kernels["device"] == device.device).to_numpy()]
-    if not len(kernels):
-        msg = "no kernel ran on the device"
-        raise NotApplicableError(msg)
+    requirements.applies_if(len(kernels), "no kernel ran on the device")
     grids = grid_sizes(trace, device.device)
     peak = memory_peak(trace).get(device.device)
     return _Signs(
@@ -344,9 +329,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=Priority.SYMPTOM,
+    priority="symptom",
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "/tutorials/recipes/recipes/tuning_guide.html",
         "https://docs.aws.amazon.com/sagemaker/latest/dg/debugger-built-in-profiler-rules.html",
     ),
     origin="SageMaker Debugger BatchSize; torch-tb-profiler; TraceLens short kernels; on CPUs ours",

@@ -1,8 +1,5 @@
 """Most kernels end before the host can launch the next one."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
@@ -11,20 +8,10 @@ from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.devices.kernel_sequences import kernel_sequences
 from stepscope.analyses.idle.dispatch_gaps import idle_before, short_kernels
 from stepscope.base.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
-from stepscope.base.findings import EvidenceTable, Fix, Link, Unit
+from stepscope.base.findings import INFO_SHARE, EvidenceTable, Link, Unit, severity_of
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import (
-    INFO_SHARE,
-    Claim,
-    Finding,
-    Priority,
-    Rule,
-    RuleResult,
-    option,
-    severity_of,
-)
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
@@ -32,8 +19,7 @@ COMPILING = "model = torch.compile(model)"
 LITTLE = "Fusing would save less than 1 %."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of short kernels; fractions are from 0 to 1."""
 
     short_us: float = option(
@@ -54,7 +40,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report many short kernels by the idle time before those that could be part of another."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -166,11 +152,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.LAUNCHES,
+    priority="launches",
     after=("launch-bound",),
     links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
+        "generated/torch.compile.html",
+        "/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
     ),
     origin="TraceLens short kernels; HTA's frequent kernel sequences",
     culprit="launching very short kernels",

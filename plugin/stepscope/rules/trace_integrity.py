@@ -1,25 +1,20 @@
 """The trace itself is damaged, so that some answers are in doubt or withheld."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from stepscope.analyses.health import health
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace
 from stepscope.rules.shared import facts
 
 ROWS_SHOWN = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """No options: each health check has its own thresholds."""
 
 
-def check(trace: Trace, _options: Options) -> Iterator[Finding]:
+def check(trace: Trace, _options: Options) -> Results:
     """Report what health found that puts answers in doubt, the worst first."""
     damaging = [item for item in health(trace) if item.effect != "none" and item.nature != "gap"]
     if not damaging:
@@ -67,7 +62,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset(),
-    priority=Priority.TRACE,
+    priority="trace",
     links=("https://github.com/pytorch/kineto/blob/main/libkineto/README.md",),
     origin="torch's _trace_validator; each health check's own",
 )

@@ -1,7 +1,6 @@
 """Attention writes its scores to memory: product, softmax, product."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,10 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
 from stepscope.base.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import count, share, size
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work
 
@@ -25,8 +23,7 @@ EAGER = "eager_attention_forward"
 """The function that Hugging Face's transformers call by default."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of unfused attention."""
 
     least_share: float = option(
@@ -36,7 +33,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report unfused attention, by the order of operators on a thread."""
     chains = attention_chains(trace)
     duration_ns = trace.device_events["duration_ns"].to_numpy()[chains.kernels]
@@ -48,10 +45,7 @@ def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     finding = Finding(
         message=_message(trace, chains, total_ns, is_math=is_math),
         evidence=tuple(_evidence(trace, chains, total_ns)),
-        tables=(
-            _shapes(trace, chains, duration_ns),
-            product_evidence.kernels(trace, work),
-        ),
+        tables=(_shapes(trace, chains, duration_ns), product_evidence.kernels(trace, work)),
         events=kernel_time.longest(trace, work),
         locations=kernel_time.lines(trace, work),
         claims=tuple(_claims(trace, chains)),
@@ -205,12 +199,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("float64-compute",),
     links=(
-        "https://docs.pytorch.org/docs/stable/generated/"
-        "torch.nn.functional.scaled_dot_product_attention.html",
-        "https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
+        "generated/torch.nn.functional.scaled_dot_product_attention.html",
+        "nn.attention.flex_attention.html",
     ),
     origin="Ascend's advisor on fusible operators; TraceLens; by order and shapes of operators",
     culprit="unfused attention",

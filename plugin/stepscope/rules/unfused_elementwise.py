@@ -1,7 +1,6 @@
 """Pointwise operators run one by one, each through memory."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -14,12 +13,11 @@ from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.analyses.operators.pointwise_chains import Chains, kernel_chains, operator_chains
 from stepscope.base.calibration import POINTWISE_CHAINS, POINTWISE_CHAINS_ON_CPU
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.findings import Evidence, EvidenceTable, Fix, Link
+from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import duration, share
 from stepscope.dialects import TRITON_NAME
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, kernel_time, phrases, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
@@ -42,8 +40,7 @@ FUSED_FUNCTIONS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of chains of pointwise work."""
 
     least_share: float = option(
@@ -59,7 +56,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report chains of pointwise operators and reductions that one kernel could do."""
     try:
         rows = kernel_time.rows_in_window(trace)
@@ -115,10 +112,7 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
         message=f"Pointwise operators and reductions follow each other in chains of {length:.1f} "
         f"on average; all but the longest of each chain take {lasting} {phrases.per_step(trace)} "
         f"({share(fusable.share)}), which one loop a chain could save.",
-        evidence=(
-            facts.fraction("Of the window", fusable.share, "operators"),
-            *_counts(chains),
-        ),
+        evidence=(facts.fraction("Of the window", fusable.share, "operators"), *_counts(chains)),
         tables=(
             _chain_table(trace, chains, chains.rows, calls["duration_ns"].to_numpy()[chains.rows]),
         ),
@@ -250,11 +244,11 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
-    priority=Priority.DEVICE_WORK,
+    priority="device work",
     after=("cudnn-generic-engine",),
     links=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
+        "generated/torch.compile.html",
+        "/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
     ),
     origin="PyTorch tuning guide, fuse operations; TraceLens kernel fusion",
     culprit="running pointwise operators one by one",

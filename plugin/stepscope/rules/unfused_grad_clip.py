@@ -1,8 +1,5 @@
 """Gradients are clipped one by one."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
 from stepscope.analyses.host.optimizer_updates import (
@@ -13,19 +10,17 @@ from stepscope.analyses.host.optimizer_updates import (
 )
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
 from stepscope.base.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
-from stepscope.base.findings import Evidence, Fix, Link
+from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 READ = frozenset({"aten::item"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of norms of single tensors."""
 
     least_an_update: int = option(
@@ -35,7 +30,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report norms of single gradients between the backward pass and the optimizer's step."""
     norms = gradient_norms(trace)
     update_count = len(optimizer_updates(trace).rows)
@@ -142,9 +137,9 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.OPTIMIZER,
+    priority="optimizer",
     after=("zero-grad-memset",),
     culprit="clipping gradients one by one",
-    links=("https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",),
+    links=("generated/torch.nn.utils.clip_grad_norm_.html",),
     origin="torch.nn.utils.clip_grad_norm_: foreach is its default on devices since torch 2.0",
 )

@@ -1,7 +1,6 @@
 """The trace holds the program's start: steps that warm up, code loaded at its first use."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -12,18 +11,16 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.step_breakdown import step_breakdown
-from stepscope.base.findings import Evidence, Fix
+from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share, significant
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 LEAST_STEPS = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of start-up."""
 
     least_ratio: float = option(
@@ -38,7 +35,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report a first step that is longer than the others, and loading while the device waits."""
     if not len(trace.host_calls) and not len(trace.runtime_calls):
         requirements.main_device(trace)
@@ -134,8 +131,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times"}),
-    priority=Priority.TRACE,
+    priority="trace",
     is_symptom=False,
-    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
+    links=("profiler.html#torch.profiler.schedule",),
     origin="the PyTorch profiler's schedule; CUDA's lazy loading",
 )

@@ -1,28 +1,20 @@
 """Too few steps to distinguish a pattern from an accident."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from stepscope.analyses.core.window import window
-from stepscope.base.findings import Fix
 from stepscope.base.formatting import count
-from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Priority, Rule, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Thresholds of the number of steps."""
 
     least_steps: int = option(
-        3,
-        "Steps recorded whole.",
-        origin="ours: two cannot show which of them is the odd one",
+        3, "Steps recorded whole.", origin="ours: two cannot show which of them is the odd one"
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report traces without steps, or with fewer than `least_steps`."""
     steps = window(trace).step_count
     if steps >= options.least_steps:
@@ -35,9 +27,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         "confidence."
     )
     yield Finding(
-        severity="info",
-        message=message,
-        evidence=(facts.count("Steps", steps, "overview"),),
+        severity="info", message=message, evidence=(facts.count("Steps", steps, "overview"),)
     )
 
 
@@ -66,7 +56,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority=Priority.TRACE,
-    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
+    priority="trace",
+    links=("profiler.html#torch.profiler.schedule",),
     origin="21 of 100 public traces have no step; one-step traces are as common",
 )

@@ -1,20 +1,15 @@
 """Gradients are filled with zeros instead of let go."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.call_cost import CallCost, ZeroedGradients, zeroed_gradients
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
-from stepscope.base.findings import Fix, Link
+from stepscope.base.findings import Link
 from stepscope.base.formatting import share
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """Threshold of fills with zeros."""
 
     least_a_step: int = option(
@@ -24,7 +19,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Results:
     """Report gradients that are filled with zeros within the optimizer's `zero_grad`."""
     zeroed = zeroed_gradients(trace)
     is_many = len(zeroed.fills) >= options.least_a_step * max(1, window(trace).step_count)
@@ -104,12 +99,12 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=Priority.OPTIMIZER,
+    priority="optimizer",
     after=("optimizer-single-tensor",),
     culprit="filling gradients with zeros",
     links=(
-        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html",
+        "/tutorials/recipes/recipes/tuning_guide.html",
+        "generated/torch.optim.Optimizer.zero_grad.html",
     ),
     origin="torch.profiler's GradNotSetToNonePattern; PyTorch's tuning guide",
 )

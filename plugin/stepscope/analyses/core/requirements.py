@@ -22,6 +22,18 @@ LINKED_SHARE = 0.95
 RECORD_AGAIN = "Record it again, and let the training process finish writing the file"
 
 
+def applies_if(condition: object, reason: str) -> None:
+    """Raise NotApplicableError with the reason unless the condition holds."""
+    if not condition:
+        raise NotApplicableError(reason)
+
+
+def conclusive_if(condition: object, reason: str, remedy: str = "") -> None:
+    """Raise MissingDataError (inconclusive) unless the condition holds; the remedy records more."""
+    if not condition:
+        raise MissingDataError(reason, remedy)
+
+
 def _without_device(trace: Trace) -> MissingDataError | NotApplicableError:
     if trace.is_truncated:
         return MissingDataError("the file was cut off before any device event", RECORD_AGAIN)

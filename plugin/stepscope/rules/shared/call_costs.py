@@ -19,10 +19,7 @@ MOST_LINES = 5
 
 def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Claim, ...]:
     """Claim the idle time and the device's work, each with its factor."""
-    return (
-        Claim(cost.idle, late, method),
-        Claim(cost.work, work, is_device_work=True),
-    )
+    return (Claim(cost.idle, late, method), Claim(cost.work, work, is_device_work=True))
 
 
 def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:

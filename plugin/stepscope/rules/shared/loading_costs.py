@@ -73,11 +73,7 @@ def table(stalls: DataStalls, costs: Iterable[LoadingCost]) -> EvidenceTable:
     """Return the functions and operators on which the calls spend their time, as a table."""
     return facts.table(
         "Functions and operators of loading",
-        {
-            "Function or operator": "text",
-            "Time with callees in total": "ns",
-            "Of loading": "share",
-        },
+        {"Function or operator": "text", "Time with callees in total": "ns", "Of loading": "share"},
         (
             facts.row(
                 cost.name,

@@ -31,9 +31,7 @@ def times(factor: Factor) -> str:
 def work(products: ProductKernels, mask: Mask) -> Work:
     """Return the selected kernels as a part of all of the device's."""
     return Work(
-        rows=products.rows[mask],
-        time_ns=products.total_ns(mask),
-        whole_ns=products.kernel_ns,
+        rows=products.rows[mask], time_ns=products.total_ns(mask), whole_ns=products.kernel_ns
     )
 
 
