@@ -9,14 +9,13 @@ TOLD = "who claims has rows to tell of"
 DATA_SHEETS = "no data sheet that is known lies between"
 
 EQUIVALENT: tuple[tuple[str, str, str], ...] = (
-    ("_kernel_time", "MOST_ASKED = 6700", BOUND),
-    ("_kernel_time", "MOST_ASKED = 15000", BOUND),
-    ("_kernel_time", "_longest: `len(took) > most` is always False", BOUND),
-    ("_kernel_time", "Work.share: `self.whole_ns` is always True", TOLD),
+    ("shared.kernel_time", "MOST_SOURCED = 6700", BOUND),
+    ("shared.kernel_time", "MOST_SOURCED = 15000", BOUND),
+    ("shared.kernel_time", "_longest: `len(duration_ns) > most` is always False", BOUND),
+    ("shared.kernel_time", "Work.share: `self.whole_ns` is always True", TOLD),
     ("dataloader_bound", "check: `not len(stalls.rows)` is always False", ALWAYS),
     ("fp32_matmul_no_tf32", "LEAST_RATIO = 1.0050000000000001", DATA_SHEETS),
     ("fp8_candidate", "LEAST_RATIO = 1.0050000000000001", DATA_SHEETS),
     ("launch_blocking_mode", "_idle: `device is None` is always False", ALWAYS),
-    ("launch_bound", "check: `table.rows` is always True", TOLD),
-    ("python_loop_indexing", "_worst_patterns: `spent[each]` is always True", TOLD),
+    ("python_loop_indexing", "_table: `spent[number]` is always True", TOLD),
 )

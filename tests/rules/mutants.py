@@ -1,7 +1,7 @@
 """Break the rules by hand, one thing at a time, and see whether their cases notice.
 
     make mutants                              # all rules, and what several of them share
-    make mutants RULE="item-sync _waits"      # these files of `stepscope/rules`
+    make mutants RULE="item-sync shared.sync_waits"      # these files of `stepscope/rules`
 
 Changed is each option's default and each numeric constant (by a third, both ways), each comparison
 (turned over), each condition (always true, always false), `and` and `or`, `&` and `|` (one for the
@@ -32,7 +32,7 @@ from rules import test_rules as cases
 from rules.equivalent_mutants import EQUIVALENT
 from rules.kept import RANKS, TRACES, documents
 from stepscope import rules
-from stepscope.rules import Rule
+from stepscope.rules import Rule, shared
 
 FACTORS = (0.67, 1.5)
 SMALL = 20
@@ -76,15 +76,17 @@ class Mutant:
 
 
 def stems() -> list[str]:
-    """Return the files of the rules, and those that several share."""
-    return sorted(module.name for module in iter_modules(rules.__path__))
+    """Return the files of the rules, and those that several share: `shared.facts`."""
+    names = [module.name for module in iter_modules(rules.__path__) if not module.ispkg]
+    names += [f"shared.{module.name}" for module in iter_modules(shared.__path__)]
+    return sorted(names)
 
 
 def mutants(stem: str) -> Iterator[Mutant]:
     """Yield everything that is changed about a file of the rules."""
     if stem in cases.RULES:
         yield from other_options(stem)
-    asked = tuple(cases.RULES[each] for each in stems() if stem in _within(each) and each[0] != "_")
+    asked = tuple(cases.RULES[each] for each in cases.RULES if stem in _within(each))
     yield from _other_constants(stem, asked)
     yield from _other_code(stem, asked)
 
@@ -266,12 +268,13 @@ def _assigned(stem: str) -> dict[str, int]:
 
 @cache
 def _imported(stem: str) -> frozenset[str]:
-    """Return what a file imports of its own folder."""
+    """Return the shared files that a file imports."""
     nodes = [node for node in _tree(stem).body if isinstance(node, ast.ImportFrom)]
-    names = [alias.name for node in nodes for alias in node.names if node.module == rules.__name__]
-    modules = [(node.module or "").rpartition(".") for node in nodes]
-    names += [name for folder, _, name in modules if folder == rules.__name__]
-    return frozenset(names) & frozenset(stems())
+    modules = [node.module or "" for node in nodes]
+    modules += [f"{node.module}.{alias.name}" for node in nodes for alias in node.names]
+    return frozenset(name.removeprefix(f"{rules.__name__}.") for name in modules) & frozenset(
+        stems()
+    )
 
 
 @cache
@@ -333,7 +336,8 @@ def main(names: list[str]) -> int:
 def gone(made: list[Mutant], chosen: list[str]) -> list[tuple[str, str, str]]:
     """Return what is listed as equivalent though there is no such change."""
     known = {(mutant.stem, mutant.words) for mutant in made}
-    return [each for each in EQUIVALENT if each[0] in chosen and each[:2] not in known]
+    files = {*chosen} | ({stem for stem, _, _ in EQUIVALENT} - {*stems()})
+    return [each for each in EQUIVALENT if each[0] in files and each[:2] not in known]
 
 
 if __name__ == "__main__":

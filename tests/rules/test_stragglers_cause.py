@@ -1,8 +1,10 @@
 """What is found on a late rank alone is named with it: it may be why the rank is late."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+import loading
+import rankbuild
 from rules.test_rules import RULES, planned
 from stepscope.advice import advise
 from stepscope.model.trace import Run, Trace
@@ -38,3 +40,23 @@ def test_it_is_named_where_no_other_rank_has_it() -> None:
 
 def test_what_others_have_too_is_no_cause() -> None:
     assert "On it alone" not in message(on("common", "rank0", "rank3"), on("other", "rank5"))
+
+
+def lettered() -> Iterator[Trace]:
+    """Yield traces of ranks without their numbers, as `rank a`, `rank b` …"""
+    everybody = [rankbuild.Group(name="all", ranks=tuple(range(8)))]
+    truth = rankbuild.run(rankbuild.Plan(groups=everybody, jitter=0.0, **PLAN))
+    for rank, letter in enumerate("abcdefgh"):
+        document = rankbuild.document(truth, rank)
+        del document["distributedInfo"]["rank"]
+        trace = loading.trace_of(document=document)
+        yield dataclasses.replace(trace, worker=f"rank {letter}", id=letter)
+
+
+def test_a_straggler_may_have_a_name_without_a_number() -> None:
+    report = advise(Run(name="run", workers=tuple(lettered())), [RULES["straggler_rank"]])
+    [outcome] = report.outcomes
+    assert outcome.status == "found", outcome.reason
+    assert outcome.message.startswith("Rank d comes last to 6 of 6 collectives")
+    assert outcome.blamed == ("d",)
+    assert {row.link.rank for table in outcome.tables for row in table.rows if row.link} == {None}
