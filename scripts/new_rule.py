@@ -12,45 +12,36 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RULE = '''"""TODO: the bad state, in one sentence."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
+from stepscope.analyses.core import requirements
 from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Fix
 from stepscope.base.formatting import count
 from stepscope.model import intervals
-from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 OPERATOR = "TODO::slow_operator"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Thresholds):
     """TODO: the threshold from which the operator is reported."""
 
     least_share: float = option(
-        0.05,
-        "Time in the operator, of the window.",
-        origin="TODO: the source of 5 %",
+        0.05, "Time in the operator, of the window.", origin="TODO: the source of 5 %"
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
+def check(trace: Trace, options: Options) -> Results:
     """Report TODO."""
     calls = trace.host_calls
-    applies_if(len(calls), "the trace has no operators")
+    requirements.applies_if(len(calls), "the trace has no operators")
     slow = calls[calls["name"] == OPERATOR]
     time = intervals.union(slow["start_ns"].to_numpy(), slow["end_ns"].to_numpy())
     time_ns = intervals.duration_ns(time)
     if not len(slow) or phrases.fraction_of_window(trace, time_ns) < options.least_share:
         return
     yield Finding(
-        message=(
-            f"{count(len(slow), 'call')} of {OPERATOR} take "
-            f"{phrases.time_and_fraction(trace, time_ns)}."
-        ),
+        message=f"{count(len(slow), 'call')} of {OPERATOR} take "
+        f"{phrases.time_and_fraction(trace, time_ns)}.",
         evidence=(
             facts.count("Calls in total", len(slow), "operators"),
             facts.duration("Time in them in total", time_ns),
@@ -73,8 +64,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({{"host calls", "steps"}}),
-    priority=Priority.RUNTIME,
-    links=("https://docs.pytorch.org/TODO",),
+    priority="runtime",
+    links=("TODO.html",),
     origin="TODO: where the check comes from",
     since="{version}",
 )
