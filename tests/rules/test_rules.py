@@ -371,10 +371,10 @@ def test_two_rules_keep_their_order_where_the_rules_between_them_were_not_run() 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=sorted(RULES))
 def test_a_rule_comes_after_rules_of_its_own_stage(rule: Rule[Any]) -> None:
-    stages = {each.id: each.priority for each in RULES.values()}
-    assert isinstance(rule.priority, rules.Priority), "name a stage of rules.Priority"
+    stages = {each.id: each.stage for each in RULES.values()}
+    assert rule.stage in {*rules.Priority}, "name a stage of rules.Priority, such as `runtime`"
     for special in rule.after:
-        assert stages.get(special) == rule.priority, f"{special} is no rule of {rule.priority!r}"
+        assert stages.get(special) == rule.stage, f"{special} is no rule of {rule.priority!r}"
 
 
 MARKUP = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|</")

@@ -21,8 +21,9 @@ A rule is a pure function of a trace. It yields `Finding`s, which are fields and
 
 `rows` are tuples, `facts.row(..., link=...)`, or a frame; tables without rows are left out. Texts
 are string literals filled to the line's length. This module has the vocabulary of a rule file;
-measurements come from `stepscope.analyses`, figures and phrases from `rules.shared`. Of events and lines see `shared.host_calls` and
-`shared.kernel_time`. A label of a rate or a sum ends in "per step" or "in total".
+measurements come from `stepscope.analyses`, figures and phrases from `rules.shared`. Of events and
+lines see `shared.host_calls` and `shared.kernel_time`. A label of a rate or a sum ends in "per
+step" or "in total".
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
