@@ -356,7 +356,7 @@ def test_each_nanosecond_is_given_once(chosen: list[Rule[Any]]) -> None:
     ]
     sets = [claim.intervals for _, finding in findings for claim in finding.claims]
     whole = [
-        rule(each.id, claiming(*(tuple(span) for span in spans.tolist())), priority=each.priority)
+        rule(each.id, claiming(*(tuple(span) for span in spans.tolist())), priority=each.stage)
         for (each, _), spans in zip(findings, sets, strict=True)
     ]
     outcomes = rule_outcomes(TRACE, whole)
