@@ -39,9 +39,11 @@ class Word(NamedTuple):
 
 def words_of_python(path: Path) -> Iterator[Word]:
     """Yield the words of a Python file that have better ones."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    allowed_fields = set(fields_allowed(tree))
+    for node in ast.walk(tree):
         line = getattr(node, "lineno", 1)
-        for name in bound_names(node):
+        for name in bound_names(node) if node not in allowed_fields else ():
             for part in re.findall(r"[A-Z]?[a-z]+", name):
                 if name not in ALLOWED and part.lower() in WORDS["names"]:
                     yield Word(path, line, f"name {name}", WORDS["names"][part.lower()])
@@ -51,6 +53,15 @@ def words_of_python(path: Path) -> Iterator[Word]:
                 yield Word(path, line, f"docstring {first} …", WORDS["docstring_starts"][first])
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from phrases(path, line, node.value)
+
+
+def fields_allowed(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yield the fields of classes that `allowed_names` lists as `Class.field`."""
+    for node in ast.walk(tree):
+        for field in node.body if isinstance(node, ast.ClassDef) else ():
+            target = field.target if isinstance(field, ast.AnnAssign) else None
+            if isinstance(target, ast.Name) and f"{node.name}.{target.id}" in ALLOWED:
+                yield target
 
 
 def bound_names(node: ast.AST) -> Iterator[str]:
@@ -97,9 +108,6 @@ def main() -> int:
     parser.add_argument("--count", action="store_true", help="totals by folder")
     options = parser.parse_args()
     python, page = files([path.resolve() for path in options.paths])
-    if options.paths == list(DEFAULT_PATHS):
-        pending = [ROOT / folder for folder in WORDS["pending"]]
-        python = [path for path in python if not any(map(path.is_relative_to, pending))]
     words = [word for path in python for word in words_of_python(path)]
     for path in page:
         words += phrases(path, 1, path.read_text(encoding="utf-8"))

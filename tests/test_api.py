@@ -22,7 +22,7 @@ from stepscope.api.encoding import CONTENT_POLICY
 from stepscope.api.endpoint import Query, TraceEndpoint
 from stepscope.api.endpoints import overview as overview_endpoint
 from stepscope.api.messages import Overview, Progress, Runs, RunState, Table
-from stepscope.api.openapi import answer_schemas
+from stepscope.api.openapi import response_schemas
 from stepscope.api.prefetch import prepare
 from stepscope.base.config import Settings
 from stepscope.base.report import RunReport
@@ -299,7 +299,7 @@ def test_an_answer_that_the_client_holds_is_not_worked_out_again(log: Path) -> N
 
     def overview(trace: Trace, query: Query) -> Overview:
         asked.append(trace.id)
-        return overview_endpoint.ask(trace, query)
+        return overview_endpoint.details(trace, query)
 
     client = client_of(log, endpoints=[overview_by(overview)])
     path = f"/api/traces/{trace_of(client, 'good')}/overview"
@@ -422,7 +422,7 @@ def test_the_published_schema_is_the_reports(client: flask.testing.FlaskClient) 
 
 
 def test_the_documented_routes_exist_and_every_answer_has_its_schema() -> None:
-    assert set(answer_schemas()) >= {"Runs", "RunReport", "Overview", "Table", "ApiError"}
+    assert set(response_schemas()) >= {"Runs", "RunReport", "Overview", "Table", "ApiError"}
 
 
 def test_the_list_is_not_sent_twice(client: flask.testing.FlaskClient) -> None:

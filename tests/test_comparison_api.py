@@ -14,7 +14,7 @@ import tracebuild
 from loading import trace_of
 from logs import write_long_ago, write_trace
 from stepscope.api.app import create_app
-from stepscope.api.endpoints.comparison import ComparisonAnswer
+from stepscope.api.endpoints.comparison import ComparisonResult
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions
@@ -94,12 +94,12 @@ def ids(client: flask.testing.FlaskClient) -> dict[str, str]:
 
 def compared(
     client: flask.testing.FlaskClient, before: str, after: str, **choice: str
-) -> ComparisonAnswer:
+) -> ComparisonResult:
     known = ids(client)
     query = {"base_run": known[before], "run": known[after], **choice}
     response = client.get("/api/comparison", query_string=query)
     assert response.status_code == 200, response.data
-    return msgspec.json.decode(response.data, type=ComparisonAnswer)
+    return msgspec.json.decode(response.data, type=ComparisonResult)
 
 
 def refusal(client: flask.testing.FlaskClient, **query: str) -> tuple[int, dict[str, Any]]:

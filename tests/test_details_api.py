@@ -15,9 +15,9 @@ from loading import trace_at, trace_of
 from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
 from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
-from stepscope.api.endpoints.kernels import Chosen as Kernel
+from stepscope.api.endpoints.kernels import OneKernel as Kernel
 from stepscope.api.endpoints.kernels import kernel_details
-from stepscope.api.endpoints.operators import Chosen as Operator
+from stepscope.api.endpoints.operators import OneOperator as Operator
 from stepscope.api.endpoints.operators import operator_details
 from stepscope.api.endpoints.overview import overview
 from stepscope.api.name_details import (

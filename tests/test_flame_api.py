@@ -92,7 +92,7 @@ def test_calls_are_merged_by_name_the_longest_first(client: flask.testing.FlaskC
         "aten::mm": "operator",
         "aten::zeros": "operator",
     }
-    assert said.note == "No Python functions were recorded, so operators stand at the top."
+    assert said.note == "No Python functions were recorded, so operators are at the top."
 
 
 def test_a_time_is_shown_alone(client: flask.testing.FlaskClient) -> None:
@@ -157,7 +157,7 @@ def test_recordings_without_steps_are_compared_as_wholes(
     asked = {"trace": trace_id(client, "slow"), "baseline": trace_id(client, "plain")}
     said = msgspec.json.decode(get(client, "flame/compared/calls/graph", **asked), type=FlameGraph)
     assert (said.is_per_step, said.steps, said.before_steps) == (False, 2, 0)
-    assert said.note.startswith("Without complete steps on both sides")
+    assert said.note.startswith("Whole traces are compared")
 
 
 def test_a_time_is_not_of_steps(client: flask.testing.FlaskClient) -> None:
@@ -220,5 +220,5 @@ def test_where_nothing_ran_on_a_device_it_says_what_records_it(
 ) -> None:
     said = graph(client, measure="device")
     assert (said.whole, said.parent) == (0, ())
-    assert said.empty == "No work of a device was recorded here."
+    assert said.empty == "No device work was recorded here."
     assert said.remedy.startswith("profile(activities=")

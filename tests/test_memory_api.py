@@ -247,7 +247,7 @@ def test_what_operators_allocate_in_a_time(tmp_path: Path) -> None:
     part = ask.of_trace("memory/operators", start_ns=4 * US, end_ns=8 * US)
     # `aten::add` began before the time: what happened in it is of no operator that did
     assert part["row_count"] == 0
-    assert "in that time" in part["empty"]
+    assert "in this time range" in part["empty"]
 
 
 def test_growth_over_the_steps(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.api.endpoints.names import Names, NamesQuery, ask
+from stepscope.api.endpoints import names as names_endpoint
+from stepscope.api.endpoints.names import Names, NamesQuery
 from tracebuild import Row
 
 ROWS = (
@@ -18,7 +19,7 @@ ROWS = (
 
 
 def names(*rows: Row, limit: int = 100) -> Names:
-    return ask(trace_of(rows), NamesQuery(limit=limit))
+    return names_endpoint.names(trace_of(rows), NamesQuery(limit=limit))
 
 
 def told(found: Names) -> dict[str, list[tuple[str, int]]]:

@@ -184,4 +184,4 @@ def test_the_page_is_told_of_them_in_answers_that_stay_small() -> None:
     assert len(answer.stragglers) <= 120
     assert len(answer.outliers) <= 100 <= max(100, answer.outlier_count)
     assert {each.role for each in answer.groups} == {"TP", "DP", "EP", "PP"}
-    assert distributed_ranks.heat(shared, "own", group).label == "Own work"
+    assert distributed_ranks.heat(shared, "own", group).label == "Compute time"

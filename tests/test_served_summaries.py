@@ -230,7 +230,7 @@ def test_the_advice_is_merged_once_for_what_is_known(
         merges.append(len(recordings))
         return merged(name, recordings, *rest, **more)
 
-    monkeypatch.setattr("stepscope.api.run_advice.merged", counted)
+    monkeypatch.setattr("stepscope.api.run_advice.run_report", counted)
     whole = served.get(f"runs/{served.run}/advice")
     traces = [worker["trace"] for worker in whole["workers"]]
     for trace in traces[:3]:

@@ -142,5 +142,5 @@ def test_a_table_without_rows_says_why(table: Table, says: str) -> None:
 
 def test_an_unknown_grouping_is_refused() -> None:
     for make in (operators_table, kernels_table):
-        with pytest.raises(UnknownNameError, match="no grouping 'other'; there are name, "):
+        with pytest.raises(UnknownNameError, match="no grouping 'other'; the groupings are name, "):
             make(_on_host(), "other")

@@ -6,7 +6,7 @@ export interface Gets {
   'runs/{run}/advice': [{ trace?: string }, RunReport];
   'schema': [object, unknown];
   'openapi.json': [object, unknown];
-  'comparison': [ComparisonQuery, ComparisonAnswer];
+  'comparison': [ComparisonQuery, ComparisonResult];
   'distributed': [{ run: string; span?: string }, Distributed];
   'distributed/steps': [DistributedStepsQuery, RankSteps];
   'distributed/ranks': [{ run: string; span?: string; step?: number }, RankBreakdown];
@@ -589,7 +589,7 @@ export interface RepresentativeTrace {
 export interface ApiError { code: string; message: string; hint: string; }
 
 /** What changed between two sides. */
-export interface ComparisonAnswer {
+export interface ComparisonResult {
   schema: number;
   before: ComparedSide;
   after: ComparedSide;

@@ -1,4 +1,4 @@
-"""The HTTP API and the page: look up, call, encode. Nothing is worked out here.
+"""The HTTP API and the page: look up traces, call analyses, encode results.
 
-`app.create_app` is the whole; `messages` are its answers' types.
+`app.create_app` returns the app; `messages` defines the types of its responses.
 """

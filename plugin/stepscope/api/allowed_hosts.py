@@ -1,8 +1,8 @@
-"""Which names a stand-alone server answers to.
+"""Host names that a stand-alone server accepts.
 
-A page on the internet can point a name of its own at 127.0.0.1 and then ask us, as the same
-origin (DNS rebinding). Its requests carry that name in `Host`, so only our own names are answered.
-An address instead of a name cannot be rebound.
+A page on the internet can resolve its name to 127.0.0.1 and then send requests to this server as
+the same origin (DNS rebinding). Those requests carry the page's name in `Host`, so only the
+server's names are accepted. An address instead of a name cannot be rebound.
 """
 
 import socket
@@ -33,9 +33,9 @@ def bare(host: str) -> str:
 
 
 def accepted_names(bound: str, extra: Iterable[str] = ()) -> frozenset[str]:
-    """Return the names that a server bound to this host answers to.
+    """Return the names that a server bound to this host accepts.
 
-    One that is bound beyond the loopback is reached by the machine's own name too.
+    A server bound beyond the loopback is also reachable by the machine's name.
     """
     names = {*LOOPBACK, bound.lower(), *(name.lower() for name in extra)}
     if bound.lower() not in LOOPBACK:
@@ -44,19 +44,21 @@ def accepted_names(bound: str, extra: Iterable[str] = ()) -> frozenset[str]:
 
 
 def is_accepted(host: str, names: frozenset[str]) -> bool:
-    """Tell whether a request that names this host is for us."""
+    """Return whether a request with this `Host` header is accepted."""
     name = bare(host)
     is_exposed = not names <= LOOPBACK
     return name in names or (is_exposed and _is_address(name))
 
 
 def register(app: flask.Flask, names: frozenset[str]) -> None:
-    """Refuse requests that name another host."""
+    """Refuse requests with another host name."""
 
     @app.before_request
     def check() -> None:
         host = flask.request.headers.get("Host", "")
         if not is_accepted(host, names):
-            hint = "Open the address that stepscope printed, or allow the name: --allow-host NAME."
-            message = f"this server does not answer to the name {bare(host)!r}"
+            hint = (
+                "Open the address that stepscope printed, or add the name with --allow-host NAME."
+            )
+            message = f"This server does not accept the host name {bare(host)!r}."
             raise RefusalError(403, ApiError("host-not-allowed", message, hint))

@@ -1,4 +1,4 @@
-"""The Flask app: the API and the page, the same in TensorBoard and stand-alone."""
+"""The Flask app: the API and the page, for TensorBoard and for `stepscope serve`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,8 +20,8 @@ def create_app(
 ) -> flask.Flask:
     """Return the app over a catalog.
 
-    `endpoints` are all of `endpoints/` where nothing is said. `host_names` are the names in
-    `Host` that are let in; None where the server around us (TensorBoard) decides.
+    `endpoints` defaults to all of `endpoints/`. `host_names` are the accepted names in `Host`;
+    None where the surrounding server (TensorBoard) checks them.
     """
     app = flask.Flask("stepscope", static_folder=None)
     app.config[encoding.SERVER] = token_hex(8)
@@ -32,6 +32,6 @@ def create_app(
     perfetto.register(app)
     page.register(app, static)
     app.after_request(encoding.finished)
-    # Flask's own documented place for a middleware
+    # Flask documents this assignment for middleware
     app.wsgi_app = encoding.typed_when_unmodified(app.wsgi_app)  # type: ignore[assignment, method-assign]
     return app

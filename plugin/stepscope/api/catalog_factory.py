@@ -1,4 +1,4 @@
-"""The catalog as both edges serve it: with what is read ahead, kept, and read elsewhere."""
+"""The catalog of `stepscope serve` and TensorBoard: prefetching, summaries, cluster."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stepscope.summaries.store import Store
 
 CLUSTER_JOBS = 128
-"""Files asked of a cluster at once: a thread each, which only waits."""
+"""Concurrent files on a cluster: each takes a waiting thread here."""
 
 
 def catalog_for(
@@ -25,7 +25,7 @@ def catalog_for(
     advice: "AdviceSettings | None",
     cluster: "Cluster | None",
 ) -> Catalog:
-    """Return the catalog of some log directories; summaries are read on the cluster, if any."""
+    """Return the catalog of log directories; summaries are read on the cluster, if any."""
     return Catalog(
         directories,
         CatalogOptions(
@@ -40,16 +40,16 @@ def catalog_for(
 
 
 def cluster_of(settings: Settings) -> "Cluster | None":
-    """Return the cluster that the user named, if one: it is connected to when it is needed."""
+    """Return the cluster of the settings, if any; it connects on first use."""
     if not settings.scheduler:
         return None
-    from stepscope.readers.cluster import Cluster  # noqa: PLC0415 (few need it)
+    from stepscope.readers.cluster import Cluster  # noqa: PLC0415 (rarely needed)
 
     return Cluster(settings.scheduler)
 
 
 def _store(settings: Settings, advice: "AdviceSettings | None") -> "Store":
-    from stepscope.advice import AdviceSettings  # noqa: PLC0415 (it brings pandas)
+    from stepscope.advice import AdviceSettings  # noqa: PLC0415 (imports pandas)
     from stepscope.summaries.store import Store  # noqa: PLC0415
 
     return Store(settings.summaries, advice or AdviceSettings())

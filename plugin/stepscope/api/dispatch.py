@@ -1,4 +1,4 @@
-"""From a request to an endpoint's answer: parameters, the recordings, and what is kept of them."""
+"""Requests to responses: parameters, traces, cached parts of traces, and entity tags."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +17,7 @@ from stepscope.api.endpoint import (
     Endpoint,
     Group,
     GroupsEndpoint,
+    Message,
     Query,
     TimeRangeQuery,
     TraceEndpoint,
@@ -31,162 +32,164 @@ from stepscope.readers import memory_size
 from stepscope.storage import FileStamp
 from stepscope.summaries.summary import PARTS
 
-Answer = msgspec.Struct | Binary
 Part = Callable[[Trace], Any]
 Key = tuple[str, Part]
-"""A file's id, and what is asked of its recording."""
+"""A file's id and the function that extracts the part."""
 PARTS_SHARE = 0.1
-"""Of the memory that may be used, what recordings have said for their runs beside summaries."""
+"""Fraction of the memory limit for parts of traces that are not in their summaries."""
 
 
-class _Said(NamedTuple):
+class _CachedPart(NamedTuple):
     stamp: FileStamp
-    said: Any
+    value: Any
     size_bytes: int
 
 
 class PartCache:
-    """What recordings say for their runs: each worked out once, and kept when events are let go.
+    """Parts of traces, computed once and cached after the traces' events are released.
 
-    What a file's summary holds is taken from there. Of the rest, what was asked for least lately
-    goes where it takes too much memory.
+    Parts in a file's summary are taken from there. The least recently used others are evicted
+    beyond the memory limit.
     """
 
     def __init__(self, bound_bytes: int) -> None:
         self._bound_bytes = bound_bytes
-        self._parts: OrderedDict[Key, _Said] = OrderedDict()
+        self._parts: OrderedDict[Key, _CachedPart] = OrderedDict()
         self._lock = Lock()
         self._work = Lock()
         self.bytes = 0
-        """What is kept takes so much memory."""
+        """Memory of the cached parts."""
 
     def of(self, entry: Entry, part: Part) -> tuple[Any] | None:
-        """Return what a file's recording says, in a tuple; None where it is not known yet."""
-        known = self._known(entry, part)
-        if known is not None:
-            return known
-        with self._work:  # one at a time: two requests for the same would do the work twice
-            known = self._known(entry, part)
-            if known is not None:
-                return known
+        """Return a part of a file's trace in a tuple; None where the trace is not read yet."""
+        cached = self._cached(entry, part)
+        if cached is not None:
+            return cached
+        with self._work:  # two requests for the same part would compute it twice
+            cached = self._cached(entry, part)
+            if cached is not None:
+                return cached
             if not isinstance(entry.state, Ready):
                 return None
-            said = part(entry.state.trace)
-            self.keep(entry, part, said)
-            return (said,)
+            value = part(entry.state.trace)
+            self.keep(entry, part, value)
+            return (value,)
 
-    def keep(self, entry: Entry, part: Part, said: object) -> None:
-        """Keep what a recording says."""
-        size_bytes = memory_size.size_bytes(said)
+    def keep(self, entry: Entry, part: Part, value: object) -> None:
+        """Cache a part of a trace."""
+        size_bytes = memory_size.size_bytes(value)
         with self._lock:
-            self._forget((entry.file.id, part))
-            self._parts[entry.file.id, part] = _Said(entry.stamp, said, size_bytes)
+            self._evict((entry.file.id, part))
+            self._parts[entry.file.id, part] = _CachedPart(entry.stamp, value, size_bytes)
             self.bytes += size_bytes
             while self.bytes > self._bound_bytes:
-                self._forget(next(iter(self._parts)))
+                self._evict(next(iter(self._parts)))
 
-    def _forget(self, key: Key) -> None:
-        gone = self._parts.pop(key, None)
-        self.bytes -= gone.size_bytes if gone is not None else 0
+    def _evict(self, key: Key) -> None:
+        evicted = self._parts.pop(key, None)
+        self.bytes -= evicted.size_bytes if evicted is not None else 0
 
-    def _known(self, entry: Entry, part: Part) -> tuple[Any] | None:
+    def _cached(self, entry: Entry, part: Part) -> tuple[Any] | None:
         summary = entry.facts.summary if entry.facts is not None else None
-        if summary is not None and (said := summary.part(part)) is not None:
-            return said
+        if summary is not None and (value := summary.part(part)) is not None:
+            return value
         with self._lock:
-            kept = self._parts.get((entry.file.id, part))
-            if kept is None or kept.stamp != entry.stamp:
+            cached = self._parts.get((entry.file.id, part))
+            if cached is None or cached.stamp != entry.stamp:
                 return None
             self._parts.move_to_end((entry.file.id, part))
-            return (kept.said,)
+            return (cached.value,)
 
 
 class Dispatcher:
-    """Answers endpoints from a catalog."""
+    """Calls the handlers of endpoints with the traces of a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._parts = PartCache(int(catalog.settings.memory_bytes * PARTS_SHARE))
 
-    def answer(self, endpoint: Endpoint, given: dict[str, str]) -> flask.Response:
-        """Answer a request with these parameters, those of the path included."""
+    def respond(self, endpoint: Endpoint, parameters: dict[str, str]) -> flask.Response:
+        """Return the response to a request with these parameters, those of the path included."""
         match endpoint:
             case TraceEndpoint():
-                return self._of_trace(endpoint, given)
+                return self._of_trace(endpoint, parameters)
             case GroupsEndpoint():
-                return self._of_groups(endpoint, given)
+                return self._of_groups(endpoint, parameters)
             case CatalogEndpoint():
-                query = parsed(endpoint.query, given)
-                return sent(endpoint, endpoint.handler(self._catalog, query))
+                query = parsed(endpoint.query, parameters)
+                return to_response(endpoint, endpoint.handler(self._catalog, query))
         assert_never(endpoint)
 
-    def _of_trace(self, endpoint: TraceEndpoint[Any], given: dict[str, str]) -> flask.Response:
-        entry = self._catalog.file(given.pop("trace"))
-        query = parsed(endpoint.query, given)
+    def _of_trace(self, endpoint: TraceEndpoint[Any], parameters: dict[str, str]) -> flask.Response:
+        entry = self._catalog.file(parameters.pop("trace"))
+        query = parsed(endpoint.query, parameters)
         trace = ready(entry)
 
-        def ask() -> Answer:
-            asked = trace
+        def respond() -> flask.Response:
+            part = trace
             if isinstance(query, TimeRangeQuery) and not endpoint.is_whole:
-                asked = slice_trace(trace, query.start_ns, query.end_ns)
-            return endpoint.handler(asked, query)
+                part = slice_trace(trace, query.start_ns, query.end_ns)
+            return to_response(endpoint, endpoint.handler(part, query))
 
-        return kept((entry,), lambda: sent(endpoint, ask()))
+        return unless_cached((entry,), respond)
 
     def _of_groups(
-        self, endpoint: GroupsEndpoint[Any, Any], given: dict[str, str]
+        self, endpoint: GroupsEndpoint[Any, Any], parameters: dict[str, str]
     ) -> flask.Response:
-        query = parsed(endpoint.query, given)
-        chosen = endpoint.entries(self._catalog, query)
-        entries = [entry for own in chosen.values() for entry in own]
+        query = parsed(endpoint.query, parameters)
+        entries = endpoint.entries(self._catalog, query)
 
-        def ask() -> flask.Response:
-            groups = {key: self._group(own, endpoint.part) for key, own in chosen.items()}
-            silent = [key for key, group in groups.items() if not group.parts]
-            if silent and (endpoint.needs_all or len(silent) == len(groups)):
-                key = max(silent, key=lambda each: groups[each].waiting_count)
-                raise _why_none(chosen[key], groups[key])
-            answer = sent(endpoint, endpoint.handler(groups, query))
+        def respond() -> flask.Response:
+            groups = {key: self._group(of_key, endpoint.part) for key, of_key in entries.items()}
+            empty = [key for key, group in groups.items() if not group.parts]
+            if empty and (endpoint.needs_all or len(empty) == len(groups)):
+                key = max(empty, key=lambda name: groups[name].waiting_count)
+                raise _empty_group(entries[key], groups[key])
+            response = to_response(endpoint, endpoint.handler(groups, query))
             if any(group.waiting_count for group in groups.values()):
-                encoding.forbid_storing(answer)
-            return answer
+                encoding.forbid_storing(response)
+            return response
 
-        return kept(entries, ask)
+        return unless_cached([entry for of_key in entries.values() for entry in of_key], respond)
 
     def _group(self, entries: Sequence[Entry], part: Part) -> Group[Any]:
-        found = {entry.file.id: self._parts.of(entry, part) for entry in entries}
-        lacking = [entry for entry in entries if found[entry.file.id] is None]
-        found |= self._fetched(lacking, part)
-        lacking = [entry for entry in lacking if found[entry.file.id] is None]
-        problems = [each.state.problem for each in lacking if isinstance(each.state, Unreadable)]
-        waiting = [each for each in lacking if not isinstance(each.state, Unreadable | Cancelled)]
-        self._ask_for(waiting, part)
+        parts = {entry.file.id: self._parts.of(entry, part) for entry in entries}
+        missing = [entry for entry in entries if parts[entry.file.id] is None]
+        parts |= self._stored(missing, part)
+        missing = [entry for entry in missing if parts[entry.file.id] is None]
+        states = [entry.state for entry in missing]
+        waiting = [
+            entry for entry in missing if not isinstance(entry.state, Unreadable | Cancelled)
+        ]
+        self._request(waiting, part)
         self._catalog.reserve_memory(self._parts.bytes)
-        said = {identity: each[0] for identity, each in found.items() if each is not None}
+        values = {
+            identity: of_file[0] for identity, of_file in parts.items() if of_file is not None
+        }
         return Group(
             name=entries[0].file.run if entries else "",
-            parts=list(said.values()),
-            traces=list(said),
+            parts=list(values.values()),
+            traces=list(values),
             waiting_count=len(waiting),
-            problems=problems,
+            problems=[state.problem for state in states if isinstance(state, Unreadable)],
         )
 
-    def _fetched(self, entries: Sequence[Entry], part: Part) -> dict[str, tuple[Any]]:
-        """Return what is kept on disk of what files say, beside what their summaries hold here."""
+    def _stored(self, entries: Sequence[Entry], part: Part) -> dict[str, tuple[Any]]:
+        """Return the samples of files that are stored on disk and not in their summaries here."""
         summarised = [entry for entry in entries if entry.facts and entry.facts.summary]
         if part is not sample or not summarised:
             return {}
-        kept = self._catalog.with_samples(summarised)
-        found = {}
+        summaries = self._catalog.with_samples(summarised)
+        stored = {}
         for entry in summarised:
-            summary = kept.get(entry.file.id)
-            if summary is not None and (said := summary.part(part)) is not None:
-                self._parts.keep(entry, part, said[0])
-                found[entry.file.id] = said
-        return found
+            summary = summaries.get(entry.file.id)
+            if summary is not None and (value := summary.part(part)) is not None:
+                self._parts.keep(entry, part, value[0])
+                stored[entry.file.id] = value
+        return stored
 
-    def _ask_for(self, entries: Iterable[Entry], part: Part) -> None:
-        """Have read what is missing: events only where summaries do not hold what they say."""
+    def _request(self, entries: Iterable[Entry], part: Part) -> None:
+        """Request the reading of files: of their events only where summaries lack the part."""
         runs = set()
         for entry in entries:
             if part in PARTS and not isinstance(entry.state, Summarised):
@@ -197,35 +200,35 @@ class Dispatcher:
             self._catalog.run(run)
 
 
-def parsed(query: type[Query], given: dict[str, str]) -> Any:  # noqa: ANN401 (the endpoint's own)
+def parsed(query: type[Query], parameters: dict[str, str]) -> Any:  # noqa: ANN401 (the endpoint's)
     """Return a request's parameters as an endpoint's type.
 
     Raises:
-        UsageError: one is missing, unknown, or not what it should be.
+        UsageError: a parameter is missing, unknown or invalid.
     """
     try:
-        return msgspec.convert(given, query, strict=False)
+        return msgspec.convert(parameters, query, strict=False)
     except msgspec.ValidationError as error:
         raise UsageError(str(error).replace("Object", "The request")) from error
 
 
-def sent(endpoint: Endpoint, answer: Answer) -> flask.Response:
-    """Return an answer as a response."""
-    if not isinstance(answer, Binary):
-        return encoding.encoded(answer)
+def to_response(endpoint: Endpoint, message: Message) -> flask.Response:
+    """Return a handler's result as a response."""
+    if not isinstance(message, Binary):
+        return encoding.encoded(message)
     kind = endpoint.response
     media_type = kind.media_type if isinstance(kind, Bytes) else "application/octet-stream"
-    response = flask.Response(answer.body, mimetype=media_type)
-    if answer.file_name:
-        response.headers.set("Content-Disposition", "attachment", filename=answer.file_name)
+    response = flask.Response(message.body, mimetype=media_type)
+    if message.file_name:
+        response.headers.set("Content-Disposition", "attachment", filename=message.file_name)
     return response
 
 
 def ready(entry: Entry) -> Trace:
-    """Return a file's recording.
+    """Return a file's trace.
 
     Raises:
-        RefusalError: it was not read, or cannot be.
+        RefusalError: it is not read, or cannot be read.
     """
     match entry.state:
         case Ready(trace=trace):
@@ -242,7 +245,7 @@ def unusable(problem: Problem) -> http_errors.RefusalError:
     return http_errors.unreadable(f"{problem.path}: {problem.message}", problem.remedy)
 
 
-def _why_none(entries: Sequence[Entry], group: Group[Any]) -> http_errors.RefusalError:
+def _empty_group(entries: Sequence[Entry], group: Group[Any]) -> http_errors.RefusalError:
     if group.waiting_count or not entries:
         return http_errors.still_loading(group.name)
     if len(group.problems) == len(entries):
@@ -250,26 +253,30 @@ def _why_none(entries: Sequence[Entry], group: Group[Any]) -> http_errors.Refusa
     return http_errors.cancelled(group.name)
 
 
-def kept(entries: Iterable[Entry], answer: Callable[[], flask.Response]) -> flask.Response:
-    """Answer anew only where the client does not hold what these files say already.
+def unless_cached(
+    entries: Iterable[Entry], respond: Callable[[], flask.Response]
+) -> flask.Response:
+    """Return a response only where the client has no current one for the request and these files.
 
-    What another server said is never taken for this one's: settings of advice, rules of other
-    packages and stepscope itself may have been others there.
+    Responses of other servers are never current: their advice settings, rule packages and version
+    may differ.
     """
-    question = (flask.request.path, flask.request.query_string)
+    request = (flask.request.path, flask.request.query_string)
     server = flask.current_app.config[encoding.SERVER]
-    entity_tag = encoding.tag(server, question, [_standing(entry) for entry in entries])
+    entity_tag = encoding.tag(server, request, [_cache_key(entry) for entry in entries])
     if encoding.client_has(entity_tag):
         return encoding.revalidated(encoding.not_modified(), entity_tag)
-    said = answer()
-    return said if encoding.is_storing_forbidden(said) else encoding.revalidated(said, entity_tag)
+    response = respond()
+    if encoding.is_storing_forbidden(response):
+        return response
+    return encoding.revalidated(response, entity_tag)
 
 
-def _standing(entry: Entry) -> tuple[object, ...]:
-    """Return what an answer can depend on of what is known of a file.
+def _cache_key(entry: Entry) -> tuple[object, ...]:
+    """Return the parts of a file's state that can change a response.
 
-    Whether its events are there is no part of it: nothing is said of them while they are not.
+    Released events do not: without them there is no response.
     """
     file, state = entry.file, entry.state
-    known = "known" if isinstance(state, Ready | Summarised) else type(state).__name__
-    return file.id, file.run, file.span, entry.stamp, known, entry.facts is None
+    kind = "known" if isinstance(state, Ready | Summarised) else type(state).__name__
+    return file.id, file.run, file.span, entry.stamp, kind, entry.facts is None

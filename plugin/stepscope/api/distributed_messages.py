@@ -1,10 +1,10 @@
-"""What the API says of the ranks of a run together, as wire types."""
+"""Response types of the Distributed view."""
 
 from typing import Literal
 
 import msgspec
 
-from stepscope.api.messages import Category, Table
+from stepscope.api.messages import Category, Response, Table
 from stepscope.base.findings import Unit
 from stepscope.base.report import Problem
 
@@ -24,7 +24,7 @@ By = Literal["kind", "each"]
 
 
 class RankInfo(msgspec.Struct, frozen=True):
-    """One recording of the run; null where nothing tells."""
+    """One rank of the run; null where the trace does not record a value."""
 
     rank: int | None
     rank_source: str | None
@@ -34,89 +34,89 @@ class RankInfo(msgspec.Struct, frozen=True):
     host: str | None
     device_name: str | None
     step_count: int
-    """Steps recorded whole; 0 where none is marked."""
+    """Complete steps; 0 where the trace marks none."""
 
 
 class RunClocks(msgspec.Struct, frozen=True):
-    """How the ranks' clocks were brought together."""
+    """Alignment of the ranks' clocks."""
 
     reference: str
-    """The worker with whose clock the others are aligned; empty where none is."""
+    """The worker whose clock the others are aligned to; empty where none is aligned."""
     machine_count: int
-    """Recordings that share its machine, and so its clock; itself among them."""
+    """Ranks on its machine, and so with its clock; itself included."""
     collective_count: int
-    """Recordings aligned over collectives that no rank can leave before all have come."""
+    """Ranks aligned by collectives that no rank leaves before all have entered."""
     lost_count: int
-    """Recordings that could not be aligned with it."""
+    """Ranks that are not aligned with it."""
     error_ns: float | None
-    """No clock is further off than this; null where nothing was aligned."""
+    """Upper bound of the clocks' errors; null where none is aligned."""
     likely_error_ns: float | None
-    """Ranks mostly leave a collective within this of each other."""
+    """Typical spread of the ranks' ends of a collective."""
     drift_count: int
-    """Recordings whose clock also runs faster or slower."""
+    """Ranks whose clock also runs faster or slower."""
 
 
 class Straggler(msgspec.Struct, frozen=True):
-    """A rank that comes late to collectives."""
+    """A rank and its lateness in collectives."""
 
     rank: int | None
     worker: str
     is_straggler: bool
-    """Whether that is beyond what is usual among the ranks, and 1 % of a step or more."""
+    """Whether its lateness is an outlier among the ranks, and 1 % of a step or more."""
     score: float | None
-    """Modified z-score over the ranks of its lateness or own work, whichever is larger; null with
-    fewer than three."""
+    """Modified z-score over the ranks of its lateness or compute time, whichever is larger; null
+    with fewer than three ranks."""
     own_excess_ns: float | None
-    """How much longer it works by itself in a step than the median rank of its pipeline stage."""
+    """Compute time per step beyond the median rank of its pipeline stage."""
     found_by: Literal["", "lateness", "own work"]
-    """What tells that it is a straggler; empty where it is none."""
+    """The measure that shows a straggler; empty where it is none."""
     lateness_ns: float | None
-    """Mean over the collectives of the group in which it is least late: how much later than the
-    median rank it came. Negative: earlier."""
+    """Mean arrival after the median rank, in the group in which it is least late. Negative:
+    earlier."""
     collective_count: int
     last_count: int
-    """To how many of those it came last."""
+    """Number of those in which it arrived last."""
     wait_caused_ns: float
-    """What the others together waited for it a step."""
+    """Total waiting of the other ranks for it, per step."""
     wait_ns: float
-    """What it waited for others a step."""
+    """Its waiting for other ranks, per step."""
     since_step: int | None
     late_steps: tuple[int, ...]
-    """Steps in which it was later than half of what it is on average."""
+    """Steps in which it was later than half its mean lateness."""
     cause: str | None
-    """What takes longer on it than on the median rank: `computing`, `copies`, `data loading` or
-    `host`."""
+    """The work that takes longer than on the median rank: `computing`, `copies`, `data loading`
+    or `host`."""
     cause_ns: float | None
 
 
 class Representative(msgspec.Struct, frozen=True):
-    """One of the few ranks to look at."""
+    """A rank that represents others, or differs from them."""
 
     rank: int | None
     worker: str
     host: str | None
     kind: Literal["fastest", "slowest", "median", "odd"]
-    """By own work, all figures together, or for a figure that lies far from the others'."""
+    """By compute time; `median`: by all metrics together; `odd`: by one outlying metric."""
     figure: str
-    """Which figure that is: see the table `outlier-ranks`."""
+    """The metric; see the table `outlier-ranks`."""
     value: float
     usual: float
-    """The median of the ranks that it is compared with."""
+    """Median of the compared ranks."""
     unit: Unit
     score: float
-    """Modified z-score among them."""
+    """Modified z-score among the compared ranks."""
     step_ns: float
-    """Its mean step."""
+    """Mean step time."""
     reason: str
 
 
 class OutlierRank(msgspec.Struct, frozen=True):
-    """A figure of a rank, or of a machine, that lies far from what is usual."""
+    """An outlying metric of a rank or of a machine."""
 
     rank: int | None
-    """Null of a machine."""
+    """Null for a machine."""
     worker: str
-    """Empty of a machine."""
+    """Empty for a machine."""
     host: str | None
     is_host: bool
     figure: str
@@ -126,7 +126,7 @@ class OutlierRank(msgspec.Struct, frozen=True):
     unit: Unit
     score: float
     is_sure: bool
-    """Whether it is compared with eight or more, over as many steps as most have."""
+    """Whether it is compared with at least eight, over as many steps as most have."""
     reason: str
 
 
@@ -134,65 +134,62 @@ class GroupInfo(msgspec.Struct, frozen=True):
     """A process group of the job."""
 
     name: str
-    """What torch calls it."""
+    """Torch's name of the group."""
     description: str
     role: str
-    """`DP`, `FSDP`, `TP`, `PP`, `EP`, `CP`; empty where nothing tells."""
+    """`DP`, `FSDP`, `TP`, `PP`, `EP`, `CP`; empty where unknown."""
     role_confidence: str
     why: str
-    """What tells the role."""
+    """Evidence of the role."""
     size: int | None
     ranks: str
     """`0-7`."""
 
 
-class Distributed(msgspec.Struct, frozen=True):
-    """What a run of several ranks is, and how much of it was recorded."""
+class Distributed(Response, frozen=True, kw_only=True):
+    """Ranks of a run: completeness, clocks, stragglers, outliers and groups."""
 
-    schema: int
     span: str
     world_size: int | None
-    """Ranks of the job; null where neither header nor groups tell."""
+    """Ranks of the job; null where neither the header nor a group records it."""
     ranks: tuple[RankInfo, ...]
-    """By rank; those of which nothing tells a rank come last."""
+    """By rank; unknown ranks come last."""
     missing_count: int
     missing_ranks: str
-    """Ranks of the job without a recording: `3, 8-15`."""
+    """Ranks of the job without a trace: `3, 8-15`."""
     waiting_count: int
-    """Files that are still to be read: with them, answers may come out otherwise."""
+    """Files that are not read yet; they may change the result."""
     problems: tuple[Problem, ...]
     host_count: int
-    """Machines that the recordings name."""
+    """Machines that the traces record."""
     has_device: bool
     group_count: int
     steps: tuple[int, ...]
-    """Numbers of the steps that any rank recorded whole; empty where none is marked."""
+    """Numbers of the complete steps of any rank; empty where none is marked."""
     mean_step_ns: float
-    """Over steps and ranks."""
+    """Mean over steps and ranks."""
     collective_count: int
     """Collectives of the run, each counted once."""
     matched_count: int
-    """Of those, how many were found on more than one rank."""
+    """Collectives that are recorded on more than one rank."""
     clocks: RunClocks
     stragglers: tuple[Straggler, ...]
-    """Stragglers first, then whoever came latest; at most twenty beside the stragglers, of which
-    no more than a hundred are told."""
+    """Stragglers first (at most 100), then the 20 latest other ranks."""
     straggler_count: int
     representatives: tuple[Representative, ...] = ()
-    """The few ranks to look at; none where fewer than three can be compared."""
+    """Ranks to examine first; empty where fewer than three can be compared."""
     outliers: tuple[OutlierRank, ...] = ()
-    """The farthest first; at most a hundred."""
+    """Largest z-score first; at most 100."""
     outlier_count: int = 0
     groups: tuple[GroupInfo, ...] = ()
-    """Those in which most time goes first; at most 512."""
+    """Longest total time first; at most 2,048."""
     unreadable_ranks: str = ""
-    """Of the missing ranks those whose file is there and cannot be read: `3, 8-15`."""
+    """Missing ranks with a file that cannot be read: `3, 8-15`."""
 
 
-class RankSteps(msgspec.Struct, frozen=True):
-    """One figure of every rank and step: value times `scale`; null where it was not recorded."""
+class RankSteps(Response, frozen=True, kw_only=True):
+    """One metric of every rank and step: value times `scale`; null where not recorded."""
 
-    schema: int
     metric: str
     label: str
     help: str
@@ -200,21 +197,21 @@ class RankSteps(msgspec.Struct, frozen=True):
     is_high_bad: bool
     scale: float
     workers: tuple[str, ...]
-    """Of the rows."""
+    """Workers of the rows."""
     ranks: tuple[int | None, ...]
     hosts: tuple[str | None, ...]
     steps: tuple[int, ...]
-    """Of the columns."""
+    """Steps of the columns."""
     values: list[list[int | None]]
     left_out_count: int
-    """Steps beyond what is sent: the first ones."""
+    """Number of steps left out: the first ones."""
     waiting_count: int
     empty: str = ""
-    """Where no value is known: why."""
+    """Why no value is known."""
 
 
 class RankRow(msgspec.Struct, frozen=True):
-    """Where a step of one rank goes."""
+    """Step time of one rank by category."""
 
     rank: int | None
     worker: str
@@ -222,47 +219,45 @@ class RankRow(msgspec.Struct, frozen=True):
     step_count: int
     duration_ns: int
     parts_ns: tuple[int, ...]
-    """They follow `categories`, and sum to it."""
+    """In the order of `categories`; they sum to `duration_ns`."""
     communication_ns: int
-    """Hidden or not; concurrent collectives counted once."""
+    """Exposed or overlapped; concurrent collectives count once."""
     transfer_ns: int | None
-    """What of that is transfer; null where no collective was found on another rank."""
+    """Transfer in it; null where no collective is recorded on another rank."""
     wait_ns: int | None
-    """What of it is waiting for other ranks."""
+    """Waiting for other ranks in it."""
     exposed_ns: int
     overlap_share: float | None
     idle_ns: int | None
-    """Its busiest device does nothing; null without a device."""
+    """Idle time of its busiest device; null without a device."""
     late_ns: int | None
-    """Mean lateness in a collective, in the group in which it is least late."""
+    """Mean lateness per collective, in the group in which it is least late."""
 
 
-class RankBreakdown(msgspec.Struct, frozen=True):
-    """Where a step of every rank goes: the mean one, or a chosen one."""
+class RankBreakdown(Response, frozen=True, kw_only=True):
+    """Step time of every rank by category: of the mean step, or of one step."""
 
-    schema: int
     step: int | None
     categories: tuple[Category, ...]
     rows: tuple[RankRow, ...]
     without_step: tuple[str, ...]
-    """Workers that did not record the chosen step."""
+    """Workers without the requested step."""
     waiting_count: int
 
 
 class CollectiveRef(msgspec.Struct, frozen=True):
-    """A collective by one of its members; more files that are read do not change that."""
+    """A collective, identified by one of its members: stable while more files are read."""
 
     worker: str
     event: int
 
 
-class Collectives(msgspec.Struct, frozen=True):
-    """A table of collectives, and for each row which collective it leads to."""
+class Collectives(Response, frozen=True, kw_only=True):
+    """A table of collectives, with the collective that each row opens."""
 
-    schema: int
     table: Table
     opens: tuple[CollectiveRef, ...]
-    """The one itself; of a kind the one in which most time was waited."""
+    """The row's collective; for a kind, the one with the most waiting."""
     step: int | None
     worker: str
     waiting_count: int
@@ -276,18 +271,17 @@ class CollectiveMember(msgspec.Struct, frozen=True):
     host: str | None
     event: int
     start_ns: int
-    """From the first rank's start."""
+    """Start after the first rank's start."""
     duration_ns: int
     wait_ns: int
-    """Of that, before only the transfer was left."""
+    """Waiting for other ranks in it."""
     exposed_ns: int
     is_last: bool
 
 
-class CollectiveRanks(msgspec.Struct, frozen=True):
+class CollectiveRanks(Response, frozen=True, kw_only=True):
     """One collective on all its ranks, on one clock."""
 
-    schema: int
     kind: str
     group: str
     description: str
@@ -297,22 +291,22 @@ class CollectiveRanks(msgspec.Struct, frozen=True):
     dtype: str
     message_bytes: float | None
     matched_by: str
-    """`sequence`, `order`, or empty where it was found on one rank only."""
+    """`sequence`, `order`, or empty where it is recorded on one rank only."""
     expected_count: int | None
     missing_ranks: str
     transfer_ns: int | None
     wait_ns: int
     """Sum over the ranks."""
     length_ns: int
-    """From the first rank's start to the last one's end."""
+    """Time from the first rank's start to the last rank's end."""
     algorithm_bytes_per_second: float | None
     bus_bytes_per_second: float | None
     aligned_by: Literal["clocks", "ends"]
     error_ns: float | None
     members: tuple[CollectiveMember, ...]
     before: CollectiveRef | None
-    """The one before of the same kind, group, type and size."""
+    """The previous collective of the same kind, group, type and size."""
     after: CollectiveRef | None
     place: int
-    """Which of those it is, from 1."""
+    """Position among those, from 1."""
     alike_count: int

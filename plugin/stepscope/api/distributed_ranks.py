@@ -1,4 +1,4 @@
-"""The answers of the Distributed view on ranks and steps."""
+"""Ranks and steps of a run for the Distributed view."""
 
 from itertools import pairwise
 
@@ -27,26 +27,23 @@ from stepscope.api.metrics import finite, whole
 from stepscope.api.run_ranks import SharedRun
 from stepscope.base import urls
 from stepscope.base.findings import Unit
-from stepscope.base.report import SCHEMA_VERSION
 
 MOST_GROUPS = 2_048
 MOST_CELLS = 1_000_000
 MOST_STEPS = 2_000
 DIGITS = 10_000_000
-"""Values of a heat map are sent as whole numbers below it."""
+"""Values of a heat map are sent as integers below this."""
 SHARE_SCALE = 1e-4
 METRICS: dict[Metric, tuple[str, str, Unit, bool]] = {
     "own": (
-        "Own work",
-        "The step less communication behind which nothing computes: what the rank does by itself."
-        " Who has most is whom the others wait for.",
+        "Compute time",
+        "Step time without exposed communication. Others wait for the rank with the most.",
         "ns",
         True,
     ),
     "late": (
         "Lateness",
-        "How much later than the median rank it came to a collective, on average, in the group in"
-        " which it was least late.",
+        "Mean arrival at a collective after the median rank, in the group with the least.",
         "ns",
         True,
     ),
@@ -58,14 +55,14 @@ METRICS: dict[Metric, tuple[str, str, Unit, bool]] = {
     ),
     "computing": (
         "Computing",
-        "A device computes, collectives behind it or not; without a device, operators run.",
+        "A device computes, collectives overlapped or not; without a device, operators run.",
         "ns",
         True,
     ),
     "waiting": (
         "Waiting for other ranks",
-        "A collective runs, nothing computes, and other ranks have still to come. Who waits least"
-        " is whom the others wait for.",
+        "A collective runs, nothing computes, and other ranks have not arrived. They wait for the"
+        " rank that waits least.",
         "ns",
         True,
     ),
@@ -77,25 +74,25 @@ METRICS: dict[Metric, tuple[str, str, Unit, bool]] = {
     ),
     "overlap": (
         "Overlap",
-        "Share of the communication behind which something computes.",
+        "Fraction of the communication during which a device computes.",
         "share",
         False,
     ),
-    "idle": ("Device idle", "The rank's busiest device does nothing.", "ns", True),
+    "idle": ("Device idle", "The rank's busiest device is idle.", "ns", True),
     "loading": (
         "Data loading",
         "The host waits for the next batch and no device works.",
         "ns",
         True,
     ),
-    "copies": ("Copies", "A device copies or sets memory, and does nothing else.", "ns", True),
+    "copies": ("Copies", "A device only copies or sets memory.", "ns", True),
 }
-"""Metric to label, meaning, unit, and whether much of it is bad."""
+"""Label, meaning and unit by metric, and whether high values are bad."""
 UNKNOWN = {
-    "own": "No collective was found on several ranks.",
-    "late": "No collective that makes every rank wait was found on several ranks.",
-    "waiting": "No collective was found on several ranks.",
-    "overlap": "Nothing was sent in any step.",
+    "own": "No collective is recorded on several ranks.",
+    "late": "No collective that synchronizes all ranks is recorded on several ranks.",
+    "waiting": "No collective is recorded on several ranks.",
+    "overlap": "No step has communication.",
     "idle": "No device was recorded.",
     "copies": "No device was recorded.",
 }
@@ -104,15 +101,14 @@ Floats = NDArray[np.float64]
 
 
 def distributed(shared: SharedRun, group: Group[RankSummary]) -> Distributed:
-    """Return what a run is, and how much of it was recorded."""
+    """Return a run's ranks, missing ranks, clocks, stragglers, outliers and groups."""
     run, steps = shared.run, shared.steps
-    found = missing_ranks(run, [urls.name(each.path) for each in group.problems])
-    missing = found.absent
+    ranks = missing_ranks(run, [urls.name(problem.path) for problem in group.problems])
+    missing = ranks.absent
     has_steps = any(part.steps.has_steps for part in run.parts)
     return Distributed(
-        schema=SCHEMA_VERSION,
         span=run.parts[0].evidence.span,
-        world_size=found.world_size,
+        world_size=ranks.world_size,
         ranks=_ranks(run),
         missing_count=len(missing),
         missing_ranks=as_ranges(missing),
@@ -131,8 +127,10 @@ def distributed(shared: SharedRun, group: Group[RankSummary]) -> Distributed:
         representatives=notable.representative_ranks(run),
         outliers=notable.outliers(run),
         outlier_count=len(outlier_ranks_of(run)),
-        groups=tuple(notable.group_info(each) for each in shared.groups[:MOST_GROUPS]),
-        unreadable_ranks=as_ranges(found.unreadable),
+        groups=tuple(
+            notable.group_info(process_group) for process_group in shared.groups[:MOST_GROUPS]
+        ),
+        unreadable_ranks=as_ranges(ranks.unreadable),
     )
 
 
@@ -165,16 +163,16 @@ def _clocks(run: RankRun) -> RunClocks:
             drift_count=0,
         )
     reference = int(np.bincount(used).argmax())
-    mine = clocks.reference == reference
-    linked = mine & (clocks.link == "collectives")
+    is_aligned = clocks.reference == reference
+    linked = is_aligned & (clocks.link == "collectives")
     return RunClocks(
         reference=run.parts[reference].evidence.worker,
-        machine_count=int((mine & ~linked).sum()),
+        machine_count=int((is_aligned & ~linked).sum()),
         collective_count=int(linked.sum()),
-        lost_count=int((~mine).sum()),
-        error_ns=finite(clocks.error_ns[mine].max()),
-        likely_error_ns=finite(clocks.likely_error_ns[mine].max()),
-        drift_count=int((clocks.drift[mine] != 0).sum()),
+        lost_count=int((~is_aligned).sum()),
+        error_ns=finite(clocks.error_ns[is_aligned].max()),
+        likely_error_ns=finite(clocks.likely_error_ns[is_aligned].max()),
+        drift_count=int((clocks.drift[is_aligned] != 0).sum()),
     )
 
 
@@ -192,7 +190,6 @@ def heat(shared: SharedRun, metric: Metric, group: Group[RankSummary]) -> RankSt
     grid[steps.trace_index[is_shown], column[is_shown]] = figures[is_shown]
     scale = SHARE_SCALE if unit == "share" else _scale(grid)
     return RankSteps(
-        schema=SCHEMA_VERSION,
         metric=metric,
         label=label,
         help=meaning,
@@ -218,7 +215,7 @@ def _row(values: Floats) -> list[int | None]:
 
 
 def _scale(grid: Floats) -> float:
-    """Return the power of ten by which values are divided, so that they stay short."""
+    """Return the power of ten that divides the values to fewer digits than `DIGITS`."""
     most = np.nanmax(np.abs(grid)) if not np.isnan(grid).all() else 0.0
     scale = 1.0
     while most / scale >= DIGITS:
@@ -227,7 +224,7 @@ def _scale(grid: Floats) -> float:
 
 
 def _figures(steps: RunSteps, metric: Metric) -> Floats:
-    """Return a metric of each row of the steps."""
+    """Return a metric of each row of `RunSteps`."""
     if metric == "overlap":
         return overlap_share(steps)
     figures: dict[str, NDArray[np.int64] | Floats] = {
@@ -245,7 +242,7 @@ def _figures(steps: RunSteps, metric: Metric) -> Floats:
 
 
 def overlap_share(steps: RunSteps) -> Floats:
-    """Return which share of each row's communication something hides; NaN where there is none."""
+    """Return the overlapped fraction of each row's communication; NaN where there is none."""
     sent = steps.communication_ns
     share: Floats = np.full(len(sent), np.nan)
     np.divide(steps.of("overlapped"), sent, out=share, where=sent > 0)
@@ -253,16 +250,15 @@ def overlap_share(steps: RunSteps) -> Floats:
 
 
 def breakdown(shared: SharedRun, step: int | None, group: Group[RankSummary]) -> RankBreakdown:
-    """Return where the mean step of each rank goes, or a chosen one."""
+    """Return the time by category of each rank's mean step, or of one step."""
     run, steps = shared.run, shared.steps
-    chosen = np.arange(len(steps.number))
+    selected = np.arange(len(steps.number))
     if step is not None:
-        chosen = np.flatnonzero(steps.number == step)
-    bounds = np.searchsorted(steps.trace_index[chosen], np.arange(len(run.parts) + 1))
-    places = [chosen[low:high] for low, high in pairwise(bounds)]
+        selected = np.flatnonzero(steps.number == step)
+    bounds = np.searchsorted(steps.trace_index[selected], np.arange(len(run.parts) + 1))
+    of_rank = [selected[low:high] for low, high in pairwise(bounds)]
     sent = steps.communication_ns
     return RankBreakdown(
-        schema=SCHEMA_VERSION,
         step=step,
         categories=tuple(
             Category(id=key, label=label, help=meaning)
@@ -270,12 +266,12 @@ def breakdown(shared: SharedRun, step: int | None, group: Group[RankSummary]) ->
         ),
         rows=tuple(
             _rank_row(run, steps, at, rows, sent[rows])
-            for at, rows in enumerate(places)
+            for at, rows in enumerate(of_rank)
             if len(rows)
         ),
         without_step=tuple(
             part.evidence.worker
-            for part, rows in zip(run.parts, places, strict=True)
+            for part, rows in zip(run.parts, of_rank, strict=True)
             if not len(rows)
         ),
         waiting_count=group.waiting_count,

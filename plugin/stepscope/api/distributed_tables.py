@@ -1,4 +1,4 @@
-"""The tables of the Distributed view: collectives, process groups, devices; and one collective."""
+"""Tables of the Distributed view: collectives, process groups, devices; and one collective."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,171 +22,187 @@ from stepscope.api.metrics import finite, whole
 from stepscope.api.public_tables import cells
 from stepscope.api.run_ranks import SharedRun
 from stepscope.base.errors import UnknownNameError
-from stepscope.base.report import SCHEMA_VERSION
 
 NO_COLLECTIVES = (
-    "No collective of more than one rank was recorded, or none whose time is known. A device's"
-    " collectives need its activity: profile(activities=[ProfilerActivity.CPU,"
-    " ProfilerActivity.CUDA])."
+    "No collective with a known time was recorded on more than one rank. Collectives on a device"
+    " need its activity: profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])."
 )
 NO_GROUPS = (
-    "No process group was recorded. torch 2.3 and later write them where"
-    " torch.distributed.init_process_group(...) comes before the profiler."
+    "No process group was recorded. torch 2.3 and later record them when"
+    " torch.distributed.init_process_group(...) runs before the profiler."
 )
-NO_DEVICES = "Nothing ran on a device, and the files list none."
+NO_DEVICES = "No device work was recorded, and the traces list no device."
 IDENTITY = (
-    Column("operation", "Collective", "text", "What it does."),
-    Column("group", "Group", "text", "The process group, by its description where it has one."),
-    Column("message_bytes", "Size", "bytes", "Message: the larger of what goes in and comes out,"
-           " on the rank with most."),
-)  # fmt: skip
+    Column("operation", "Collective", "text", "Kind of collective."),
+    Column("group", "Group", "text", "The process group: its description, or its name."),
+    Column(
+        "message_bytes",
+        "Size",
+        "bytes",
+        "Message: the larger of input and output, maximum over ranks.",
+    ),
+)
 MORE = (
     Column("dtype", "Type", "text", "Type of an element."),
-    Column("role", "Role", "text", "What the group seems to be for: DP, TP, PP, …."),
-    Column("group_size", "Group size", "count", "How many ranks the group has."),
+    Column("role", "Role", "text", "Inferred role of the group: DP, TP, PP, …."),
+    Column("group_size", "Group size", "count", "Number of ranks in the group."),
 )
 RATES = (
-    Column("algorithm_bytes_per_second", "Algorithm bandwidth", "bytes/s", "Message over"
-           " transfer, without the waiting (nccl-tests' algbw)."),
-    Column("bus_bytes_per_second", "Bus bandwidth", "bytes/s", "The same times nccl-tests' factor"
-           " for kind and number of ranks (busbw): comparable with what the link can do."),
-)  # fmt: skip
+    Column(
+        "algorithm_bytes_per_second",
+        "Algorithm bandwidth",
+        "bytes/s",
+        "Message size over transfer time (algbw of nccl-tests).",
+    ),
+    Column(
+        "bus_bytes_per_second",
+        "Bus bandwidth",
+        "bytes/s",
+        "Algorithm bandwidth times the factor of nccl-tests for kind and number of ranks (busbw):"
+        " comparable with the link's bandwidth.",
+    ),
+)
 SKEW = Column(
     "start_skew_ns",
     "Skew",
     "ns",
-    "From the first rank's start to the last one's, on one clock. A dash: clocks were not aligned.",
+    "From the first rank's start to the last rank's, on one clock. –: the clocks are not aligned.",
 )
 KINDS = (
     *IDENTITY,
-    Column("call_count", "Calls", "count", "How many collectives, each counted once."),
+    Column(
+        "call_count", "Calls", "count", "Number of collectives; one on several ranks counts once."
+    ),
     Column("mean_ns", "Duration", "ns", "Mean duration, over collectives and ranks."),
-    Column("transfer_ns", "Transfer", "ns", "Mean over the collectives of the shortest duration"
-           " over the ranks: who came last waited for nobody."),
+    Column(
+        "transfer_ns",
+        "Transfer",
+        "ns",
+        "Mean of the collectives' shortest duration over ranks: the last rank to arrive does not"
+        " wait.",
+    ),
     Column("wait_ns", "Wait", "ns", "Mean duration beyond the transfer."),
-    Column("total_ns", "Time a rank", "ns", "Sum of durations on a rank; the mean over ranks."),
-    Column("total_wait_ns", "Waiting a rank", "ns", "What of that is waiting for other ranks."),
-    Column("total_transfer_ns", "Transfer a rank", "ns", "What of it is transfer.", hidden=True),
+    Column("total_ns", "Time per rank", "ns", "Sum of durations on a rank; mean over ranks."),
+    Column("total_wait_ns", "Waiting per rank", "ns", "Waiting for other ranks in that time."),
+    Column("total_transfer_ns", "Transfer per rank", "ns", "Transfer in that time.", hidden=True),
     Column("exposed_ns", "Exposed a rank", "ns", "What of the time no computing hides."),
     *RATES,
     SKEW,
-    Column("rank_count", "Ranks", "count", "On how many ranks they were found."),
+    Column("rank_count", "Ranks", "count", "Number of ranks that recorded them."),
     *MORE,
     Column("total_bytes", "Total size", "bytes", "Sum of their messages.", hidden=True),
-)  # fmt: skip
-EACH = (
+)
+COLLECTIVES = (
     *IDENTITY,
-    Column("step", "Step", "count", "Number of the ProfilerStep that asked for it."),
+    Column("step", "Step", "count", "Number of the ProfilerStep that started it."),
     Column("sequence", "Number", "count", "Its number in the group (torch's Seq).", hidden=True),
     Column("mean_ns", "Duration", "ns", "Mean duration over the ranks."),
     Column("transfer_ns", "Transfer", "ns", "Shortest duration over the ranks."),
     Column("wait_ns", "Wait", "ns", "Mean over the ranks of the time beyond the transfer."),
-    Column("exposed_ns", "Exposed", "ns", "Mean over the ranks of what nothing hides."),
+    Column("exposed_ns", "Exposed", "ns", "Mean exposed time over the ranks."),
     Column("longest_ns", "Longest", "ns", "Longest duration over the ranks.", hidden=True),
-    Column("margin_ns", "By", "ns", "How much shorter it was than the next.", hidden=True),
+    Column("margin_ns", "By", "ns", "Difference of the two shortest durations.", hidden=True),
     *RATES,
     SKEW,
-    Column("rank_count", "Ranks", "count", "On how many ranks it was found."),
+    Column("rank_count", "Ranks", "count", "Number of ranks that recorded it."),
     Column("last", "Came last", "text", "The rank of the shortest duration."),
     *MORE,
     Column("missing", "Missing ranks", "text", "Ranks of the group without it."),
 )
 GROUPS = (
-    Column("group", "Group", "text", "Its description, and the name that torch gave it."),
-    Column("role", "Role", "text", "DP, FSDP, TP, PP, EP, CP; a dash where nothing tells."),
-    Column("group_size", "Size", "count", "How many ranks it has."),
-    Column("call_count", "Calls a rank", "count", "Mean over the recordings that used it."),
-    Column("total_bytes", "Traffic a rank", "bytes", "Sum of the messages; mean over the ranks."),
-    Column("total_ns", "Time a rank", "ns", "Sum of durations; mean over the ranks."),
-    Column("wait_ns", "Waiting a rank", "ns", "What of that is waiting for other ranks."),
+    Column("group", "Group", "text", "Its description and torch's name."),
+    Column("role", "Role", "text", "DP, FSDP, TP, PP, EP, CP; –: unknown."),
+    Column("group_size", "Size", "count", "Number of ranks."),
+    Column("call_count", "Calls per rank", "count", "Mean over the ranks that used it."),
+    Column("total_bytes", "Traffic per rank", "bytes", "Sum of the messages; mean over the ranks."),
+    Column("total_ns", "Time per rank", "ns", "Sum of durations; mean over the ranks."),
+    Column("wait_ns", "Waiting per rank", "ns", "Waiting for other ranks in that time."),
     Column("exposed_ns", "Exposed a rank", "ns", "What of the time no computing hides."),
-    Column("recorded_count", "Recorded", "count", "Recordings that know it."),
-    Column("ranks", "Ranks", "text", "Which."),
-    Column("kinds", "Collectives", "text", "Kinds that were seen in it."),
+    Column("recorded_count", "Recorded", "count", "Number of traces that record it."),
+    Column("ranks", "Ranks", "text", "Its ranks."),
+    Column("kinds", "Collectives", "text", "Kinds of its collectives."),
     Column("backend", "Backend", "text", "Its libraries."),
-    Column("role_confidence", "Role is sure", "text", "How sure the role is."),
-    Column("role_reason", "Why that role", "text", "What tells it.", hidden=True),
-    Column("name", "Name", "code", "The name that torch gave it.", hidden=True),
+    Column("role_confidence", "Role confidence", "text", "Confidence of the inferred role."),
+    Column("role_reason", "Role evidence", "text", "Evidence of the role.", hidden=True),
+    Column("name", "Name", "code", "torch's name of the group.", hidden=True),
 )
 DEVICES = (
-    Column("rank", "Rank", "text", "The rank, or the worker where nothing tells it."),
-    Column("name", "Name", "text", "What deviceProperties calls it."),
-    Column("memory_bytes", "Memory", "bytes", "All that it has."),
+    Column("rank", "Rank", "text", "The rank, or the worker where the rank is unknown."),
+    Column("name", "Name", "text", "Name in deviceProperties."),
+    Column("memory_bytes", "Memory", "bytes", "Total memory."),
     Column("processor_count", "SMs", "count", "Streaming multiprocessors, or compute units."),
-    Column("busy_share", "Busy", "share", "Of the recorded steps; a dash where it was not used."),
+    Column("busy_share", "Busy", "share", "Fraction of the recorded steps; –: not used."),
     Column("device", "Device", "count", "The device's number."),
     Column("host", "Node", "text", "The machine's name (torch's host_name)."),
-    Column("process", "Process", "text", "The process's number on its machine."),
-    Column("compute_capability", "Compute capability", "text", "Of NVIDIA's devices."),
-    Column("worker", "Worker", "text", "The worker whose recording it is.", hidden=True),
+    Column("process", "Process", "text", "Process id on its machine."),
+    Column(
+        "compute_capability", "Compute capability", "text", "Compute capability of NVIDIA devices."
+    ),
+    Column("worker", "Worker", "text", "The worker of the trace.", hidden=True),
 )
 
 Cells = dict[str, list[Any]]
 
 
 def table_of(columns: Sequence[Column], values: Cells, *, sort: str, empty: str) -> Table:
-    """Return rows as a table."""
+    """Return columns as a table."""
     count = len(values[columns[0].key])
     return Table(
-        schema=SCHEMA_VERSION,
         columns=tuple(columns),
         row_count=count,
         values={column.key: values[column.key] for column in columns},
         sort=sort,
-        groups=(),
-        group="",
-        total_ns=0,
         empty=empty,
     )
 
 
-def rank_label(run: RankRun, place: int) -> str:
-    """Return what a recording is called: its rank, else its worker."""
-    rank = run.ranks[place].rank
-    return f"rank {rank}" if rank is not None else run.parts[place].evidence.worker
+def rank_label(run: RankRun, index: int) -> str:
+    """Return the label of a trace: its rank, else its worker."""
+    rank = run.ranks[index].rank
+    return f"rank {rank}" if rank is not None else run.parts[index].evidence.worker
 
 
 def collectives(
-    shared: SharedRun, by: By, chosen: NDArray[np.bool_], limit: int
+    shared: SharedRun, by: By, members: NDArray[np.bool_], limit: int
 ) -> tuple[Table, tuple[CollectiveRef, ...]]:
-    """Return the chosen collectives by kind or one by one, and what each row leads to."""
+    """Return collectives by kind or one by one, and the collective that each row opens."""
     columns: Sequence[Column]
     if by == "kind":
-        frame = collective_kinds(shared.run, shared.matched, chosen)
+        frame = collective_kinds(shared.run, shared.matched, members)
         match = frame["worst"].to_numpy()
         columns, sort = KINDS, "total_ns"
     else:
-        frame = _each(shared, chosen)
+        frame = _one_by_one(shared, members)
         match = frame.index.to_numpy()
-        columns, sort = EACH, "wait_ns"
+        columns, sort = COLLECTIVES, "wait_ns"
     count = len(frame)
     frame, match = frame.head(limit), match[:limit]
     values = _identity(shared, frame) | {
-        each.key: cells(frame[each.key].reset_index(drop=True), each.unit)
-        for each in columns
-        if each.key in frame and each.key not in {"kind", "group"}
+        column.key: cells(frame[column.key].reset_index(drop=True), column.unit)
+        for column in columns
+        if column.key in frame and column.key not in {"kind", "group"}
     }
     table = table_of(columns, values, sort=sort, empty=NO_COLLECTIVES)
     return _counted(table, count), tuple(_opens(shared, int(which)) for which in match)
 
 
 def _counted(table: Table, count: int) -> Table:
-    """Return a table that says how many rows there are in all, where not all of them are sent."""
+    """Return a table with the number of all rows, where some are left out."""
     return msgspec.structs.replace(table, all_row_count=count if count > table.row_count else None)
 
 
 def _identity(shared: SharedRun, frame: pd.DataFrame) -> Cells:
     groups = {(group.name, _text(group.ranks)): group for group in shared.groups}
     keys = zip(frame["group"], frame["group_ranks"], strict=True)
-    found = [groups.get((name or "", ranks or "")) for name, ranks in keys]
+    of_rows = [groups.get((name or "", ranks or "")) for name, ranks in keys]
     names = [
         described(group) if group is not None else name
-        for group, name in zip(found, frame["group"], strict=True)
+        for group, name in zip(of_rows, frame["group"], strict=True)
     ]
     return {
         "operation": frame["kind"].tolist(),
         "group": names,
-        "role": [group.role or None if group is not None else None for group in found],
+        "role": [group.role or None if group is not None else None for group in of_rows],
         "group_size": cells(frame["group_size"].reset_index(drop=True), "count"),
     }
 
@@ -196,7 +212,7 @@ def _text(ranks: tuple[int, ...]) -> str:
 
 
 def described(group: RunGroup) -> str:
-    """Return a group's name as people know it: description and number."""
+    """Return a group's description and name."""
     if group.description in {"", "undefined"}:
         return group.name
     return f"{group.description} ({group.name})" if group.name else group.description
@@ -204,38 +220,38 @@ def described(group: RunGroup) -> str:
 
 def _opens(shared: SharedRun, match: int) -> CollectiveRef:
     first = int(shared.run.matches.first[match])
-    place = int(shared.run.matches.trace_index[first])
-    worker = shared.run.parts[place].evidence.worker
+    trace_index = int(shared.run.matches.trace_index[first])
+    worker = shared.run.parts[trace_index].evidence.worker
     return CollectiveRef(worker=worker, event=int(shared.events[first]))
 
 
-def _each(shared: SharedRun, chosen: NDArray[np.bool_]) -> pd.DataFrame:
-    """Return a row a collective, those with most waiting first, by the match's number."""
-    found = shared.run.matches
-    member = np.flatnonzero(chosen)
-    count = len(found.first)
-    match = found.match[member]
+def _one_by_one(shared: SharedRun, members: NDArray[np.bool_]) -> pd.DataFrame:
+    """Return one row per collective, most waiting first, indexed by match."""
+    matches = shared.run.matches
+    member = np.flatnonzero(members)
+    count = len(matches.first)
+    match = matches.match[member]
     size = np.bincount(match, minlength=count)
     rows = shared.matched.assign(
         group_size=shared.matched["expected_count"],
         dtype=_dtypes(shared.run),
-        mean_ns=statistics.mean(found.duration_ns[member], match, count),
-        wait_ns=statistics.mean(found.wait_ns[member], match, count),
+        mean_ns=statistics.mean(matches.duration_ns[member], match, count),
+        wait_ns=statistics.mean(matches.wait_ns[member], match, count),
         exposed_ns=statistics.mean(exposed_ns(shared.run)[member], match, count),
     )[size > 0]
     rows["wait_ns"] = rows["wait_ns"].where(rows["rank_count"] > 1)
     for name in ("step", "sequence"):
         rows[name] = rows[name].where(rows[name] >= 0)
-    rows["last"] = [f"rank {int(each)}" if each == each else None for each in rows["last_rank"]]  # noqa: PLR0124 (NaN)
-    rows["missing"] = [each or None for each in rows["missing_ranks"]]
+    rows["last"] = [f"rank {int(value)}" if value == value else None for value in rows["last_rank"]]  # noqa: PLR0124 (NaN)
+    rows["missing"] = [value or None for value in rows["missing_ranks"]]
     return rows.sort_values("wait_ns", ascending=False, kind="stable", na_position="last")
 
 
 def _dtypes(run: RankRun) -> NDArray[np.object_]:
-    """Return each match's type of an element; None where it is not known."""
-    found = run.matches
-    known_types = np.array([*(key.dtype or None for key in found.keys), None], dtype=object)
-    return np.asarray(known_types[found.key[found.first]])
+    """Return the element type of each match; None where unknown."""
+    matches = run.matches
+    types = np.array([*(key.dtype or None for key in matches.keys), None], dtype=object)
+    return np.asarray(types[matches.key[matches.first]])
 
 
 def group_table(shared: SharedRun) -> Table:
@@ -263,39 +279,39 @@ def group_table(shared: SharedRun) -> Table:
 
 def device_table(run: RankRun) -> Table:
     """Return the devices of a run, by rank."""
-    rows = [(at, each) for at, part in enumerate(run.parts) for each in part.devices]
+    rows = [(at, device) for at, part in enumerate(run.parts) for device in part.devices]
     process = [run.parts[at].process_id for at, _ in rows]
     values: Cells = {
         "rank": [rank_label(run, at) for at, _ in rows],
         "host": [run.parts[at].host for at, _ in rows],
         "process": [None if number is None else str(number) for number in process],
-        "device": [each.number for _, each in rows],
-        "name": [each.name for _, each in rows],
-        "memory_bytes": [each.memory_bytes for _, each in rows],
-        "compute_capability": [each.compute_capability for _, each in rows],
-        "processor_count": [each.processor_count for _, each in rows],
-        "busy_share": [each.busy_share for _, each in rows],
+        "device": [device.number for _, device in rows],
+        "name": [device.name for _, device in rows],
+        "memory_bytes": [device.memory_bytes for _, device in rows],
+        "compute_capability": [device.compute_capability for _, device in rows],
+        "processor_count": [device.processor_count for _, device in rows],
+        "busy_share": [device.busy_share for _, device in rows],
         "worker": [run.parts[at].evidence.worker for at, _ in rows],
     }
     return table_of(DEVICES, values, sort="", empty=NO_DEVICES)
 
 
 def select_members(shared: SharedRun, step: int | None, worker: str) -> NDArray[np.bool_]:
-    """Tell which members of matches are of a step and a worker, where one is named.
+    """Return the mask of members of matches in a step and of a worker, where given.
 
     Raises:
-        UnknownNameError: the run has no such worker.
+        UnknownNameError: the worker does not exist.
     """
-    found = shared.run.matches
-    chosen = np.ones(len(found.match), dtype=bool)
+    matches = shared.run.matches
+    mask = np.ones(len(matches.match), dtype=bool)
     if step is not None:
-        chosen &= found.step == step
+        mask &= matches.step == step
     if worker:
-        chosen &= found.trace_index == _place(shared.run, worker)
-    return chosen
+        mask &= matches.trace_index == _trace_index(shared.run, worker)
+    return mask
 
 
-def _place(run: RankRun, worker: str) -> int:
+def _trace_index(run: RankRun, worker: str) -> int:
     for at, part in enumerate(run.parts):
         if part.evidence.worker == worker:
             return at
@@ -304,78 +320,77 @@ def _place(run: RankRun, worker: str) -> int:
 
 
 def one_collective(shared: SharedRun, worker: str, event: int) -> CollectiveRanks:
-    """Return the collective of which an event of a worker is a part.
+    """Return the collective that contains an event of a worker.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: the event is not the first of a collective.
     """
-    found = shared.run.matches
+    matches = shared.run.matches
     at = np.flatnonzero(
-        (shared.events == event) & (found.trace_index == _place(shared.run, worker))
+        (shared.events == event) & (matches.trace_index == _trace_index(shared.run, worker))
     )
     if not len(at):
-        msg = f"no collective of {worker} begins with event {event}"
+        msg = f"no collective of {worker} begins at event {event}"
         raise UnknownNameError(msg)
-    return _collective(shared, int(found.match[at[0]]))
+    return _collective(shared, int(matches.match[at[0]]))
 
 
 def _collective(shared: SharedRun, match: int) -> CollectiveRanks:
-    run, found = shared.run, shared.run.matches
+    run, matches = shared.run, shared.run.matches
     row = shared.matched.iloc[match]
     rows = align_collective(run, match)
-    ends = rows.start_ns + found.duration_ns[rows.member]
+    ends = rows.start_ns + matches.duration_ns[rows.member]
     alike = _alike(shared, match)
-    place = int(np.searchsorted(alike, match))
+    position = int(np.searchsorted(alike, match))
     group = _group_of(shared, row)
     sequence, step = int(row["sequence"]), int(row["step"])
     return CollectiveRanks(
-        schema=SCHEMA_VERSION,
         kind=row["kind"],
         group=row["group"] or "",
         description=group.description if group is not None else "",
         role=group.role if group is not None else "",
         sequence=sequence if sequence >= 0 else None,
         step=step if step >= 0 else None,
-        dtype=found.keys[int(found.key[found.first[match]])].dtype,
+        dtype=matches.keys[int(matches.key[matches.first[match]])].dtype,
         message_bytes=finite(row["message_bytes"]),
         matched_by=row["matched_by"] or "",
         expected_count=whole(row["expected_count"]),
         missing_ranks=row["missing_ranks"] or "",
         transfer_ns=whole(row["transfer_ns"]),
-        wait_ns=int(found.wait_ns[rows.member].sum()),
+        wait_ns=int(matches.wait_ns[rows.member].sum()),
         length_ns=int(ends.max()),
         algorithm_bytes_per_second=finite(row["algorithm_bytes_per_second"]),
         bus_bytes_per_second=finite(row["bus_bytes_per_second"]),
         aligned_by="clocks" if rows.aligned_by == "clocks" else "ends",
         error_ns=finite(rows.error_ns),
         members=_members(shared, rows.member, rows.start_ns),
-        before=_opens(shared, int(alike[place - 1])) if place else None,
-        after=_opens(shared, int(alike[place + 1])) if place + 1 < len(alike) else None,
-        place=place + 1,
+        before=_opens(shared, int(alike[position - 1])) if position else None,
+        after=_opens(shared, int(alike[position + 1])) if position + 1 < len(alike) else None,
+        place=position + 1,
         alike_count=len(alike),
     )
 
 
 def _alike(shared: SharedRun, match: int) -> NDArray[np.int64]:
     """Return the matches of the same kind, group, type and size, in order of time."""
-    found = shared.run.matches
-    keys = found.key[found.first]
+    matches = shared.run.matches
+    keys = matches.key[matches.first]
     return np.flatnonzero(keys == keys[match])
 
 
 def _group_of(shared: SharedRun, row: "pd.Series[Any]") -> RunGroup | None:
-    wanted = (row["group"] or "", row["group_ranks"] or "")
-    found = (each for each in shared.groups if (each.name, _text(each.ranks)) == wanted)
-    return next(found, None)
+    identity = (row["group"] or "", row["group_ranks"] or "")
+    groups = (group for group in shared.groups if (group.name, _text(group.ranks)) == identity)
+    return next(groups, None)
 
 
 def _members(
     shared: SharedRun, member: NDArray[np.int64], start_ns: NDArray[np.int64]
 ) -> tuple[CollectiveMember, ...]:
-    run, found = shared.run, shared.run.matches
-    exposed = exposed_ns(run)[member]
-    shortest = int(found.duration_ns[member].argmin())
-    is_told = bool(found.is_full[member[0]])
+    run, matches = shared.run, shared.run.matches
+    exposed_times = exposed_ns(run)[member]
+    shortest = int(matches.duration_ns[member].argmin())
+    is_matched = bool(matches.is_full[member[0]])
     return tuple(
         CollectiveMember(
             rank=run.ranks[who].rank,
@@ -383,12 +398,12 @@ def _members(
             host=run.parts[who].host,
             event=int(shared.events[at]),
             start_ns=int(start),
-            duration_ns=int(found.duration_ns[at]),
-            wait_ns=int(found.wait_ns[at]),
-            exposed_ns=int(own),
-            is_last=is_told and place == shortest,
+            duration_ns=int(matches.duration_ns[at]),
+            wait_ns=int(matches.wait_ns[at]),
+            exposed_ns=int(exposed),
+            is_last=is_matched and index == shortest,
         )
-        for place, (at, who, start, own) in enumerate(
-            zip(member, found.trace_index[member], start_ns, exposed, strict=True)
+        for index, (at, who, start, exposed) in enumerate(
+            zip(member, matches.trace_index[member], start_ns, exposed_times, strict=True)
         )
     )

@@ -1,4 +1,4 @@
-"""Answers to bytes: JSON, entity tags, compression, and the headers that every answer carries."""
+"""JSON, entity tags, compression and common headers of responses."""
 
 import gzip
 import hashlib
@@ -16,20 +16,20 @@ CONTENT_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'"
 )
-"""TensorBoard checks it, and warns of any source that it does not know."""
+"""TensorBoard checks it and warns of sources that it does not accept."""
 WORTH_COMPRESSING_BYTES = 1024
 COMPRESSION_LEVEL = 5
 """Tables shrink about tenfold; higher levels take longer than a loopback transfer saves."""
-UNKEPT = "no-store"
+NO_STORE = "no-store"
 SERVER = "STEPSCOPE_SERVER"
-"""Under that, the app's configuration holds what tells this server from every other."""
+"""Key of the app's configuration for an identifier of this server."""
 COMPRESSIBLE = ("application/json", "text/", "image/svg+xml")
 
 
 def typed_when_unmodified(app: "WSGIApplication") -> "WSGIApplication":
-    """Give every *not modified* a content type: TensorBoard logs a warning for one without.
+    """Add a content type to *not modified* responses: TensorBoard logs a warning without one.
 
-    Flask takes the type off such answers, so it is put back around the app.
+    Flask removes the type from such responses, so it is added around the app.
     """
 
     def typed(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -56,34 +56,34 @@ def tag(*parts: object) -> str:
 
 
 def client_has(entity_tag: str) -> bool:
-    """Tell whether the client already holds the answer with this tag."""
+    """Return whether the client has the response with this tag."""
     return flask.request.if_none_match.contains_weak(entity_tag)
 
 
 def not_modified() -> flask.Response:
-    """Return the answer to a client that already holds it."""
+    """Return the response to a client that has the current one."""
     return flask.Response(status=304)
 
 
 def revalidated(response: flask.Response, entity_tag: str) -> flask.Response:
-    """Let the client keep the answer, and ask each time whether it still holds."""
+    """Let the client cache the response and revalidate it on each use."""
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(entity_tag, weak=True)  # weak: the same for the compressed bytes
     return response
 
 
 def forbid_storing(response: flask.Response) -> None:
-    """Have the client not keep an answer that comes out otherwise when more was read."""
-    response.headers["Cache-Control"] = UNKEPT
+    """Forbid the client to cache a response that changes when more files are read."""
+    response.headers["Cache-Control"] = NO_STORE
 
 
 def is_storing_forbidden(response: flask.Response) -> bool:
-    """Tell whether that was said of an answer."""
-    return response.headers.get("Cache-Control") == UNKEPT
+    """Return whether the client must not cache a response."""
+    return response.headers.get("Cache-Control") == NO_STORE
 
 
 def finished(response: flask.Response) -> flask.Response:
-    """Compress what is worth it, and add the headers that every answer carries."""
+    """Compress a response where that saves bytes, and add the common headers."""
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "no-referrer"
     if response.mimetype == "text/html":
@@ -97,8 +97,8 @@ def _compressed(response: flask.Response) -> flask.Response:
         return response
     response.headers["Vary"] = "Accept-Encoding"
     body = response.get_data()
-    is_wanted = flask.request.accept_encodings["gzip"] > 0
-    if is_wanted and len(body) >= WORTH_COMPRESSING_BYTES:
+    accepts_gzip = flask.request.accept_encodings["gzip"] > 0
+    if accepts_gzip and len(body) >= WORTH_COMPRESSING_BYTES:
         response.set_data(gzip.compress(body, COMPRESSION_LEVEL, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
     return response

@@ -1,16 +1,17 @@
-"""What an endpoint of the API is: a path, its parameters and its answer as types, and who answers.
+"""Endpoints of the API: a path, a handler, and the types of its parameters and its response.
 
-`endpoints/<name>.py` holds them, a subject a file, in a tuple `ENDPOINTS`; routes, the OpenAPI
-document and the page's types all follow from that. Three kinds differ in what they are asked of:
-one recording; what several recordings say together; or the catalog itself.
+A module `endpoints/<name>.py` lists the endpoints of one subject in `ENDPOINTS`; routes, the
+OpenAPI document and the page's types follow from them. An endpoint reads one trace, parts of
+several traces, or the catalog.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
@@ -21,29 +22,37 @@ from stepscope.model.trace import Trace
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of an endpoint: names in its path, and those behind the `?`.
+    """The parameters of an endpoint: names in its path and after the `?`.
 
-    A subclass adds fields; what has no default must be given. Their docstrings are their meaning.
+    A subclass adds fields; a field without a default is required. The docstrings of the fields are
+    the descriptions of the parameters.
     """
 
 
 class TimeRangeQuery(Query, frozen=True, kw_only=True):
-    """Parameters of what can be asked of a part of the recording; both bounds, or neither."""
+    """A time range of the trace; both bounds, or neither for the whole trace."""
 
     start_ns: int | None = None
-    """From when, in ns from the trace's first event."""
+    """Start of the time range, in ns from the trace's first event."""
     end_ns: int | None = None
-    """Until when; not itself in it."""
+    """End of the time range, exclusive."""
 
     def __post_init__(self) -> None:
-        """Refuse half a time and an empty one."""
+        """Refuse a single bound and an empty range."""
         start_ns, end_ns = self.start_ns, self.end_ns
         if (start_ns is None) != (end_ns is None):
-            msg = "start_ns and end_ns are given together"
+            msg = "start_ns and end_ns must be given together"
             raise ValueError(msg)
         if start_ns is not None and end_ns is not None and start_ns >= end_ns:
-            msg = "end_ns lies behind start_ns"
+            msg = "start_ns must be before end_ns"
             raise ValueError(msg)
+
+
+class RunQuery(Query, frozen=True, kw_only=True):
+    """The run."""
+
+    run: str
+    """The run's id."""
 
 
 QueryT = TypeVar("QueryT", bound=Query)
@@ -52,62 +61,63 @@ PartT = TypeVar("PartT")
 
 @dataclass(frozen=True, kw_only=True)
 class Binary:
-    """An answer that is bytes: tiles of the timeline, a file to download."""
+    """A response of bytes: tiles of the timeline, a file to download."""
 
     body: bytes | Iterable[bytes]
-    """All of it, or pieces that are sent as they come."""
+    """All bytes, or pieces that are sent as they are produced."""
     file_name: str = ""
-    """Of a download."""
+    """Name of a download."""
 
 
 @dataclass(frozen=True)
 class Bytes:
-    """In place of an answer's type, where it is `Binary`: its media type and what the bytes are."""
+    """Type of a `Binary` response: media type and meaning."""
 
     media_type: str
     meaning: str
 
 
 ResponseType = type[msgspec.Struct] | Bytes
+Message = msgspec.Struct | Binary
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceEndpoint(Generic[QueryT]):
-    """Asked of one recording; its path begins with `traces/<trace>/`.
+    """An endpoint of one trace; its path begins with `traces/<trace>/`.
 
-    Where `query` is an `InTime` and a time was given, `ask` gets the recording narrowed to it
-    (`core.trace_cut`), unless `is_whole`: then it gets all of it and minds the time itself.
+    With a `TimeRangeQuery` that has bounds, the handler receives the trace clipped to them
+    (`core.trace_cut`), unless `is_whole`: then it receives the whole trace and applies the range
+    itself.
     """
 
     path: str
     meaning: str
     response: ResponseType
-    handler: Callable[[Trace, QueryT], msgspec.Struct | Binary]
+    handler: Callable[[Trace, QueryT], Message]
     query: type[QueryT] = Query  # type: ignore[assignment]
     is_whole: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group(Generic[PartT]):
-    """Recordings that are asked together: a run's, or a side's of a comparison."""
+    """Parts of several traces: of a run, or of one side of a comparison."""
 
     name: str
     parts: Sequence[PartT]
-    """What each recording has to say that could be asked."""
     traces: Sequence[str] = ()
-    """Their ids."""
+    """Ids of the traces."""
     waiting_count: int = 0
-    """Recordings that are still to be read; with them, the answer may come out otherwise."""
+    """Traces that are not read yet; they may change the result."""
     problems: Sequence[Problem] = ()
-    """Of those that cannot be read."""
+    """Problems of the traces that cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsEndpoint(Generic[PartT, QueryT]):
-    """Asked of what several recordings say together.
+    """An endpoint of several traces.
 
-    `part` is what one of them says: small, and kept when its events are let go. It is worked out
-    once a recording for all endpoints that share the function. `entries` chooses them by name.
+    `part` extracts a small summary of one trace, which is cached after its events are released and
+    shared by all endpoints with the same function. `entries` selects the traces of each group.
     """
 
     path: str
@@ -115,51 +125,80 @@ class GroupsEndpoint(Generic[PartT, QueryT]):
     response: ResponseType
     part: Callable[[Trace], PartT]
     entries: Callable[[Catalog, QueryT], Mapping[str, tuple[Entry, ...]]]
-    handler: Callable[[Mapping[str, Group[PartT]], QueryT], msgspec.Struct | Binary]
+    handler: Callable[[Mapping[str, Group[PartT]], QueryT], Message]
     query: type[QueryT] = Query  # type: ignore[assignment]
     needs_all: bool = True
-    """False where it can be answered as soon as one group has something to say."""
+    """False: it responds as soon as one group has a part."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogEndpoint(Generic[QueryT]):
-    """Asked of the catalog: what was found, and in which state it is."""
+    """An endpoint of the catalog: runs, traces and their states."""
 
     path: str
     meaning: str
     response: ResponseType
-    handler: Callable[[Catalog, QueryT], msgspec.Struct | Binary]
+    handler: Callable[[Catalog, QueryT], Message]
     query: type[QueryT] = Query  # type: ignore[assignment]
 
 
 Endpoint = TraceEndpoint[Any] | GroupsEndpoint[Any, Any] | CatalogEndpoint[Any]
 
 
-def address(endpoint: Endpoint) -> str:
-    """Return an endpoint's path below `api/`, with the names of its parameters in brackets.
-
-    `<path:name>` takes one that may hold slashes.
-    """
-    return (
-        f"traces/<trace>/{endpoint.path}" if isinstance(endpoint, TraceEndpoint) else endpoint.path
+def trace_endpoint(
+    path: str,
+    handler: Callable[[Trace, Any], Message],
+    *,
+    response: Bytes | None = None,
+    is_whole: bool = False,
+) -> TraceEndpoint[Any]:
+    """Return an endpoint of one trace, described by its handler (see `signature`)."""
+    meaning, query, returned = signature(handler)
+    return TraceEndpoint(
+        path=path,
+        meaning=meaning,
+        response=response or returned,
+        handler=handler,
+        query=query,
+        is_whole=is_whole,
     )
 
 
-class RunQuery(Query, frozen=True, kw_only=True):
-    """The parameter of what is asked of a whole run."""
+def catalog_endpoint(path: str, handler: Callable[[Catalog, Any], Message]) -> CatalogEndpoint[Any]:
+    """Return an endpoint of the catalog, described by its handler (see `signature`)."""
+    meaning, query, returned = signature(handler)
+    return CatalogEndpoint(
+        path=path, meaning=meaning, response=returned, handler=handler, query=query
+    )
 
-    run: str
-    """The run's id."""
+
+def signature(handler: Callable[..., Message]) -> tuple[str, type[Query], type[msgspec.Struct]]:
+    """Return the first line of a handler's docstring, its query's type, and its result's type.
+
+    The query is the last argument.
+    """
+    hints = get_type_hints(handler)
+    returned = hints.pop("return")
+    return (inspect.getdoc(handler) or "").partition("\n")[0], [*hints.values()][-1], returned
+
+
+def address(endpoint: Endpoint) -> str:
+    """Return an endpoint's path below `api/`, with its parameters in angle brackets.
+
+    `<path:name>` accepts slashes.
+    """
+    prefix = "traces/<trace>/" if isinstance(endpoint, TraceEndpoint) else ""
+    return prefix + endpoint.path
 
 
 def run_entries(catalog: Catalog, query: Any) -> Mapping[str, tuple[Entry, ...]]:  # noqa: ANN401
-    """Return the recordings of the run that an `OfRun` names, under the run's id."""
+    """Return the traces of a `RunQuery`'s run, under the run's id."""
     return {query.run: catalog.run(query.run)}
 
 
 @cache
 def all_endpoints() -> tuple[Endpoint, ...]:
-    """Return every endpoint in `endpoints/`, in the order of their files."""
+    """Return all endpoints of `endpoints/`, in the order of their files."""
     package = f"{__package__}.endpoints"
     folder = import_module(package).__path__
     names = sorted(module.name for module in iter_modules(folder) if module.name[0] != "_")

@@ -1,4 +1,4 @@
-"""Flame graphs for the page: which tree is asked for, what is drawn of it, and its functions."""
+"""Flame graphs for the page: selection of the tree, its drawing, and its functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,109 +34,86 @@ from stepscope.analyses.flames.pruning import MOST_NODES, PIECES, PrunedTree, Vi
 from stepscope.analyses.flames.tree_diff import combine, moved_names
 from stepscope.analyses.memory.at_peak import memory_at_peak
 from stepscope.api.endpoint import TimeRangeQuery
-from stepscope.base.report import SCHEMA_VERSION
+from stepscope.api.messages import Response
 from stepscope.model.trace import Trace
 
 
 class FlameKind(msgspec.Struct, frozen=True):
-    """What a frame can be."""
+    """A kind of frames."""
 
     id: str
     label: str
 
 
-class FlameGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """A flame graph by columns: nodes by depth, those of one parent together, heaviest first.
+class FlameValues(Response, frozen=True, kw_only=True):
+    """Self time, total time and calls by columns; a comparison has a second side, the baseline."""
 
-    Own values of a node and all below it sum to its total, and the totals of the top to `whole`,
-    `smaller` frames included. A comparison has a second side, the baseline.
+    unit: Unit
+    """`ns` or `bytes`: the unit of `own`, `total` and `whole`."""
+    kinds: tuple[FlameKind, ...]
+    names: tuple[str, ...]
+    name_kinds: tuple[int, ...]
+    """The kind of each of `names`, as an index of `kinds`."""
+    own: tuple[int, ...]
+    """Value without children, in `unit`."""
+    total: tuple[int, ...]
+    """Value with descendants (recursive calls count once), in `unit`."""
+    calls: tuple[int, ...]
+    """Number of calls; of memory, the allocations without children's."""
+    whole: int
+    """The sum of all `own` values, in `unit`; of functions, also of those left out."""
+    steps: int
+    """Number of steps covered; 0: unknown, or outside of steps."""
+    before_own: tuple[int, ...] = ()
+    """`own` of the baseline; empty without a comparison, like the following fields."""
+    before_total: tuple[int, ...] = ()
+    """`total` of the baseline."""
+    before_calls: tuple[int, ...] = ()
+    """`calls` of the baseline."""
+    before_whole: int = 0
+    """`whole` of the baseline."""
+    before_steps: int = 0
+    """`steps` of the baseline."""
+    is_per_step: bool = False
+    """Whether the page divides the values by the number of steps."""
+
+
+class FlameGraph(FlameValues, frozen=True, kw_only=True):
+    """A flame graph by columns: nodes by depth, siblings adjacent, heaviest first.
+
+    `own` values of a node and its descendants sum to its total, and the totals of the roots to
+    `whole`, `smaller` frames included.
     """
 
-    schema: int
-    unit: Unit
-    """Of `own`, `total` and `whole`: ns, or bytes."""
-    kinds: tuple[FlameKind, ...]
-    names: tuple[str, ...]
-    name_kinds: tuple[int, ...]
-    """What each of `names` is: a place in `kinds`."""
     parent: tuple[int, ...]
-    """Of each node; -1 at the top."""
+    """The parent of each node; -1 at the top."""
     name: tuple[int, ...]
-    """Of each node: a place in `names`."""
-    own: tuple[int, ...]
-    """Of each node without those below it, in `unit`."""
-    total: tuple[int, ...]
-    """Of each node with all below it, in `unit`."""
-    calls: tuple[int, ...]
-    """How often each was called; of memory, how many allocations it made itself."""
+    """The name of each node, as an index of `names`."""
     merged_count: tuple[int, ...]
-    """How many frames a node of the kind `smaller` stands for; 0 for all others."""
-    whole: int
-    """The sum of all, in `unit`."""
-    steps: int
-    """How many steps that is of; 0: it is not known, or of no steps."""
-    before_own: tuple[int, ...] = ()
-    """As `own`, of the baseline; empty where nothing is compared, as all that follow."""
-    before_total: tuple[int, ...] = ()
-    """As `total`, of the baseline."""
-    before_calls: tuple[int, ...] = ()
-    """As `calls`, of the baseline."""
-    before_whole: int = 0
-    """As `whole`, of the baseline."""
-    before_steps: int = 0
-    """As `steps`, of the baseline."""
-    is_per_step: bool = False
-    """Whether values are of whole steps, and are read divided by their number."""
+    """Number of frames in a node of the kind `smaller`; 0 for other nodes."""
     root: int = -1
-    """The node that fills the picture, as far as `root` was found; -1: all do."""
+    """The node that fills the picture: the end of the requested `root`; -1: all nodes."""
     node_count: int = 0
-    """How many nodes there are in full."""
+    """Number of nodes before pruning."""
     devices: tuple[str, ...] = ()
-    """Of memory: the labels of devices that can be asked for."""
+    """Of memory: labels of the available devices."""
     device: str = ""
-    """Of memory: whose it is."""
+    """Of memory: the device's label."""
     at_ns: int | None = None
-    """Of memory: when most was held."""
+    """Of memory: time of the peak."""
     note: str = ""
-    """What to know about it."""
+    """A limitation of the graph."""
     remedy: str = ""
-    """The code that would record more."""
+    """The code that records more."""
     empty: str = ""
-    """Where there is nothing: why."""
+    """Why the graph is empty."""
 
 
-class FlameFunctions(msgspec.Struct, frozen=True, kw_only=True):
-    """Each name of a flame graph once, the largest own value first."""
+class FlameFunctions(FlameValues, frozen=True, kw_only=True):
+    """The functions of a flame graph, largest `own` value first."""
 
-    schema: int
-    unit: Unit
-    kinds: tuple[FlameKind, ...]
-    names: tuple[str, ...]
-    name_kinds: tuple[int, ...]
-    """What each of `names` is: a place in `kinds`."""
-    own: tuple[int, ...]
-    """Without what it calls, in `unit`."""
-    total: tuple[int, ...]
-    """With what it calls, once where it calls itself, in `unit`."""
-    calls: tuple[int, ...]
-    whole: int
-    """The sum of all own values, in `unit`; also of names that are not listed."""
-    steps: int
-    """How many steps that is of; 0: it is not known, or of no steps."""
     all_count: int
-    """How many names there are, of which the largest are listed."""
-    before_own: tuple[int, ...] = ()
-    """As `own`, of the baseline; empty where nothing is compared, as all that follow."""
-    before_total: tuple[int, ...] = ()
-    """As `total`, of the baseline."""
-    before_calls: tuple[int, ...] = ()
-    """As `calls`, of the baseline."""
-    before_whole: int = 0
-    """As `whole`, of the baseline."""
-    before_steps: int = 0
-    """As `steps`, of the baseline."""
-    is_per_step: bool = False
-    """Whether values are of whole steps, and are read divided by their number."""
+    """Number of functions before the limit."""
 
 
 Subject = Literal["calls", "modules", "memory"]
@@ -148,7 +125,7 @@ FINEST = 1_000_000
 FILE_PIECES = 20_000
 MOST_FILE_NODES = 100_000
 PATH = r"^([0-9a-z]{1,7}(\.[0-9a-z]{1,7})*)?$"
-NOT_SHOWN = "outside of these frames"
+NOT_SHOWN = "outside these frames"
 ALWAYS = ("rest", "smaller")
 KINDS_SHOWN: dict[Shown, tuple[str, ...]] = {
     "user": ("user",),
@@ -161,114 +138,114 @@ RECORD: dict[Measure, str] = {
     "host": "profile(activities=[ProfilerActivity.CPU])",
     "device": "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
 }
-WHOLE = "Without complete steps on both sides, the recordings are compared as wholes."
+WHOLE = "Whole traces are compared, because one side has no complete steps."
 RECORD_STEPS = "profiler.step()"
-NO_PYTHON = "No Python functions were recorded, so operators stand at the top."
+NO_PYTHON = "No Python functions were recorded, so operators are at the top."
 NOTHING = {
-    "host": "The host did nothing here that was recorded.",
-    "device": "No work of a device was recorded here.",
-    "memory": "No memory was held here.",
+    "host": "No host work was recorded here.",
+    "device": "No device work was recorded here.",
+    "memory": "No memory was allocated here.",
 }
 
 
 class FlameView(TimeRangeQuery, frozen=True, kw_only=True):
-    """How a flame graph is read, whatever it is of."""
+    """Display of a flame graph."""
 
     frames: Shown = "all"
-    """Which frames are shown; what others have goes to those around them. Not of modules."""
+    """Shown frames; values of others go to the frames around them. Not for modules."""
     by_class: bool = False
-    """Whether all instances of a module's class are one frame: `Linear_3` is `Linear`."""
+    """Whether the instances of a module class are merged: `Linear_3` becomes `Linear`."""
     direction: Direction = "callees"
-    """From the outermost call inwards, or from each function's own value to its callers."""
+    """From the outermost call to its callees, or from each function to its callers."""
     name: str | None = None
-    """One function alone, wherever it is called: what it leads to, or what leads to it."""
+    """A function: only its callees, or its callers, from all of its calls."""
     root: Annotated[str, Meta(pattern=PATH, max_length=4000)] = ""
-    """The node that fills the picture: the path of names to it, each as the CRC-32 of its UTF-8
-    in base 36, joined by dots; the end of it that is not there is passed over."""
+    """The node that fills the picture, as the path of names to it: CRC-32 of each name's UTF-8 in
+    base 36, joined by dots. Missing nodes at the end of the path are ignored."""
     pieces: Annotated[int, Meta(ge=1, le=FINEST)] = PIECES
-    """Nodes smaller than this part of the root are put together, as `smaller` frames."""
+    """Nodes smaller than the root divided by this number are merged into `smaller` frames."""
 
 
 class FlameQuery(FlameView, frozen=True, kw_only=True):
-    """Which flame graph is asked for, and how it is read."""
+    """A flame graph, and its display."""
 
     subject: Subject = "calls"
     """`calls`: Python functions, operators, runtime calls; `modules`: forward and backward passes
-    by module; `memory`: what a device held at its peak, by what allocated it."""
+    by module; `memory`: memory of a device at its peak, by allocating function."""
     measure: Measure = "host"
-    """Of calls and modules: the host's own time, or the device's by what launched it."""
+    """Of calls and modules: host time, or device time by launching call."""
     phase: Phase = "all"
-    """Of modules: the whole, or one pass; `rerun` is what checkpointing ran again."""
+    """Of modules: all passes, or one; `rerun`: forward calls that checkpointing repeated."""
     device: str | None = None
-    """Of memory: the device's label; without, the device that held most."""
+    """Of memory: the device's label; by default, the device with the highest peak."""
     per_step: bool = False
-    """Of the complete steps alone, to be divided by `steps`. Not of memory, nor of a time."""
+    """Only the complete steps, divided by `steps`. Not for memory or a time range."""
     before_start_ns: int | None = None
-    """Another time of the same recording to compare with: from when. Both bounds, or neither."""
+    """Start of a time range of the same trace as the baseline; both bounds, or neither."""
     before_end_ns: int | None = None
-    """Until when; not itself in it."""
+    """End of the baseline's time range, exclusive."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Flame:
-    """A tree, and what to know about it."""
+    """A tree with its number of steps and further response fields."""
 
     tree: FlameTree
     steps: tuple[int, ...]
-    """Of each side, how many steps it is of."""
+    """Number of steps of each side."""
     is_per_step: bool = False
     about: dict[str, Any]
-    """Fields of the answer."""
+    """Further fields of the response."""
 
     @property
     def scale(self) -> tuple[int, ...]:
-        """What sides are divided by before they are compared."""
+        """Divisors of the sides in a comparison."""
         return self.steps if self.is_per_step else (1,) * len(self.steps)
 
 
-def flame_in_time(trace: Trace, asked: FlameQuery) -> Flame:
-    """Return the flame graph of the time that is asked for, compared with another where that is.
+def flame_in_time(trace: Trace, query: FlameQuery) -> Flame:
+    """Return the flame graph of a time range, compared with another range where requested.
 
     Raises:
-        MissingDataError: the recording does not hold it.
+        MissingDataError: the trace lacks the required data.
     """
-    flame = flame_of(slice_trace(trace, asked.start_ns, asked.end_ns), asked)
-    if asked.before_start_ns is None and asked.before_end_ns is None:
+    flame = flame_of(slice_trace(trace, query.start_ns, query.end_ns), query)
+    if query.before_start_ns is None and query.before_end_ns is None:
         return flame
-    before = slice_trace(trace, asked.before_start_ns, asked.before_end_ns)
-    other = flame_of(before, asked)
+    before = slice_trace(trace, query.before_start_ns, query.before_end_ns)
+    other = flame_of(before, query)
     tree = combine(flame.tree, other.tree)
     return replace(flame, tree=tree, steps=(*flame.steps, *other.steps), is_per_step=False)
 
 
-def flame_of(trace: Trace, asked: FlameQuery) -> Flame:
-    """Return the flame graph that is asked for, of a recording that is narrowed already.
+def flame_of(trace: Trace, query: FlameQuery) -> Flame:
+    """Return a flame graph of a trace that is clipped to the time range.
 
     Raises:
-        MissingDataError: the recording does not hold it.
+        MissingDataError: the trace lacks the required data.
     """
-    if asked.subject == "memory":
-        return memory_flame(trace, asked.device)
-    if asked.per_step and asked.start_ns is None:
+    if query.subject == "memory":
+        return memory_flame(trace, query.device)
+    if query.per_step and query.start_ns is None:
         trace = in_steps(trace)
     steps = window(trace).step_count
     flame = (
-        Flame(tree=modules_tree(trace, asked.measure, asked.phase), steps=(steps,), about={})
-        if asked.subject == "modules"
-        else calls_flame(trace, asked.measure)
+        Flame(tree=modules_tree(trace, query.measure, query.phase), steps=(steps,), about={})
+        if query.subject == "modules"
+        else calls_flame(trace, query.measure)
     )
-    is_per_step = asked.per_step and asked.start_ns is None and steps > 0
+    is_per_step = query.per_step and query.start_ns is None and steps > 0
     return replace(flame, is_per_step=is_per_step)
 
 
 def in_steps(trace: Trace) -> Trace:
-    """Return the recording of its complete steps alone; all of it where there are none."""
+    """Return the trace clipped to its complete steps; unchanged without steps."""
     whole = window(trace)
     return slice_trace(trace, whole.start_ns, whole.end_ns) if whole.has_steps else trace
 
 
 def calls_flame(trace: Trace, measure: Measure) -> Flame:
-    """Return the flame graph of a recording's calls."""
+    """Return the flame graph of a trace's calls."""
     tree = host_calls_tree(trace) if measure == "host" else device_calls_tree(trace)
     has_python = bool({CODES["user"], CODES["python"]} & set(tree.kinds[tree.name].tolist()))
     about = {} if has_python or not len(tree) else {"note": NO_PYTHON, "remedy": RECORD_STACKS}
@@ -278,7 +255,7 @@ def calls_flame(trace: Trace, measure: Measure) -> Flame:
 
 
 def memory_flame(trace: Trace, device: str | None) -> Flame:
-    """Return the flame graph of what a device held at its peak.
+    """Return the flame graph of a device's memory at its peak.
 
     Raises:
         MissingDataError: no memory was recorded.
@@ -289,7 +266,7 @@ def memory_flame(trace: Trace, device: str | None) -> Flame:
         tree=tree,
         steps=(0,),
         about={
-            "devices": tuple(each.curve.device.label for each in memory_at_peak(trace)),
+            "devices": tuple(device.curve.device.label for device in memory_at_peak(trace)),
             "device": peak.curve.device.label,
             "at_ns": int(peak.curve.time_ns[peak.at]),
             "empty": "" if tree.self_values.any() else NOTHING["memory"],
@@ -298,7 +275,7 @@ def memory_flame(trace: Trace, device: str | None) -> Flame:
 
 
 def compared(after: Flame, before: Flame) -> Flame:
-    """Return the two as one, per step where both are of steps."""
+    """Return a comparison of two flame graphs, per step where both have steps."""
     steps = (*after.steps, *before.steps)
     moved = moved_names(after.tree.names, before.tree.names)
     tree = combine(after.tree, before.tree, moved)
@@ -312,35 +289,35 @@ def compared(after: Flame, before: Flame) -> Flame:
     )
 
 
-def graph(flame: Flame, read: FlameView) -> FlameGraph:
-    """Return what is drawn of a flame graph."""
-    tree = _shown(flame.tree, read)
+def graph(flame: Flame, view: FlameView) -> FlameGraph:
+    """Return the drawn nodes of a flame graph."""
+    tree = _shown(flame.tree, view)
     frame = Viewport(
         scale=flame.scale,
-        path=tuple(key for key in read.root.split(".") if key),
-        pieces=read.pieces,
+        path=tuple(key for key in view.root.split(".") if key),
+        pieces=view.pieces,
         most=MOST_NODES,
     )
-    if read.direction == "callers":
-        drawing = invert(tree, frame, read.name)
+    if view.direction == "callers":
+        drawing = invert(tree, frame, view.name)
     else:
-        drawing = prune(tree if read.name is None else callees(tree, read.name), frame)
+        drawing = prune(tree if view.name is None else callees(tree, view.name), frame)
     return _graph(flame, drawing, len(tree))
 
 
-def _shown(tree: FlameTree, read: FlameView) -> FlameTree:
-    if read.by_class:
+def _shown(tree: FlameTree, view: FlameView) -> FlameTree:
+    if view.by_class:
         tree = without_instances(tree)
-    if read.frames == "all":
+    if view.frames == "all":
         return tree
-    kinds = [CODES[kind] for kind in (*KINDS_SHOWN[read.frames], *ALWAYS)]
+    kinds = [CODES[kind] for kind in (*KINDS_SHOWN[view.frames], *ALWAYS)]
     return select_nodes(tree, np.isin(tree.kind, kinds), NOT_SHOWN)
 
 
-def bounded(flame: Flame, read: FlameView) -> FlameTree:
-    """Return a flame graph's tree for a file: without what is far smaller than a pixel."""
+def bounded(flame: Flame, view: FlameView) -> FlameTree:
+    """Return a flame graph's tree for a file, without nodes far smaller than a pixel."""
     frame = Viewport(scale=flame.scale, pieces=FILE_PIECES, most=MOST_FILE_NODES)
-    return prune(_shown(flame.tree, read), frame).tree
+    return prune(_shown(flame.tree, view), frame).tree
 
 
 def _graph(flame: Flame, drawing: PrunedTree, node_count: int) -> FlameGraph:
@@ -359,27 +336,26 @@ def _graph(flame: Flame, drawing: PrunedTree, node_count: int) -> FlameGraph:
     )
 
 
-def listed(flame: Flame, read: FlameView) -> FlameFunctions:
-    """Return the functions of a flame graph, the largest own values first."""
-    tree = _shown(flame.tree, read)
-    found = functions(tree)
-    weight = weights(found.self_values, flame.scale)
-    total = weights(found.total, flame.scale)
-    kept = np.lexsort((found.name, -total, -weight))[:MOST_FUNCTIONS]
-    kept = kept[total[kept] > 0]
-    sides = {"own": found.self_values, "total": found.total, "calls": found.calls}
+def function_list(flame: Flame, view: FlameView) -> FlameFunctions:
+    """Return the functions of a flame graph, largest self values first."""
+    tree = _shown(flame.tree, view)
+    table = functions(tree)
+    weight = weights(table.self_values, flame.scale)
+    total = weights(table.total, flame.scale)
+    rows = np.lexsort((table.name, -total, -weight))[:MOST_FUNCTIONS]
+    rows = rows[total[rows] > 0]
+    sides = {"own": table.self_values, "total": table.total, "calls": table.calls}
     return FlameFunctions(
-        **_common(flame, tree, found.name[kept].tolist()),
-        **_sides({name: values[:, kept] for name, values in sides.items()}),
+        **_common(flame, tree, table.name[rows].tolist()),
+        **_sides({name: values[:, rows] for name, values in sides.items()}),
         **_per_side("whole", tree.whole()),
         all_count=int((total > 0).sum()),
     )
 
 
 def _common(flame: Flame, tree: FlameTree, names: Sequence[int]) -> dict[str, Any]:
-    """Return the fields that both answers begin with."""
+    """Return the fields of `FlameValues` that do not depend on nodes."""
     return {
-        "schema": SCHEMA_VERSION,
         "unit": tree.unit,
         "kinds": tuple(FlameKind(id=kind, label=label) for kind, label in KINDS.items()),
         "names": tuple(tree.names[code] for code in names),
@@ -390,7 +366,7 @@ def _common(flame: Flame, tree: FlameTree, names: Sequence[int]) -> dict[str, An
 
 
 def _sides(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return columns of all sides, by the names of the answer's fields."""
+    """Return columns of all sides by response field."""
     return {
         field: tuple(side.tolist())
         for name, values in columns.items()

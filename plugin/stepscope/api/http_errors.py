@@ -1,4 +1,4 @@
-"""Why a request has no answer, with its HTTP status: JSON always, a traceback never."""
+"""Error responses: an HTTP status and an `ApiError` in JSON, never a traceback."""
 
 import logging
 
@@ -28,61 +28,61 @@ class RefusalError(Exception):
 
 
 def still_loading(name: str) -> RefusalError:
-    """Say that the answer will come, and to ask again."""
-    message = f"{name} is still being read"
-    return RefusalError(409, ApiError("still-loading", message, "Ask again in a moment."))
+    """Return the refusal for a file that is being read."""
+    message = f"{name} is still being read."
+    return RefusalError(409, ApiError("still-loading", message, "Repeat the request in a moment."))
 
 
 def cancelled(name: str) -> RefusalError:
-    """Say that the user did not want it read."""
-    message = f"The reading of {name} was cancelled."
-    return RefusalError(409, ApiError("cancelled", message, "Have it read again."))
+    """Return the refusal for a file whose reading the user cancelled."""
+    message = f"Reading {name} was cancelled."
+    return RefusalError(409, ApiError("cancelled", message, "Start reading it again."))
 
 
 def foreign(header: str) -> RefusalError:
-    """Say that only our own page may ask this."""
-    message = f"this is asked with the header {header}"
-    return RefusalError(403, ApiError("not-our-page", message, "Send it, with any value."))
+    """Return the refusal for a request that only stepscope's page may send."""
+    message = f"This request needs the header {header}."
+    return RefusalError(403, ApiError("not-our-page", message, "Send the header with any value."))
 
 
 def unreadable(message: str, remedy: str) -> RefusalError:
-    """Say that a file cannot be used, and why."""
+    """Return the refusal for a file that cannot be used."""
     return RefusalError(422, ApiError("unreadable", message, remedy))
 
 
 OWN_HEADER = "X-Stepscope"
-"""What our own page sends: no page of another origin can."""
+"""Header of the page's requests: a page of another origin cannot send it."""
 STATUS_HEADER = "X-Stepscope-Status"
 EXPECTED = frozenset({"not-recorded", "still-loading", "cancelled", "unreadable"})
-"""Refusals that are part of everyday use. Browsers write every other status than 200 to their
-console as an error, so our own page gets these with 200, and the status in a header of ours."""
+"""Refusals in normal use. Browsers log every status other than 200 as an error in their console, so
+the page receives these with status 200 and the real status in `STATUS_HEADER`."""
 
 
 def _refused(error: Exception) -> flask.Response:
-    status, answer = _told(error)
-    response = encoded(answer)
+    status, refusal = _refusal_of(error)
+    response = encoded(refusal)
     response.status_code = status
-    if answer.code in EXPECTED and OWN_HEADER in flask.request.headers:
+    if refusal.code in EXPECTED and OWN_HEADER in flask.request.headers:
         response.status_code = 200
         response.headers[STATUS_HEADER] = str(status)
     forbid_storing(response)
     return response
 
 
-def _told(error: Exception) -> tuple[int, ApiError]:
+def _refusal_of(error: Exception) -> tuple[int, ApiError]:
     if isinstance(error, RefusalError):
         return error.status, error.error
     if isinstance(error, StepscopeError):
-        return _refusal(error)
+        return _stepscope_error(error)
     if isinstance(error, HTTPException) and error.code:
         name = error.name.lower().replace(" ", "-")
         return error.code, ApiError(name, error.description or error.name)
     log.error("a request failed: %s: %s", flask.request.path, in_one_line(error))
-    message = f"stepscope failed on this ({type(error).__name__})"
-    return 500, ApiError("failed", message, "The server's log says where; please report it.")
+    message = f"stepscope failed on this request ({type(error).__name__})."
+    return 500, ApiError("failed", message, "The server's log has the traceback; please report it.")
 
 
-def _refusal(error: StepscopeError) -> tuple[int, ApiError]:
+def _stepscope_error(error: StepscopeError) -> tuple[int, ApiError]:
     match error:
         case UnknownNameError():
             return 404, ApiError("not-found", str(error))
@@ -94,5 +94,5 @@ def _refusal(error: StepscopeError) -> tuple[int, ApiError]:
 
 
 def register(app: flask.Flask) -> None:
-    """Answer every error of the app in JSON."""
+    """Convert every error of the app to JSON."""
     app.register_error_handler(Exception, _refused)

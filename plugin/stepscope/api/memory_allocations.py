@@ -1,4 +1,4 @@
-"""Single allocations: the largest, or the first by another column, of a time and of a size."""
+"""Allocations of a device: the largest, or the first by another column."""
 
 from collections.abc import Callable
 from typing import Annotated, Literal
@@ -15,7 +15,6 @@ from stepscope.api.memory_devices import DeviceQuery, select_device
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import cells
 from stepscope.base.errors import UsageError
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
 
 DEFAULT_LIMIT = 1000
@@ -23,16 +22,29 @@ MOST_ROWS = 20_000
 SEARCHED = ("operator", "module", "stack")
 Rows = NDArray[np.int64]
 COLUMNS = (
-    Column("operator", "Operator", "text", "The innermost operator that asked for it;"
-           " `aten::empty…` behind its caller. None ran, or it was allocated before the"
-           " recording: –."),
-    Column("bytes", "Size", "bytes", "How large, rounded up as the allocator does."),
-    Column("allocated_ns", "Born", "ns", "When, from the trace's first event; –: before it."),
-    Column("freed_ns", "Died", "ns", "When it was freed; –: not while recording, or not known."),
-    Column("lifetime_ns", "Lifetime", "ns", "From allocation to release; –: not known."),
-    Column("module", "Module", "text", "The innermost nn.Module that ran."),
-    Column("function", "Function", "code", "The innermost of your functions that ran; all of them"
-           " are in the details."),
+    Column(
+        "operator",
+        "Operator",
+        "text",
+        "The innermost operator that allocated it; `aten::empty…` counts for its caller. –: no"
+        " operator ran, or it was allocated before the recording.",
+    ),
+    Column("bytes", "Size", "bytes", "Size, rounded up by the allocator."),
+    Column("allocated_ns", "Allocated", "ns", "Time from the trace's first event; –: before it."),
+    Column(
+        "freed_ns",
+        "Freed",
+        "ns",
+        "Time from the trace's first event; –: not while recording, or unknown.",
+    ),
+    Column("lifetime_ns", "Lifetime", "ns", "Time from allocation to free; –: unknown."),
+    Column("module", "Module", "text", "The innermost nn.Module around it."),
+    Column(
+        "function",
+        "Function",
+        "code",
+        "Your innermost function around it; the details list all of them.",
+    ),
     Column(
         "state",
         "State",
@@ -41,97 +53,93 @@ COLUMNS = (
         hidden=True,
     ),
     Column("freed_in", "Freed in", "text", "The innermost operator that freed it.", hidden=True),
-    Column("thread", "Thread", "text", "Of its first event, as pid/tid.", hidden=True),
-    Column("address", "Address", "text", "Where it lay.", hidden=True),
+    Column("thread", "Thread", "text", "Thread of its first event, as pid/tid.", hidden=True),
+    Column("address", "Address", "text", "Memory address.", hidden=True),
     Column(
         "allocated_level_bytes",
-        "Held when born",
+        "Level when allocated",
         "bytes",
-        "What the device held in all behind the allocation.",
+        "Allocated memory of the device after the allocation.",
         hidden=True,
     ),
     Column(
         "freed_level_bytes",
-        "Held when freed",
+        "Level when freed",
         "bytes",
-        "What the device held in all behind the release.",
+        "Allocated memory of the device after the free.",
         hidden=True,
     ),
-)  # fmt: skip
+)
 
 
 class AllocationsQuery(DeviceQuery, frozen=True, kw_only=True):
-    """Which allocations, and which of them first."""
+    """Allocations of a device, and their order."""
 
     which: Literal["alive", "born", "freed"] = "alive"
-    """In the time given: those alive at any moment of it, allocated in it, or freed in it."""
+    """Allocations alive, allocated (`born`) or freed in the time range."""
     state: str = ""
-    """One of the states of the column; empty: all."""
+    """A state of the column `state`; empty: all."""
     min_bytes: int = 0
-    """The least size."""
+    """Minimum size."""
     max_bytes: int | None = None
-    """The greatest size; itself among them."""
+    """Maximum size, inclusive."""
     search: str = ""
-    """Text in the operator, module or stack, of any case."""
+    """Text in the operator, module or stack, ignoring case."""
     sort: str = "bytes"
-    """The column that decides which come first."""
+    """The sort column."""
     descending: bool = True
     """Whether the largest come first."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)] = DEFAULT_LIMIT
-    """How many are sent at the most."""
+    """Maximum number of rows."""
 
 
 class MemoryAllocations(Table, frozen=True, kw_only=True):
-    """Allocations, the first by `sort`; the others are counted. Rows are parallel to the lists."""
+    """Allocations, the first by `sort`; the lists are parallel to the rows."""
 
     device: str
     found_count: int
-    """How many fit what was asked."""
+    """Number of all matches."""
     found_bytes: int
     left_out_bytes: int
-    """Of it, in those that are not among the rows."""
+    """Size of the matches left out."""
     largest_bytes: int
-    """The largest allocation of the device, whatever was asked."""
+    """Size of the device's largest allocation."""
     event: list[int]
-    """The place in the file of each row's first event."""
+    """Index in the file of each row's first event."""
     owner_event: list[int]
-    """The operator's call that allocated it; -1: none."""
+    """Index in the file of the allocating operator call; -1: none."""
     stack: list[int]
-    """Which of `stacks`; -1: none."""
+    """Index of `stacks`; -1: none."""
     stacks: tuple[str, ...]
-    """Functions, outermost first, parted by `;`."""
+    """Functions, outermost first, separated by `;`."""
 
 
 def allocations(trace: Trace, query: AllocationsQuery) -> MemoryAllocations:
-    """Return the allocations that fit a query.
+    """Return a device's allocations: the largest of a time range, or the first by another column.
 
     Raises:
         MissingDataError: the trace has no memory events.
-        UsageError: there is no column of the name to sort by.
+        UsageError: the sort column does not exist.
     """
-    place, peak = select_device(trace, query.device)
+    device, peak = select_device(trace, query.device)
     table = memory_allocations(trace)
-    of_device = _of_device(trace, place)
-    found = of_device[_fits(table.iloc[of_device], query)]
-    ordered = _ordered(trace, table, found, query)
+    of_device = _of_device(trace, device)
+    matches = of_device[_matches(table.iloc[of_device], query)]
+    ordered = _ordered(trace, table, matches, query)
     rows = ordered[: query.limit]
     sizes = table["bytes"].to_numpy()
     events = allocation_events(trace)
     codes, stacks = pd.factorize(table["stack"].iloc[rows].astype(object))
     return MemoryAllocations(
-        schema=SCHEMA_VERSION,
         columns=COLUMNS,
         row_count=len(rows),
         values=_values(trace, table, rows),
         sort=query.sort,
-        groups=(),
-        group="",
-        total_ns=0,
         empty=_why_none(trace, query),
-        all_row_count=len(found),
+        all_row_count=len(matches),
         device=peak.curve.device.label,
-        found_count=len(found),
-        found_bytes=int(sizes[found].sum()),
+        found_count=len(matches),
+        found_bytes=int(sizes[matches].sum()),
         left_out_bytes=int(sizes[ordered[query.limit :]].sum()),
         largest_bytes=int(sizes[of_device].max()) if len(of_device) else 0,
         event=table["event"].to_numpy()[rows].tolist(),
@@ -141,14 +149,14 @@ def allocations(trace: Trace, query: AllocationsQuery) -> MemoryAllocations:
     )
 
 
-def _of_device(trace: Trace, place: int) -> Rows:
-    """Return the rows of a device in the table, in which devices follow each other."""
+def _of_device(trace: Trace, device: int) -> Rows:
+    """Return the rows of a device in the table, which is ordered by device."""
     counts = [len(pairs.bytes) for pairs in memory_pairs(trace)]
-    start = sum(counts[:place])
-    return np.arange(start, start + counts[place])
+    start = sum(counts[:device])
+    return np.arange(start, start + counts[device])
 
 
-def _fits(table: pd.DataFrame, query: AllocationsQuery) -> NDArray[np.bool_]:
+def _matches(table: pd.DataFrame, query: AllocationsQuery) -> NDArray[np.bool_]:
     size = table["bytes"].to_numpy()
     fits = size >= query.min_bytes
     if query.max_bytes is not None:
@@ -177,20 +185,20 @@ def _has(names: pd.Series, words: str) -> NDArray[np.bool_]:
     return np.asarray(has[names.cat.codes.to_numpy()])
 
 
-def _ordered(trace: Trace, table: pd.DataFrame, found: Rows, query: AllocationsQuery) -> Rows:
-    """Return rows in the order asked for; what is not known comes last, equals as they were."""
+def _ordered(trace: Trace, table: pd.DataFrame, rows: Rows, query: AllocationsQuery) -> Rows:
+    """Return rows in the requested order; missing values last, equal ones in their order."""
     if query.sort not in {column.key for column in COLUMNS}:
         msg = f"allocations have no column {query.sort!r} to sort by"
         raise UsageError(msg)
-    values = _column(trace, table, found, query.sort)
+    values = _column(trace, table, rows, query.sort)
     if not pd.api.types.is_numeric_dtype(values.dtype):
         codes, texts = pd.factorize(values.astype(object))
-        place = np.argsort(np.argsort(np.array([str(text).lower() for text in texts])))
-        values = pd.Series(np.append(place, np.nan)[codes])
+        position = np.argsort(np.argsort(np.array([str(text).lower() for text in texts])))
+        values = pd.Series(np.append(position, np.nan)[codes])
     order = values.reset_index(drop=True).sort_values(
         ascending=not query.descending, kind="stable", na_position="last"
     )
-    return np.asarray(found[order.index.to_numpy()])
+    return np.asarray(rows[order.index.to_numpy()])
 
 
 def _column(trace: Trace, table: pd.DataFrame, rows: Rows, key: str) -> pd.Series:
@@ -215,7 +223,7 @@ def _values(trace: Trace, table: pd.DataFrame, rows: Rows) -> dict[str, list[obj
         if column.key != "address"
     }
     address = table["address"].to_numpy()[rows].tolist()
-    values["address"] = [hex(each) if each >= 0 else None for each in address]
+    values["address"] = [hex(value) if value >= 0 else None for value in address]
     return values
 
 
@@ -225,5 +233,5 @@ def _why_none(trace: Trace, query: AllocationsQuery) -> str:
     is_narrow = query.start_ns is not None or query.search or query.state
     is_sized = query.min_bytes > 0 or query.max_bytes is not None
     if is_narrow or is_sized:
-        return "No allocation of this device fits the time, size, state and text asked for."
-    return "Nothing was allocated on this device while it was recorded."
+        return "No allocation of this device matches the time, size, state and text."
+    return "Nothing was allocated on this device while recording."

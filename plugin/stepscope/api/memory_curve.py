@@ -1,4 +1,4 @@
-"""A device's memory over time, with as many points as a screen shows."""
+"""A device's memory over time, decimated to the pixels of a chart."""
 
 from typing import Annotated
 
@@ -11,8 +11,8 @@ from stepscope.analyses.memory.curve import MemoryCurve, decimated_indices
 from stepscope.analyses.memory.memory_report import CPU_ONLY, NO_TOTALS
 from stepscope.analyses.memory.ooms import memory_ooms
 from stepscope.api.memory_devices import DeviceQuery, MemoryDeviceFacts, device_facts, select_device
+from stepscope.api.messages import Response
 from stepscope.api.metrics import whole
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
 
 MOST_PIXELS = 8192
@@ -21,34 +21,34 @@ MOST_STEPS = 2000
 
 
 class CurveQuery(DeviceQuery, frozen=True, kw_only=True):
-    """Which part of the curve, and how finely."""
+    """A part of the curve, and its resolution."""
 
     pixels: Annotated[int, msgspec.Meta(ge=1, le=MOST_PIXELS)] = 1200
-    """How wide it is drawn: each pixel keeps its first, least, most and last event."""
+    """Width of the chart: each pixel keeps its first, least, greatest and last event."""
 
 
 class MemoryPoint(msgspec.Struct, frozen=True):
-    """A moment of the curve."""
+    """A point of the curve."""
 
     time_ns: int
     bytes: int
 
 
 class MemoryOom(msgspec.Struct, frozen=True):
-    """A time that the device ran out of memory."""
+    """An out-of-memory error of the device."""
 
     event: int
     time_ns: int
     asked_bytes: int | None
     unused_bytes: int | None
-    """Reserved then, and not allocated."""
+    """Reserved memory that was not allocated."""
     cause: str
-    """`fragmented`: so much lay unused, in pieces too small. `full`: there was not so much."""
+    """`fragmented`: unused memory sufficed, in too small pieces. `full`: it did not."""
     operator: str | None
 
 
 class MemoryStep(msgspec.Struct, frozen=True):
-    """A step of the host, for orientation."""
+    """A step of the host."""
 
     number: int
     start_ns: int
@@ -56,39 +56,38 @@ class MemoryStep(msgspec.Struct, frozen=True):
 
 
 class MemoryLevels(msgspec.Struct, frozen=True):
-    """Levels behind events of the recording; each holds until the next."""
+    """Memory after events of the trace; a level holds until the next."""
 
     time_ns: list[int]
     allocated_bytes: list[int | None]
     reserved_bytes: list[int | None]
-    """Empty where the allocator keeps no cache."""
+    """Empty where the allocator has no cache."""
     event_count: int
-    """How many events there are in that time; not all of them need be drawn."""
+    """Number of all events in the time range."""
 
 
-class MemoryOverTime(msgspec.Struct, frozen=True):
+class MemoryOverTime(Response, frozen=True, kw_only=True):
     """A device's memory over time."""
 
-    schema: int
     devices: tuple[MemoryDeviceFacts, ...]
     device: str
-    """Which of them this is."""
+    """Id of the device."""
     start_ns: int
     end_ns: int
-    """The time that is shown: what was asked for, else all of the recording that has memory."""
+    """End of the requested range, or of the recorded memory and steps."""
     levels: MemoryLevels
     peak: MemoryPoint | None
-    """The most that was allocated in the time shown."""
+    """The highest allocated level in the time range."""
     reserved_peak: MemoryPoint | None
     ooms: tuple[MemoryOom, ...]
     oom_count: int
     steps: tuple[MemoryStep, ...]
     notes: tuple[str, ...]
-    """What should be known before the curve is believed."""
+    """Limitations of the curve."""
 
 
 def over_time(trace: Trace, query: CurveQuery) -> MemoryOverTime:
-    """Return the curve of one device.
+    """Return a device's allocated and reserved memory over time.
 
     Raises:
         MissingDataError: the trace has no memory events.
@@ -98,7 +97,6 @@ def over_time(trace: Trace, query: CurveQuery) -> MemoryOverTime:
     ooms = _ooms(trace, peak)
     curve = peak.curve
     return MemoryOverTime(
-        schema=SCHEMA_VERSION,
         devices=device_facts(trace),
         device=curve.device.label,
         start_ns=start_ns,
@@ -114,7 +112,7 @@ def over_time(trace: Trace, query: CurveQuery) -> MemoryOverTime:
 
 
 def bounds(trace: Trace, query: DeviceQuery) -> tuple[int, int]:
-    """Return the time that was asked for, or that in which memory and steps were recorded."""
+    """Return the requested time range, or that of the recorded memory and steps."""
     if query.start_ns is not None and query.end_ns is not None:
         return query.start_ns, query.end_ns
     times = trace.memory["start_ns"].to_numpy()
@@ -125,19 +123,19 @@ def bounds(trace: Trace, query: DeviceQuery) -> tuple[int, int]:
 
 
 def levels(curve: MemoryCurve, start_ns: int, end_ns: int, pixels: int) -> MemoryLevels:
-    """Return the curve in a time; the level with which that begins is its first point."""
+    """Return the curve in a time range, beginning with the level at its start."""
     has_reserved = not np.isnan(curve.reserved_bytes).all()
     drawn = [curve.level_bytes, *([curve.reserved_bytes] if has_reserved else [])]
-    places = decimated_indices(curve.time_ns, drawn, start_ns, end_ns, pixels)
+    indices = decimated_indices(curve.time_ns, drawn, start_ns, end_ns, pixels)
     before = int(np.searchsorted(curve.time_ns, start_ns, side="left")) - 1
     count = int(np.searchsorted(curve.time_ns, end_ns, side="right")) - before - 1
-    time_ns = curve.time_ns[places]
+    time_ns = curve.time_ns[indices]
     if before >= 0:
-        places, time_ns = np.append(before, places), np.append(start_ns, time_ns)
+        indices, time_ns = np.append(before, indices), np.append(start_ns, time_ns)
     return MemoryLevels(
         time_ns=time_ns.tolist(),
-        allocated_bytes=_numbers(curve.level_bytes[places]),
-        reserved_bytes=_numbers(curve.reserved_bytes[places]) if has_reserved else [],
+        allocated_bytes=_numbers(curve.level_bytes[indices]),
+        reserved_bytes=_numbers(curve.reserved_bytes[indices]) if has_reserved else [],
         event_count=count,
     )
 
@@ -149,7 +147,7 @@ def _numbers(values: NDArray[np.float64]) -> list[int | None]:
 def _most(
     curve: MemoryCurve, level: NDArray[np.float64], start_ns: int, end_ns: int
 ) -> MemoryPoint | None:
-    """Return when a level was highest in a time, the first time; what it began with counts."""
+    """Return the first maximum of a level in a time range, its start included."""
     low, high = np.searchsorted(curve.time_ns, [start_ns, end_ns], side="left").tolist()
     low = max(0, low - 1)
     part = level[low:high]
@@ -161,7 +159,7 @@ def _most(
 
 def _ooms(trace: Trace, peak: Peak) -> tuple[MemoryOom, ...]:
     ooms, device = memory_ooms(trace), peak.curve.device
-    own = ooms[(ooms["device_type"] == device.type) & (ooms["device"] == device.number)]
+    of_device = ooms[(ooms["device_type"] == device.type) & (ooms["device"] == device.number)]
     return tuple(
         MemoryOom(
             event=int(row["event"]),
@@ -171,7 +169,7 @@ def _ooms(trace: Trace, peak: Peak) -> tuple[MemoryOom, ...]:
             cause=row["cause"],
             operator=row["operator"],
         )
-        for row in own.to_dict("records")
+        for row in of_device.to_dict("records")
     )
 
 

@@ -1,4 +1,4 @@
-"""Which devices' memory a recording tells of, and the one that is asked about."""
+"""Devices with recorded memory, and the selection of one."""
 
 import msgspec
 
@@ -12,10 +12,10 @@ from stepscope.model.trace import Trace
 
 
 class DeviceQuery(TimeRangeQuery, frozen=True, kw_only=True):
-    """Parameters of what is asked of one device's memory."""
+    """A device's memory, with a time range."""
 
     device: str = ""
-    """A `MemoryDeviceFacts.id`; empty: the accelerator that held most, else the CPU."""
+    """A `MemoryDeviceFacts.id`; empty: the accelerator with the highest peak, else the CPU."""
 
 
 class MemoryDeviceFacts(msgspec.Struct, frozen=True):
@@ -24,21 +24,21 @@ class MemoryDeviceFacts(msgspec.Struct, frozen=True):
     id: str
     """`CPU`, `CUDA 0`, `HIP 1`."""
     peak_bytes: int
-    """The most that tensors held; where `has_totals` is false, more than at the beginning."""
+    """Peak of allocated memory; where `has_totals` is false, relative to the start."""
     peak_ns: int
-    """When, the first time."""
+    """Time of the first peak."""
     most_reserved_bytes: int | None
-    """The most that the caching allocator took from the device; null where it keeps no cache."""
+    """Peak of the caching allocator's reserved memory; null without a cache."""
     capacity_bytes: int | None
-    """All that the device has; null: not recorded."""
+    """Total memory of the device; null: not recorded."""
     event_count: int
-    """Allocations and releases."""
+    """Number of allocations and frees."""
     has_totals: bool
-    """False before torch 1.10, which wrote no totals."""
+    """False before torch 1.10, which recorded no totals."""
 
 
 def device_facts(trace: Trace) -> tuple[MemoryDeviceFacts, ...]:
-    """Return all devices, those that are no CPU first, the most held first.
+    """Return all devices, accelerators first, highest peak first.
 
     Raises:
         MissingDataError: the trace has no memory events.
@@ -56,40 +56,39 @@ def device_facts(trace: Trace) -> tuple[MemoryDeviceFacts, ...]:
         )
         for peak, row in zip(memory_at_peak(trace), rows, strict=True)
     ]
-    order = _order(trace)
-    return tuple(facts[place] for place in order)
+    return tuple(facts[index] for index in _order(trace))
 
 
 def select_device(trace: Trace, name: str) -> tuple[int, Peak]:
-    """Return the place among `memory_devices` of the device that is asked about, and its peak.
+    """Return the index of a device in `memory_at_peak`, and its peak.
 
     Raises:
-        MissingDataError: the trace has no memory events, or none that can be told.
-        UnknownNameError: it tells of no device of that name.
+        MissingDataError: the trace has no memory events, or none with plausible sizes.
+        UnknownNameError: the trace has no memory of this device.
     """
     peaks = memory_at_peak(trace)
     labels = [peak.curve.device.label for peak in peaks]
     if not labels:
         raise MissingDataError(ABSURD_SIZES)
     if not name:
-        place = _order(trace)[0]
-        return place, peaks[place]
+        index = _order(trace)[0]
+        return index, peaks[index]
     if name not in labels:
-        msg = f"the recording tells of no device {name!r}; it does of {', '.join(labels)}"
+        msg = f"the trace has no memory of {name!r}; its devices are {', '.join(labels)}"
         raise UnknownNameError(msg)
     return labels.index(name), peaks[labels.index(name)]
 
 
 def level_at(curve: MemoryCurve, at: int) -> int | None:
-    """Return what is held behind an event of the curve; None: not known."""
+    """Return the allocated memory after an event of the curve; None: unknown."""
     return whole(float(curve.level_bytes[at]))
 
 
 def _order(trace: Trace) -> list[int]:
     peaks = memory_at_peak(trace)
 
-    def rank(place: int) -> tuple[bool, float]:
-        peak = peaks[place]
+    def rank(index: int) -> tuple[bool, float]:
+        peak = peaks[index]
         return peak.curve.device.type_code == CPU, -float(peak.curve.level_bytes[peak.at])
 
     return sorted(range(len(peaks)), key=rank)

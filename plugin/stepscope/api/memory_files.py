@@ -1,19 +1,17 @@
-"""Memory snapshots and timelines beside a run's recordings: which there are, and what they tell.
+"""Memory snapshots and timelines in the folders of runs: their list and their contents.
 
-Both are told by their content (`ingest/memory_files.py`); nothing in a pickle is ever run. They are
-read in this process, so that only files up to a bound are: larger ones are for `stepscope memory`.
+Files are recognized by content (`ingest/memory_files.py`); code in pickles never runs. This process
+reads them up to a size limit; `stepscope memory` reads larger ones.
 """
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from threading import Lock
 from typing import Literal
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from stepscope import storage
 from stepscope.analyses.memory.curve import decimated_indices
@@ -27,11 +25,10 @@ from stepscope.analyses.memory.memory_report import MemoryReport, MemoryTable
 from stepscope.analyses.memory.snapshot_history import History, histories
 from stepscope.api import http_errors
 from stepscope.api.endpoint import RunQuery
-from stepscope.api.messages import Table
+from stepscope.api.messages import Response, Table
 from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base import urls
 from stepscope.base.errors import UnknownNameError, UnreadableError
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.ingest import memory_files
 from stepscope.model.frames.memory_snapshot import MemorySnapshot, snapshot_of
@@ -42,16 +39,16 @@ from stepscope.storage.discover import TRACE_NAME
 
 ENDINGS = (".pickle", ".pkl", ".json", ".json.gz", ".pickle.gz")
 MOST_FILES = 64
-"""Of a folder, so many are looked at."""
+"""Limit of checked files per folder."""
 MOST_FILE_BYTES = 64 * 2**20
-"""As it lies on disk."""
+"""Limit of a file's size on disk."""
 MOST_READ_BYTES = 256 * 2**20
-"""What a file may inflate to."""
+"""Limit of a file's uncompressed size."""
 MOST_ROWS = 1000
-MOST_KEPT = 4
+MOST_CACHED = 4
 PIXELS = 1200
 TOO_LARGE = "Read it on the command line: stepscope memory FILE."
-What = Literal["snapshot", "timeline"]
+FileKind = Literal["snapshot", "timeline"]
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
@@ -59,16 +56,15 @@ class MemoryFile(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    what: What
+    what: FileKind
     file_bytes: int
     problem: str = ""
-    """Why it cannot be read here; empty where it can."""
+    """Why it cannot be read here; empty for readable files."""
 
 
-class MemoryFiles(msgspec.Struct, frozen=True):
-    """All of them."""
+class MemoryFiles(Response, frozen=True, kw_only=True):
+    """Memory snapshots and timelines in a run's folder."""
 
-    schema: int
     files: tuple[MemoryFile, ...]
 
 
@@ -82,33 +78,32 @@ class MemoryLine(msgspec.Struct, frozen=True):
 
 
 class MemoryFileCurve(msgspec.Struct, frozen=True):
-    """A chart of what a file tells over time."""
+    """A chart of a file's values over time."""
 
     title: str
     is_stacked: bool
-    """Whether the lines are parts of one whole."""
+    """Whether the lines are parts of a total."""
     is_in_time: bool
-    """False where no times were recorded: then `at` counts what the allocator did."""
+    """False without recorded times: `at` then counts the allocator's actions."""
     at: list[int]
-    """In ns from the first event, or the number of the entry."""
+    """Times in ns from the first event, or numbers of entries."""
     lines: tuple[MemoryLine, ...]
 
 
-class MemoryFileReport(msgspec.Struct, frozen=True):
-    """What a memory snapshot or timeline tells."""
+class MemoryFileReport(Response, frozen=True, kw_only=True):
+    """Contents of a memory snapshot or timeline."""
 
-    schema: int
     id: str
     name: str
-    what: What
+    what: FileKind
     summary: tuple[str, ...]
-    """Sentences."""
+    """The main results, in sentences."""
     curves: tuple[MemoryFileCurve, ...]
     tables: tuple[Table, ...]
 
 
 class FileQuery(RunQuery, frozen=True, kw_only=True):
-    """Which file of a run."""
+    """A memory file of a run."""
 
     file: str
     """A `MemoryFile.id`."""
@@ -116,32 +111,32 @@ class FileQuery(RunQuery, frozen=True, kw_only=True):
 
 Candidate = tuple[str, str, FileStamp]
 """A file's id, path and stamp."""
-_kept: OrderedDict[tuple[str, FileStamp], MemoryFileReport] = OrderedDict()
+_reports: OrderedDict[tuple[str, FileStamp], MemoryFileReport] = OrderedDict()
 _lock = Lock()
-"""One file is read at a time: each may take hundreds of megabytes while it is."""
+"""Held while a file is read: reading may take hundreds of megabytes."""
 
 
 def files(catalog: Catalog, query: RunQuery) -> MemoryFiles:
-    """Return a run's memory snapshots and timelines.
+    """Return the memory snapshots and timelines in a run's folder.
 
     Raises:
-        UnknownNameError: there is no such run.
+        UnknownNameError: the run does not exist.
     """
-    found = (_file(*each) for each in _candidates(catalog, query.run))
-    return MemoryFiles(schema=SCHEMA_VERSION, files=tuple(filter(None, found)))
+    described = (_file(*candidate) for candidate in _candidates(catalog, query.run))
+    return MemoryFiles(files=tuple(filter(None, described)))
 
 
 def report(catalog: Catalog, query: FileQuery) -> MemoryFileReport:
-    """Return what one of them tells.
+    """Return summary, curves and tables of a memory snapshot or timeline.
 
     Raises:
-        UnknownNameError: there is no such run or file.
-        RefusalError: it cannot be read.
+        UnknownNameError: the run or file does not exist.
+        RefusalError: the file cannot be read.
     """
-    for each in _candidates(catalog, query.run):
-        if each[0] == query.file:
+    for candidate in _candidates(catalog, query.run):
+        if candidate[0] == query.file:
             try:
-                return _kept_report(*each)
+                return _cached_report(*candidate)
             except UnreadableError as error:
                 raise http_errors.unreadable(error.message, error.remedy) from error
     msg = f"no memory file has the id {query.file!r}: it may have been moved or deleted"
@@ -149,7 +144,7 @@ def report(catalog: Catalog, query: FileQuery) -> MemoryFileReport:
 
 
 def _candidates(catalog: Catalog, run: str) -> Iterator[Candidate]:
-    """Yield the files beside a run's recordings that may be about memory."""
+    """Yield the files in a run's folder that may be memory files."""
     folder = catalog.run(run)[0].file.folder
     listed = {name: stamp for _, page in storage.files_in(folder) for name, stamp in page.items()}
     names = [name for name in sorted(listed) if name.endswith(ENDINGS)]
@@ -158,12 +153,12 @@ def _candidates(catalog: Catalog, run: str) -> Iterator[Candidate]:
         identity = hashlib.sha256(f"memory:{path}".encode("utf-8", "surrogateescape"))
         try:
             yield identity.hexdigest()[:12], path, listed[name] or storage.stamp(path)
-        except (OSError, UnreadableError):  # gone in the meantime, or no regular file
+        except (OSError, UnreadableError):  # deleted in the meantime, or not a regular file
             continue
 
 
 def _file(identity: str, path: str, stamp: FileStamp) -> MemoryFile | None:
-    """Return a file that is about memory by its first bytes, or says so by its name."""
+    """Return a memory file, recognized by its first bytes or its name; None for other files."""
     problem = ""
     try:
         what = memory_files.kind_of(path)
@@ -174,7 +169,7 @@ def _file(identity: str, path: str, stamp: FileStamp) -> MemoryFile | None:
     if what is None:
         return None
     if stamp.size_bytes > MOST_FILE_BYTES:
-        problem = f"It is larger than {MOST_FILE_BYTES >> 20} MiB. {TOO_LARGE}"
+        problem = f"The file is larger than {MOST_FILE_BYTES >> 20} MiB. {TOO_LARGE}"
     name = urls.name(path)
     return MemoryFile(
         id=identity, name=name, what=what, file_bytes=stamp.size_bytes, problem=problem
@@ -185,61 +180,58 @@ def _is_pickle(path: str) -> bool:
     return path.endswith((".pickle", ".pkl", ".pickle.gz"))
 
 
-def _kept_report(identity: str, path: str, stamp: FileStamp) -> MemoryFileReport:
+def _cached_report(identity: str, path: str, stamp: FileStamp) -> MemoryFileReport:
     key = path, stamp
     with _lock:
-        if key not in _kept:
-            _kept[key] = _report(identity, path, stamp)
-        _kept.move_to_end(key)
-        while len(_kept) > MOST_KEPT:
-            _kept.popitem(last=False)
-        return _kept[key]
+        if key not in _reports:
+            _reports[key] = _report(identity, path, stamp)
+        _reports.move_to_end(key)
+        while len(_reports) > MOST_CACHED:
+            _reports.popitem(last=False)
+        return _reports[key]
 
 
 def _report(identity: str, path: str, stamp: FileStamp) -> MemoryFileReport:
     """Read a file.
 
     Raises:
-        UnreadableError: it is too large, damaged, or no file about memory.
+        UnreadableError: the file is too large, damaged, or not a memory file.
     """
     if stamp.size_bytes > MOST_FILE_BYTES:
-        message = f"This is larger than {MOST_FILE_BYTES >> 20} MiB."
+        message = f"The file is larger than {MOST_FILE_BYTES >> 20} MiB."
         raise UnreadableError(path, message, TOO_LARGE)
     document = memory_files.read(path, most_bytes=MOST_READ_BYTES)
     if document is None:
-        raise UnreadableError(path, "This is no memory snapshot or timeline.", "")
-    found: tuple[MemoryReport, tuple[MemoryFileCurve, ...]]
+        raise UnreadableError(path, "The file is not a memory snapshot or timeline.", "")
+    contents: MemoryReport
     if document.what == "timeline":
         timeline = timeline_of(document)
-        found = report_of_timeline(timeline, most_rows=MOST_ROWS), _of_timeline(timeline)
+        contents = report_of_timeline(timeline, most_rows=MOST_ROWS)
+        curves = _of_timeline(timeline)
     else:
         snapshot = snapshot_of(document.content, path)
-        found = report_of_snapshot(snapshot, most_rows=MOST_ROWS), _of_snapshot(snapshot)
-    told, curves = found
+        contents = report_of_snapshot(snapshot, most_rows=MOST_ROWS)
+        curves = _of_snapshot(snapshot)
     return MemoryFileReport(
-        schema=SCHEMA_VERSION,
         id=identity,
         name=urls.name(path),
         what=document.what,
-        summary=told.summary,
+        summary=contents.summary,
         curves=curves,
-        tables=tuple(_table(table) for table in told.tables),
+        tables=tuple(_table(table) for table in contents.tables),
     )
 
 
 def _table(table: MemoryTable) -> Table:
-    build: Callable[..., pd.DataFrame] = partial(_same, table.rows)
-    public = PublicTable(title=table.title, meaning="", schema=table.schema, build=build)
+    public = PublicTable(
+        title=table.title, meaning="", schema=table.schema, build=lambda _: table.rows
+    )
     shown = shown_table(public, table.rows, RowOrder(limit=MOST_ROWS))
     return msgspec.structs.replace(
         shown,
-        empty=table.missing or "The file tells of none.",
+        empty=table.missing or "The file has none.",
         all_row_count=shown.row_count + table.left_out,
     )
-
-
-def _same(frame: pd.DataFrame, _: object) -> pd.DataFrame:
-    return frame
 
 
 def _of_timeline(timeline: MemoryTimeline) -> tuple[MemoryFileCurve, ...]:
@@ -251,51 +243,53 @@ def _of_timeline(timeline: MemoryTimeline) -> tuple[MemoryFileCurve, ...]:
     shown = {name: values for name, values in shown.items() if values.any()}
     levels = [curve["total_bytes"].to_numpy().astype(np.float64)]
     levels += [values.astype(np.float64) for values in shown.values()]
-    places = decimated_indices(time_ns, levels, int(time_ns[0]), int(time_ns[-1]), PIXELS)
+    indices = decimated_indices(time_ns, levels, int(time_ns[0]), int(time_ns[-1]), PIXELS)
     meanings = {column.name: column.meaning for column in CURVE_SCHEMA}
     lines = tuple(
         MemoryLine(
             id=name,
             label=name.replace("_", " ").capitalize(),
             help=meanings[f"{name}_bytes"],
-            bytes=values[places].tolist(),
+            bytes=values[indices].tolist(),
         )
         for name, values in shown.items()
     )
     return (
         MemoryFileCurve(
-            title="What memory is for, over time",
+            title="Memory by category over time",
             is_stacked=True,
             is_in_time=True,
-            at=time_ns[places].tolist(),
+            at=time_ns[indices].tolist(),
             lines=lines,
         ),
     )
 
 
 def _of_snapshot(snapshot: MemorySnapshot) -> tuple[MemoryFileCurve, ...]:
-    return tuple(_of_history(snapshot, each) for each in histories(snapshot) if len(each.rows))
+    return tuple(
+        _of_history(snapshot, history) for history in histories(snapshot) if len(history.rows)
+    )
 
 
 def _of_history(snapshot: MemorySnapshot, history: History) -> MemoryFileCurve:
-    """Return a device's levels; over its entries where these have no times, or go back in time."""
+    """Return a device's levels over time, or over its entries where their times do not increase."""
     at = snapshot.entries["time_ns"].to_numpy()[history.rows]
     is_in_time = bool(at[0] >= 0 and at[-1] > at[0] and (np.diff(at) >= 0).all())
     at = at - at[0] if is_in_time else np.arange(len(at))
     levels = history.requested_bytes, history.reserved_bytes
     drawn = [level.astype(np.float64) for level in levels]
-    places = decimated_indices(at, drawn, int(at[0]), int(at[-1]), PIXELS)
-    words = (
-        ("requested", "Held by tensors", "What tensors asked for, without rounding."),
-        ("reserved", "Reserved", "What the allocator took from the device."),
+    indices = decimated_indices(at, drawn, int(at[0]), int(at[-1]), PIXELS)
+    lines = (
+        ("requested", "Tensors", "Memory requested for tensors, without rounding."),
+        ("reserved", "Reserved", "Memory that the allocator reserved on the device."),
     )
     return MemoryFileCurve(
         title=f"Device {history.device} over time",
         is_stacked=False,
         is_in_time=is_in_time,
-        at=at[places].tolist(),
+        at=at[indices].tolist(),
         lines=tuple(
-            MemoryLine(id=name, label=label, help=text, bytes=level[places].tolist())
-            for (name, label, text), level in zip(words, levels, strict=True)
+            MemoryLine(id=name, label=label, help=text, bytes=level[indices].tolist())
+            for (name, label, text), level in zip(lines, levels, strict=True)
         ),
     )

@@ -1,4 +1,4 @@
-"""Who holds a device's memory at a moment: when it held most, or at any other."""
+"""Owners of a device's allocated memory at its peak, or at another time."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +16,6 @@ from stepscope.api.messages import Column, Table
 from stepscope.api.metrics import whole
 from stepscope.api.public_tables import cells
 from stepscope.base.errors import MissingDataError
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
 
 MOST_HOLDERS = 500
@@ -26,18 +25,18 @@ TIMELINE_REMEDY = (
     'prof.export_memory_timeline("log/run/memory.json.gz", device="cuda:0")'
     "  # with record_shapes, profile_memory and with_stack"
 )
-NO_ONE = {
+NO_OWNER = {
     "operator": "(no operator ran)",
     "module": "(in no module)",
-    "stack": "(in no function of yours)",
-    "lifetime": "(not known)",
+    "stack": "(in none of your functions)",
+    "lifetime": "(unknown)",
 }
 OF_ORIGIN = {
     EARLIER: "allocated before the recording, freed in it",
     UNTOLD: "allocated before the recording, held beyond it",
 }
 NO_RECORD = "origin not recorded"
-"""Of the rest where no totals were: it was allocated while recording, without an address."""
+"""Label of the rest without recorded totals."""
 LABELS = {
     "operator": "Operator",
     "module": "Module",
@@ -45,88 +44,81 @@ LABELS = {
     "lifetime": "Lifetime",
 }
 HELP = {
-    "operator": "The innermost operator that asked for it; `aten::empty` behind its caller.",
-    "module": "The innermost nn.Module that ran when it was allocated.",
-    "stack": "Your functions that ran when it was allocated, outermost first.",
-    "lifetime": "When it is given back.",
+    "operator": "The innermost operator that allocated it; `aten::empty` counts for its caller.",
+    "module": "The innermost nn.Module around the allocation.",
+    "stack": "Your functions around the allocation, outermost first.",
+    "lifetime": "Time until it is freed.",
 }
 
 
 class HoldersQuery(DeviceQuery, frozen=True, kw_only=True):
-    """At which moment, and by what."""
+    """A time, and a grouping."""
 
     by: By = "operator"
-    """`operator`, `module`, `stack`, `lifetime`, or `category`, which no trace tells."""
+    """`operator`, `module`, `stack`, `lifetime`, or `category`, which no trace records."""
     moment_ns: int | None = None
-    """When; else when most was held in the time given, or in all of the recording."""
+    """The time; by default, that of the peak in the time range."""
 
 
 class MemoryHolders(Table, frozen=True, kw_only=True):
-    """Who held the memory, the most first; `name` and `origin` say who."""
+    """Owners of allocated memory, largest first, by `name` and `origin`."""
 
     device: str
     moment_ns: int
     held_bytes: int | None
-    """All that was held; where no totals were recorded, all that the recording tells of."""
+    """All allocated memory; without recorded totals, the recorded allocations."""
     reserved_bytes: int | None
     recorded_bytes: int
-    """Of it, allocated while recording."""
+    """Memory allocated while recording."""
     earlier_bytes: int
-    """Of it, allocated before and freed while recording."""
+    """Memory allocated before the recording and freed in it."""
     untold_bytes: int | None
-    """The rest: allocated before the recording and held beyond it; null where not known."""
+    """The rest: allocated before the recording and freed after it; null where unknown."""
     is_peak: bool
-    """Whether it is the most that the device held in all of the recording."""
+    """Whether it is the device's peak of the whole trace."""
     left_out_count: int
-    """So many further holders are not among the rows."""
+    """Number of owners left out."""
     left_out_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _Owners:
     rows: pd.DataFrame
     left_out: pd.DataFrame
 
 
 def holders(trace: Trace, query: HoldersQuery) -> MemoryHolders:
-    """Return who held the memory.
+    """Return the owners of a device's memory at its peak, or at another time.
 
     Raises:
-        MissingDataError: no memory was recorded, or not what it is grouped by.
+        MissingDataError: the trace has no memory events, or lacks the data of the grouping.
     """
     _, peak = select_device(trace, query.device)
-    at = _place(peak, query)
+    at = _index(peak, query)
     moment = at_peak.live_at(peak.curve, peak.pairs, at)
-    found = _found(trace, query.by, moment)
+    owners, columns = _owners(trace, query.by, moment), _columns(query.by)
     curve = peak.curve
-    told = whole(moment.untold_bytes)
     return MemoryHolders(
-        schema=SCHEMA_VERSION,
-        columns=_columns(query.by),
-        row_count=len(found.rows),
-        values={
-            column.key: cells(found.rows[column.key], column.unit) for column in _columns(query.by)
-        },
+        columns=columns,
+        row_count=len(owners.rows),
+        values={column.key: cells(owners.rows[column.key], column.unit) for column in columns},
         sort="held_bytes",
-        groups=(),
-        group="",
-        total_ns=0,
-        empty="Nothing that the recording tells of was held then.",
-        all_row_count=len(found.rows) + len(found.left_out),
+        empty="No recorded memory was allocated then.",
+        all_row_count=len(owners.rows) + len(owners.left_out),
         device=curve.device.label,
         moment_ns=_moment_ns(peak, query, at),
         held_bytes=level_at(curve, at),
         reserved_bytes=whole(float(curve.reserved_bytes[at])),
         recorded_bytes=moment.recorded_bytes,
         earlier_bytes=moment.earlier_bytes,
-        untold_bytes=told,
+        untold_bytes=whole(moment.untold_bytes),
         is_peak=at == peak.at,
-        left_out_count=len(found.left_out),
-        left_out_bytes=int(found.left_out["held_bytes"].sum()),
+        left_out_count=len(owners.left_out),
+        left_out_bytes=int(owners.left_out["held_bytes"].sum()),
     )
 
 
-def _place(peak: Peak, query: HoldersQuery) -> int:
+def _index(peak: Peak, query: HoldersQuery) -> int:
     if query.moment_ns is not None:
         return at_peak.latest_at(peak.curve, query.moment_ns)
     if query.start_ns is not None and query.end_ns is not None:
@@ -135,15 +127,15 @@ def _place(peak: Peak, query: HoldersQuery) -> int:
 
 
 def _moment_ns(peak: Peak, query: HoldersQuery, at: int) -> int:
-    """Return the moment asked for; else that of the event, or the time's start if that is later."""
+    """Return the requested time; else the event's, but not before the time range."""
     if query.moment_ns is not None:
         return query.moment_ns
     return max(int(peak.curve.time_ns[at]), query.start_ns or 0)
 
 
-def _found(trace: Trace, by: By, moment: Peak) -> _Found:
+def _owners(trace: Trace, by: By, moment: Peak) -> _Owners:
     table = holders_of(moment, _names(trace, by))
-    holder = table["holder"].where(table["holder"].notna(), NO_ONE.get(by))
+    holder = table["holder"].where(table["holder"].notna(), NO_OWNER.get(by))
     of_origin = OF_ORIGIN if moment.curve.has_totals else {**OF_ORIGIN, UNTOLD: NO_RECORD}
     names = table["origin"].map(of_origin).where(table["origin"].isin(OF_ORIGIN), holder)
     names = names.astype(object).map(lambda name: str(name).removeprefix(MODULE_PREFIX))
@@ -151,21 +143,21 @@ def _found(trace: Trace, by: By, moment: Peak) -> _Found:
     table = table.assign(name=names, full_name=names).reset_index(drop=True)
     if by == "stack":
         table["name"] = table["name"].str.rpartition(";")[2].astype(object)
-    return _Found(rows=table.head(MOST_HOLDERS), left_out=table.iloc[MOST_HOLDERS:])
+    return _Owners(rows=table.head(MOST_HOLDERS), left_out=table.iloc[MOST_HOLDERS:])
 
 
 def _names(trace: Trace, by: By) -> pd.Categorical:
     if by == "category":
         reason = (
-            "a trace does not tell parameters from activations and gradients;"
-            " a memory timeline beside it does"
+            "a trace does not distinguish parameters, activations and gradients; a memory timeline"
+            " does"
         )
         raise MissingDataError(reason, TIMELINE_REMEDY)
     if by == "lifetime":
         return lifetimes(trace)
     names = NAMES[by](trace)
     if by != "operator" and not (np.asarray(names.codes) >= 0).any():
-        reason = "no Python calls were recorded, so nobody can tell which code allocated"
+        reason = "no Python calls were recorded, so the allocating code is unknown"
         raise MissingDataError(reason, STACKS_REMEDY)
     return names
 
@@ -176,16 +168,21 @@ def _columns(by: By) -> tuple[Column, ...]:
     return (
         name,
         *((stack,) if by == "stack" else ()),
-        Column("held_bytes", "Held", "bytes", "Held by its allocations at that moment."),
-        Column("peak_share", "Share", "share", "Of all that the device held at that moment."),
-        Column("largest_bytes", "Largest", "bytes", "The largest of its allocations."),
-        Column("allocation_count", "Count", "count", "In so many allocations."),
+        Column("held_bytes", "Held", "bytes", "Its allocated memory at that time."),
+        Column(
+            "peak_share",
+            "Share",
+            "share",
+            "Fraction of the device's allocated memory at that time.",
+        ),
+        Column("largest_bytes", "Largest", "bytes", "Its largest allocation."),
+        Column("allocation_count", "Count", "count", "Number of its allocations."),
         Column(
             "origin",
             "Origin",
             "text",
-            "recorded; earlier: allocated before the recording and freed in it; untold: the rest"
-            " of the total, below 0 where records are missing.",
+            "recorded: allocated while recording; earlier: allocated before, freed while recording;"
+            " untold: the rest of the total, below 0 where events are missing.",
             hidden=True,
         ),
     )

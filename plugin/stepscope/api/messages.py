@@ -1,14 +1,12 @@
-"""The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
+"""Response types that several endpoints share; `frontend/src/api/types.gen.ts` follows from them.
 
-`api/openapi.json` names all routes with their parameters: `api/runs` is what was found and how far
-reading has come, to be polled while `loading`; `endpoints/` holds most others.
-`trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status.
+`api/openapi.json` lists all routes with their parameters. `api/runs` lists runs and the progress of
+reading; clients poll it while `loading`. `trace` and `run` are opaque ids.
 
-A run or trace that is still being read answers 409 with `code` `still-loading`, one whose reading
-was cancelled 409 with `cancelled`; an unknown one 404; what was not recorded 422 with
-`not-recorded`. With a header `X-Stepscope` these come with status 200, and theirs in
-`X-Stepscope-Status` (`refusals.EXPECTED` says why). What is posted carries the header
-`X-Stepscope`, whatever is in it: no page of another origin can send it.
+An error is an `ApiError`: status 409 with the code `still-loading` or `cancelled` for a trace that
+is not read, 404 for an unknown id, 422 with `not-recorded` for missing data. With the header
+`X-Stepscope` these have status 200, and theirs in `X-Stepscope-Status` (`http_errors.EXPECTED`).
+POST requests require the header `X-Stepscope`, which no page of another origin can send.
 """
 
 from typing import Any, Literal
@@ -16,47 +14,61 @@ from typing import Any, Literal
 import msgspec
 
 from stepscope.base.findings import Severity, Unit
-from stepscope.base.report import DeviceReport, HealthItem, Problem, RunSetting, StepReport
+from stepscope.base.report import (
+    SCHEMA_VERSION,
+    DeviceReport,
+    HealthItem,
+    Problem,
+    RunSetting,
+    StepReport,
+)
 
 State = Literal["queued", "reading", "ready", "cancelled", "unreadable"]
 Phase = Literal["waiting", "reading", "analysing", "advising"]
 
 
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the responses of endpoints."""
+
+    schema: int = SCHEMA_VERSION
+    """Version of the API's JSON."""
+
+
 class Progress(msgspec.Struct, frozen=True):
-    """How far the reading of one file has come."""
+    """Progress of reading one file."""
 
     phase: Phase
-    """`waiting` is for memory that other files take, or for a worker of a cluster."""
+    """`waiting`: for memory that other files use, or for a worker of a cluster."""
     bytes_done: int
-    """Of the file as it lies on disk."""
+    """Bytes of the file on disk."""
     bytes_total: int
     events: int
     elapsed_ns: int
     left_ns: int | None
-    """Until it is ready, by what was measured so far; null until that tells anything."""
+    """Estimated time until it is ready; null before an estimate is possible."""
 
 
 class Span(msgspec.Struct, frozen=True):
-    """One recording of a worker: one trace file."""
+    """One trace file of a worker."""
 
     trace: str
     label: str
     """`1`, `2`, … in order of recording."""
     file: str
-    """The file's name, for people; never used to ask for it."""
+    """The file's name, for display."""
     state: State
     progress: Progress | None
     problem: Problem | None
     place: int | None = None
-    """Of a file that is queued: 1 is read next."""
+    """Position in the queue: 1 is read next; null where the file is not queued."""
     file_bytes: int = 0
-    """How long the file is, as it lies on disk."""
+    """Size of the file on disk."""
     events: int | None = None
-    """None until it was read."""
+    """Number of events; null before it is read."""
     damage: Severity | None = None
-    """The worst that was found damaged in it; None where nothing was, or it was not read yet."""
+    """The worst damage of the file; null where there is none, or before it is read."""
     is_growing: bool = False
-    """True of a queued file that somebody still writes: it is read when it has settled."""
+    """True of a queued file that is still being written; it is read when it stops growing."""
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -66,7 +78,7 @@ class Worker(msgspec.Struct, frozen=True):
     rank: int | None
     spans: tuple[Span, ...]
     host: str | None = None
-    """The machine that it ran on; None until a file of it was read, or where that does not tell."""
+    """The machine; null before a file is read, or where the file does not record it."""
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -76,27 +88,26 @@ class RunState(msgspec.Struct, frozen=True):
     name: str
     synthetic: bool
     state: State
-    """`ready` as soon as one of its files is, and none is still being read."""
+    """`ready` when one file is ready and none is being read."""
     workers: tuple[Worker, ...]
 
 
-class Runs(msgspec.Struct, frozen=True):
-    """Everything found under the log directory."""
+class Runs(Response, frozen=True, kw_only=True):
+    """All runs of the log directories."""
 
-    schema: int
     logdir: str
     scanning: bool
-    """True until the first look through the folder is over."""
+    """True until the first scan of the log directories ends."""
     loading: bool
     """True while any file is queued or being read."""
     runs: tuple[RunState, ...]
     problems: tuple[Problem, ...]
     looked_for: str
-    """Which file names count as traces."""
+    """The file names that count as traces."""
     looked_at_count: int = 0
-    """Files that the look through the folder has seen so far, traces or not."""
+    """Files seen by the scan so far, traces or not."""
     is_cancelled: bool = False
-    """True where the user ended the look: there may be more."""
+    """True where the user cancelled the scan: there may be more files."""
 
 
 class Category(msgspec.Struct, frozen=True):
@@ -108,7 +119,7 @@ class Category(msgspec.Struct, frozen=True):
 
 
 class StepRow(msgspec.Struct, frozen=True):
-    """One step and where its time went; `parts_ns` follows `Overview.categories`."""
+    """One step and its time by category; `parts_ns` follows `Overview.categories`."""
 
     number: int
     name: str
@@ -116,12 +127,12 @@ class StepRow(msgspec.Struct, frozen=True):
     duration_ns: int
     parts_ns: tuple[int, ...]
     host_start_ns: int
-    """When the host began it: what is narrowed to a step is what the host began in it."""
+    """Start on the host: a step's selection contains the work that the host started in it."""
     host_end_ns: int
 
 
 class TopRow(msgspec.Struct, frozen=True):
-    """One line of a short list; `view` and `search` lead to the whole story."""
+    """One line of a short list; `view` and `search` link to its details."""
 
     name: str
     detail: str
@@ -131,14 +142,14 @@ class TopRow(msgspec.Struct, frozen=True):
     view: str
     search: str
     full_name: str = ""
-    """Where `name` is short; what the details of a kernel are asked by."""
+    """The unabbreviated name, the key of a kernel's details."""
     kind: str = ""
-    """Of an operator: `operator` or `annotation`."""
+    """`operator` or `annotation`, for operators."""
     start_ns: int | None = None
-    """Of what has a place in time: a gap."""
+    """Start and end of a gap."""
     end_ns: int | None = None
     event: int | None = None
-    """What ended a gap, by its place in the file."""
+    """The device event that ended a gap, as its index in the file."""
 
 
 class IdleCause(msgspec.Struct, frozen=True):
@@ -149,20 +160,19 @@ class IdleCause(msgspec.Struct, frozen=True):
     help: str
     idle_ns: int
     share: float
-    """Of the step."""
+    """Fraction of the step."""
     gap_count: int = 0
-    """How many stretches of idle time it has in the window."""
+    """Number of idle intervals with this cause in the window."""
     start_ns: int | None = None
-    """Of the longest of them."""
+    """Start of the longest of them."""
     end_ns: int | None = None
     event: int | None = None
-    """What ended it on the device, by its place in the file; None: the window did."""
+    """The device event that ended it, as its index in the file; null: the window's end."""
 
 
-class Overview(msgspec.Struct, frozen=True):
-    """Where the step time of one recording goes."""
+class Overview(Response, frozen=True, kw_only=True):
+    """Step time of one trace by category, with devices and idle causes."""
 
-    schema: int
     trace: str
     worker: str
     span: str
@@ -170,9 +180,9 @@ class Overview(msgspec.Struct, frozen=True):
     dialect: str
     synthetic: bool
     device_label: str
-    """What this vendor calls a device: `GPU`, `XPU`, `CPU`."""
+    """The vendor's term for a device: `GPU`, `XPU`, `CPU`."""
     environment: dict[str, str]
-    """What the trace says of how it was made: versions, flags, ranks."""
+    """Metadata of the trace: versions, options, ranks."""
     window_ns: int
     step: StepReport
     categories: tuple[Category, ...]
@@ -184,7 +194,7 @@ class Overview(msgspec.Struct, frozen=True):
     longest_gaps: tuple[TopRow, ...]
     health: tuple[HealthItem, ...]
     settings: tuple[RunSetting, ...]
-    """Settings of the run; empty where no trace handler of stepscope's recorded them."""
+    """Settings of the run; empty unless stepscope's trace handler recorded them."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -195,36 +205,35 @@ class Column(msgspec.Struct, frozen=True):
     unit: Unit
     help: str
     hidden: bool = False
-    """True where the column is off until asked for."""
+    """True for a column that is hidden at first."""
 
 
-class Table(msgspec.Struct, frozen=True):
+class Table(Response, frozen=True, kw_only=True):
     """A table by columns; `values[key]` has `row_count` entries, null where not recorded."""
 
-    schema: int
     columns: tuple[Column, ...]
     row_count: int
     values: dict[str, list[Any]]
-    sort: str
-    """Key of the column to sort by at first, largest first; empty: the rows' own order."""
-    groups: tuple[str, ...]
-    """The groupings that this table can be asked for."""
-    group: str
-    total_ns: int
-    """What the share columns are a share of."""
+    sort: str = ""
+    """Key of the initial sort column, largest first; empty: the order of the rows."""
+    groups: tuple[str, ...] = ()
+    """The available groupings of this table."""
+    group: str = ""
+    total_ns: int = 0
+    """Denominator of the share columns."""
     empty: str = ""
-    """Where there is no row: why, and what would record it."""
+    """Why the table has no rows, and the code that records them."""
     all_row_count: int | None = None
-    """How many rows there are, where perhaps only the first by `sort` were sent; None: all were."""
+    """Number of all rows, where only the first by `sort` are sent; null: all are sent."""
     sums: tuple[str, ...] = ()
-    """Keys of columns whose values, added over rows, are something's total."""
+    """Keys of columns whose sum over rows is a total."""
     title: str = ""
     meaning: str = ""
-    """What a row is, and what the table tells; empty where the page knows."""
+    """Subject of a row and purpose of the table; may be empty."""
 
 
 class ApiError(msgspec.Struct, frozen=True):
-    """Why a request has no answer."""
+    """An error response."""
 
     code: str
     message: str

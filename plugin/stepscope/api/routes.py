@@ -1,4 +1,4 @@
-"""The API's routes: those of the endpoints, the list of runs, advice, and what changes the list."""
+"""Routes of the API: endpoints, the list of runs, a run's advice, and requests that change runs."""
 
 from collections.abc import Callable, Iterable
 
@@ -15,22 +15,21 @@ from stepscope.catalog.catalog import Catalog
 
 
 def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) -> None:
-    """Add the routes that `messages` and the endpoints list."""
+    """Add the routes of the API to an app."""
     api = flask.Blueprint("api", __name__, url_prefix="/api")
     endpoints = tuple(endpoints)
-
     run_advice = RunAdvice(catalog)
 
     @api.get("/runs")
     def runs() -> flask.Response:
         catalog.start_reading()
         catalog.rescan_soon()
-        return _listed(catalog)
+        return _runs(catalog)
 
     @api.get("/runs/<run>/advice")
     def advice(run: str) -> flask.Response:
         query = parsed(AdviceQuery, flask.request.args.to_dict() | {"run": run})
-        return run_advice.answer(query.run, query.trace)
+        return run_advice.respond(query.run, query.trace)
 
     @api.get("/schema")
     def schema() -> flask.Response:
@@ -40,51 +39,40 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
     def openapi() -> flask.Response:
         return encoding.encoded(document(endpoints))
 
-    _add_endpoints(api, Dispatcher(catalog), endpoints)
-    _add_changes(api, catalog)
+    dispatcher = Dispatcher(catalog)
+    for endpoint in endpoints:
+        rule = f"/{address(endpoint)}"
+        api.add_url_rule(rule, rule.replace(".", "_"), _get(dispatcher, endpoint))
+    for change in CHANGES:
+        name = change.path.replace("/", "_")
+        api.add_url_rule(f"/{change.path}", name, _post(catalog, change), methods=["POST"])
     app.register_blueprint(api)
 
 
-def _add_endpoints(api: flask.Blueprint, asking: Dispatcher, endpoints: Iterable[Endpoint]) -> None:
-    for endpoint in endpoints:
-        rule = f"/{address(endpoint)}"
-        api.add_url_rule(rule, rule.replace(".", "_"), _answering(asking, endpoint))
+def _get(dispatcher: Dispatcher, endpoint: Endpoint) -> Callable[..., flask.Response]:
+    def respond(**path: str) -> flask.Response:
+        return dispatcher.respond(endpoint, flask.request.args.to_dict() | path)
+
+    return respond
 
 
-def _answering(asking: Dispatcher, endpoint: Endpoint) -> Callable[..., flask.Response]:
-    def answer(**path: str) -> flask.Response:
-        return asking.answer(endpoint, flask.request.args.to_dict() | path)
-
-    return answer
-
-
-def _add_changes(api: flask.Blueprint, catalog: Catalog) -> None:
-    for change in CHANGES:
-        name = change.path.replace("/", "_")
-        api.add_url_rule(f"/{change.path}", name, _changing(catalog, change), methods=["POST"])
-
-
-def _changing(catalog: Catalog, change: Change) -> Callable[..., flask.Response]:
-    def answer(**path: str) -> flask.Response:
-        _require_own_page()
+def _post(catalog: Catalog, change: Change) -> Callable[..., flask.Response]:
+    def respond(**path: str) -> flask.Response:
+        # A page of another origin cannot add a header.
+        if http_errors.OWN_HEADER not in flask.request.headers:
+            raise http_errors.foreign(http_errors.OWN_HEADER)
         change.make(catalog, "".join(path.values()))
         return encoding.encoded(run_listing.runs(catalog))
 
-    return answer
+    return respond
 
 
-def _require_own_page() -> None:
-    """Refuse what a page of another origin may have sent: it cannot add a header of its own."""
-    if http_errors.OWN_HEADER not in flask.request.headers:
-        raise http_errors.foreign(http_errors.OWN_HEADER)
-
-
-def _listed(catalog: Catalog) -> flask.Response:
-    """Answer with what was found, unless the client holds just that."""
-    server, standing = flask.current_app.config[encoding.SERVER], catalog.state_key()
-    if standing is not None and encoding.client_has(entity_tag := encoding.tag(server, standing)):
+def _runs(catalog: Catalog) -> flask.Response:
+    """Return the list of runs, unless the client has the current one."""
+    server, state = flask.current_app.config[encoding.SERVER], catalog.state_key()
+    if state is not None and encoding.client_has(entity_tag := encoding.tag(server, state)):
         return encoding.revalidated(encoding.not_modified(), entity_tag)
-    answer = encoding.encoded(run_listing.runs(catalog))
-    if standing is None:  # by the next time, a file that is read now will be further on
-        return encoding.revalidated(answer, encoding.tag(answer.get_data(as_text=True)))
-    return encoding.revalidated(answer, encoding.tag(server, standing))
+    response = encoding.encoded(run_listing.runs(catalog))
+    if state is None:  # files are being read: their progress changes until the next request
+        return encoding.revalidated(response, encoding.tag(response.get_data(as_text=True)))
+    return encoding.revalidated(response, encoding.tag(server, state))

@@ -1,4 +1,4 @@
-"""The advice on a run: put together of what is known of its files, but not anew for each."""
+"""Advice on a run: merged from its files, at a limited rate while they are read."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -20,94 +20,94 @@ from stepscope.base.report import RunReport
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Cancelled, Entry, Queued, Reading, Ready, Unreadable
 
-KEPT_RUNS = 4
+CACHED_RUNS = 4
 RESTS_A_MERGE = 3
-"""While files come in, a merge that takes a second is followed by three without one."""
+"""Pause after a merge while files are read, in durations of the merge."""
 MOST_REST_SECONDS = 10.0
 
 
 class AdviceQuery(RunQuery, frozen=True, kw_only=True):
-    """The parameters of a run's advice."""
+    """The run, and optionally one of its traces."""
 
     trace: str = ""
-    """The id of one of its recordings, where outcomes of the others are to be left out."""
+    """Id of one of its traces: outcomes of the others are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Merged:
-    standing: str
-    """Of what it was made."""
+    state: str
+    """Tag of the merged files."""
     report: RunReport
     due_at: float
-    """Before that it is not made anew while files come in."""
+    """Earliest time of the next merge while files are read."""
 
 
 class RunAdvice:
-    """Answers with the advice on runs."""
+    """Merged advice of the last requested runs."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._merged: OrderedDict[str, _Merged] = OrderedDict()
         self._lock = Lock()
 
-    def answer(self, run: str, trace: str = "") -> flask.Response:
-        """Answer with a run's advice; of a recording, only what it says and what holds for all.
+    def respond(self, run: str, trace: str = "") -> flask.Response:
+        """Return a run's advice; for a trace, its outcomes and those of the run.
 
         Raises:
-            UnknownNameError: there is no such run, or no such recording in it.
-            RefusalError: none of its files was read yet, or none can be.
+            UnknownNameError: the run does not exist, or has no such trace.
+            RefusalError: no file is read yet, or none can be read.
         """
         entries = self._catalog.run(run)
         if trace and all(entry.file.id != trace for entry in entries):
             msg = f"the run has no trace with the id {trace!r}: it may have been moved or deleted"
             raise UnknownNameError(msg)
-        now = self._now(run, entries)
+        merged = self._current(run, entries)
         server = flask.current_app.config[encoding.SERVER]
-        entity_tag = encoding.tag(server, run, trace, now.standing)
+        entity_tag = encoding.tag(server, run, trace, merged.state)
         if encoding.client_has(entity_tag):
             return encoding.revalidated(encoding.not_modified(), entity_tag)
-        report = _of_recording(now.report, trace) if trace else now.report
+        report = _of_trace(merged.report, trace) if trace else merged.report
         return encoding.revalidated(encoding.encoded(report), entity_tag)
 
-    def _now(self, run: str, entries: tuple[Entry, ...]) -> _Merged:
-        known = _known_of(entries)
-        unread = _unread(entries, known)
-        standing = encoding.tag(
+    def _current(self, run: str, entries: tuple[Entry, ...]) -> _Merged:
+        advised = _advised(entries)
+        unread = _unread(entries, advised)
+        state = encoding.tag(
             entries[0].file.run,
-            *((each.file.id, each.file.span, each.stamp) for each in known),
+            *((entry.file.id, entry.file.span, entry.stamp) for entry in advised),
             *unread.unreadable,
             unread.awaited_count,
         )
         is_coming = any(isinstance(entry.state, Queued | Reading) for entry in entries)
-        with self._lock:  # one at a time: two requests for the same would do the work twice
+        with self._lock:  # concurrent requests would merge the same files twice
             last = self._merged.get(run)
             is_fresh = last is not None and (
-                last.standing == standing or (is_coming and monotonic() < last.due_at)
+                last.state == state or (is_coming and monotonic() < last.due_at)
             )
             if last is None or not is_fresh:
-                last = self._merged[run] = self._made(standing, known, unread)
+                last = self._merged[run] = self._merge(state, advised, unread)
             self._merged.move_to_end(run)
-            while len(self._merged) > KEPT_RUNS:
+            while len(self._merged) > CACHED_RUNS:
                 self._merged.popitem(last=False)
             return last
 
-    def _made(self, standing: str, known: tuple[Entry, ...], unread: Unread) -> _Merged:
+    def _merge(self, state: str, advised: tuple[Entry, ...], unread: Unread) -> _Merged:
         begun_at = monotonic()
-        settings, name = self._catalog.advice, known[0].file.run
-        recordings = [self._advice(entry) for entry in known]
+        settings, name = self._catalog.advice, advised[0].file.run
+        advice = [self._advice(entry) for entry in advised]
         report = run_report(
             name,
-            recordings,
+            advice,
             DEFAULT if settings is None else settings,
             unreadable=unread.unreadable,
             awaited_count=unread.awaited_count,
         )
         now = monotonic()
         rest_s = min(RESTS_A_MERGE * (now - begun_at), MOST_REST_SECONDS)
-        return _Merged(standing=standing, report=report, due_at=now + rest_s)
+        return _Merged(state=state, report=report, due_at=now + rest_s)
 
     def _advice(self, entry: Entry) -> TraceAdvice:
-        """Return what was said when the file was read, whether its trace is kept or not."""
+        """Return the advice that was computed when the file was read."""
         if entry.facts is not None and entry.facts.advice is not None:
             return entry.facts.advice
         trace, settings = ready(entry), self._catalog.advice
@@ -116,33 +116,33 @@ class RunAdvice:
         return advise_trace(trace, settings.for_run(entry.file.run))
 
 
-def _of_recording(report: RunReport, trace: str) -> RunReport:
-    """Return a run's advice with the outcomes of one recording, and of none in particular."""
+def _of_trace(report: RunReport, trace: str) -> RunReport:
+    """Return a run's advice with the outcomes of one trace and of the run."""
     return msgspec.structs.replace(
         report,
-        workers=tuple(each for each in report.workers if each.trace == trace),
-        outcomes=tuple(each for each in report.outcomes if each.trace in {"", trace}),
+        workers=tuple(worker for worker in report.workers if worker.trace == trace),
+        outcomes=tuple(outcome for outcome in report.outcomes if outcome.trace in {"", trace}),
     )
 
 
-def _unread(entries: tuple[Entry, ...], known: tuple[Entry, ...]) -> Unread:
+def _unread(entries: tuple[Entry, ...], advised: tuple[Entry, ...]) -> Unread:
     paths = [entry.file.path for entry in entries if isinstance(entry.state, Unreadable)]
     return Unread(
         unreadable=tuple(map(urls.name, paths)),
-        awaited_count=len(entries) - len(known) - len(paths),
+        awaited_count=len(entries) - len(advised) - len(paths),
     )
 
 
-def _known_of(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """Return what of a run can be answered for now: files still being read come in later."""
-    known = tuple(
+def _advised(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return the files with advice; files that are being read follow later."""
+    advised = tuple(
         entry
         for entry in entries
         if isinstance(entry.state, Ready)
         or (entry.facts and entry.facts.advice and not isinstance(entry.state, Unreadable))
     )
-    if known:
-        return known
+    if advised:
+        return advised
     problems = [entry.state.problem for entry in entries if isinstance(entry.state, Unreadable)]
     cancelled_count = sum(isinstance(entry.state, Cancelled) for entry in entries)
     if len(problems) == len(entries):

@@ -9,7 +9,6 @@ from typing import get_args
 from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
 from stepscope.base import urls
 from stepscope.base.findings import Severity
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import (
     Cancelled,
@@ -29,7 +28,7 @@ STATES: Mapping[type[object], State] = {
     Growing: "queued",
     Reading: "reading",
     Ready: "ready",
-    Summarised: "ready",  # its events are read by being asked for
+    Summarised: "ready",  # a request reads its events
     Cancelled: "cancelled",
     Unreadable: "unreadable",
 }
@@ -37,29 +36,30 @@ STATES: Mapping[type[object], State] = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Moment:
-    """What is the same for all files at the time of asking."""
+    """State of the catalog that is common to all files."""
 
     now: float
     pace: EtaEstimator
-    places: Mapping[str, int]
-    """Of those that wait, by id."""
+    positions: Mapping[str, int]
+    """Positions of the queued files, by id."""
 
 
 def runs(catalog: Catalog) -> Runs:
-    """Return everything found, and how far reading has come."""
-    is_scanning = catalog.is_scanning  # before the entries: a first look that ends now is seen
-    places = {identity: place for place, identity in enumerate(catalog.queue(), start=1)}
-    moment = _Moment(now=monotonic(), pace=catalog.eta, places=places)
+    """Return all runs of the catalog, with the progress of reading."""
+    is_scanning = (
+        catalog.is_scanning
+    )  # before the entries: a scan that ends now has its files in them
+    positions = {identity: position for position, identity in enumerate(catalog.queue(), start=1)}
+    moment = _Moment(now=monotonic(), pace=catalog.eta, positions=positions)
     entries = catalog.entries()
     states = {_state(entry) for entry in entries}
     return Runs(
-        schema=SCHEMA_VERSION,
-        logdir=", ".join(urls.redacted(each.path) for each in catalog.directories),
+        logdir=", ".join(urls.redacted(directory.path) for directory in catalog.directories),
         scanning=is_scanning,
         loading=bool(states & {"queued", "reading"}),
         runs=tuple(
-            _run(identity, tuple(own), moment)
-            for identity, own in groupby(entries, lambda entry: entry.file.run_id)
+            _run(identity, tuple(of_run), moment)
+            for identity, of_run in groupby(entries, lambda entry: entry.file.run_id)
         ),
         problems=catalog.problems,
         looked_for=discover.TRACE_NAMES,
@@ -73,10 +73,10 @@ def _run(identity: str, entries: tuple[Entry, ...], moment: _Moment) -> RunState
         id=identity,
         name=entries[0].file.run,
         synthetic=any(entry.facts.is_synthetic for entry in entries if entry.facts),
-        state=_together({_state(entry) for entry in entries}),
+        state=_run_state({_state(entry) for entry in entries}),
         workers=tuple(
-            _worker(worker, tuple(own), moment)
-            for worker, own in groupby(entries, lambda entry: entry.file.worker)
+            _worker(worker, tuple(of_worker), moment)
+            for worker, of_worker in groupby(entries, lambda entry: entry.file.worker)
         ),
     )
 
@@ -105,7 +105,7 @@ def _span(entry: Entry, moment: _Moment) -> Span:
         state=_state(entry),
         progress=_progress(state, moment) if isinstance(state, Reading) else None,
         problem=state.problem if isinstance(state, Unreadable) else None,
-        place=moment.places.get(entry.file.id),
+        place=moment.positions.get(entry.file.id),
         file_bytes=entry.stamp.size_bytes,
         events=entry.facts.events if entry.facts else None,
         damage=_damage(entry),
@@ -114,21 +114,23 @@ def _span(entry: Entry, moment: _Moment) -> Span:
 
 
 def _damage(entry: Entry) -> Severity | None:
-    """Return the worst damage that was found in a file."""
+    """Return the worst damage of a file."""
     if entry.facts is None or entry.facts.advice is None:
         return None
-    found = {item.severity for item in entry.facts.advice.worker.health if item.nature == "damage"}
-    return next((severity for severity in get_args(Severity) if severity in found), None)
+    severities = {
+        item.severity for item in entry.facts.advice.worker.health if item.nature == "damage"
+    }
+    return next((severity for severity in get_args(Severity) if severity in severities), None)
 
 
 def _progress(state: Reading, moment: _Moment) -> Progress:
-    told, clock = state.progress, state.clock
-    left_s = moment.pace.left_s(told, clock, moment.now)
+    progress, clock = state.progress, state.clock
+    left_s = moment.pace.left_s(progress, clock, moment.now)
     return Progress(
-        phase=told.phase,
-        bytes_done=told.bytes_done,
-        bytes_total=told.bytes_total,
-        events=told.events,
+        phase=progress.phase,
+        bytes_done=progress.bytes_done,
+        bytes_total=progress.bytes_total,
+        events=progress.events,
         elapsed_ns=_nanoseconds(max(0.0, moment.now - clock.began)),
         left_ns=None if left_s is None else _nanoseconds(left_s),
     )
@@ -142,8 +144,8 @@ def _state(entry: Entry) -> State:
     return STATES[type(entry.state)]
 
 
-def _together(states: set[State]) -> State:
-    """A run is still being read while any of its files is; one good file makes it ready."""
+def _run_state(states: set[State]) -> State:
+    """Return a run's state: reading while any file is, then ready if any file is."""
     if states == {"queued"}:
         return "queued"
     if states & {"queued", "reading"}:

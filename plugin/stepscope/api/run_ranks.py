@@ -1,4 +1,4 @@
-"""A run's ranks together, as the endpoints of the Distributed view share them: worked out once."""
+"""Results of all ranks of a run, shared by the endpoints of the Distributed view."""
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
@@ -17,19 +17,19 @@ from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.communication.stragglers import stragglers_of
 
 LOCK = RLock()
-"""Held while an answer is made: several are asked at once, and would do the same work twice."""
-KEPT_RUNS = 2
+"""Held during a request: concurrent ones would compute the same results twice."""
+CACHED_RUNS = 2
 
 
 class SharedRun:
-    """What several answers rest on; each is reckoned when it is first asked for."""
+    """Results of a run, computed on first use."""
 
     def __init__(self, run: RankRun) -> None:
         self.run = run
 
     @cached_property
     def steps(self) -> RunSteps:
-        """Where each step of each rank goes."""
+        """Time of each rank's steps by category."""
         return run_steps(self.run)
 
     @cached_property
@@ -39,7 +39,7 @@ class SharedRun:
 
     @cached_property
     def matched(self) -> pd.DataFrame:
-        """Collectives over all ranks, one row a match."""
+        """Collectives over all ranks, one row per match."""
         return matched_of(self.run)
 
     @cached_property
@@ -49,15 +49,15 @@ class SharedRun:
 
     @cached_property
     def events(self) -> NDArray[np.int64]:
-        """Each member's place in its file."""
+        """Index of each collective's event in its file."""
         return member_events(self.run)
 
 
-@lru_cache(maxsize=KEPT_RUNS)
+@lru_cache(maxsize=CACHED_RUNS)
 def _shared(parts: tuple[RankSummary, ...]) -> SharedRun:
     return SharedRun(rank_run(parts))
 
 
 def shared_run(parts: Sequence[RankSummary]) -> SharedRun:
-    """Return a run's recordings together; the same object for the same parts."""
+    """Return the shared results of a run; the same object for the same parts."""
     return _shared(tuple(parts))

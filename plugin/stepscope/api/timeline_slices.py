@@ -1,44 +1,33 @@
-"""What is told of slices: all that is known of one, those that are found, the sums of an area."""
+"""Response types of slices of the timeline, and slices in that form."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import isfinite
 
 import msgspec
 import numpy as np
-import pandas as pd
 
-from stepscope.analyses.timeline import range_summary as areas
 from stepscope.analyses.timeline import slice_neighbors
 from stepscope.analyses.timeline.linked_slices import LinkedEvents
-from stepscope.analyses.timeline.search import Search, search
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
-from stepscope.analyses.timeline.slice_details import Value, details
+from stepscope.analyses.timeline.slice_details import Value
 from stepscope.analyses.timeline.slices import LATEST_NS, NO_EVENT, Slices
-from stepscope.analyses.timeline.timeline import Timeline, idle_slices, timeline
-from stepscope.api.messages import Table
-from stepscope.api.public_tables import RowOrder, shown_table
-from stepscope.base.errors import UsageError
-from stepscope.base.report import SCHEMA_VERSION
-from stepscope.model.arrays import NONE
-from stepscope.model.table import Table as PublicTable
+from stepscope.analyses.timeline.timeline import Timeline
+from stepscope.api.messages import Response, Table
 from stepscope.model.trace import Trace
 
 MOST_LINKS = 100
-"""Of each kind; how many there are is told beside them."""
-MOST_LISTED = 10_000
+"""Limit of listed links of each kind; all are counted."""
 MOST_LETTERS = 20_000
-"""Of an argument's text."""
-MOST_NAMES = 10_000
-"""Rows of an area's table."""
+"""Limit of an argument's text."""
 EXACT_BELOW = 2**53
 CATEGORY_IDS = tuple(CATEGORIES)
 
 
 class TimelineHit(msgspec.Struct, frozen=True):
-    """A slice, and where it is."""
+    """A slice and its position."""
 
     event: int | None
-    """Its place in the file; null where it is none of the file's events."""
+    """Index of its event in the file; null where it has no event."""
     name: str
     category: str
     track: int
@@ -47,28 +36,22 @@ class TimelineHit(msgspec.Struct, frozen=True):
     duration_ns: int
 
 
-class SliceLink(msgspec.Struct, frozen=True):
-    """Another slice that one has to do with."""
+class SliceLink(TimelineHit, frozen=True, kw_only=True):
+    """A slice that is linked with another."""
 
     kind: str
-    """`launches`, `launched by`, `launched by operator`, `waits for`, `awaited by`, `forward`,
-    `backward` or `recorded of`: what the other is to this one."""
+    """Role of this slice: `launches`, `launched by`, `launched by operator`, `waits for`, `awaited
+    by`, `forward`, `backward` or `recorded of`."""
     event: int
-    name: str
-    category: str
-    track: int
-    row: int
-    start_ns: int
-    duration_ns: int
 
 
 class SliceArgument(msgspec.Struct, frozen=True):
-    """What the trace says of an event beside its time."""
+    """An argument of an event."""
 
     key: str
     value: str | int | float
     is_cut: bool
-    """Whether the value is longer than what is shown."""
+    """Whether the value is abbreviated."""
 
 
 class SliceFrame(msgspec.Struct, frozen=True):
@@ -76,7 +59,7 @@ class SliceFrame(msgspec.Struct, frozen=True):
 
     function: str
     file: str
-    """Empty of what is built in."""
+    """Empty for built-in functions."""
     line: int
 
 
@@ -88,61 +71,58 @@ class SliceParent(msgspec.Struct, frozen=True):
     category: str
 
 
-class TimelineSlice(msgspec.Struct, frozen=True):
-    """All that is known of one slice."""
+class TimelineSlice(Response, frozen=True, kw_only=True):
+    """Details of one slice."""
 
-    schema: int
     event: int
     name: str
     category: str
     track: int
     row: int
     start_ns: int
-    """As recorded: below 0 where it began before the first event, as the profiler's own range does.
-    Tracks show it from 0."""
+    """Recorded start: negative before the first event, as of the profiler's range. Tracks draw it
+    from 0."""
     duration_ns: int
-    """As recorded, or where that cannot be drawn as the tracks show it."""
+    """Recorded duration, or the drawn one where that is longer than a track can draw."""
     self_ns: int | None
-    """Without the slices within it; null where slices do not nest."""
+    """Time without nested slices; null where slices do not nest."""
     device_ns: int | None
-    """Sum of what it launched on devices, with what it called; null where that is nothing."""
+    """Sum of the device work that it and its nested calls launched; null without any."""
     arguments: tuple[SliceArgument, ...]
     stack: tuple[SliceFrame, ...]
-    """The Python functions that led to it, the outermost first."""
+    """The Python functions around it, outermost first."""
     stack_of: str
-    """Whose stack it is: `itself`, `launch` or `forward`; empty where there is none."""
+    """Owner of the stack: `itself`, `launch` or `forward`; empty without a stack."""
     parents: tuple[SliceParent, ...]
-    """What contains it, the outermost first."""
+    """The slices around it, outermost first."""
     child_count: int
     module: str | None
     operator: SliceParent | None
     """The innermost operator around it, or around its launch."""
     step: int | None
-    """The number of the step in which it, or its launch, began."""
+    """Number of the step in which it, or its launch, began."""
     links: tuple[SliceLink, ...]
     link_counts: dict[str, int]
-    """How many links of each kind there are; no more than 100 of each are listed."""
+    """Number of links by kind; at most 100 of each are listed."""
 
 
-class TimelineHits(msgspec.Struct, frozen=True):
-    """Slices that were found, by time."""
+class TimelineHits(Response, frozen=True, kw_only=True):
+    """Slices, by time."""
 
-    schema: int
     total: int
     hits: tuple[TimelineHit, ...]
-    """Some of them, next to each other."""
+    """A page of the slices."""
     first: int = 0
-    """How many come before those."""
+    """Number of slices before the page."""
     density: tuple[int, ...] = ()
-    """Of a search: how many begin in each of 1000 equal times of the recording."""
+    """Of a search: matches that begin in each of 1,000 equal parts of the trace."""
 
 
-class TimelineNeighbour(msgspec.Struct, frozen=True):
-    """A slice beside another, or nearest to a moment."""
+class TimelineNeighbour(Response, frozen=True, kw_only=True):
+    """A slice next to another slice, or nearest to a time."""
 
-    schema: int
     hit: TimelineHit | None
-    """Null where there is none."""
+    """Null without such a slice."""
 
 
 class AreaTrack(msgspec.Struct, frozen=True):
@@ -154,78 +134,44 @@ class AreaTrack(msgspec.Struct, frozen=True):
     slice_count: int
 
 
-class TimelineArea(msgspec.Struct, frozen=True):
-    """What runs in a part of the timeline."""
+class TimelineArea(Response, frozen=True, kw_only=True):
+    """Slices in an area of the timeline."""
 
-    schema: int
     start_ns: int
     end_ns: int
     table: Table
-    """By name; the time within the area."""
+    """Slices by name, with their time inside the area."""
     tracks: tuple[AreaTrack, ...]
 
 
-def hit_of(found: Timeline, slices: Slices, place: int) -> TimelineHit:
-    """Return where a slice is."""
-    row = int(slices.row_of(np.array([place]))[0])
-    event = int(slices.event[place])
+def hit_of(tracks: Timeline, slices: Slices, index: int) -> TimelineHit:
+    """Return a slice with its position."""
+    row = int(slices.row_of(np.array([index]))[0])
+    event = int(slices.event[index])
     return TimelineHit(
         event=None if event == NO_EVENT else event,
-        name=found.names[int(slices.name[place])],
-        category=CATEGORY_IDS[int(slices.category[place])],
+        name=tracks.names[int(slices.name[index])],
+        category=CATEGORY_IDS[int(slices.category[index])],
         track=int(slices.row_track[row]),
         row=int(slices.row_number[row]),
-        start_ns=int(slices.times.start_ns[place]),
-        duration_ns=slice_neighbors.duration_ns(slices, place),
+        start_ns=int(slices.times.start_ns[index]),
+        duration_ns=slice_neighbors.duration_ns(slices, index),
     )
 
 
-def timeline_slice(trace: Trace, event: int) -> TimelineSlice:
-    """Return what is known of an event's slice.
-
-    Raises:
-        UnknownNameError: the event is none of the timeline's slices.
-    """
-    found, known = timeline(trace), details(trace, event)
-    own = hit_of(found, found.slices, known.index)
-    inner = found.slice_of_event[known.operator] if known.operator >= 0 else -1
-    start_ns, duration_ns = _recorded(trace, own, event)
-    return TimelineSlice(
-        schema=SCHEMA_VERSION,
-        event=event,
-        name=own.name,
-        category=own.category,
-        track=own.track,
-        row=own.row,
-        start_ns=start_ns,
-        duration_ns=duration_ns,
-        self_ns=known.self_ns,
-        device_ns=known.device_ns,
-        arguments=tuple(_argument(key, value) for key, value in known.arguments),
-        stack=tuple(SliceFrame(each.function, each.file, each.line) for each in known.stack),
-        stack_of=known.stack_of,
-        parents=tuple(_parent(found, place) for place in known.parents),
-        child_count=known.child_count,
-        module=known.module or None,
-        operator=_parent(found, int(inner)) if inner >= 0 else None,
-        step=known.step,
-        links=tuple(link for each in known.links for link in _links(found, each)),
-        link_counts={each.kind: len(each.events) for each in known.links},
-    )
-
-
-def _recorded(trace: Trace, own: TimelineHit, event: int) -> tuple[int, int]:
-    """Return when an event began, and for how long it lasted, also before the first event."""
+def recorded_times(trace: Trace, hit: TimelineHit, event: int) -> tuple[int, int]:
+    """Return an event's recorded start and duration, also before the first event."""
     start_ns, duration_ns = (
         int(column[event]) for column in (trace.columns.start_ns, trace.columns.duration_ns)
     )
     is_early = -LATEST_NS <= start_ns < 0 <= start_ns + duration_ns
     if is_early and duration_ns <= LATEST_NS:
         return start_ns, duration_ns
-    return own.start_ns, own.duration_ns
+    return hit.start_ns, hit.duration_ns
 
 
-def _argument(key: str, value: Value) -> SliceArgument:
+def argument(key: str, value: Value) -> SliceArgument:
+    """Return an argument with its value in JSON's range."""
     if isinstance(value, str):
         return SliceArgument(key, value[:MOST_LETTERS], len(value) > MOST_LETTERS)
     # JSON has no infinity, and a browser's numbers end at 2^53.
@@ -233,145 +179,16 @@ def _argument(key: str, value: Value) -> SliceArgument:
     return SliceArgument(key, value if is_exact else str(value), is_cut=False)
 
 
-def _parent(found: Timeline, place: int) -> SliceParent:
-    hit = hit_of(found, found.slices, place)
-    return SliceParent(hit.event or 0, hit.name, hit.category)
+def parent(tracks: Timeline, index: int) -> SliceParent:
+    """Return a slice of an event as the parent of another."""
+    hit = hit_of(tracks, tracks.slices, index)
+    return SliceParent(int(tracks.slices.event[index]), hit.name, hit.category)
 
 
-def _links(found: Timeline, linked: LinkedEvents) -> Iterable[SliceLink]:
+def links(tracks: Timeline, linked: LinkedEvents) -> Iterable[SliceLink]:
+    """Yield the slices of linked events."""
     for event in linked.events[:MOST_LINKS].tolist():
-        place = int(found.slice_of_event[event])
-        if place >= 0:
-            hit = hit_of(found, found.slices, place)
-            yield SliceLink(
-                kind=linked.kind,
-                event=event,
-                name=hit.name,
-                category=hit.category,
-                track=hit.track,
-                row=hit.row,
-                start_ns=hit.start_ns,
-                duration_ns=hit.duration_ns,
-            )
-
-
-def timeline_search(trace: Trace, wanted: Search) -> TimelineHits:
-    """Return the slices that a search finds.
-
-    Raises:
-        UsageError: nothing is asked for, or what may take for ever.
-    """
-    found, hits = timeline(trace), search(trace, wanted)
-    return TimelineHits(
-        schema=SCHEMA_VERSION,
-        total=hits.total,
-        hits=tuple(hit_of(found, found.slices, place) for place in hits.slices.tolist()),
-        first=hits.first,
-        density=tuple(hits.density.tolist()),
-    )
-
-
-def timeline_list(trace: Trace, track: int, time: tuple[int, int], limit: int) -> TimelineHits:
-    """Return the slices of a track that are in a time, by start.
-
-    Raises:
-        UnknownNameError: there is no such track.
-        UsageError: the time is empty, or too many are asked for.
-    """
-    if time[0] >= time[1] or not 0 <= limit <= MOST_LISTED:
-        msg = f"start_ns lies before end_ns; limit is 0 to {MOST_LISTED}"
-        raise UsageError(msg)
-    found = timeline(trace)
-    slices = slices_of(trace, track)
-    rows = slices.rows_of(track)
-    chosen, total = slice_neighbors.overlapping(slices, rows, _within(time), limit)
-    hits = tuple(hit_of(found, slices, place) for place in chosen.tolist())
-    return TimelineHits(schema=SCHEMA_VERSION, total=total, hits=hits)
-
-
-def _within(time: tuple[int, int]) -> tuple[int, int]:
-    """Return the part of a time in which anything can be."""
-    start_ns, end_ns = (min(max(each, 0), LATEST_NS + 1) for each in time)
-    return start_ns, end_ns
-
-
-def slices_of(trace: Trace, track: int) -> Slices:
-    """Return what holds a track's slices.
-
-    Raises:
-        UnknownNameError: there is no such track.
-    """
-    found = timeline(trace)
-    return idle_slices(trace) if found.track(track).kind == "idle" else found.slices
-
-
-def timeline_neighbour(
-    trace: Trace, event: int, direction: slice_neighbors.Direction
-) -> TimelineNeighbour:
-    """Return the slice beside an event's, or above, or below.
-
-    Raises:
-        UnknownNameError: the event is none of the timeline's slices.
-    """
-    found = timeline(trace)
-    place = slice_neighbors.neighbour(found.slices, found.slice_index(event), direction)
-    return _neighbour(found, found.slices, place)
-
-
-def timeline_at(trace: Trace, track: int, row: int, time_ns: int) -> TimelineNeighbour:
-    """Return the slice of a track's row that runs at a moment, or the nearest.
-
-    Raises:
-        UnknownNameError: there is no such track.
-    """
-    slices = slices_of(trace, track)
-    rows = slices.rows_of(track)
-    own = [each for each in rows if int(slices.row_number[each]) == row]
-    at_ns = _within((time_ns, time_ns))[0]
-    place = slice_neighbors.nearest(slices, own[0], at_ns) if own else NONE
-    return _neighbour(timeline(trace), slices, place)
-
-
-def _neighbour(found: Timeline, slices: Slices, place: int) -> TimelineNeighbour:
-    hit = None if place == NONE else hit_of(found, slices, place)
-    return TimelineNeighbour(schema=SCHEMA_VERSION, hit=hit)
-
-
-def timeline_area(trace: Trace, tracks: Sequence[int], time: tuple[int, int]) -> TimelineArea:
-    """Return what some tracks show in a time, by name.
-
-    Raises:
-        UsageError: the time is empty.
-    """
-    found = timeline(trace)
-    time = _within(time)
-    shown = [track for track in tracks if found.tracks[track].row_count]
-    idle = [track for track in shown if found.tracks[track].kind == "idle"]
-    others = [track for track in shown if track not in idle]
-    sums = [areas.summarize(found, found.slices, others, time)]
-    if idle:
-        sums.append(areas.summarize(found, idle_slices(trace), idle, time))
-    frame = pd.concat([each.table for each in sums], ignore_index=True)
-    return TimelineArea(
-        schema=SCHEMA_VERSION,
-        start_ns=time[0],
-        end_ns=time[1],
-        table=shown_table(_TABLE, frame, RowOrder(key="total_ns", limit=MOST_NAMES)),
-        tracks=tuple(
-            AreaTrack(each.track, each.busy_ns, each.idle_ns, each.slice_count)
-            for part in sums
-            for each in part.tracks
-        ),
-    )
-
-
-def _no_rows(_: Trace) -> pd.DataFrame:
-    return pd.DataFrame()
-
-
-_TABLE = PublicTable(
-    title="Area",
-    meaning="What runs in a part of the timeline, by name.",
-    schema=areas.SCHEMA,
-    build=_no_rows,
-)
+        index = int(tracks.slice_of_event[event])
+        if index >= 0:
+            hit = msgspec.structs.asdict(hit_of(tracks, tracks.slices, index))
+            yield SliceLink(kind=linked.kind, **hit)

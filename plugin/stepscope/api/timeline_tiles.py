@@ -1,8 +1,8 @@
-"""A tile of the timeline as bytes: little-endian arrays behind a header in JSON.
+"""Binary encoding of a tile: a JSON header, then little-endian arrays.
 
 `TLT2`, the header's length (u32), the header, zeros up to a multiple of 8, then for all items
 u32 name, u32 event, u32 count, u16 x, u16 width, u8 category, u8 busy. `x` and `width` are in
-sixteenths of a pixel, cut at the tile's edges; busy is the share of the item's time, 255 for all.
+sixteenths of a pixel, clipped to the tile; busy is the fraction of the item's time, of 255.
 """
 
 from collections.abc import Sequence
@@ -29,19 +29,19 @@ class TileRow(msgspec.Struct, frozen=True):
 
 
 class TileHeader(msgspec.Struct, frozen=True):
-    """What stands before a tile's arrays."""
+    """Header of a tile's arrays."""
 
     level: int
     tile: int
     rows: tuple[TileRow, ...]
     slice_count: int
     is_truncated: bool
-    """Whether rows are left out, because the answer would be too large."""
+    """Whether rows are left out because of the response's size."""
     left_out_row_count: int
 
 
 def encoded(tiles: Sequence[tuple[Slices, Tile]]) -> bytes:
-    """Return tiles of one level and number, cut from different slices, as one."""
+    """Return tiles of the same level and number from several sources as one."""
     first = tiles[0][1]
     header = msgspec.json.encode(
         TileHeader(
@@ -74,17 +74,17 @@ def _arrays(slices: Slices, tile: Tile) -> tuple[NDArray[np.generic], ...]:
 
 
 def _sixteenths(time_ns: NDArray[np.int64], tile: Tile) -> NDArray[np.int64]:
-    """Return where in the tile a time is, in sixteenths of a pixel, cut at its edges."""
-    within = np.clip(time_ns - tile.first_ns, 0, TILE_PIXELS << tile.level)
-    found: NDArray[np.int64] = (within * SIXTEENTHS) >> tile.level
-    return found
+    """Return times as sixteenths of a pixel from the tile's start, clipped to the tile."""
+    inside_ns = np.clip(time_ns - tile.first_ns, 0, TILE_PIXELS << tile.level)
+    positions: NDArray[np.int64] = (inside_ns * SIXTEENTHS) >> tile.level
+    return positions
 
 
 def _busy(tile: Tile) -> NDArray[np.int64]:
-    """Return the share of each item's time in which any of its slices ran, of 255."""
+    """Return the fraction of each item's time with a running slice, of 255."""
     length_ns = tile.end_ns - tile.start_ns
     share = tile.busy_ns / np.maximum(length_ns, 1)
-    found: NDArray[np.int64] = np.where(
+    busy: NDArray[np.int64] = np.where(
         tile.busy_ns >= length_ns, WHOLLY_BUSY, np.floor(share * WHOLLY_BUSY)
     ).astype(np.int64)
-    return found
+    return busy

@@ -1,4 +1,4 @@
-"""What a trace says of how it was made, as labels and words."""
+"""Metadata of a trace for the overview: devices, versions, recorded options."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ DISTRIBUTED = {"backend": "Backend", "rank": "Rank", "world_size": "World size"}
 
 
 def environment(trace: Trace) -> dict[str, str]:
-    """Return everything the file's own header says, in the order a reader asks for it."""
+    """Return labels and values of the trace's header."""
     metadata = trace.metadata
     return {
         **_texts(metadata, VERSIONS),
@@ -50,7 +50,7 @@ def _texts(values: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, st
 
 
 def _version(value: str | int) -> str:
-    """CUDA and HIP number their versions 1000 a major one and 10 a minor one."""
+    """Return a version; CUDA and HIP write 12.4 as 12040."""
     if isinstance(value, int) and 1000 <= value < 1_000_000:
         return f"{value // 1000}.{value % 1000 // 10}"
     return str(value)
@@ -61,12 +61,12 @@ def _devices(metadata: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(properties, list):
         return {}
     devices = [device for device in properties if isinstance(device, Mapping)]
-    names = Counter(_device(device) for device in devices)
-    words = [
+    counts = Counter(_device(device) for device in devices)
+    names = [
         f"{count} \N{MULTIPLICATION SIGN} {name}" if count > 1 else name
-        for name, count in names.items()
+        for name, count in counts.items()
     ]
-    return {"Devices": ", ".join(words)} if words else {}
+    return {"Devices": ", ".join(names)} if names else {}
 
 
 def _device(properties: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import { firstOf, listed, runOf, runOfWorker, spanOf } from '../../../tests/states';
 import { api } from '../../api/client';
-import type { Change, ComparisonAnswer, Row, RunState, Runs } from '../../api/types.gen';
+import type { Change, ComparisonResult, Row, RunState, Runs } from '../../api/types.gen';
 import * as files from '../../host/download';
 import { HOME, type PageLocation } from '../../state/location';
 import { queryOf } from '../../widgets/table/query';
@@ -18,8 +18,8 @@ import { changeOf, identityOf, isOf, type Only, rowsTable } from './rows';
 import { asAfter, asBefore, nameOf, type Side, sidesOf } from './sides';
 import { sourceOf, waterfallOf } from './waterfall';
 
-const gpu = gpuFixture as unknown as ComparisonAnswer;
-const cpu = cpuFixture as unknown as ComparisonAnswer;
+const gpu = gpuFixture as unknown as ComparisonResult;
+const cpu = cpuFixture as unknown as ComparisonResult;
 
 const file = (worker: string, minute: number): string =>
   `${worker}.17000000${String(minute).padStart(2, '0')}000000000.pt.trace.json`;
@@ -322,7 +322,7 @@ it('shows caveats', () => {
 });
 
 it('lists settings that differ', () => {
-  const shown = (settings: ComparisonAnswer['comparison']['settings']): HTMLElement | null => {
+  const shown = (settings: ComparisonResult['comparison']['settings']): HTMLElement | null => {
     const data = { ...cpu, comparison: { ...cpu.comparison, settings } };
     const { unmount } = renderInPage(<ComparisonReport data={data} {...sides} />);
     const region = screen.queryByRole('region', { name: 'Settings that differ' });

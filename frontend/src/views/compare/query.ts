@@ -1,10 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { usePolledQuery } from '../../api/polling';
-import type { ComparisonAnswer } from '../../api/types.gen';
+import type { ComparisonResult } from '../../api/types.gen';
 import { type Side, spansOfSide } from './sides';
 
 /** Compares two sides, and again until all their traces are read. */
-export function useComparison(before: Side, after: Side): UseQueryResult<ComparisonAnswer> {
+export function useComparison(before: Side, after: Side): UseQueryResult<ComparisonResult> {
   const parameters = {
     run: after.run.id,
     worker: after.worker,

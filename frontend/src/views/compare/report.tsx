@@ -1,5 +1,5 @@
 import { type ReactNode, type RefObject, useRef } from 'react';
-import type { ComparisonAnswer } from '../../api/types.gen';
+import type { ComparisonResult } from '../../api/types.gen';
 import { plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { withOptions } from '../../state/option';
@@ -21,7 +21,7 @@ import { sourceOf } from './waterfall';
 import { WaterfallChart } from './waterfall_chart';
 
 interface Props {
-  readonly data: ComparisonAnswer;
+  readonly data: ComparisonResult;
   readonly before: Side;
   readonly after: Side;
 }
@@ -51,7 +51,7 @@ function VerdictLine({ data }: DataProps): ReactNode {
 }
 
 /** Reasons to doubt the comparison. */
-export function caveatsOf({ comparison, before, after, ...about }: ComparisonAnswer): string[] {
+export function caveatsOf({ comparison, before, after, ...about }: ComparisonResult): string[] {
   const pendingCount = before.waiting_count + after.waiting_count;
   const others = about.has_other_devices
     ? comparison.warnings.filter((text) => !text.startsWith('The device was '))
@@ -156,7 +156,7 @@ function Tables({ data, before, after, target }: TablesProps): ReactNode {
 }
 
 /** Opens the rows of a category of the step. */
-function useOpening(data: ComparisonAnswer, tables: RefObject<HTMLElement | null>) {
+function useOpening(data: ComparisonResult, tables: RefObject<HTMLElement | null>) {
   const { location, go } = useNavigation();
   return (category: string): (() => void) | null => {
     const source = sourceOf(category, data.comparison.device_work.length > 0);

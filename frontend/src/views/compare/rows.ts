@@ -1,5 +1,5 @@
 /** The rows of a comparison as a table. Pure. */
-import type { Change, Column, ComparisonAnswer, ModuleRow, Row, Table } from '../../api/types.gen';
+import type { Change, Column, ComparisonResult, ModuleRow, Row, Table } from '../../api/types.gen';
 import { column, tableOf } from '../../core/columns';
 import type { CellValue } from '../../core/format';
 import { deltaOf, isSignificant } from './phrases';
@@ -8,7 +8,7 @@ import { deltaOf, isSignificant } from './phrases';
 export type Figure = 'either' | 'device' | 'host' | 'device-total' | 'host-total';
 export type Only = 'changed' | 'slower' | 'faster' | 'added' | 'gone' | 'all';
 export type AnyRow = Row | ModuleRow;
-export type StatusLabels = ComparisonAnswer['status_labels'];
+export type StatusLabels = ComparisonResult['status_labels'];
 
 export const isNoiseRow = ({ status }: AnyRow): boolean =>
   status === 'same' || status === 'untested';

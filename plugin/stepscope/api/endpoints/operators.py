@@ -1,4 +1,4 @@
-"""One operator or annotation in detail."""
+"""Details of one operator or annotation."""
 
 from dataclasses import dataclass
 
@@ -12,25 +12,22 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.occurrences import longest, step_index
 from stepscope.analyses.operators import grouping
 from stepscope.analyses.operators.costs import operator_calls, owners_of_device_events
-from stepscope.analyses.operators.grouping import modules, stack_tops, stacks
+from stepscope.analyses.operators.grouping import modules, stack_tops
 from stepscope.analyses.operators.operator_kernels import KIND_NAMES
 from stepscope.api import name_details
-from stepscope.api.endpoint import TimeRangeQuery, TraceEndpoint
+from stepscope.api.endpoint import TimeRangeQuery, trace_endpoint
 from stepscope.api.name_details import (
     MOST_INSTANCES,
-    MOST_STACKS,
     NONE,
     CallInstance,
     LaunchedWork,
     OperatorDetails,
     RelatedOperator,
     ShapeUse,
-    StackUse,
     Values,
     ranked,
 )
-from stepscope.base.errors import MissingDataError, UnknownNameError
-from stepscope.base.report import SCHEMA_VERSION
+from stepscope.base.errors import UnknownNameError
 from stepscope.dialects import Kind
 from stepscope.model.trace import Trace
 
@@ -38,90 +35,93 @@ LABELS = {"shape": grouping.shapes, "stack": stack_tops, "module": modules}
 KINDS = {True: "operator", False: "annotation"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chosen:
-    """Which calls: those of a name and kind, of one group of a table where one is said."""
+class OneOperator(TimeRangeQuery, frozen=True, kw_only=True):
+    """One row of the table of operators, with a time range."""
 
     name: str
-    kind: str
+    """The operator's name; all steps are `ProfilerStep*`."""
+    kind: str = "operator"
+    """`operator` or `annotation`."""
     group: str = "name"
+    """The table's grouping."""
     label: str = ""
-    """The group's shapes, stack or module; empty: none."""
+    """The row's shapes, stack or module in that grouping; empty: none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Calls:
-    """The calls, as rows of `host_calls`, each counted once, and what they cost."""
+    """Calls, as rows of `host_calls` that count once, with their times."""
 
     rows: NDArray[np.int64]
     host_ns: Values
     device_ns: Values
-    is_chosen: NDArray[np.bool_]
-    """Of all host calls, also those that are counted as another's."""
+    is_selected: NDArray[np.bool_]
+    """Mask of all host calls, with those that count as another's."""
 
 
-def operator_details(trace: Trace, chosen: Chosen) -> OperatorDetails:
-    """Return everything about an operator's calls.
+def operator_details(trace: Trace, query: OneOperator) -> OperatorDetails:
+    """Return durations, steps, shapes, stacks, callers and device work of an operator's calls.
 
     Raises:
-        UnknownNameError: there is no such operator.
-        MissingDataError: stacks or modules are asked for and were not recorded.
+        UnknownNameError: the operator was not called.
+        MissingDataError: the grouping needs stacks or modules, which were not recorded.
     """
-    calls = _chosen(trace, chosen)
+    calls = _calls(trace, query)
     start_ns = trace.host_calls["start_ns"].to_numpy()[calls.rows]
-    place = step_index(trace, start_ns)
+    step = step_index(trace, start_ns)
     host = name_details.distribution(calls.host_ns)
     if host is None:
-        msg = f"there is no {chosen.kind} {chosen.name!r} in the time that is shown"
+        msg = f"there is no {query.kind} {query.name!r} in this time range"
         raise UnknownNameError(msg)
-    own_shapes = _shapes(trace, calls)
-    found, count, missing = _stacks(trace, calls)
+    shapes = _shapes(trace, calls)
+    uses, count, missing = name_details.call_stacks(
+        trace, calls.rows, calls.host_ns, calls.device_ns
+    )
     kernels = _launched(trace, calls)
     return OperatorDetails(
-        schema=SCHEMA_VERSION,
-        name=chosen.name,
-        kind=chosen.kind,
+        name=query.name,
+        kind=query.kind,
         host=host,
         device=name_details.distribution(calls.device_ns[calls.device_ns > 0]),
-        steps=name_details.over_steps(trace, place, calls.host_ns, calls.device_ns),
-        shapes=tuple(own_shapes[: name_details.MOST_PARTS]),
-        shape_count=len(own_shapes),
-        stacks=found,
+        steps=name_details.over_steps(trace, step, calls.host_ns, calls.device_ns),
+        shapes=tuple(shapes[: name_details.MOST_PARTS]),
+        shape_count=len(shapes),
+        stacks=uses,
         stack_count=count,
         stacks_missing=missing,
         kernels=tuple(kernels[: name_details.MOST_PARTS]),
         kernel_count=len(kernels),
-        callers=_callers(trace, calls),
+        callers=related(trace, trace.host_calls["parent"].to_numpy()[calls.rows], calls.host_ns),
         callees=_callees(trace, calls),
-        instances=_instances(trace, calls, place),
+        instances=_instances(trace, calls, step),
     )
 
 
-def _chosen(trace: Trace, chosen: Chosen) -> _Calls:
+def _calls(trace: Trace, query: OneOperator) -> _Calls:
     names = grouping.names(trace)
-    is_named = np.array([text == chosen.name for text in names.texts], dtype=bool)[names.codes]
+    is_named = np.array([text == query.name for text in names.texts], dtype=bool)[names.codes]
     is_operator = trace.host_calls["is_operator"].to_numpy()
-    is_chosen = is_named & (is_operator == (chosen.kind == KINDS[True]))
-    if chosen.group in LABELS:
-        labels = LABELS[chosen.group](trace)
-        fits = np.array([text == chosen.label for text in labels.texts] + [not chosen.label])
-        is_chosen &= fits[labels.codes]
+    is_selected = is_named & (is_operator == (query.kind == KINDS[True]))
+    if query.group in LABELS:
+        labels = LABELS[query.group](trace)
+        fits = np.array([text == query.label for text in labels.texts] + [not query.label])
+        is_selected &= fits[labels.codes]
     costs = operator_calls(trace)
     counted = costs.counted
-    rows = np.flatnonzero(is_chosen & (counted == np.arange(len(counted))))
+    rows = np.flatnonzero(is_selected & (counted == np.arange(len(counted))))
     return _Calls(
         rows=rows,
         host_ns=trace.host_calls["duration_ns"].to_numpy()[rows],
         device_ns=costs.device_total_ns[rows],
-        is_chosen=is_chosen[counted] if len(counted) else is_chosen,
+        is_selected=is_selected[counted] if len(counted) else is_selected,
     )
 
 
 def _shapes(trace: Trace, calls: _Calls) -> list[ShapeUse]:
-    own = trace.host_calls[["input_dims", "input_types"]].iloc[calls.rows]
-    if own["input_dims"].isna().all():
+    inputs = trace.host_calls[["input_dims", "input_types"]].iloc[calls.rows]
+    if inputs["input_dims"].isna().all():
         return []
-    dims, types = (own[column].cat for column in own)
+    dims, types = (inputs[column].cat for column in inputs)
     width = len(types.categories) + 1
     key = (dims.codes.to_numpy().astype(np.int64) + 1) * width + types.codes.to_numpy() + 1
     group, keys = pd.factorize(key)
@@ -141,39 +141,19 @@ def _shapes(trace: Trace, calls: _Calls) -> list[ShapeUse]:
     ]
 
 
-def _stacks(trace: Trace, calls: _Calls) -> tuple[tuple[StackUse, ...], int, str]:
-    """Return the costliest stacks, how many there are, and what would record them."""
-    try:
-        labels = stacks(trace)
-    except MissingDataError as missing:
-        return (), 0, missing.remedy
-    codes = labels.codes[calls.rows]
-    known = codes != NONE
-    size = len(labels.texts)
-    count = np.bincount(codes[known], minlength=size)
-    host = sums(calls.host_ns[known], codes[known], size)
-    device = sums(calls.device_ns[known], codes[known], size)
-    best = ranked(host, count, MOST_STACKS)
-    found = tuple(
-        name_details.stack_of(labels.texts[at], (int(count[at]), int(host[at]), int(device[at])))
-        for at in best
-    )
-    return found, int((count > 0).sum()), ""
-
-
 def _launched(trace: Trace, calls: _Calls) -> list[LaunchedWork]:
-    """Return what the calls put on devices, the costliest first."""
+    """Return device work that the calls and nested calls launched, longest total first."""
     parent = trace.host_calls["parent"].to_numpy()
     owner = owners_of_device_events(trace)
-    inside = np.append(ancestry.nearest(parent, calls.is_chosen), NONE)[owner] != NONE
+    inside = np.append(ancestry.nearest(parent, calls.is_selected), NONE)[owner] != NONE
     events = trace.device_events[inside]
-    is_own = np.append(calls.is_chosen, False)[owner[inside]]
+    is_direct = np.append(calls.is_selected, False)[owner[inside]]
     kind = events["kind"].to_numpy().astype(np.int64)
     key = events["name"].cat.codes.to_numpy().astype(np.int64) * len(Kind) + kind
     group, keys = pd.factorize(key)
     duration = events["duration_ns"].to_numpy()
     total, count = sums(duration, group, len(keys)), np.bincount(group, minlength=len(keys))
-    own = sums(np.where(is_own, duration, 0), group, len(keys))
+    direct = sums(np.where(is_direct, duration, 0), group, len(keys))
     names = [*map(str, events["name"].cat.categories), ""]
     of_name, of_kind = np.divmod(keys, len(Kind))
     whole = max(1, int(total.sum()))
@@ -186,30 +166,24 @@ def _launched(trace: Trace, calls: _Calls) -> list[LaunchedWork]:
             kind=KIND_NAMES[int(of_kind[at])],
             event_count=int(count[at]),
             total_ns=int(total[at]),
-            own_ns=int(own[at]),
+            own_ns=int(direct[at]),
             share=int(total[at]) / whole,
         )
         for at in ranked(total, count, len(keys))
     ]
 
 
-def _callers(trace: Trace, calls: _Calls) -> tuple[RelatedOperator, ...]:
-    """Return from which operators the calls were made."""
-    above = trace.host_calls["parent"].to_numpy()[calls.rows]
-    return related(trace, above, calls.host_ns)
-
-
 def _callees(trace: Trace, calls: _Calls) -> tuple[RelatedOperator, ...]:
-    """Return which operators the calls made."""
+    """Return the operators that the calls called."""
     parent = trace.host_calls["parent"].to_numpy()
     counted = operator_calls(trace).counted
-    below = np.append(calls.is_chosen, False)[parent] & (counted == np.arange(len(counted)))
+    below = np.append(calls.is_selected, False)[parent] & (counted == np.arange(len(counted)))
     rows = np.flatnonzero(below)
     return related(trace, rows, trace.host_calls["duration_ns"].to_numpy()[rows])
 
 
 def related(trace: Trace, rows: NDArray[np.int64], time_ns: Values) -> tuple[RelatedOperator, ...]:
-    """Return host calls by name and kind, -1 being none, with a time each, the costliest first."""
+    """Return host calls (-1: none) by name and kind with their times, longest total first."""
     names = grouping.names(trace)
     is_operator = np.append(trace.host_calls["is_operator"].to_numpy(), True)[rows]
     codes = np.append(names.codes, len(names.texts))[rows]
@@ -229,7 +203,7 @@ def related(trace: Trace, rows: NDArray[np.int64], time_ns: Values) -> tuple[Rel
     )
 
 
-def _instances(trace: Trace, calls: _Calls, place: Values) -> tuple[CallInstance, ...]:
+def _instances(trace: Trace, calls: _Calls, step_indices: Values) -> tuple[CallInstance, ...]:
     best = longest(calls.host_ns, MOST_INSTANCES)
     rows = trace.host_calls.iloc[calls.rows[best]]
     return tuple(
@@ -247,37 +221,10 @@ def _instances(trace: Trace, calls: _Calls, place: Values) -> tuple[CallInstance
             rows["duration_ns"],
             calls.device_ns[best],
             rows["thread"],
-            name_details.step_numbers(trace, place[best]),
+            name_details.step_numbers(trace, step_indices[best]),
             strict=True,
         )
     )
 
 
-class OneOperator(TimeRangeQuery, frozen=True, kw_only=True):
-    """Which operator, as a row of the table of operators names it."""
-
-    name: str
-    """All steps are `ProfilerStep*`."""
-    kind: str = "operator"
-    """`operator` or `annotation`."""
-    group: str = "name"
-    """The table's grouping."""
-    label: str = ""
-    """What the grouping adds to the name: shapes, stack or module; empty: none."""
-
-
-def details(trace: Trace, query: OneOperator) -> OperatorDetails:
-    """Answer with everything about an operator's calls."""
-    chosen = Chosen(name=query.name, kind=query.kind, group=query.group, label=query.label)
-    return operator_details(trace, chosen)
-
-
-ENDPOINTS = (
-    TraceEndpoint(
-        path="operators/details",
-        meaning="An operator's calls: how long, when, of what shapes, from where, which kernels.",
-        query=OneOperator,
-        response=OperatorDetails,
-        handler=details,
-    ),
-)
+ENDPOINTS = (trace_endpoint("operators/details", operator_details),)

@@ -1,4 +1,4 @@
-"""Where the step time of one recording goes."""
+"""Overview of one trace: step time by category, devices, idle causes and top operators."""
 
 import numpy as np
 from msgspec import structs
@@ -9,12 +9,11 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
-from stepscope.api.endpoint import Query, TraceEndpoint
+from stepscope.api.endpoint import Query, trace_endpoint
 from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
 from stepscope.api.messages import Category, IdleCause, Overview, StepRow, Table, TopRow
 from stepscope.api.trace_environment import environment
 from stepscope.base import formatting
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model import intervals
 from stepscope.model.trace import Trace, computed
 
@@ -23,10 +22,9 @@ TOP_COUNT = 5
 
 @computed
 def overview(trace: Trace) -> Overview:
-    """Return where the step time of a recording goes."""
+    """Return step time by category, devices, idle causes and the longest operators and kernels."""
     report = worker_report(trace)
     return Overview(
-        schema=SCHEMA_VERSION,
         trace=trace.id,
         worker=trace.worker,
         span=trace.span,
@@ -53,7 +51,7 @@ def overview(trace: Trace) -> Overview:
 
 
 def _steps(trace: Trace) -> tuple[StepRow, ...]:
-    """Return one row a step; none where the trace marks no steps."""
+    """Return one row per step; none where the trace marks no steps."""
     steps = step_breakdown(trace)
     if not steps.step_count:
         return ()
@@ -82,7 +80,7 @@ def _steps(trace: Trace) -> tuple[StepRow, ...]:
 
 
 def _idle(trace: Trace) -> tuple[IdleCause, ...]:
-    """Return the causes that cost anything, the worst first."""
+    """Return the causes with idle time, largest first."""
     step_ns = step_breakdown(trace).mean_ns
     costly = [(cause, idle) for cause, idle in idle_per_step(trace).items() if idle]
     return tuple(
@@ -101,7 +99,7 @@ def _idle(trace: Trace) -> tuple[IdleCause, ...]:
 
 
 def _longest_of_cause(trace: Trace, cause: str) -> dict[str, int | None]:
-    """Return how often the busiest device stood still for a cause, and where it was longest."""
+    """Return the number of idle intervals of a cause and the longest, on the busiest device."""
     device = main_device(trace)
     if device is None:
         return {}
@@ -110,7 +108,7 @@ def _longest_of_cause(trace: Trace, cause: str) -> dict[str, int | None]:
     if not len(times):
         return {}
     best = int(np.argmax(times[:, 1] - times[:, 0]))
-    start_ns, end_ns = (int(each) for each in times[best])
+    start_ns, end_ns = map(int, times[best])
     gap = int(np.searchsorted(ledger.gaps[:, 0], start_ns, side="right")) - 1
     return {
         "gap_count": len(times),
@@ -130,7 +128,7 @@ def _share(part_ns: float, whole_ns: float) -> float:
 
 
 def _top(table: Table, view: str) -> tuple[TopRow, ...]:
-    """Return the first rows of a table in its own order, so that both say the same."""
+    """Return the top rows of a table, in the order of the page's table."""
     values = table.values[table.sort]
     unit = next(column.unit for column in table.columns if column.key == table.sort)
     kinds = table.values.get("kind", [""] * table.row_count)
@@ -140,7 +138,7 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
     return tuple(
         TopRow(
             name=str(table.values["name"][row]),
-            detail=_calls(table, row),
+            detail=formatting.count(table.values["call_count"][row], "call"),
             value=values[row],
             unit=unit,
             share=_share(values[row], table.total_ns),
@@ -153,13 +151,8 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
     )
 
 
-def _calls(table: Table, row: int) -> str:
-    calls = table.values["call_count"][row]
-    return formatting.count(calls, "call")
-
-
 def _longest_gaps(trace: Trace) -> tuple[TopRow, ...]:
-    """Return when the busiest device stood still longest."""
+    """Return the longest idle intervals of the busiest device."""
     device = main_device(trace)
     if device is None:
         return ()
@@ -190,7 +183,7 @@ def _gap(trace: Trace, ledger: Ledger, gap: int) -> TopRow:
 
 
 def _cause(ledger: Ledger, gap: int) -> str:
-    """Return the cause that most of a gap has."""
+    """Return the cause of most of an idle interval."""
     inside = ledger.gaps[gap : gap + 1]
     parts = {
         cause: intervals.duration_ns(intervals.intersection(times, inside))
@@ -206,16 +199,9 @@ def _where(trace: Trace, start_ns: int, before: str) -> str:
     return ", ".join(part for part in (f"before {before}" if before else "", in_step) if part)
 
 
-def ask(trace: Trace, _: Query) -> Overview:
-    """Answer with the overview."""
+def details(trace: Trace, _: Query) -> Overview:
+    """Return step time by category, devices, idle causes, and the longest operators and kernels."""
     return overview(trace)
 
 
-ENDPOINTS = (
-    TraceEndpoint(
-        path="overview",
-        meaning="Step time by category, devices, idle causes, and what takes longest.",
-        response=Overview,
-        handler=ask,
-    ),
-)
+ENDPOINTS = (trace_endpoint("overview", details),)

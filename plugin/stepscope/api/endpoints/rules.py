@@ -1,55 +1,43 @@
-"""What a rule looks at, why it matters and what to do: the page of it that comes with stepscope."""
-
-import msgspec
+"""The page of a rule: its check, its relevance and its fixes."""
 
 from stepscope.advice.settings import available_rules, find_rule
-from stepscope.api.endpoint import CatalogEndpoint, Query
+from stepscope.api.endpoint import Query, catalog_endpoint
+from stepscope.api.messages import Response
 from stepscope.base.errors import UnknownNameError, UsageError
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.render import rule_page
 
 
 class OfRule(Query, frozen=True, kw_only=True):
-    """Which rule."""
+    """The rule."""
 
     rule: str
-    """Its id or an alias; of a rule of another package, with the slash that is in it."""
+    """Its id or an alias; the id of another package's rule contains a slash."""
 
 
-class RulePage(msgspec.Struct, frozen=True):
-    """All about a rule, as `stepscope explain` prints it."""
+class RulePage(Response, frozen=True, kw_only=True):
+    """The description of a rule, as `stepscope explain` prints it."""
 
-    schema: int
     rule: str
-    """The rule's id, also where it was asked for by an alias."""
+    """The rule's id, also for a request by an alias."""
     title: str
     text: str
     """Markdown: headings, paragraphs, lists, tables, code; no HTML."""
 
 
-def ask(catalog: Catalog, query: OfRule) -> RulePage:
-    """Answer with the page of a rule that this server asks.
+def page(catalog: Catalog, query: OfRule) -> RulePage:
+    """Return the description, fixes and options of a rule.
 
     Raises:
-        UnknownNameError: there is no such rule; the message names those that are nearest.
+        UnknownNameError: the rule does not exist; the message lists similar ids.
     """
     has_packages = catalog.advice is None or catalog.advice.has_packages
     try:
         rule = find_rule(query.rule, available_rules(has_packages=has_packages))
     except UsageError as error:
         raise UnknownNameError(str(error)) from error
-    return RulePage(
-        schema=SCHEMA_VERSION, rule=rule.id, title=rule.title, text=rule_page.render(rule)
-    )
+    return RulePage(rule=rule.id, title=rule.title, text=rule_page.render(rule))
 
 
-ENDPOINTS = (
-    CatalogEndpoint(
-        path="rules/<path:rule>",  # a package's rules have a slash in their ids
-        meaning="What a rule looks at, why it matters, what to change and its options.",
-        query=OfRule,
-        response=RulePage,
-        handler=ask,
-    ),
-)
+# The ids of other packages' rules contain a slash.
+ENDPOINTS = (catalog_endpoint("rules/<path:rule>", page),)

@@ -1,4 +1,4 @@
-"""Every public table: of one recording, of a run, and the list of them all."""
+"""Public tables: their list, tables of a trace, and tables of a run."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
@@ -6,20 +6,19 @@ from typing import Annotated, Any
 import msgspec
 
 from stepscope.api.endpoint import (
-    CatalogEndpoint,
     Endpoint,
     Group,
     GroupsEndpoint,
     Query,
     RunQuery,
     TimeRangeQuery,
-    TraceEndpoint,
+    catalog_endpoint,
     run_entries,
+    trace_endpoint,
 )
-from stepscope.api.messages import Table
+from stepscope.api.messages import Response, Table
 from stepscope.api.public_tables import DEFAULT_LIMIT, MOST_ROWS, RowOrder, shown_table
 from stepscope.base.errors import UsageError
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.model.table import RunTable
 from stepscope.model.trace import Trace
@@ -28,28 +27,28 @@ from stepscope.tables import all_tables, find
 RowCount = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)]
 
 
-class Named(TimeRangeQuery, frozen=True, kw_only=True):
-    """Which table, and which of its rows."""
+class TableQuery(TimeRangeQuery, frozen=True, kw_only=True):
+    """A table of a trace, and its rows."""
 
     name: str
-    """As `stepscope export --list` shows it: `kernel-events`."""
+    """The table's name in `stepscope export --list`, such as `kernel-events`."""
     sort: str = ""
-    """The column that decides which rows come first; empty: the table's own order."""
+    """The sort column; empty: the table's order."""
     descending: bool = True
     """Whether the largest come first."""
     limit: RowCount = DEFAULT_LIMIT
-    """How many rows are sent at the most."""
+    """Maximum number of rows."""
 
 
-class OfRunOrdered(RunQuery, frozen=True, kw_only=True):
-    """Which run, and which rows of its table."""
+class RunTableQuery(RunQuery, frozen=True, kw_only=True):
+    """The run, and the rows of its table."""
 
     sort: str = ""
-    """The column that decides which rows come first; empty: the table's own order."""
+    """The sort column; empty: the table's order."""
     descending: bool = True
     """Whether the largest come first."""
     limit: RowCount = DEFAULT_LIMIT
-    """How many rows are sent at the most."""
+    """Maximum number of rows."""
 
 
 class TableInfo(msgspec.Struct, frozen=True):
@@ -58,23 +57,21 @@ class TableInfo(msgspec.Struct, frozen=True):
     name: str
     title: str
     meaning: str
-    """What a row is, and what the table tells."""
+    """Subject of a row and purpose of the table."""
     is_of_run: bool
-    """True where it is of all recordings of a run together."""
+    """True for a table of all traces of a run."""
     columns: tuple[str, ...]
 
 
-class Tables(msgspec.Struct, frozen=True):
-    """Every public table."""
+class Tables(Response, frozen=True, kw_only=True):
+    """All public tables."""
 
-    schema: int
     tables: tuple[TableInfo, ...]
 
 
 def listed(_: Catalog, __: Query) -> Tables:
-    """Answer with the list of all tables."""
+    """Return all public tables with their columns."""
     return Tables(
-        schema=SCHEMA_VERSION,
         tables=tuple(
             TableInfo(
                 name=name,
@@ -88,37 +85,37 @@ def listed(_: Catalog, __: Query) -> Tables:
     )
 
 
-def of_recording(trace: Trace, query: Named) -> Table:
-    """Answer with a recording's table.
+def of_trace(trace: Trace, query: TableQuery) -> Table:
+    """Return a public table of the trace: its first rows by a sort column.
 
     Raises:
-        UsageError: there is none of the name, or it is of a run.
+        UsageError: the table does not exist, or belongs to runs.
     """
     table = find(query.name)
     if isinstance(table, RunTable):
-        msg = f"{query.name} is of a whole run: ask runs/<run>/tables/{query.name}"
+        msg = f"{query.name} is a table of a run: request runs/<run>/tables/{query.name}"
         raise UsageError(msg)
     return shown_table(table, table.build(trace), _order(query), trace)
 
 
-def _of_run(table: RunTable[Any]) -> Callable[[Mapping[str, Group[Any]], OfRunOrdered], Table]:
-    def answer(groups: Mapping[str, Group[Any]], query: OfRunOrdered) -> Table:
+def _of_run(table: RunTable[Any]) -> Callable[[Mapping[str, Group[Any]], RunTableQuery], Table]:
+    def rows(groups: Mapping[str, Group[Any]], query: RunTableQuery) -> Table:
         return shown_table(table, table.build(groups[query.run].parts), _order(query))
 
-    return answer
+    return rows
 
 
-def _order(query: Named | OfRunOrdered) -> RowOrder:
+def _order(query: TableQuery | RunTableQuery) -> RowOrder:
     return RowOrder(key=query.sort, is_descending=query.descending, limit=query.limit)
 
 
 def _run_tables() -> tuple[Endpoint, ...]:
-    """Return an endpoint for each table of a run: each has a part of its own in a recording."""
+    """Return an endpoint per table of a run, because they use different parts of a trace."""
     return tuple(
         GroupsEndpoint(
             path=f"runs/<run>/tables/{name}",
             meaning=table.meaning,
-            query=OfRunOrdered,
+            query=RunTableQuery,
             response=Table,
             part=table.part,
             entries=run_entries,
@@ -130,15 +127,7 @@ def _run_tables() -> tuple[Endpoint, ...]:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    CatalogEndpoint(
-        path="tables", meaning="Every public table, by name.", response=Tables, handler=listed
-    ),
-    TraceEndpoint(
-        path="tables/<name>",
-        meaning="A public table of the recording: its first rows by a column of it.",
-        query=Named,
-        response=Table,
-        handler=of_recording,
-    ),
+    catalog_endpoint("tables", listed),
+    trace_endpoint("tables/<name>", of_trace),
     *_run_tables(),
 )

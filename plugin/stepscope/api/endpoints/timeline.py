@@ -1,4 +1,4 @@
-"""The timeline of one recording: its tracks, tiles of them, and what is told of a slice."""
+"""Endpoints of the timeline: tracks, names, tiles and counters."""
 
 from typing import Literal
 
@@ -10,90 +10,87 @@ from stepscope.analyses.timeline.slices import LATEST_NS, MOST_ROWS
 from stepscope.analyses.timeline.tiles import tile
 from stepscope.analyses.timeline.timeline import idle_slices, timeline
 from stepscope.analyses.timeline.tracks import Track
-from stepscope.api.endpoint import Binary, Bytes, Query, TraceEndpoint
+from stepscope.api.endpoint import Binary, Bytes, Query, trace_endpoint
+from stepscope.api.messages import Response
 from stepscope.api.metrics import finite
 from stepscope.api.timeline_tiles import encoded
 from stepscope.base.errors import UnknownNameError, UsageError
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
 
 
 class TimelineTrack(msgspec.Struct, frozen=True):
-    """One track, or the header above some."""
+    """A track, or the header of a group of tracks."""
 
     id: int
     parent: int | None
-    """The header that it is shown under."""
+    """The header of its group."""
     kind: Literal["group", "steps", "stream", "annotations", "idle", "counter", "thread", "other"]
     label: str
     detail: str
     row_count: int
-    """Rows of slices; 0 of a header, and of a counter."""
+    """Rows of slices; 0 for headers and counters."""
     event_count: int | None
-    """Null where nobody has counted: what is worked out when it is asked for."""
+    """Number of events; null where it is computed on request."""
     busy_ns: int | None
-    """For how long anything of it ran; null where nobody has summed that up."""
+    """Time with any slice; null where it is computed on request."""
     order: int
-    """Its place among the tracks."""
+    """Position among the tracks."""
     unit: str
-    """Of a counter's values."""
+    """Unit of a counter's values."""
     is_open: bool
-    """Whether it is shown in full at first."""
+    """Whether it is expanded at first."""
 
 
 class TimelineCategory(msgspec.Struct, frozen=True):
-    """What slices of a code are."""
+    """A category of slices."""
 
     id: str
     label: str
 
 
 class TimelineStep(msgspec.Struct, frozen=True):
-    """A step, as the host marked it."""
+    """A step of the host."""
 
     number: int
     start_ns: int
     end_ns: int
 
 
-class Timeline(msgspec.Struct, frozen=True):
-    """The tracks of a recording, in the order in which they are shown."""
+class Timeline(Response, frozen=True, kw_only=True):
+    """The tracks of a trace, in the order of the page."""
 
-    schema: int
     start_ns: int
     end_ns: int
-    """When the last slice ends, from the trace's first event."""
+    """End of the last slice, from the trace's first event."""
     names_count: int
     tracks: tuple[TimelineTrack, ...]
     categories: tuple[TimelineCategory, ...]
-    """A slice's code is the place here."""
+    """A slice's category code is an index of these."""
     steps: tuple[TimelineStep, ...]
     note: str
-    """What the tracks do not show, and why; empty where they show everything."""
+    """Events that the tracks leave out, and why; empty where there are none."""
 
 
-class TimelineNames(msgspec.Struct, frozen=True):
-    """Names of slices; a slice's code is the place here."""
+class TimelineNames(Response, frozen=True, kw_only=True):
+    """Names of slices; a slice's name code is an index of these."""
 
-    schema: int
     names: tuple[str, ...]
 
 
-def timeline_tracks(trace: Trace) -> Timeline:
-    """Return the tracks of a recording."""
-    found = timeline(trace)
+def tracks(trace: Trace, _: Query) -> Timeline:
+    """Return the timeline's tracks in the order of the page, its categories and its steps."""
+    content = timeline(trace)
     steps = zip(
-        *(found.steps[key].tolist() for key in ("number", "start_ns", "end_ns")), strict=True
+        *(content.steps[key].tolist() for key in ("number", "start_ns", "end_ns")), strict=True
     )
     return Timeline(
-        schema=SCHEMA_VERSION,
         start_ns=0,
-        end_ns=found.end_ns,
-        names_count=len(found.names),
-        tracks=tuple(map(_track, found.tracks)),
+        end_ns=content.end_ns,
+        names_count=len(content.names),
+        tracks=tuple(map(_track, content.tracks)),
         categories=tuple(TimelineCategory(*pair) for pair in CATEGORIES.items()),
         steps=tuple(TimelineStep(*step) for step in steps),
-        note=_note(found.too_deep_count, found.end_ns),
+        note=_note(content.too_deep_count, content.end_ns),
     )
 
 
@@ -116,21 +113,20 @@ def _track(track: Track) -> TimelineTrack:
 def _note(too_deep_count: int, end_ns: int) -> str:
     notes = []
     if too_deep_count:
-        notes.append(f"{too_deep_count} slices lie deeper than {MOST_ROWS} rows and are not drawn.")
+        notes.append(f"{too_deep_count} slices below row {MOST_ROWS} of their track are not drawn.")
     if end_ns >= LATEST_NS:
-        notes.append("An event claims to last longer than can be drawn: it is cut at 104 days.")
+        notes.append("An event is longer than the timeline can draw: it is cut at 104 days.")
     return " ".join(notes)
 
 
-def timeline_names(trace: Trace) -> TimelineNames:
-    """Return the distinct names of slices."""
-    return TimelineNames(schema=SCHEMA_VERSION, names=timeline(trace).names)
+def names(trace: Trace, _: Query) -> TimelineNames:
+    """Return the distinct names of slices; tiles refer to them by index."""
+    return TimelineNames(names=timeline(trace).names)
 
 
-class TimelineCounter(msgspec.Struct, frozen=True):
-    """A counter in equal times; null where no value is known."""
+class TimelineCounter(Response, frozen=True, kw_only=True):
+    """A counter in buckets of equal length; null where no value is known."""
 
-    schema: int
     track: int
     level: int
     tile: int
@@ -138,141 +134,103 @@ class TimelineCounter(msgspec.Struct, frozen=True):
     bucket_ns: int
     unit: str
     least: float | None
-    """Over the whole recording."""
+    """The least value of the whole trace."""
     most: float | None
     min: tuple[float | None, ...]
-    """The least value in each bucket, with the one that held when it began."""
+    """The least value in each bucket, with the value at its start."""
     max: tuple[float | None, ...]
     last: tuple[float | None, ...]
-    """The value when the bucket ends; of a share, its mean in the bucket."""
-
-
-def timeline_counter(trace: Trace, track: int, level: int, tile: int) -> TimelineCounter:
-    """Return a counter in a tile.
-
-    Raises:
-        UnknownNameError: there is no such counter.
-        UsageError: there is no such tile.
-    """
-    shown = timeline(trace).track(track)
-    found = counter_tile(trace, shown, level, tile)
-    return TimelineCounter(
-        schema=SCHEMA_VERSION,
-        track=track,
-        level=level,
-        tile=tile,
-        start_ns=found.start_ns,
-        bucket_ns=found.bucket_ns,
-        unit=shown.unit,
-        least=finite(found.least_of_all),
-        most=finite(found.most_of_all),
-        min=tuple(map(finite, found.least.tolist())),
-        max=tuple(map(finite, found.most.tolist())),
-        last=tuple(map(finite, found.last.tolist())),
-    )
+    """The value at the end of the bucket; for shares, the mean in the bucket."""
 
 
 MOST_TRACKS = 10_000
 
 
 class TileQuery(Query, frozen=True, kw_only=True):
-    """Which tile, of which tracks."""
+    """A tile of some tracks."""
 
     level: int
-    """A pixel is 2^level ns wide; 0 to 44."""
+    """A pixel is 2^level ns; 0 to 44."""
     tile: int
-    """The tile begins at this number times 1024 pixels from the trace's first event."""
+    """Number of the tile: it begins this many times 1024 pixels after the trace's first event."""
     tracks: str = ""
-    """Numbers of tracks, parted by commas, in the order in which they are wanted; none: all."""
+    """Numbers of tracks, separated by commas, in the order of the result; empty: all tracks."""
 
 
 class CounterQuery(Query, frozen=True, kw_only=True):
-    """Which tile of which counter."""
+    """A tile of a counter."""
 
     track: int
     """The counter's track."""
     level: int
-    """As of tiles: a bucket is 4 pixels of 2^level ns."""
+    """A bucket is 4 pixels of 2^level ns; 0 to 44."""
     tile: int
-    """As of tiles."""
+    """Number of the tile, as for `timeline/tiles`."""
 
 
-def ask_tracks(trace: Trace, _: Query) -> Timeline:
-    """Answer with the tracks."""
-    return timeline_tracks(trace)
-
-
-def ask_names(trace: Trace, _: Query) -> TimelineNames:
-    """Answer with the names."""
-    return timeline_names(trace)
-
-
-def ask_tile(trace: Trace, query: TileQuery) -> Binary:
-    """Answer with a tile."""
-    found = timeline(trace)
-    chosen = parse_tracks(query.tracks, len(found.tracks))
-    sources = [found.slices]
-    if any(found.tracks[number].kind == "idle" for number in chosen):
+def tiles(trace: Trace, query: TileQuery) -> Binary:
+    """Return the slices of tracks in one tile: 1024 pixels of 2^level ns."""
+    content = timeline(trace)
+    selected = parse_tracks(query.tracks, len(content.tracks))
+    sources = [content.slices]
+    if any(content.tracks[number].kind == "idle" for number in selected):
         sources.append(idle_slices(trace))
-    return Binary(
-        body=encoded([(each, tile(each, chosen, query.level, query.tile)) for each in sources])
+    parts = [(slices, tile(slices, selected, query.level, query.tile)) for slices in sources]
+    return Binary(body=encoded(parts))
+
+
+def counter(trace: Trace, query: CounterQuery) -> TimelineCounter:
+    """Return a counter in 256 buckets of 4 pixels; a value holds until the next.
+
+    Raises:
+        UnknownNameError: the counter does not exist.
+        UsageError: the tile does not exist.
+    """
+    track = timeline(trace).track(query.track)
+    values = counter_tile(trace, track, query.level, query.tile)
+    return TimelineCounter(
+        track=query.track,
+        level=query.level,
+        tile=query.tile,
+        start_ns=values.start_ns,
+        bucket_ns=values.bucket_ns,
+        unit=track.unit,
+        least=finite(values.least_of_all),
+        most=finite(values.most_of_all),
+        min=tuple(map(finite, values.least.tolist())),
+        max=tuple(map(finite, values.most.tolist())),
+        last=tuple(map(finite, values.last.tolist())),
     )
 
 
-def ask_counter(trace: Trace, query: CounterQuery) -> TimelineCounter:
-    """Answer with a counter."""
-    return timeline_counter(trace, query.track, query.level, query.tile)
-
-
 def parse_tracks(text: str, count: int) -> list[int]:
-    """Return the tracks that a request names.
+    """Return the track numbers of a request.
 
     Raises:
-        UsageError: it is no list of numbers.
-        UnknownNameError: there is no such track.
+        UsageError: the text is not a list of numbers.
+        UnknownNameError: a track does not exist.
     """
     if not text:
         return list(range(count))
     parts = text.split(",")
     if len(parts) > MOST_TRACKS or not all(part.isdecimal() and len(part) < 10 for part in parts):
-        msg = f"tracks are up to {MOST_TRACKS} whole numbers, parted by commas"
+        msg = f"tracks are up to {MOST_TRACKS} whole numbers, separated by commas"
         raise UsageError(msg)
-    chosen = list(dict.fromkeys(map(int, parts)))
-    unknown = [number for number in chosen if number >= count]
+    numbers = list(dict.fromkeys(map(int, parts)))
+    unknown = [number for number in numbers if number >= count]
     if unknown:
         msg = f"there is no track {unknown[0]}; there are {count}"
         raise UnknownNameError(msg)
-    return chosen
+    return numbers
 
 
+TILE = Bytes(
+    "application/octet-stream",
+    "`TLT2`, the length of a header, the header in JSON, and then arrays of all items.",
+)
 ENDPOINTS = (
-    TraceEndpoint(
-        path="timeline/tracks",
-        meaning="The timeline's tracks, in the order in which they are shown, and its steps.",
-        response=Timeline,
-        handler=ask_tracks,
-    ),
-    TraceEndpoint(
-        path="timeline/names",
-        meaning="The distinct names of slices, which tiles give by their place.",
-        response=TimelineNames,
-        handler=ask_names,
-    ),
-    TraceEndpoint(
-        path="timeline/tiles",
-        meaning="What some tracks show in 1024 pixels of 2^level ns.",
-        response=Bytes(
-            "application/octet-stream",
-            "A header in JSON behind `TLT2` and its length, then arrays of all items.",
-        ),
-        handler=ask_tile,
-        query=TileQuery,
-    ),
-    TraceEndpoint(
-        path="timeline/counters",
-        meaning="What a counter was in 256 buckets of 4 pixels: a value holds until the next.",
-        response=TimelineCounter,
-        handler=ask_counter,
-        query=CounterQuery,
-    ),
+    trace_endpoint("timeline/tracks", tracks),
+    trace_endpoint("timeline/names", names),
+    trace_endpoint("timeline/tiles", tiles, response=TILE),
+    trace_endpoint("timeline/counters", counter),
 )

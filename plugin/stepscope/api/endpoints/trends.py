@@ -1,4 +1,4 @@
-"""How step time, its parts and what advice could save went over spans, or over runs."""
+"""Trends of step time, its parts and potential savings, over spans or runs."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,10 +9,10 @@ import msgspec
 
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
+from stepscope.api.messages import Response
 from stepscope.base import urls
 from stepscope.base.errors import UnknownNameError
 from stepscope.base.findings import Severity, Unit
-from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.comparison.trends import FIGURES, Trend, trend
@@ -22,14 +22,14 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, kw_only=True)
 class TraceTrend:
-    """One recording's numbers, and which recording it is."""
+    """Trend metrics of one trace."""
 
     trace: str
     trend: Trend
 
 
 class TrendFigure(msgspec.Struct, frozen=True):
-    """A figure that is followed."""
+    """A metric of the trends."""
 
     name: str
     unit: Unit
@@ -38,43 +38,41 @@ class TrendFigure(msgspec.Struct, frozen=True):
 
 
 class TrendPoint(msgspec.Struct, frozen=True):
-    """A run's figures at one span: means over its workers; of `memory_peak_bytes` the largest."""
+    """A run's metrics at one span: means over workers, the maximum for `memory_peak_bytes`."""
 
     run: str
     """The run's id."""
     run_name: str
     span: int
-    """Which of the worker's recordings, from 1."""
+    """Number of the workers' trace, from 1."""
     traces: tuple[str, ...]
-    """The recordings that it is the mean of, a worker each."""
+    """Ids of its traces, one per worker."""
     figures: dict[str, float | None]
-    """By name; null where no recording has it."""
+    """By name; null where no trace has it."""
     least_step_ns: float | None
-    """The mean step of the quickest worker."""
+    """Mean step time of the fastest worker."""
     most_step_ns: float | None
-    """The mean step of the slowest worker."""
+    """Mean step time of the slowest worker."""
     step_count: int
-    """Steps that were recorded whole, of all its workers."""
+    """Complete steps of all its workers."""
     finding_count: float
-    """Pieces of advice a recording, symptoms and notes included."""
+    """Findings per trace, symptoms and notes included."""
     severity_counts: dict[Severity, float]
-    """Of them, those of each severity."""
+    """Findings per trace by severity."""
     recoverable_shares: dict[str, float]
-    """By rule: what its findings could save at most, of the step or window."""
+    """Potential saving by rule, as a fraction of the step or window."""
 
 
-class Trends(msgspec.Struct, frozen=True):
-    """Figures from span to span, or from run to run."""
+class Trends(Response, frozen=True, kw_only=True):
+    """Metrics over the spans of a run, or over runs."""
 
-    schema: int
     figures: tuple[TrendFigure, ...]
     points: tuple[TrendPoint, ...]
-    """Of the run that was recorded first before others, as far as the files' names tell; a run's
-    spans in their order."""
+    """By run, the earliest recorded first (from the files' names), then by span."""
     waiting_count: int
-    """Recordings that are still to be read."""
+    """Traces that are not read yet."""
     unreadable_count: int
-    """Recordings that cannot be read, and are left out."""
+    """Traces that cannot be read."""
 
 
 LABELS = {
@@ -87,94 +85,94 @@ LABELS = {
     "recoverable_share": "Potential saving",
     "memory_peak_bytes": "Memory peak",
 }
-"""Labels of the figures."""
+"""Labels of the metrics."""
 
 
 def figure_descriptions() -> tuple[TrendFigure, ...]:
-    """Return what every figure is."""
+    """Return name, unit and meaning of the metrics."""
     return tuple(
         TrendFigure(
-            name=column.name,
-            unit=msgspec.convert(column.unit, Unit),
-            meaning=column.meaning,
-            label=LABELS[column.name],
+            name=figure.name,
+            unit=msgspec.convert(figure.unit, Unit),
+            meaning=figure.meaning,
+            label=LABELS[figure.name],
         )
-        for column in FIGURES
+        for figure in FIGURES
     )
 
 
 def points(run: str, name: str, parts: Sequence[TraceTrend]) -> list[TrendPoint]:
-    """Return a run's points, a span each."""
+    """Return a run's points, one per span."""
     spans: dict[int, list[TraceTrend]] = {}
-    for each in parts:
-        spans.setdefault(each.trend.span, []).append(each)
-    return [_point(run, name, span, own) for span, own in sorted(spans.items())]
+    for part in parts:
+        spans.setdefault(part.trend.span, []).append(part)
+    return [_point(run, name, span, of_span) for span, of_span in sorted(spans.items())]
 
 
 def _point(run: str, name: str, span: int, parts: Sequence[TraceTrend]) -> TrendPoint:
-    trends = [each.trend for each in parts]
-    steps = [step for each in trends if not math.isnan(step := each.figures["step_ns"])]
+    trends = [part.trend for part in parts]
+    steps = [step for trace in trends if not math.isnan(step := trace.figures["step_ns"])]
     return TrendPoint(
         run=run,
         run_name=name,
         span=span,
-        traces=tuple(each.trace for each in parts),
-        figures={each.name: _together(each.name, trends) for each in FIGURES},
+        traces=tuple(part.trace for part in parts),
+        figures={figure.name: _combined(figure.name, trends) for figure in FIGURES},
         least_step_ns=min(steps, default=None),
         most_step_ns=max(steps, default=None),
-        step_count=sum(each.step_count for each in trends),
-        finding_count=sum(each.finding_count for each in trends) / len(trends),
-        severity_counts=_means([each.severity_counts for each in trends]),
-        recoverable_shares=_means([each.recoverable_share for each in trends]),
+        step_count=sum(trace.step_count for trace in trends),
+        finding_count=sum(trace.finding_count for trace in trends) / len(trends),
+        severity_counts=_means([trace.severity_counts for trace in trends]),
+        recoverable_shares=_means([trace.recoverable_share for trace in trends]),
     )
 
 
-def _together(figure: str, trends: Iterable[Trend]) -> float | None:
-    known = [
-        value for each in trends if not math.isnan(value := each.figures.get(figure, math.nan))
+def _combined(figure: str, trends: Iterable[Trend]) -> float | None:
+    values = [
+        value for trace in trends if not math.isnan(value := trace.figures.get(figure, math.nan))
     ]
-    if not known:
+    if not values:
         return None
-    return max(known) if figure.endswith("_peak_bytes") else sum(known) / len(known)
+    return max(values) if figure.endswith("_peak_bytes") else sum(values) / len(values)
 
 
 def _means(counts: Sequence[Mapping[Name, float]]) -> dict[Name, float]:
-    names = dict.fromkeys(name for each in counts for name in each)
-    return {name: sum(each.get(name, 0) for each in counts) / len(counts) for name in names}
+    names = dict.fromkeys(name for of_trace in counts for name in of_trace)
+    return {name: sum(of_trace.get(name, 0) for of_trace in counts) / len(counts) for name in names}
 
 
-MOST_RECORDINGS = 500
-"""More than can be told apart on a screen; each is read if it was not yet."""
+MOST_TRACES = 500
+"""Limit of traces: a request reads those that are not read yet."""
 
 
-class Followed(Query, frozen=True, kw_only=True):
-    """What is followed: the spans of one run, or runs."""
+class TrendsQuery(Query, frozen=True, kw_only=True):
+    """The spans of one run, or runs."""
 
     run: str
     """The run's id."""
     scope: Literal["spans", "folder", "all"] = "spans"
-    """`spans` of the run, the runs of its `folder`, or `all` runs."""
+    """`spans` of the run, runs in its `folder`, or `all` runs."""
     worker: str | None = None
-    """Of `spans`, those of this worker; the mean over all workers where none is named."""
-    most: int = MOST_RECORDINGS
-    """How many recordings at most, those recorded last; 500 or fewer."""
+    """For `spans`: one worker by name; without it, the mean over all workers."""
+    most: int = MOST_TRACES
+    """Maximum number of traces, the latest recorded; up to 500."""
 
 
-def entries(catalog: Catalog, query: Followed) -> Mapping[str, tuple[Entry, ...]]:
-    """Return the recordings that are followed, by run, in the order in which they were recorded."""
-    most = max(1, min(query.most, MOST_RECORDINGS))
+def entries(catalog: Catalog, query: TrendsQuery) -> Mapping[str, tuple[Entry, ...]]:
+    """Return the traces by run, in the order of their recording."""
+    most = max(1, min(query.most, MOST_TRACES))
     latest = sorted(_in_scope(catalog, query), key=_recorded)[-most:]
     runs: dict[str, list[Entry]] = {}
     for entry in latest:
         runs.setdefault(entry.file.run_id, []).append(entry)
-    return {run: tuple(own) for run, own in runs.items()}
+    return {run: tuple(of_run) for run, of_run in runs.items()}
 
 
-def _in_scope(catalog: Catalog, query: Followed) -> Sequence[Entry]:
-    own = catalog.run(query.run)
+def _in_scope(catalog: Catalog, query: TrendsQuery) -> Sequence[Entry]:
+    entries_of_run = catalog.run(query.run)
     if query.scope == "spans":
-        return _of_worker(own, query.worker)
-    folder = urls.parent(own[0].file.folder)
+        return _of_worker(entries_of_run, query.worker)
+    folder = urls.parent(entries_of_run[0].file.folder)
     return [
         entry
         for entry in catalog.entries()
@@ -182,49 +180,45 @@ def _in_scope(catalog: Catalog, query: Followed) -> Sequence[Entry]:
     ]
 
 
-def _of_worker(own: Sequence[Entry], worker: str | None) -> Sequence[Entry]:
-    found = [entry for entry in own if worker in {None, entry.file.worker}]
-    if not found:
-        msg = f"{own[0].file.run} has no worker {worker!r}"
+def _of_worker(entries: Sequence[Entry], worker: str | None) -> Sequence[Entry]:
+    of_worker = [entry for entry in entries if worker in {None, entry.file.worker}]
+    if not of_worker:
+        msg = f"{entries[0].file.run} has no worker {worker!r}"
         raise UnknownNameError(msg)
-    return found
+    return of_worker
 
 
 def _recorded(entry: Entry) -> tuple[int, str, str]:
     return entry.file.recorded_ns, entry.file.run, entry.file.span.zfill(9)
 
 
-def ask(groups: Mapping[str, Group[Trend]], _: Followed) -> Trends:
-    """Answer with a point a run and span."""
-    found = [
-        point
-        for run, group in groups.items()
-        for point in points(run, group.name, _recorded_ones(group))
+def trends(groups: Mapping[str, Group[Trend]], _: TrendsQuery) -> Trends:
+    """Return step time, its parts, memory and potential savings over spans or runs."""
+    run_points = [
+        point for run, group in groups.items() for point in points(run, group.name, _trends(group))
     ]
     return Trends(
-        schema=SCHEMA_VERSION,
         figures=figure_descriptions(),
-        points=tuple(found),
+        points=tuple(run_points),
         waiting_count=sum(group.waiting_count for group in groups.values()),
         unreadable_count=sum(len(group.problems) for group in groups.values()),
     )
 
 
-def _recorded_ones(group: Group[Trend]) -> list[TraceTrend]:
-    own = zip(group.traces, group.parts, strict=True)
-    return [TraceTrend(trace=trace, trend=each) for trace, each in own]
+def _trends(group: Group[Trend]) -> list[TraceTrend]:
+    pairs = zip(group.traces, group.parts, strict=True)
+    return [TraceTrend(trace=trace, trend=of_trace) for trace, of_trace in pairs]
 
 
 ENDPOINTS = (
     GroupsEndpoint(
         path="trends",
-        meaning="Step time, its parts, how busy devices were, memory and what advice could save,"
-        " from span to span or from run to run.",
-        query=Followed,
+        meaning="Step time, its parts, device use, memory and savings over spans or runs.",
+        query=TrendsQuery,
         part=trend,
         entries=entries,
         response=Trends,
-        handler=ask,
+        handler=trends,
         needs_all=False,
     ),
 )

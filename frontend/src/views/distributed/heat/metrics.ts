@@ -8,7 +8,7 @@ type Metric = NonNullable<DistributedStepsQuery['metric']>;
 export const METRICS: readonly Segment<Metric>[] = [
   {
     id: 'own',
-    label: 'Own work',
+    label: 'Compute time',
     title: 'The step without exposed communication: the work of the rank itself',
   },
   { id: 'late', label: 'Lateness', title: 'Delay compared with the median rank' },
