@@ -225,7 +225,7 @@ export interface TablesQuery {
   limit?: number;
 }
 
-export interface TimelineSlicesQuery { track: number; start_ns: number; end_ns: number; limit?: number; }
+export interface TimelineSlicesQuery { start_ns: number; end_ns: number; track: number; limit?: number; }
 
 export interface TimelineSearchQuery {
   q: string;
@@ -245,17 +245,17 @@ export interface TrendsQuery {
   most?: number;
 }
 
-/** Everything found under the log directory. */
+/** All runs of the log directories. */
 export interface Runs {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   logdir: string;
-  scanning: boolean; // True until the first look through the folder is over.
+  scanning: boolean; // True until the first scan of the log directories ends.
   loading: boolean; // True while any file is queued or being read.
   runs: RunState[];
   problems: Problem[];
-  looked_for: string; // Which file names count as traces.
-  looked_at_count: number; // Files that the look through the folder has seen so far, traces or not.
-  is_cancelled: boolean; // True where the user ended the look.
+  looked_for: string; // The file names that count as traces.
+  looked_at_count: number; // Files seen by the scan so far, traces or not.
+  is_cancelled: boolean; // True where the user cancelled the scan.
 }
 
 /** A run: a folder with traces. */
@@ -272,32 +272,32 @@ export interface Worker {
   name: string;
   rank: number | null;
   spans: Span[];
-  host: string | null; // The machine that it ran on.
+  host: string | null; // The machine.
 }
 
-/** One recording of a worker: one trace file. */
+/** One trace file of a worker. */
 export interface Span {
   trace: string;
   label: string; // `1`, `2`, … in order of recording.
-  file: string; // The file's name, for people.
+  file: string; // The file's name, for display.
   state: 'cancelled' | 'queued' | 'reading' | 'ready' | 'unreadable';
   progress: Progress | null;
   problem: Problem | null;
-  place: number | null; // Of a file that is queued.
-  file_bytes: number; // How long the file is, as it lies on disk.
-  events: number | null; // None until it was read.
-  damage: 'critical' | 'info' | 'warning' | null; // The worst that was found damaged in it.
-  is_growing: boolean; // True of a queued file that somebody still writes.
+  place: number | null; // Position in the queue.
+  file_bytes: number; // Size of the file on disk.
+  events: number | null; // Number of events.
+  damage: 'critical' | 'info' | 'warning' | null; // The worst damage of the file.
+  is_growing: boolean; // True of a queued file that is still being written.
 }
 
-/** How far the reading of one file has come. */
+/** Progress of reading one file. */
 export interface Progress {
-  phase: 'advising' | 'analysing' | 'reading' | 'waiting';
-  bytes_done: number; // Of the file as it lies on disk.
+  phase: 'advising' | 'analysing' | 'reading' | 'waiting'; // `waiting`.
+  bytes_done: number; // Bytes of the file on disk.
   bytes_total: number;
   events: number;
   elapsed_ns: number;
-  left_ns: number | null; // Until it is ready, by what was measured so far.
+  left_ns: number | null; // Estimated time until it is ready.
 }
 
 /** A file or folder that could not be read, and the remedy. */
@@ -585,29 +585,29 @@ export interface RepresentativeTrace {
   reason: string; // Reason for its selection, as sentences.
 }
 
-/** Why a request has no answer. */
+/** An error response. */
 export interface ApiError { code: string; message: string; hint: string; }
 
-/** What changed between two sides. */
+/** Differences between two sides. */
 export interface ComparisonResult {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   before: ComparedSide;
   after: ComparedSide;
-  is_same: boolean; // True where both sides are the same recordings.
-  has_other_devices: boolean; // True where the sides ran on different devices.
+  is_same: boolean; // True where both sides are the same traces.
+  has_other_devices: boolean; // True where the sides ran on different devices, which affect all times.
   comparison: Comparison;
-  modules: ModuleRow[]; // Empty where one of the sides has no modules recorded.
-  test: string; // How changes are told from noise.
+  modules: ModuleRow[]; // Empty where a side has no recorded modules.
+  test: string; // The test for statistical significance.
   significance: string; // Significance of the step's change, as text.
   status_labels: Record<string, string>; // Labels of the statuses of rows.
 }
 
-/** The recordings of one side, and those that are not in it yet. */
+/** Traces of one side of a comparison. */
 export interface ComparedSide {
-  waiting_count: number; // Recordings of it that are still to be read.
-  problems: Problem[]; // Of its recordings that cannot be read, and are left out.
-  step_ns: number[]; // Each step's time, in order.
-  devices: string; // The names of its devices, or their kind where names were not recorded.
+  waiting_count: number; // Traces that are not read yet.
+  problems: Problem[]; // Problems of the traces that cannot be read.
+  step_ns: number[]; // Step times in order.
+  devices: string; // Names of its devices, or their kind where names are not recorded.
 }
 
 /** Two sides and their differences. */
@@ -712,34 +712,34 @@ export interface ModuleRow {
   host: Change; // Their host self time.
 }
 
-/** What a run of several ranks is, and how much of it was recorded. */
+/** Ranks of a run: completeness, clocks, stragglers, outliers and groups. */
 export interface Distributed {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   span: string;
   world_size: number | null; // Ranks of the job.
   ranks: RankInfo[]; // By rank.
   missing_count: number;
-  missing_ranks: string; // Ranks of the job without a recording.
-  waiting_count: number; // Files that are still to be read.
+  missing_ranks: string; // Ranks of the job without a trace.
+  waiting_count: number; // Files that are not read yet.
   problems: Problem[];
-  host_count: number; // Machines that the recordings name.
+  host_count: number; // Machines that the traces record.
   has_device: boolean;
   group_count: number;
-  steps: number[]; // Numbers of the steps that any rank recorded whole.
-  mean_step_ns: number; // Over steps and ranks.
+  steps: number[]; // Numbers of the complete steps of any rank.
+  mean_step_ns: number; // Mean over steps and ranks.
   collective_count: number; // Collectives of the run, each counted once.
-  matched_count: number; // Of those, how many were found on more than one rank.
+  matched_count: number; // Collectives that are recorded on more than one rank.
   clocks: RunClocks;
-  stragglers: Straggler[]; // Stragglers first, then whoever came latest.
+  stragglers: Straggler[]; // Stragglers first (at most 100), then the 20 latest other ranks.
   straggler_count: number;
-  representatives: Representative[]; // The few ranks to look at.
-  outliers: OutlierRank[]; // The farthest first.
+  representatives: Representative[]; // Ranks to examine first.
+  outliers: OutlierRank[]; // Largest z-score first.
   outlier_count: number;
-  groups: GroupInfo[]; // Those in which most time goes first.
-  unreadable_ranks: string; // Of the missing ranks those whose file is there and cannot be read.
+  groups: GroupInfo[]; // Longest total time first.
+  unreadable_ranks: string; // Missing ranks with a file that cannot be read.
 }
 
-/** One recording of the run; null where nothing tells. */
+/** One rank of the run; null where the trace does not record a value. */
 export interface RankInfo {
   rank: number | null;
   rank_source: string | null; // `header` (distributedInfo.rank), `file name`, `content` or `device`.
@@ -747,58 +747,58 @@ export interface RankInfo {
   worker: string;
   host: string | null;
   device_name: string | null;
-  step_count: number; // Steps recorded whole.
+  step_count: number; // Complete steps.
 }
 
-/** How the ranks' clocks were brought together. */
+/** Alignment of the ranks' clocks. */
 export interface RunClocks {
-  reference: string; // The worker with whose clock the others are aligned.
-  machine_count: number; // Recordings that share its machine, and so its clock.
-  collective_count: number;
-  lost_count: number; // Recordings that could not be aligned with it.
-  error_ns: number | null; // No clock is further off than this.
-  likely_error_ns: number | null; // Ranks mostly leave a collective within this of each other.
-  drift_count: number; // Recordings whose clock also runs faster or slower.
+  reference: string; // The worker whose clock the others are aligned to.
+  machine_count: number; // Ranks on its machine, and so with its clock.
+  collective_count: number; // Ranks aligned by collectives that no rank leaves before all have entered.
+  lost_count: number; // Ranks that are not aligned with it.
+  error_ns: number | null; // Upper bound of the clocks' errors.
+  likely_error_ns: number | null; // Typical spread of the ranks' ends of a collective.
+  drift_count: number; // Ranks whose clock also runs faster or slower.
 }
 
-/** A rank that comes late to collectives. */
+/** A rank and its lateness in collectives. */
 export interface Straggler {
   rank: number | null;
   worker: string;
-  is_straggler: boolean; // Whether that is beyond what is usual among the ranks, and 1 % of a step or more.
-  score: number | null; // Modified z-score over the ranks of its lateness or own work, whichever is larger.
-  own_excess_ns: number | null;
-  found_by: '' | 'lateness' | 'own work'; // What tells that it is a straggler.
-  lateness_ns: number | null; // Mean over the collectives of the group in which it is least late.
+  is_straggler: boolean; // Whether its lateness is an outlier among the ranks, and 1 % of a step or more.
+  score: number | null;
+  own_excess_ns: number | null; // Compute time per step beyond the median rank of its pipeline stage.
+  found_by: '' | 'lateness' | 'own work'; // The measure that shows a straggler.
+  lateness_ns: number | null; // Mean arrival after the median rank, in the group in which it is least late.
   collective_count: number;
-  last_count: number; // To how many of those it came last.
-  wait_caused_ns: number; // What the others together waited for it a step.
-  wait_ns: number; // What it waited for others a step.
+  last_count: number; // Number of those in which it arrived last.
+  wait_caused_ns: number; // Total waiting of the other ranks for it, per step.
+  wait_ns: number; // Its waiting for other ranks, per step.
   since_step: number | null;
-  late_steps: number[]; // Steps in which it was later than half of what it is on average.
-  cause: string | null; // What takes longer on it than on the median rank.
+  late_steps: number[]; // Steps in which it was later than half its mean lateness.
+  cause: string | null; // The work that takes longer than on the median rank.
   cause_ns: number | null;
 }
 
-/** One of the few ranks to look at. */
+/** A rank that represents others, or differs from them. */
 export interface Representative {
   rank: number | null;
   worker: string;
   host: string | null;
-  kind: 'fastest' | 'median' | 'odd' | 'slowest';
-  figure: string; // Which figure that is.
+  kind: 'fastest' | 'median' | 'odd' | 'slowest'; // By compute time.
+  figure: string; // The metric.
   value: number;
-  usual: number; // The median of the ranks that it is compared with.
+  usual: number; // Median of the compared ranks.
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
-  score: number; // Modified z-score among them.
-  step_ns: number; // Its mean step.
+  score: number; // Modified z-score among the compared ranks.
+  step_ns: number; // Mean step time.
   reason: string;
 }
 
-/** A figure of a rank, or of a machine, that lies far from what is usual. */
+/** An outlying metric of a rank or of a machine. */
 export interface OutlierRank {
-  rank: number | null; // Null of a machine.
-  worker: string; // Empty of a machine.
+  rank: number | null; // Null for a machine.
+  worker: string; // Empty for a machine.
   host: string | null;
   is_host: boolean;
   figure: string;
@@ -807,75 +807,75 @@ export interface OutlierRank {
   usual: number;
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
   score: number;
-  is_sure: boolean; // Whether it is compared with eight or more, over as many steps as most have.
+  is_sure: boolean; // Whether it is compared with at least eight, over as many steps as most have.
   reason: string;
 }
 
 /** A process group of the job. */
 export interface GroupInfo {
-  name: string; // What torch calls it.
+  name: string; // Torch's name of the group.
   description: string;
   role: string; // `DP`, `FSDP`, `TP`, `PP`, `EP`, `CP`.
   role_confidence: string;
-  why: string; // What tells the role.
+  why: string; // Evidence of the role.
   size: number | null;
   ranks: string; // `0-7`.
 }
 
-/** One figure of every rank and step: value times `scale`; null where it was not recorded. */
+/** One metric of every rank and step: value times `scale`; null where not recorded. */
 export interface RankSteps {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   metric: string;
   label: string;
   help: string;
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
   is_high_bad: boolean;
   scale: number;
-  workers: string[]; // Of the rows.
+  workers: string[]; // Workers of the rows.
   ranks: (number | null)[];
   hosts: (string | null)[];
-  steps: number[]; // Of the columns.
+  steps: number[]; // Steps of the columns.
   values: ((number | null)[])[];
-  left_out_count: number; // Steps beyond what is sent.
+  left_out_count: number; // Number of steps left out.
   waiting_count: number;
-  empty: string; // Where no value is known.
+  empty: string; // Why no value is known.
 }
 
-/** Where a step of every rank goes: the mean one, or a chosen one. */
+/** Step time of every rank by category: of the mean step, or of one step. */
 export interface RankBreakdown {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   step: number | null;
   categories: Category[];
   rows: RankRow[];
-  without_step: string[]; // Workers that did not record the chosen step.
+  without_step: string[]; // Workers without the requested step.
   waiting_count: number;
 }
 
 /** One category of step time. */
 export interface Category { id: string; label: string; help: string; }
 
-/** Where a step of one rank goes. */
+/** Step time of one rank by category. */
 export interface RankRow {
   rank: number | null;
   worker: string;
   host: string | null;
   step_count: number;
   duration_ns: number;
-  parts_ns: number[]; // They follow `categories`, and sum to it.
-  communication_ns: number; // Hidden or not.
-  transfer_ns: number | null; // What of that is transfer.
-  wait_ns: number | null; // What of it is waiting for other ranks.
+  parts_ns: number[]; // In the order of `categories`.
+  communication_ns: number; // Exposed or overlapped.
+  transfer_ns: number | null; // Transfer in it.
+  wait_ns: number | null; // Waiting for other ranks in it.
   exposed_ns: number;
   overlap_share: number | null;
-  idle_ns: number | null; // Its busiest device does nothing.
-  late_ns: number | null; // Mean lateness in a collective, in the group in which it is least late.
+  idle_ns: number | null; // Idle time of its busiest device.
+  late_ns: number | null; // Mean lateness per collective, in the group in which it is least late.
 }
 
-/** A table of collectives, and for each row which collective it leads to. */
+/** A table of collectives, with the collective that each row opens. */
 export interface Collectives {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   table: Table;
-  opens: CollectiveRef[]; // The one itself.
+  opens: CollectiveRef[]; // The row's collective.
   step: number | null;
   worker: string;
   waiting_count: number;
@@ -883,19 +883,19 @@ export interface Collectives {
 
 /** A table by columns; `values[key]` has `row_count` entries, null where not recorded. */
 export interface Table {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   columns: Column[];
   row_count: number;
   values: Record<string, unknown[]>;
-  sort: string; // Key of the column to sort by at first, largest first.
-  groups: string[]; // The groupings that this table can be asked for.
+  sort: string; // Key of the initial sort column, largest first.
+  groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // What the share columns are a share of.
-  empty: string; // Where there is no row.
-  all_row_count: number | null; // How many rows there are, where perhaps only the first by `sort` were sent.
-  sums: string[]; // Keys of columns whose values, added over rows, are something's total.
+  total_ns: number; // Denominator of the share columns.
+  empty: string; // Why the table has no rows, and the code that records them.
+  all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
-  meaning: string; // What a row is, and what the table tells.
+  meaning: string; // Subject of a row and purpose of the table.
 }
 
 /** One column of a table. */
@@ -904,15 +904,15 @@ export interface Column {
   label: string;
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
   help: string;
-  hidden: boolean; // True where the column is off until asked for.
+  hidden: boolean; // True for a column that is hidden at first.
 }
 
-/** A collective by one of its members; more files that are read do not change that. */
+/** A collective, identified by one of its members: stable while more files are read. */
 export interface CollectiveRef { worker: string; event: number; }
 
 /** One collective on all its ranks, on one clock. */
 export interface CollectiveRanks {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   kind: string;
   group: string;
   description: string;
@@ -921,20 +921,20 @@ export interface CollectiveRanks {
   step: number | null;
   dtype: string;
   message_bytes: number | null;
-  matched_by: string; // `sequence`, `order`, or empty where it was found on one rank only.
+  matched_by: string; // `sequence`, `order`, or empty where it is recorded on one rank only.
   expected_count: number | null;
   missing_ranks: string;
   transfer_ns: number | null;
   wait_ns: number; // Sum over the ranks.
-  length_ns: number; // From the first rank's start to the last one's end.
+  length_ns: number; // Time from the first rank's start to the last rank's end.
   algorithm_bytes_per_second: number | null;
   bus_bytes_per_second: number | null;
   aligned_by: 'clocks' | 'ends';
   error_ns: number | null;
   members: CollectiveMember[];
-  before: CollectiveRef | null; // The one before of the same kind, group, type and size.
+  before: CollectiveRef | null; // The previous collective of the same kind, group, type and size.
   after: CollectiveRef | null;
-  place: number; // Which of those it is, from 1.
+  place: number; // Position among those, from 1.
   alike_count: number;
 }
 
@@ -944,82 +944,82 @@ export interface CollectiveMember {
   worker: string;
   host: string | null;
   event: number;
-  start_ns: number; // From the first rank's start.
+  start_ns: number; // Start after the first rank's start.
   duration_ns: number;
-  wait_ns: number; // Of that, before only the transfer was left.
+  wait_ns: number; // Waiting for other ranks in it.
   exposed_ns: number;
   is_last: boolean;
 }
 
-/** What is installed beside stepscope that opens recordings. */
+/** Other installed tools that open traces. */
 export interface Tools {
-  schema: number;
-  perfetto: string; // Address of Perfetto's own page, from this server.
-  perfetto_hint: string; // How to install it.
+  schema: number; // Version of the API's JSON.
+  perfetto: string; // Relative URL of Perfetto's page.
+  perfetto_hint: string; // The command that installs it.
 }
 
-/** A flame graph by columns: nodes by depth, those of one parent together, heaviest first. */
+/** A flame graph by columns: nodes by depth, siblings adjacent, heaviest first. */
 export interface FlameGraph {
-  schema: number;
-  unit: 'bytes' | 'ns'; // Of `own`, `total` and `whole`.
+  schema: number; // Version of the API's JSON.
+  unit: 'bytes' | 'ns'; // `ns` or `bytes`.
   kinds: FlameKind[];
   names: string[];
-  name_kinds: number[]; // What each of `names` is.
-  parent: number[]; // Of each node.
-  name: number[]; // Of each node.
-  own: number[]; // Of each node without those below it, in `unit`.
-  total: number[]; // Of each node with all below it, in `unit`.
-  calls: number[]; // How often each was called.
-  merged_count: number[]; // How many frames a node of the kind `smaller` stands for.
-  whole: number; // The sum of all, in `unit`.
-  steps: number; // How many steps that is of.
-  before_own: number[]; // As `own`, of the baseline.
-  before_total: number[]; // As `total`, of the baseline.
-  before_calls: number[]; // As `calls`, of the baseline.
-  before_whole: number; // As `whole`, of the baseline.
-  before_steps: number; // As `steps`, of the baseline.
-  is_per_step: boolean; // Whether values are of whole steps, and are read divided by their number.
-  root: number; // The node that fills the picture, as far as `root` was found.
-  node_count: number; // How many nodes there are in full.
+  name_kinds: number[]; // The kind of each of `names`, as an index of `kinds`.
+  own: number[]; // Value without children, in `unit`.
+  total: number[]; // Value with descendants (recursive calls count once), in `unit`.
+  calls: number[]; // Number of calls.
+  whole: number; // The sum of all `own` values, in `unit`.
+  steps: number; // Number of steps covered.
+  before_own: number[]; // `own` of the baseline.
+  before_total: number[]; // `total` of the baseline.
+  before_calls: number[]; // `calls` of the baseline.
+  before_whole: number; // `whole` of the baseline.
+  before_steps: number; // `steps` of the baseline.
+  is_per_step: boolean; // Whether the page divides the values by the number of steps.
+  parent: number[]; // The parent of each node.
+  name: number[]; // The name of each node, as an index of `names`.
+  merged_count: number[]; // Number of frames in a node of the kind `smaller`.
+  root: number; // The node that fills the picture.
+  node_count: number; // Number of nodes before pruning.
   devices: string[]; // Of memory.
   device: string; // Of memory.
   at_ns: number | null; // Of memory.
-  note: string; // What to know about it.
-  remedy: string; // The code that would record more.
-  empty: string; // Where there is nothing.
+  note: string; // A limitation of the graph.
+  remedy: string; // The code that records more.
+  empty: string; // Why the graph is empty.
 }
 
-/** What a frame can be. */
+/** A kind of frames. */
 export interface FlameKind { id: string; label: string; }
 
-/** Each name of a flame graph once, the largest own value first. */
+/** The functions of a flame graph, largest `own` value first. */
 export interface FlameFunctions {
-  schema: number;
-  unit: 'bytes' | 'ns';
+  schema: number; // Version of the API's JSON.
+  unit: 'bytes' | 'ns'; // `ns` or `bytes`.
   kinds: FlameKind[];
   names: string[];
-  name_kinds: number[]; // What each of `names` is.
-  own: number[]; // Without what it calls, in `unit`.
-  total: number[]; // With what it calls, once where it calls itself, in `unit`.
-  calls: number[];
-  whole: number; // The sum of all own values, in `unit`.
-  steps: number; // How many steps that is of.
-  all_count: number; // How many names there are, of which the largest are listed.
-  before_own: number[]; // As `own`, of the baseline.
-  before_total: number[]; // As `total`, of the baseline.
-  before_calls: number[]; // As `calls`, of the baseline.
-  before_whole: number; // As `whole`, of the baseline.
-  before_steps: number; // As `steps`, of the baseline.
-  is_per_step: boolean; // Whether values are of whole steps, and are read divided by their number.
+  name_kinds: number[]; // The kind of each of `names`, as an index of `kinds`.
+  own: number[]; // Value without children, in `unit`.
+  total: number[]; // Value with descendants (recursive calls count once), in `unit`.
+  calls: number[]; // Number of calls.
+  whole: number; // The sum of all `own` values, in `unit`.
+  steps: number; // Number of steps covered.
+  before_own: number[]; // `own` of the baseline.
+  before_total: number[]; // `total` of the baseline.
+  before_calls: number[]; // `calls` of the baseline.
+  before_whole: number; // `whole` of the baseline.
+  before_steps: number; // `steps` of the baseline.
+  is_per_step: boolean; // Whether the page divides the values by the number of steps.
+  all_count: number; // Number of functions before the limit.
 }
 
-/** Everything about one kernel's runs. */
+/** Details of the runs of a kernel. */
 export interface KernelDetails {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   name: string;
   full_name: string;
   durations: TimeDistribution;
-  delays: TimeDistribution | null; // From the launching call's end to the kernel's begin, at least 0.
+  delays: TimeDistribution | null; // From the launching call's end to the kernel's start, at least 0.
   steps: StepUse[];
   launches: KernelLaunch[];
   launch_count: number;
@@ -1031,7 +1031,7 @@ export interface KernelDetails {
   instances: CallInstance[]; // The longest runs.
 }
 
-/** How times spread. */
+/** Distribution of durations. */
 export interface TimeDistribution {
   count: number;
   total_ns: number;
@@ -1040,20 +1040,20 @@ export interface TimeDistribution {
   p50_ns: number;
   p95_ns: number;
   max_ns: number;
-  edges_ns: number[]; // Of the bins.
+  edges_ns: number[]; // Edges of the bins.
   counts: number[];
-  is_logarithmic: boolean; // Whether the bins grow by a factor each, since the times are so far apart.
+  is_logarithmic: boolean; // Whether the bins grow by a constant factor.
 }
 
-/** What one step has of it. */
+/** Calls and time in one step. */
 export interface StepUse {
   number: number;
   call_count: number;
   time_ns: number; // Host total of an operator, duration of a kernel.
-  device_ns: number; // Device time that an operator's calls launched, with calls within.
+  device_ns: number; // Device time launched by an operator's calls, nested calls included.
 }
 
-/** Runs that were launched alike. */
+/** Runs with the same launch configuration. */
 export interface KernelLaunch {
   grid: string; // Blocks in x, y, z (JSON).
   block: string;
@@ -1077,11 +1077,11 @@ export interface RelatedOperator {
   name: string; // Empty.
   kind: string;
   call_count: number;
-  time_ns: number; // Of those calls.
-  share: number; // Of the time of all rows of this list.
+  time_ns: number; // Host total of an operator's calls, duration of a kernel.
+  share: number; // Fraction of the time of all rows.
 }
 
-/** Calls from the same Python functions, the innermost first. */
+/** Calls from the same Python functions, innermost first. */
 export interface StackUse {
   frames: StackFrame[];
   call_count: number;
@@ -1091,8 +1091,8 @@ export interface StackUse {
 
 /** One Python function of a call stack. */
 export interface StackFrame {
-  text: string; // As the profiler wrote it.
-  line: SourceLine | null; // Where it is, if that can be told from the text.
+  text: string; // The profiler's text.
+  line: SourceLine | null; // Source line.
 }
 
 /** One call, or one run of a kernel. */
@@ -1101,148 +1101,151 @@ export interface CallInstance {
   start_ns: number;
   duration_ns: number;
   device_ns: number;
-  track: string; // The thread.
+  track: string; // The thread, or the device and stream.
   step: number | null; // The number in `ProfilerStep#N`.
 }
 
 /** A device's memory over time. */
 export interface MemoryOverTime {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   devices: MemoryDeviceFacts[];
-  device: string; // Which of them this is.
+  device: string; // Id of the device.
   start_ns: number;
-  end_ns: number; // The time that is shown.
+  end_ns: number; // End of the requested range, or of the recorded memory and steps.
   levels: MemoryLevels;
-  peak: MemoryPoint | null; // The most that was allocated in the time shown.
+  peak: MemoryPoint | null; // The highest allocated level in the time range.
   reserved_peak: MemoryPoint | null;
   ooms: MemoryOom[];
   oom_count: number;
   steps: MemoryStep[];
-  notes: string[]; // What should be known before the curve is believed.
+  notes: string[]; // Limitations of the curve.
 }
 
 /** One device whose memory was recorded. */
 export interface MemoryDeviceFacts {
   id: string; // `CPU`, `CUDA 0`, `HIP 1`.
-  peak_bytes: number; // The most that tensors held.
-  peak_ns: number; // When, the first time.
-  most_reserved_bytes: number | null; // The most that the caching allocator took from the device.
-  capacity_bytes: number | null; // All that the device has.
-  event_count: number; // Allocations and releases.
-  has_totals: boolean; // False before torch 1.10, which wrote no totals.
+  peak_bytes: number; // Peak of allocated memory.
+  peak_ns: number; // Time of the first peak.
+  most_reserved_bytes: number | null; // Peak of the caching allocator's reserved memory.
+  capacity_bytes: number | null; // Total memory of the device.
+  event_count: number; // Number of allocations and frees.
+  has_totals: boolean; // False before torch 1.10, which recorded no totals.
 }
 
-/** Levels behind events of the recording; each holds until the next. */
+/** Memory after events of the trace; a level holds until the next. */
 export interface MemoryLevels {
   time_ns: number[];
   allocated_bytes: (number | null)[];
-  reserved_bytes: (number | null)[]; // Empty where the allocator keeps no cache.
-  event_count: number; // How many events there are in that time.
+  reserved_bytes: (number | null)[]; // Empty where the allocator has no cache.
+  event_count: number; // Number of all events in the time range.
 }
 
-/** A moment of the curve. */
+/** A point of the curve. */
 export interface MemoryPoint { time_ns: number; bytes: number; }
 
-/** A time that the device ran out of memory. */
+/** An out-of-memory error of the device. */
 export interface MemoryOom {
   event: number;
   time_ns: number;
   asked_bytes: number | null;
-  unused_bytes: number | null; // Reserved then, and not allocated.
+  unused_bytes: number | null; // Reserved memory that was not allocated.
   cause: string; // `fragmented`.
   operator: string | null;
 }
 
-/** A step of the host, for orientation. */
+/** A step of the host. */
 export interface MemoryStep { number: number; start_ns: number; end_ns: number; }
 
-/** Who held the memory, the most first; `name` and `origin` say who. */
+/** Owners of allocated memory, largest first, by `name` and `origin`. */
 export interface MemoryHolders {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   columns: Column[];
   row_count: number;
   values: Record<string, unknown[]>;
-  sort: string; // Key of the column to sort by at first, largest first.
-  groups: string[]; // The groupings that this table can be asked for.
+  sort: string; // Key of the initial sort column, largest first.
+  groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // What the share columns are a share of.
-  empty: string; // Where there is no row.
-  all_row_count: number | null; // How many rows there are, where perhaps only the first by `sort` were sent.
-  sums: string[]; // Keys of columns whose values, added over rows, are something's total.
+  total_ns: number; // Denominator of the share columns.
+  empty: string; // Why the table has no rows, and the code that records them.
+  all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
-  meaning: string; // What a row is, and what the table tells.
+  meaning: string; // Subject of a row and purpose of the table.
   device: string;
   moment_ns: number;
-  held_bytes: number | null; // All that was held.
+  held_bytes: number | null; // All allocated memory.
   reserved_bytes: number | null;
-  recorded_bytes: number; // Of it, allocated while recording.
-  earlier_bytes: number; // Of it, allocated before and freed while recording.
+  recorded_bytes: number; // Memory allocated while recording.
+  earlier_bytes: number; // Memory allocated before the recording and freed in it.
   untold_bytes: number | null; // The rest.
-  is_peak: boolean; // Whether it is the most that the device held in all of the recording.
-  left_out_count: number; // So many further holders are not among the rows.
+  is_peak: boolean; // Whether it is the device's peak of the whole trace.
+  left_out_count: number; // Number of owners left out.
   left_out_bytes: number;
 }
 
-/** Allocations, the first by `sort`; the others are counted. Rows are parallel to the lists. */
+/** Allocations, the first by `sort`; the lists are parallel to the rows. */
 export interface MemoryAllocations {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   columns: Column[];
   row_count: number;
   values: Record<string, unknown[]>;
-  sort: string; // Key of the column to sort by at first, largest first.
-  groups: string[]; // The groupings that this table can be asked for.
+  sort: string; // Key of the initial sort column, largest first.
+  groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // What the share columns are a share of.
-  empty: string; // Where there is no row.
-  all_row_count: number | null; // How many rows there are, where perhaps only the first by `sort` were sent.
-  sums: string[]; // Keys of columns whose values, added over rows, are something's total.
+  total_ns: number; // Denominator of the share columns.
+  empty: string; // Why the table has no rows, and the code that records them.
+  all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
-  meaning: string; // What a row is, and what the table tells.
+  meaning: string; // Subject of a row and purpose of the table.
   device: string;
-  found_count: number; // How many fit what was asked.
+  found_count: number; // Number of all matches.
   found_bytes: number;
-  left_out_bytes: number; // Of it, in those that are not among the rows.
-  largest_bytes: number; // The largest allocation of the device, whatever was asked.
-  event: number[]; // The place in the file of each row's first event.
-  owner_event: number[]; // The operator's call that allocated it.
-  stack: number[]; // Which of `stacks`.
-  stacks: string[]; // Functions, outermost first, parted by `;`.
+  left_out_bytes: number; // Size of the matches left out.
+  largest_bytes: number; // Size of the device's largest allocation.
+  event: number[]; // Index in the file of each row's first event.
+  owner_event: number[]; // Index in the file of the allocating operator call.
+  stack: number[]; // Index of `stacks`.
+  stacks: string[]; // Functions, outermost first, separated by `;`.
 }
 
-/** How a device's memory grows over the steps. */
+/** Growth of a device's memory over the steps. */
 export interface MemoryGrowth {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   device: string;
   step_count: number;
-  growth_bytes: number | null; // A step.
-  least_growth_bytes: number | null; // A step, with 95 % confidence.
+  growth_bytes: number | null; // Growth per step.
+  least_growth_bytes: number | null; // Lower bound per step, with 95 % confidence.
   most_growth_bytes: number | null;
-  total_growth_bytes: number | null; // From the first step's end to the last's.
-  confidence: string; // That it grows.
-  full_after_step_count: number | null; // Steps until the device is full, were it to go on.
+  total_growth_bytes: number | null; // Growth from the first step's end to the last step's.
+  confidence: string; // Confidence in growth.
+  full_after_step_count: number | null; // Steps until the device is full at this growth.
   steps: Table;
   leaks: Table;
 }
 
-/** How much of what a device's allocator reserved lay unused. */
+/** Unused part of the memory that a device's allocator reserved. */
 export interface MemoryFragmentation {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   device: string;
   reserved_peak_ns: number;
   most_reserved_bytes: number;
-  unused_bytes: number; // Of it, not allocated then.
+  unused_bytes: number; // Unused memory at that time.
   unused_share: number | null;
-  most_unused_bytes: number; // The most that was ever unused.
-  mean_unused_share: number | null; // Unused of reserved, both over time.
+  most_unused_bytes: number; // Peak of the unused memory.
+  mean_unused_share: number | null; // Unused fraction of the reserved memory, over time.
   end_unused_bytes: number;
   time_ns: number[];
-  over_time_bytes: (number | null)[]; // Reserved and not allocated, at the times beside it.
+  over_time_bytes: (number | null)[]; // Unused memory at `time_ns`.
   start_ns: number;
-  end_ns: number; // The time of those.
+  end_ns: number; // End of the requested range, or of the recorded memory and steps.
 }
 
-/** All of them. */
-export interface MemoryFiles { schema: number; files: MemoryFile[]; }
+/** Memory snapshots and timelines in a run's folder. */
+export interface MemoryFiles {
+  schema: number; // Version of the API's JSON.
+  files: MemoryFile[];
+}
 
 /** A memory snapshot or timeline in a run's folder. */
 export interface MemoryFile {
@@ -1253,93 +1256,93 @@ export interface MemoryFile {
   problem: string; // Why it cannot be read here.
 }
 
-/** What a memory snapshot or timeline tells. */
+/** Contents of a memory snapshot or timeline. */
 export interface MemoryFileReport {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   id: string;
   name: string;
   what: 'snapshot' | 'timeline';
-  summary: string[]; // Sentences.
+  summary: string[]; // The main results, in sentences.
   curves: MemoryFileCurve[];
   tables: Table[];
 }
 
-/** A chart of what a file tells over time. */
+/** A chart of a file's values over time. */
 export interface MemoryFileCurve {
   title: string;
-  is_stacked: boolean; // Whether the lines are parts of one whole.
-  is_in_time: boolean; // False where no times were recorded.
-  at: number[]; // In ns from the first event, or the number of the entry.
+  is_stacked: boolean; // Whether the lines are parts of a total.
+  is_in_time: boolean; // False without recorded times.
+  at: number[]; // Times in ns from the first event, or numbers of entries.
   lines: MemoryLine[];
 }
 
 /** One line of a chart. */
 export interface MemoryLine { id: string; label: string; help: string; bytes: number[]; }
 
-/** Modules and what they cost; by instance each is followed by those that it calls. */
+/** Modules with their costs; by instance, a module precedes the modules that it calls. */
 export interface Modules {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   columns: Column[];
   row_count: number;
   values: Record<string, unknown[]>;
-  sort: string; // Key of the column to sort by at first, largest first.
-  groups: string[]; // The groupings that this table can be asked for.
+  sort: string; // Key of the initial sort column, largest first.
+  groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // What the share columns are a share of.
-  empty: string; // Where there is no row.
-  all_row_count: number | null; // How many rows there are, where perhaps only the first by `sort` were sent.
-  sums: string[]; // Keys of columns whose values, added over rows, are something's total.
+  total_ns: number; // Denominator of the share columns.
+  empty: string; // Why the table has no rows, and the code that records them.
+  all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
-  meaning: string; // What a row is, and what the table tells.
+  meaning: string; // Subject of a row and purpose of the table.
   by: 'class' | 'instance';
   origin: 'Lightning' | 'nn.Module' | 'record_function';
   origin_meaning: string;
-  parent: number[]; // The row of the module that called it, -1 at the top.
-  path: string[]; // The modules that called it and itself, parted by `/`.
-  event: number[]; // Its first call, by the event's place in the file.
-  start_ns: number[]; // When that began.
+  parent: number[]; // Row of the calling module, -1 at the top.
+  path: string[]; // The calling modules and itself, separated by `/`.
+  event: number[]; // Its first call, as an index in the file.
+  start_ns: number[]; // Start of that call.
   end_ns: number[];
-  device_label: string; // What this vendor calls a device.
-  unassigned_backward_host_ns: number; // Host time of backward calls whose module is not known.
+  device_label: string; // The vendor's term for a device.
+  unassigned_backward_host_ns: number; // Host time of backward calls of unknown modules.
   unassigned_backward_device_ns: number;
-  left_out_count: number; // So many modules, the deepest and last, are not among the rows.
+  left_out_count: number; // Number of modules left out.
 }
 
-/** What ran for a module, or for all modules of a class. */
+/** Operators and device work of a module, or of all modules of a class. */
 export interface ModuleWork {
-  schema: number;
-  module_count: number; // So many modules these are.
+  schema: number; // Version of the API's JSON.
+  module_count: number; // Number of modules.
   operators: Table;
   kernels: Table; // Kernels, copies and memory sets.
 }
 
-/** What in a recording has a name. */
+/** Names of a trace by kind. */
 export interface Names {
-  schema: number;
-  kinds: NamesOfKind[]; // Kinds that were recorded.
+  schema: number; // Version of the API's JSON.
+  kinds: NamesOfKind[]; // The recorded kinds.
 }
 
-/** Names of one kind, what takes longest first; the columns have the same length. */
+/** Names of one kind, longest total time first; the columns are parallel. */
 export interface NamesOfKind {
   kind: 'annotation' | 'kernel' | 'module' | 'operator' | 'source-line';
-  names: string[]; // A module's is its path, a source line's `file:line function`.
+  names: string[]; // A module's path, a source line's `file:line function`.
   times_ns: number[]; // Total time.
-  all_count: number; // How many names of this kind there are, with those that were left out.
+  all_count: number; // Number of all names of this kind.
 }
 
-/** Everything about one operator's or annotation's calls. */
+/** Details of the calls of an operator or annotation. */
 export interface OperatorDetails {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   name: string;
   kind: string;
-  host: TimeDistribution; // Host total of each call.
-  device: TimeDistribution | null; // Device total of the calls that launched anything.
+  host: TimeDistribution; // Host totals of the calls.
+  device: TimeDistribution | null; // Device totals of the calls with device work.
   steps: StepUse[];
   shapes: ShapeUse[];
   shape_count: number;
   stacks: StackUse[];
   stack_count: number;
-  stacks_missing: string; // The line of code that records call stacks, where there are none.
+  stacks_missing: string; // The code that records call stacks.
   kernels: LaunchedWork[];
   kernel_count: number;
   callers: RelatedOperator[];
@@ -1356,28 +1359,28 @@ export interface ShapeUse {
   device_total_ns: number;
 }
 
-/** A kernel, copy or memory set that an operator launched, itself or in calls within. */
+/** A kernel, copy or memory set that an operator or its nested calls launched. */
 export interface LaunchedWork {
   name: string;
   full_name: string;
   kind: string;
   event_count: number;
   total_ns: number;
-  own_ns: number; // Of it, what no operator within launched.
-  share: number; // Of all that the operator launched.
+  own_ns: number; // Time of the events that the operator launched itself.
+  share: number; // Fraction of all device time that the operator launched.
 }
 
-/** Where the step time of one recording goes. */
+/** Step time of one trace by category, with devices and idle causes. */
 export interface Overview {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   trace: string;
   worker: string;
   span: string;
   verdict: string;
   dialect: string;
   synthetic: boolean;
-  device_label: string; // What this vendor calls a device.
-  environment: Record<string, string>; // What the trace says of how it was made.
+  device_label: string; // The vendor's term for a device.
+  environment: Record<string, string>; // Metadata of the trace.
   window_ns: number;
   step: StepReport;
   categories: Category[];
@@ -1391,14 +1394,14 @@ export interface Overview {
   settings: RunSetting[]; // Settings of the run.
 }
 
-/** One step and where its time went; `parts_ns` follows `Overview.categories`. */
+/** One step and its time by category; `parts_ns` follows `Overview.categories`. */
 export interface StepRow {
   number: number;
   name: string;
   start_ns: number;
   duration_ns: number;
   parts_ns: number[];
-  host_start_ns: number; // When the host began it.
+  host_start_ns: number; // Start on the host.
   host_end_ns: number;
 }
 
@@ -1408,14 +1411,14 @@ export interface IdleCause {
   label: string;
   help: string;
   idle_ns: number;
-  share: number; // Of the step.
-  gap_count: number; // How many stretches of idle time it has in the window.
-  start_ns: number | null; // Of the longest of them.
+  share: number; // Fraction of the step.
+  gap_count: number; // Number of idle intervals with this cause in the window.
+  start_ns: number | null; // Start of the longest of them.
   end_ns: number | null;
-  event: number | null; // What ended it on the device, by its place in the file.
+  event: number | null; // The device event that ended it, as its index in the file.
 }
 
-/** One line of a short list; `view` and `search` lead to the whole story. */
+/** One line of a short list; `view` and `search` link to its details. */
 export interface TopRow {
   name: string;
   detail: string;
@@ -1424,150 +1427,156 @@ export interface TopRow {
   share: number | null;
   view: string;
   search: string;
-  full_name: string; // Where `name` is short.
-  kind: string; // Of an operator.
-  start_ns: number | null; // Of what has a place in time.
+  full_name: string; // The unabbreviated name, the key of a kernel's details.
+  kind: string; // `operator` or `annotation`, for operators.
+  start_ns: number | null; // Start and end of a gap.
   end_ns: number | null;
-  event: number | null; // What ended a gap, by its place in the file.
+  event: number | null; // The device event that ended a gap, as its index in the file.
 }
 
-/** All about a rule, as `stepscope explain` prints it. */
+/** The description of a rule, as `stepscope explain` prints it. */
 export interface RulePage {
-  schema: number;
-  rule: string; // The rule's id, also where it was asked for by an alias.
+  schema: number; // Version of the API's JSON.
+  rule: string; // The rule's id, also for a request by an alias.
   title: string;
   text: string; // Markdown.
 }
 
-/** Every public table. */
-export interface Tables { schema: number; tables: TableInfo[]; }
+/** All public tables. */
+export interface Tables {
+  schema: number; // Version of the API's JSON.
+  tables: TableInfo[];
+}
 
 /** One public table. */
 export interface TableInfo {
   name: string;
   title: string;
-  meaning: string; // What a row is, and what the table tells.
-  is_of_run: boolean; // True where it is of all recordings of a run together.
+  meaning: string; // Subject of a row and purpose of the table.
+  is_of_run: boolean; // True for a table of all traces of a run.
   columns: string[];
 }
 
-/** The tracks of a recording, in the order in which they are shown. */
+/** The tracks of a trace, in the order of the page. */
 export interface Timeline {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   start_ns: number;
-  end_ns: number; // When the last slice ends, from the trace's first event.
+  end_ns: number; // End of the last slice, from the trace's first event.
   names_count: number;
   tracks: TimelineTrack[];
-  categories: TimelineCategory[]; // A slice's code is the place here.
+  categories: TimelineCategory[]; // A slice's category code is an index of these.
   steps: TimelineStep[];
-  note: string; // What the tracks do not show, and why.
+  note: string; // Events that the tracks leave out, and why.
 }
 
-/** One track, or the header above some. */
+/** A track, or the header of a group of tracks. */
 export interface TimelineTrack {
   id: number;
-  parent: number | null; // The header that it is shown under.
+  parent: number | null; // The header of its group.
   kind: 'annotations' | 'counter' | 'group' | 'idle' | 'other' | 'steps' | 'stream' | 'thread';
   label: string;
   detail: string;
   row_count: number; // Rows of slices.
-  event_count: number | null; // Null where nobody has counted.
-  busy_ns: number | null; // For how long anything of it ran.
-  order: number; // Its place among the tracks.
-  unit: string; // Of a counter's values.
-  is_open: boolean; // Whether it is shown in full at first.
+  event_count: number | null; // Number of events.
+  busy_ns: number | null; // Time with any slice.
+  order: number; // Position among the tracks.
+  unit: string; // Unit of a counter's values.
+  is_open: boolean; // Whether it is expanded at first.
 }
 
-/** What slices of a code are. */
+/** A category of slices. */
 export interface TimelineCategory { id: string; label: string; }
 
-/** A step, as the host marked it. */
+/** A step of the host. */
 export interface TimelineStep { number: number; start_ns: number; end_ns: number; }
 
-/** Names of slices; a slice's code is the place here. */
-export interface TimelineNames { schema: number; names: string[]; }
+/** Names of slices; a slice's name code is an index of these. */
+export interface TimelineNames {
+  schema: number; // Version of the API's JSON.
+  names: string[];
+}
 
-/** A counter in equal times; null where no value is known. */
+/** A counter in buckets of equal length; null where no value is known. */
 export interface TimelineCounter {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   track: number;
   level: number;
   tile: number;
   start_ns: number;
   bucket_ns: number;
   unit: string;
-  least: number | null; // Over the whole recording.
+  least: number | null; // The least value of the whole trace.
   most: number | null;
-  min: (number | null)[]; // The least value in each bucket, with the one that held when it began.
+  min: (number | null)[]; // The least value in each bucket, with the value at its start.
   max: (number | null)[];
-  last: (number | null)[]; // The value when the bucket ends.
+  last: (number | null)[]; // The value at the end of the bucket.
 }
 
-/** All that is known of one slice. */
+/** Details of one slice. */
 export interface TimelineSlice {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   event: number;
   name: string;
   category: string;
   track: number;
   row: number;
-  start_ns: number; // As recorded.
-  duration_ns: number; // As recorded, or where that cannot be drawn as the tracks show it.
-  self_ns: number | null; // Without the slices within it.
-  device_ns: number | null; // Sum of what it launched on devices, with what it called.
+  start_ns: number; // Recorded start.
+  duration_ns: number; // Recorded duration, or the drawn one where that is longer than a track can draw.
+  self_ns: number | null; // Time without nested slices.
+  device_ns: number | null; // Sum of the device work that it and its nested calls launched.
   arguments: SliceArgument[];
-  stack: SliceFrame[]; // The Python functions that led to it, the outermost first.
-  stack_of: string; // Whose stack it is.
-  parents: SliceParent[]; // What contains it, the outermost first.
+  stack: SliceFrame[]; // The Python functions around it, outermost first.
+  stack_of: string; // Owner of the stack.
+  parents: SliceParent[]; // The slices around it, outermost first.
   child_count: number;
   module: string | null;
   operator: SliceParent | null; // The innermost operator around it, or around its launch.
-  step: number | null; // The number of the step in which it, or its launch, began.
+  step: number | null; // Number of the step in which it, or its launch, began.
   links: SliceLink[];
-  link_counts: Record<string, number>; // How many links of each kind there are.
+  link_counts: Record<string, number>; // Number of links by kind.
 }
 
-/** What the trace says of an event beside its time. */
+/** An argument of an event. */
 export interface SliceArgument {
   key: string;
   value: string | number;
-  is_cut: boolean; // Whether the value is longer than what is shown.
+  is_cut: boolean; // Whether the value is abbreviated.
 }
 
 /** A Python function of a stack. */
 export interface SliceFrame {
   function: string;
-  file: string; // Empty of what is built in.
+  file: string; // Empty for built-in functions.
   line: number;
 }
 
 /** A slice that contains another. */
 export interface SliceParent { event: number; name: string; category: string; }
 
-/** Another slice that one has to do with. */
+/** A slice that is linked with another. */
 export interface SliceLink {
-  kind: string;
-  event: number;
   name: string;
   category: string;
   track: number;
   row: number;
   start_ns: number;
   duration_ns: number;
+  event: number; // Index of its event in the file.
+  kind: string; // Role of this slice.
 }
 
-/** Slices that were found, by time. */
+/** Slices, by time. */
 export interface TimelineHits {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   total: number;
-  hits: TimelineHit[]; // Some of them, next to each other.
-  first: number; // How many come before those.
+  hits: TimelineHit[]; // A page of the slices.
+  first: number; // Number of slices before the page.
   density: number[]; // Of a search.
 }
 
-/** A slice, and where it is. */
+/** A slice and its position. */
 export interface TimelineHit {
-  event: number | null; // Its place in the file.
+  event: number | null; // Index of its event in the file.
   name: string;
   category: string;
   track: number;
@@ -1576,34 +1585,34 @@ export interface TimelineHit {
   duration_ns: number;
 }
 
-/** A slice beside another, or nearest to a moment. */
+/** A slice next to another slice, or nearest to a time. */
 export interface TimelineNeighbour {
-  schema: number;
-  hit: TimelineHit | null; // Null where there is none.
+  schema: number; // Version of the API's JSON.
+  hit: TimelineHit | null; // Null without such a slice.
 }
 
-/** What runs in a part of the timeline. */
+/** Slices in an area of the timeline. */
 export interface TimelineArea {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   start_ns: number;
   end_ns: number;
-  table: Table; // By name.
+  table: Table; // Slices by name, with their time inside the area.
   tracks: AreaTrack[];
 }
 
 /** One track's time in an area. */
 export interface AreaTrack { track: number; busy_ns: number; idle_ns: number; slice_count: number; }
 
-/** Figures from span to span, or from run to run. */
+/** Metrics over the spans of a run, or over runs. */
 export interface Trends {
-  schema: number;
+  schema: number; // Version of the API's JSON.
   figures: TrendFigure[];
-  points: TrendPoint[]; // Of the run that was recorded first before others, as far as the files' names tell.
-  waiting_count: number; // Recordings that are still to be read.
-  unreadable_count: number; // Recordings that cannot be read, and are left out.
+  points: TrendPoint[]; // By run, the earliest recorded first (from the files' names), then by span.
+  waiting_count: number; // Traces that are not read yet.
+  unreadable_count: number; // Traces that cannot be read.
 }
 
-/** A figure that is followed. */
+/** A metric of the trends. */
 export interface TrendFigure {
   name: string;
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
@@ -1611,17 +1620,17 @@ export interface TrendFigure {
   label: string;
 }
 
-/** A run's figures at one span: means over its workers; of `memory_peak_bytes` the largest. */
+/** A run's metrics at one span: means over workers, the maximum for `memory_peak_bytes`. */
 export interface TrendPoint {
   run: string; // The run's id.
   run_name: string;
-  span: number; // Which of the worker's recordings, from 1.
-  traces: string[]; // The recordings that it is the mean of, a worker each.
+  span: number; // Number of the workers' trace, from 1.
+  traces: string[]; // Ids of its traces, one per worker.
   figures: Record<string, number | null>; // By name.
-  least_step_ns: number | null; // The mean step of the quickest worker.
-  most_step_ns: number | null; // The mean step of the slowest worker.
-  step_count: number; // Steps that were recorded whole, of all its workers.
-  finding_count: number; // Pieces of advice a recording, symptoms and notes included.
-  severity_counts: Record<string, number>; // Of them, those of each severity.
-  recoverable_shares: Record<string, number>; // By rule.
+  least_step_ns: number | null; // Mean step time of the fastest worker.
+  most_step_ns: number | null; // Mean step time of the slowest worker.
+  step_count: number; // Complete steps of all its workers.
+  finding_count: number; // Findings per trace, symptoms and notes included.
+  severity_counts: Record<string, number>; // Findings per trace by severity.
+  recoverable_shares: Record<string, number>;
 }
