@@ -48,9 +48,9 @@ class ComparisonResult(Response, frozen=True, kw_only=True):
     """Empty where a side has no recorded modules."""
     test: str
     """The test for statistical significance."""
-    significance: str = ""
+    significance: str
     """Significance of the step's change, as text."""
-    status_labels: dict[Status, str] = {}
+    status_labels: dict[Status, str]
     """Labels of the statuses of rows."""
 
 
