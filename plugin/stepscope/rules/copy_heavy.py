@@ -55,17 +55,12 @@ def check(trace: Trace, options: Options) -> Results:
             facts.count("Copies in total", len(work.rows)),
         ),
         tables=(kernel_time.by_operator(trace, work, "Copies", callers),),
-        events=kernel_time.longest(trace, work),
-        locations=kernel_time.lines(trace, work),
-        claims=(
-            kernel_time.claim(
-                trace, work, AVOIDABLE_COPIES, "The copies' own time, all of it at most."
-            ),
-        ),
         fix=_fix(most, is_compiled=_is_compiled(trace, work)),
         subject=most,
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace, work, AVOIDABLE_COPIES, "The copies' own time, all of it at most.", finding
+    )
 
 
 def _stays_on_device(trace: Trace) -> NDArray[np.bool_]:

@@ -72,18 +72,14 @@ def check(trace: Trace, options: Options) -> Results:
             *_deterministic(trace),
         ),
         tables=(kernel_time.by_operator(trace, work, "Convolutions"),),
-        events=kernel_time.longest(trace, work),
-        locations=kernel_time.lines(trace, work),
-        claims=(
-            kernel_time.claim(
-                trace,
-                work,
-                CONVOLUTION_ENGINES,
-                "Another engine may be no faster, or half as fast again.",
-            ),
-        ),
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace,
+        work,
+        CONVOLUTION_ENGINES,
+        "Another engine may be no faster, or half as fast again.",
+        finding,
+    )
 
 
 def _deterministic(trace: Trace) -> Iterator[Evidence]:

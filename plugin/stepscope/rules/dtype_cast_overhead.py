@@ -44,19 +44,15 @@ def check(trace: Trace, options: Options) -> Results:
             *product_evidence.limit(trace),
         ),
         tables=(_conversions(trace, casts, table), product_evidence.kernels(trace, work)),
-        events=kernel_time.longest(trace, work),
-        locations=kernel_time.lines(trace, work),
-        claims=(
-            kernel_time.claim(
-                trace,
-                work,
-                NO_CASTS,
-                "All of it where the types agree; some conversions remain at borders.",
-            ),
-        ),
         fix=_fix(trace, str(table["caller"].iloc[0]), str(table["pair"].iloc[0])),
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace,
+        work,
+        NO_CASTS,
+        "All of it where the types agree; some conversions remain at borders.",
+        finding,
+    )
 
 
 def _by_pair(trace: Trace, casts: TypeCasts) -> pd.DataFrame:

@@ -64,20 +64,16 @@ def check(trace: Trace, options: Options) -> Results:
             *product_evidence.limit(trace),
         ),
         tables=product_evidence.tables(trace, products, large),
-        events=kernel_time.longest(trace, work),
-        locations=kernel_time.lines(trace, work),
-        claims=(
-            kernel_time.claim(
-                trace,
-                work,
-                FLOAT8_PRODUCTS,
-                f"In 8-bit floats {product_evidence.times(FLOAT8_PRODUCTS)} times as fast, with "
-                "scaling and converting.",
-            ),
-        ),
         fix=RULE.fix if is_training(trace) else replace(RULE.fix, code=INFERENCE),
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace,
+        work,
+        FLOAT8_PRODUCTS,
+        f"In 8-bit floats {product_evidence.times(FLOAT8_PRODUCTS)} times as fast, with "
+        "scaling and converting.",
+        finding,
+    )
 
 
 def _are_large(trace: Trace, products: ProductKernels, least: int) -> NDArray[np.bool_]:

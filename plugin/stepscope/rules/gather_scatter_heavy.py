@@ -81,20 +81,16 @@ def check(trace: Trace, options: Options) -> Results:
             facts.count("Kernels in total", len(work.rows)),
         ),
         tables=(kernel_time.by_operator(trace, work, "Gathers and scatters"),),
-        events=kernel_time.longest(trace, work),
-        locations=kernel_time.lines(trace, work),
-        claims=(
-            kernel_time.claim(
-                trace,
-                work,
-                GATHERS,
-                "At most half of their time, with half the bytes; perhaps nothing.",
-            ),
-        ),
         fix=_fix(most),
         subject=most,
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace,
+        work,
+        GATHERS,
+        "At most half of their time, with half the bytes; perhaps nothing.",
+        finding,
+    )
 
 
 def _most(trace: Trace, work: Work) -> str:

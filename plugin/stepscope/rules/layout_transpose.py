@@ -42,16 +42,11 @@ def check(trace: Trace, options: Options) -> Results:
             facts.count("Conversions in total", len(work.rows)),
         ),
         tables=(kernel_time.by_operator(trace, work, "Conversions"),),
-        events=kernel_time.longest(trace, work),
-        locations=kernel_time.lines(trace, work),
-        claims=(
-            kernel_time.claim(
-                trace, work, LAYOUT_CONVERSIONS, "The conversions' own time, all of it at most."
-            ),
-        ),
         fix=_fix(layout, *_setting(trace)),
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace, work, LAYOUT_CONVERSIONS, "The conversions' own time, all of it at most.", finding
+    )
 
 
 def _fix(layout: str, *caveats: str) -> Fix:

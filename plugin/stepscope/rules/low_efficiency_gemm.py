@@ -74,20 +74,15 @@ def check(trace: Trace, options: Options) -> Results:
             facts.text("Peak from", str(worst["source"])),
         ),
         tables=(_table(low),),
-        events=kernel_time.longest(trace, slow_work),
-        locations=kernel_time.lines(trace, slow_work),
-        claims=(
-            kernel_time.claim(
-                trace,
-                slow_work,
-                up_to_roofline(reached),
-                f"At most what is won at {share(TUNED_PRODUCTS_SHARE)} of the roofline, perhaps "
-                "nothing.",
-            ),
-        ),
         fix=_fix(trace, worst),
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace,
+        slow_work,
+        up_to_roofline(reached),
+        f"At most what is won at {share(TUNED_PRODUCTS_SHARE)} of the roofline, perhaps nothing.",
+        finding,
+    )
 
 
 def _reason(products: pd.DataFrame) -> str:

@@ -82,19 +82,15 @@ def check(trace: Trace, options: Options) -> Results:
             _chain_table(trace, chains, call, took),
             kernel_time.by_operator(trace, fusable, "Kernels"),
         ),
-        events=kernel_time.longest(trace, fusable),
-        locations=kernel_time.lines(trace, fusable),
-        claims=(
-            kernel_time.claim(
-                trace,
-                fusable,
-                POINTWISE_CHAINS,
-                "All but the longest of each chain: 30 to 75 % of that.",
-            ),
-        ),
         fix=_fix(trace, call, is_compiled=_is_compiled(trace)),
     )
-    yield kernel_time.result(trace, finding)
+    yield kernel_time.result_of(
+        trace,
+        fusable,
+        POINTWISE_CHAINS,
+        "All but the longest of each chain: 30 to 75 % of that.",
+        finding,
+    )
 
 
 def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ is ruled out.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -103,6 +103,19 @@ def owned_by(trace: Trace, matches: Callable[[str], object]) -> NDArray[np.bool_
 def claim(trace: Trace, work: Work, factor: Factor, method: str) -> Claim:
     """Claim the times in which the device does this work and nothing else."""
     return Claim(exclusive_device_time(trace, work.rows), factor, method, is_device_work=True)
+
+
+def result_of(
+    trace: Trace, work: Work, factor: Factor, method: str, finding: Finding
+) -> RuleResult:
+    """Return a finding with the work's longest events, source lines and claim, or rule it out."""
+    complete = replace(
+        finding,
+        events=longest(trace, work),
+        locations=lines(trace, work),
+        claims=(claim(trace, work, factor, method),),
+    )
+    return result(trace, complete)
 
 
 def result(trace: Trace, finding: Finding) -> RuleResult:
