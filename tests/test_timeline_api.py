@@ -303,6 +303,9 @@ def test_an_operator_tells_what_it_launched_and_what_is_around_it(client: Client
     answer = client.get(f"slices/{EVENTS['aten::linear']}")
 
     assert [parent["name"] for parent in answer["parents"]] == ["ProfilerStep#3"]
+    inner = client.get(f"slices/{EVENTS['aten::mm']}")
+    around = [EVENTS["ProfilerStep#3"], EVENTS["aten::linear"]]
+    assert [parent["event"] for parent in inner["parents"]] == around
     assert (answer["child_count"], answer["self_ns"], answer["device_ns"]) == (1, 20 * US, 30 * US)
     assert [(link["kind"], link["name"]) for link in answer["links"]] == [("launches", "gemm")]
     assert answer["arguments"] == [{"key": "Input Dims", "value": "[[8,8]]", "is_cut": False}]

@@ -89,8 +89,8 @@ with_effort = with_options(
 """Add the options of `Effort`, including the cluster, as `effort`."""
 with_summaries = click.option(
     "--summaries",
-    metavar="PLACE",
-    help="Save summaries of traces there, so that these files are not read again: a folder, "
+    metavar="LOCATION",
+    help="Save summaries of traces in this location, to skip reading the files again: a folder, "
     "s3://…, 1 for your cache folder, 0 for nowhere.  [default: 1 for runs of 16 or more]",
 )
 """Add the option of `Effort` for summaries; to be applied before `with_effort`."""

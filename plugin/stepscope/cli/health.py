@@ -47,8 +47,8 @@ def health(
     records it.
 
     \b
-    critical   figures that rest on it mean nothing, and rules are inconclusive
-    warning    figures are in doubt, and rules have low confidence
+    critical   affected figures are meaningless, and rules are inconclusive
+    warning    affected figures may be wrong, and rules have low confidence
     info       figures are reliable
 
     \b

@@ -34,7 +34,7 @@ def memory(
     top: int,
     effort: Effort,
 ) -> None:
-    """Print the peak of memory, the holders of it, its growth, and unused reserved memory.
+    """Print peak memory with its owners, its growth, and unused reserved memory.
 
     PATH is one of these files, gzipped or not. Code in a pickle is never run: only plain values
     are read.
