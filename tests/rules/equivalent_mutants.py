@@ -3,7 +3,7 @@
 `mutants.py` leaves them out of its count, and fails if one of them is gone or is noticed.
 """
 
-BOUND = "bounds the work on huge recordings alone"
+BOUND = "bounds the work on huge traces alone"
 ALWAYS = "analyses always say so; the type checker does not know it"
 TOLD = "who claims has rows to tell of"
 DATA_SHEETS = "no data sheet that is known lies between"
@@ -13,7 +13,6 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     ("shared.kernel_time", "MOST_SOURCED = 15000", BOUND),
     ("shared.kernel_time", "_longest: `len(duration_ns) > most` is always False", BOUND),
     ("shared.kernel_time", "Work.share: `self.whole_ns` is always True", TOLD),
-    ("dataloader_bound", "check: `not len(stalls.rows)` is always False", ALWAYS),
     ("fp32_matmul_no_tf32", "LEAST_RATIO = 1.0050000000000001", DATA_SHEETS),
     ("fp8_candidate", "LEAST_RATIO = 1.0050000000000001", DATA_SHEETS),
     ("launch_blocking_mode", "_idle: `device is None` is always False", ALWAYS),
