@@ -7,7 +7,7 @@ import pytest
 from loading import trace_of
 from stepscope.advice import advise
 from stepscope.advice.step_summary import is_processor_bound
-from stepscope.analyses.host.cpu_compute_time import cpu_compute_time
+from stepscope.analyses.host.breakdown import cpu_compute_time
 from stepscope.model.trace import Run
 
 Row = list[Any]

@@ -6,7 +6,7 @@ import pytest
 
 from loading import rows_of, trace_of
 from memorybuild import memory
-from stepscope.analyses.memory.ooms import SCHEMA, memory_ooms
+from stepscope.analyses.memory.memory_report import SCHEMA, memory_ooms
 from stepscope.base.errors import MissingDataError
 
 

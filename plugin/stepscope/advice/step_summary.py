@@ -7,7 +7,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_presence import device_presence
 from stepscope.analyses.health import Part, doubts
-from stepscope.analyses.host.cpu_compute_time import cpu_compute_time
+from stepscope.analyses.host.breakdown import cpu_compute_time
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals

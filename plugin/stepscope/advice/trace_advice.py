@@ -29,7 +29,7 @@ from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.health._check import shorten
-from stepscope.analyses.host.cpu_compute_time import cpu_compute_time
+from stepscope.analyses.host.breakdown import cpu_compute_time
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import duration, share

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.curve import MemoryCurve, decimated_indices
-from stepscope.analyses.memory.memory_report import CPU_ONLY, NO_TOTALS
-from stepscope.analyses.memory.ooms import memory_ooms
+from stepscope.analyses.memory.memory_report import CPU_ONLY, NO_TOTALS, memory_ooms
 from stepscope.api.memory_devices import DeviceQuery, MemoryDeviceFacts, device_facts, select_device
 from stepscope.api.messages import Response
 from stepscope.api.metrics import whole

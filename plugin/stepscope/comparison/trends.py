@@ -13,7 +13,7 @@ from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.base.findings import Severity
 from stepscope.base.report import DeviceReport, RunReport
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import run_table
+from stepscope.model.table import run_table, to_frame
 from stepscope.model.trace import Run, Trace
 
 UNKNOWN = float("nan")
@@ -142,4 +142,4 @@ def trend_table(trends: Sequence[Trend]) -> pd.DataFrame:
         "finding_count": [trend.finding_count for trend in ordered],
         **{c.name: [trend.figures[c.name] for trend in ordered] for c in FIGURES},
     }
-    return pd.DataFrame({c.name: pd.Series(columns[c.name], dtype=c.dtype) for c in SCHEMA})
+    return to_frame(SCHEMA, columns)

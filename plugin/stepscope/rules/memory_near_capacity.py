@@ -13,7 +13,7 @@ from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.memory.holders import memory_holders
 from stepscope.analyses.memory.memory_devices import REMEDY
-from stepscope.analyses.memory.ooms import memory_ooms
+from stepscope.analyses.memory.memory_report import memory_ooms
 from stepscope.base.findings import Evidence, EvidenceTable, Unit
 from stepscope.base.formatting import count, share, size
 from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option

@@ -72,8 +72,7 @@ def triton_kernel_table(trace: Trace) -> pd.DataFrame:
         "kernel_share": device_ns / all_ns,
         "estimated_bytes_per_second": ratio(columns["estimated_bytes"] * 1e9, mean),
     }
-    order = np.lexsort((-columns["host_ns"], -device_ns))
-    return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(SCHEMA, columns, "-device_ns", "-host_ns")
 
 
 def _ranges(trace: Trace) -> Ints:

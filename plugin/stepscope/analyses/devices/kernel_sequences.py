@@ -17,7 +17,7 @@ import pandas as pd
 
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
-from stepscope.analyses.devices.launch_order import stream_numbers
+from stepscope.analyses.devices.queue_length import stream_numbers
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints, Mask
 from stepscope.model.frames import Column, Schema

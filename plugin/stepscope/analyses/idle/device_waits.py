@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links, rows_of_keys
-from stepscope.analyses.devices.launch_order import launch_order, stream_numbers
+from stepscope.analyses.devices.queue_length import launch_order, stream_numbers
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.synchronization_events import STREAM_WAIT
 from stepscope.model.trace import Trace, computed

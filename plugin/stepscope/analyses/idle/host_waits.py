@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.synchronizations import synchronizations
-from stepscope.analyses.devices.launch_order import launch_order
+from stepscope.analyses.devices.queue_length import launch_order
 from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.call_tree import Grouped, last_not_after

@@ -20,7 +20,7 @@ import pandas as pd
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.device_activity import whole_activity
 from stepscope.analyses.core.links import links
-from stepscope.analyses.devices.launch_order import stream_numbers
+from stepscope.analyses.devices.queue_length import stream_numbers
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
