@@ -57,10 +57,10 @@ def words_of_python(path: Path) -> Iterator[Word]:
 
 def fields_allowed(tree: ast.Module) -> Iterator[ast.expr]:
     """Yield the fields of classes that `allowed_names` lists as `Class.field`."""
-    for node in ast.walk(tree):
-        for field in node.body if isinstance(node, ast.ClassDef) else ():
+    for owner in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for field in owner.body:
             target = field.target if isinstance(field, ast.AnnAssign) else None
-            if isinstance(target, ast.Name) and f"{node.name}.{target.id}" in ALLOWED:
+            if isinstance(target, ast.Name) and f"{owner.name}.{target.id}" in ALLOWED:
                 yield target
 
 
