@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import loading
 import rankbuild
@@ -11,7 +12,7 @@ from stepscope.model.trace import Run, Trace
 from stepscope.rules import Finding, RuleResult
 from test_advice import Options, rule
 
-PLAN = {"world_size": 8, "step_count": 6, "slow_us": {3: 100}}
+PLAN: dict[str, Any] = {"world_size": 8, "step_count": 6, "slow_us": {3: 100}}
 
 
 def on(name: str, *workers: str) -> object:

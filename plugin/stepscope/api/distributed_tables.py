@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
 from stepscope.analyses.communication.run_collectives import (
@@ -22,6 +21,7 @@ from stepscope.api.metrics import finite, whole
 from stepscope.api.public_tables import cells
 from stepscope.api.run_ranks import SharedRun
 from stepscope.base.errors import UnknownNameError
+from stepscope.model.arrays import Ints, Mask, Objects
 
 NO_COLLECTIVES = (
     "No collective with a known time was recorded on more than one rank. Collectives on a device"
@@ -163,7 +163,7 @@ def rank_label(run: RankRun, index: int) -> str:
 
 
 def collectives(
-    shared: SharedRun, by: By, members: NDArray[np.bool_], limit: int
+    shared: SharedRun, by: By, members: Mask, limit: int
 ) -> tuple[Table, tuple[CollectiveRef, ...]]:
     """Return collectives by kind or one by one, and the collective that each row opens."""
     columns: Sequence[Column]
@@ -225,7 +225,7 @@ def _opens(shared: SharedRun, match: int) -> CollectiveRef:
     return CollectiveRef(worker=worker, event=int(shared.events[first]))
 
 
-def _one_by_one(shared: SharedRun, members: NDArray[np.bool_]) -> pd.DataFrame:
+def _one_by_one(shared: SharedRun, members: Mask) -> pd.DataFrame:
     """Return one row per collective, most waiting first, indexed by match."""
     matches = shared.run.matches
     member = np.flatnonzero(members)
@@ -247,7 +247,7 @@ def _one_by_one(shared: SharedRun, members: NDArray[np.bool_]) -> pd.DataFrame:
     return rows.sort_values("wait_ns", ascending=False, kind="stable", na_position="last")
 
 
-def _dtypes(run: RankRun) -> NDArray[np.object_]:
+def _dtypes(run: RankRun) -> Objects:
     """Return the element type of each match; None where unknown."""
     matches = run.matches
     types = np.array([*(key.dtype or None for key in matches.keys), None], dtype=object)
@@ -296,7 +296,7 @@ def device_table(run: RankRun) -> Table:
     return table_of(DEVICES, values, sort="", empty=NO_DEVICES)
 
 
-def select_members(shared: SharedRun, step: int | None, worker: str) -> NDArray[np.bool_]:
+def select_members(shared: SharedRun, step: int | None, worker: str) -> Mask:
     """Return the mask of members of matches in a step and of a worker, where given.
 
     Raises:
@@ -371,7 +371,7 @@ def _collective(shared: SharedRun, match: int) -> CollectiveRanks:
     )
 
 
-def _alike(shared: SharedRun, match: int) -> NDArray[np.int64]:
+def _alike(shared: SharedRun, match: int) -> Ints:
     """Return the matches of the same kind, group, type and size, in order of time."""
     matches = shared.run.matches
     keys = matches.key[matches.first]
@@ -384,9 +384,7 @@ def _group_of(shared: SharedRun, row: "pd.Series[Any]") -> RunGroup | None:
     return next(groups, None)
 
 
-def _members(
-    shared: SharedRun, member: NDArray[np.int64], start_ns: NDArray[np.int64]
-) -> tuple[CollectiveMember, ...]:
+def _members(shared: SharedRun, member: Ints, start_ns: Ints) -> tuple[CollectiveMember, ...]:
     run, matches = shared.run, shared.run.matches
     exposed_times = exposed_ns(run)[member]
     shortest = int(matches.duration_ns[member].argmin())
