@@ -11,7 +11,7 @@ from stepscope.base.findings import Evidence, Fix
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Priority, Rule, option
+from stepscope.rules import Claim, Finding, Rule, option
 
 LABEL = "save_checkpoint"
 """The training loop wraps checkpoints in `record_function("save_checkpoint")`."""
@@ -73,7 +73,7 @@ RULE = Rule(
     risk="memory",
     options=Options(),
     check=check,
-    priority=Priority.LOADING,
+    priority="loading",
     culprit="writing checkpoints",
     links=("https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",),
     origin="an incident at acme",
