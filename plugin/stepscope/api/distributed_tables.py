@@ -183,16 +183,13 @@ def collectives(
         if column.key in frame and column.key not in {"kind", "group"}
     }
     table = table_of(columns, values, sort=sort, empty=NO_COLLECTIVES)
-    return _counted(table, count), tuple(_opens(shared, int(which)) for which in match)
-
-
-def _counted(table: Table, count: int) -> Table:
-    """Return a table with the number of all rows, where some are left out."""
-    return msgspec.structs.replace(table, all_row_count=count if count > table.row_count else None)
+    if count > table.row_count:
+        table = msgspec.structs.replace(table, all_row_count=count)
+    return table, tuple(_opens(shared, int(which)) for which in match)
 
 
 def _identity(shared: SharedRun, frame: pd.DataFrame) -> Cells:
-    groups = {(group.name, _text(group.ranks)): group for group in shared.groups}
+    groups = _by_identity(shared)
     keys = zip(frame["group"], frame["group_ranks"], strict=True)
     of_rows = [groups.get((name or "", ranks or "")) for name, ranks in keys]
     names = [
@@ -207,8 +204,13 @@ def _identity(shared: SharedRun, frame: pd.DataFrame) -> Cells:
     }
 
 
-def _text(ranks: tuple[int, ...]) -> str:
-    return "[" + ",".join(map(str, ranks)) + "]" if ranks else ""
+def _by_identity(shared: SharedRun) -> dict[tuple[str, str], RunGroup]:
+    """Return the groups by name and by ranks, as the table of collectives has them."""
+    texts = (",".join(map(str, group.ranks)) for group in shared.groups)
+    return {
+        (group.name, f"[{text}]" if text else ""): group
+        for group, text in zip(shared.groups, texts, strict=True)
+    }
 
 
 def described(group: RunGroup) -> str:
@@ -220,8 +222,7 @@ def described(group: RunGroup) -> str:
 
 def _opens(shared: SharedRun, match: int) -> CollectiveRef:
     first = int(shared.run.matches.first[match])
-    trace_index = int(shared.run.matches.trace_index[first])
-    worker = shared.run.parts[trace_index].evidence.worker
+    worker = shared.run.parts[shared.run.matches.trace_index[first]].evidence.worker
     return CollectiveRef(worker=worker, event=int(shared.events[first]))
 
 
@@ -340,7 +341,8 @@ def _collective(shared: SharedRun, match: int) -> CollectiveRanks:
     row = shared.matched.iloc[match]
     rows = align_collective(run, match)
     ends = rows.start_ns + matches.duration_ns[rows.member]
-    alike = _alike(shared, match)
+    keys = matches.key[matches.first]  # kind, group, type and size
+    alike = np.flatnonzero(keys == keys[match])
     position = int(np.searchsorted(alike, match))
     group = _group_of(shared, row)
     sequence, step = int(row["sequence"]), int(row["step"])
@@ -371,17 +373,8 @@ def _collective(shared: SharedRun, match: int) -> CollectiveRanks:
     )
 
 
-def _alike(shared: SharedRun, match: int) -> Ints:
-    """Return the matches of the same kind, group, type and size, in order of time."""
-    matches = shared.run.matches
-    keys = matches.key[matches.first]
-    return np.flatnonzero(keys == keys[match])
-
-
 def _group_of(shared: SharedRun, row: "pd.Series[Any]") -> RunGroup | None:
-    identity = (row["group"] or "", row["group_ranks"] or "")
-    groups = (group for group in shared.groups if (group.name, _text(group.ranks)) == identity)
-    return next(groups, None)
+    return _by_identity(shared).get((row["group"] or "", row["group_ranks"] or ""))
 
 
 def _members(shared: SharedRun, member: Ints, start_ns: Ints) -> tuple[CollectiveMember, ...]:
