@@ -47,7 +47,7 @@ def test_a_comparison_minds_damage(cut_off: Path) -> None:
     whole = str(SAMPLES / "synthetic_item_sync" / "fault")
     for paths, which in (([whole, str(cut_off)], "after"), ([str(cut_off), whole], "before")):
         shown = CliRunner().invoke(cli, ["compare", *paths, "--format", "markdown"]).stdout
-        assert f"What was recorded {which} is damaged: the gzip stream breaks off" in shown
+        assert f"The traces {which} are damaged: the gzip stream breaks off" in shown
 
 
 def test_of_a_whole_file_nothing_is_told(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ def test_the_readme_says_about_how_many_rules_there_are() -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_changelog_names_every_rule(rule: str) -> None:
-    assert f"`{rule}`" in (ROOT / "CHANGELOG.md").read_text()
+    is_named = f"`{rule}`" in (ROOT / "CHANGELOG.md").read_text()
+    assert is_named, f"add `{rule}` to the list of its category in CHANGELOG.md"
 
 
 def test_the_readmes_commands_are_the_command_lines() -> None:

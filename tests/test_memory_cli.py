@@ -131,7 +131,7 @@ def test_old_traces_are_explained_and_not_empty(tmp_path: Path) -> None:
     rows: list[Any] = [["Operator", "aten::mm", 0, 9], *in_turn(["+512", "-512"])]
     told = " ".join(_run(_trace(tmp_path / "old.json", rows)).stdout.split())
     assert "CUDA 0 held 512 B more than at the beginning" in told
-    assert "torch before 1.10, which wrote no totals and no addresses" in told
+    assert "PyTorch before 1.10 recorded neither total memory nor addresses" in told
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_old_traces_are_explained_and_not_empty(tmp_path: Path) -> None:
         (pickle.dumps(print), "This pickle is refused: It contains code"),
         (pickle.dumps([1, 2]), "This is not a memory snapshot"),
         (pickle.dumps({"weights": 1}), "This is not a memory snapshot"),
-        (b"hello", "no JSON"),
+        (b"hello", "not JSON"),
         (b"", "empty"),
         (b'[["a", 1]]', "None of its events"),
         (b"[[1, 2], [3]]", "This is not a memory timeline"),

@@ -64,7 +64,7 @@ def test_the_advice_names_them(parts: list[RankSummary]) -> None:
     report = run_report("job", [advice(part) for part in parts], unreadable=[CUT_NAME])
     [found] = [each for each in report.outcomes if each.rule == "missing-ranks"]
     assert found.message == (
-        "Ranks 7 and 38 have no recording and the file of rank 60 cannot be read, of 64 ranks."
-        " In 13 process groups the waiting told is a lower bound: the rank that came last may be"
-        " one of them."
+        "Ranks 7 and 38 have no trace and the file of rank 60 cannot be read, of 64 ranks."
+        " In 13 process groups the reported waiting is a lower bound: the rank that came last may"
+        " be one of them."
     )

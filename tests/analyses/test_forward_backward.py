@@ -8,7 +8,7 @@ import pytest
 from loading import ROOT, SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.core.forward_backward import FLOW, WRAPPER, forward_backward
 from stepscope.analyses.core.links import flow_events
-from stepscope.analyses.operators.operator_kernels import SCHEMA, forward_backward_table
+from stepscope.analyses.operators.operator_kernels import FORWARD_BACKWARD, forward_backward_table
 from stepscope.model.trace import Trace
 
 US = 1000
@@ -142,7 +142,7 @@ def test_both_passes_cost_is_told_by_forward_operator() -> None:
             ["kernel", "gemm", 330, 50, {"correlation": 2}],
         )
     )
-    assert list(table.columns) == [column.name for column in SCHEMA]
+    assert list(table.columns) == [column.name for column in FORWARD_BACKWARD]
     first, second = rows_of(table)
     assert (first.name, first.backward_name) == ("aten::addmm", "AddmmBackward0")
     assert (first.forward_host_ns, first.backward_host_ns) == (30 * US, 40 * US)

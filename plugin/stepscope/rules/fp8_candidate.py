@@ -44,7 +44,7 @@ def check(trace: Trace, options: Options) -> Results:
     products = product_kernels(trace)
     ratio = peak_ratio(trace, "float8", "bfloat16")
     if ratio is None or ratio < LEAST_RATIO:
-        msg = "by no data sheet this device multiplies 8-bit floats faster"
+        msg = "no data sheet says that this device multiplies 8-bit floats faster"
         raise NotApplicableError(msg)
     large = products.of_type(*SIXTEEN_BITS) & _are_large(trace, products, options.least_size)
     work = product_evidence.work(products, large)

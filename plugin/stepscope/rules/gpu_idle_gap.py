@@ -214,7 +214,7 @@ RULE = Rule(
     silent=(
         "Data loading, the allocator and waits for the device are reported by other rules.",
         "Loading a kernel's code at its first use happens once: it is ruled out.",
-        "The claims of a rule with a special cause, such as numpy-in-step, are counted there.",
+        "Time that a more specific rule claims, such as numpy-in-step, is counted under that rule.",
         "Gaps of less than 1 ms are dispatch: launch-bound reports them.",
         "Without steps, the time before the device's first work is no stall.",
         "On the CPU alone nothing is idle: numpy-in-step reports time without operators.",

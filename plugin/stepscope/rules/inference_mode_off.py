@@ -108,7 +108,7 @@ GRADIENTS_OFF = Fix(
     caveats=("What inference_mode returns cannot take part in a backward pass later.",),
 )
 EVALUATING = Fix(
-    "Put the model into evaluation mode before it is asked.",
+    "Put the model into evaluation mode before inference.",
     "model.eval()    # and model.train() again before training goes on",
     verify="aten::dropout calls nothing, and aten::batch_norm has training=False.",
     caveats=("Monte Carlo dropout wants this: then suppress the rule with that reason.",),
@@ -128,7 +128,7 @@ RULE = Rule(
     silent=(
         "In training: a backward pass or an optimizer's step was recorded.",
         "Batch normalisation without running statistics has no other mode.",
-        "Without record_shapes=True batch normalisation does not tell its mode.",
+        "Without record_shapes=True the mode of batch normalisation is unknown.",
     ),
     saving=(
         "Nothing is claimed: what it costs is mostly memory, and in training mode correctness."

@@ -80,7 +80,7 @@ def check(trace: Trace, options: Options) -> Results:
         trace,
         slow_work,
         up_to_roofline(reached),
-        f"At most what is won at {share(TUNED_PRODUCTS_SHARE)} of the roofline, perhaps nothing.",
+        f"At most the time saved at {share(TUNED_PRODUCTS_SHARE)} of the roofline, possibly none.",
         finding,
     )
 

@@ -111,7 +111,7 @@ def _steps(trace: Trace, device: DeviceActivity) -> Iterator[EvidenceTable]:
 def _fix(trace: Trace, device: DeviceActivity) -> Fix:
     cause, _ = _idle(trace, device)[0]
     return Fix(
-        f"Fix the causes that are listed: of {CAUSES[cause][0].lower()} tells {WHO_TELLS[cause]}. "
+        f"Fix the listed causes: for {CAUSES[cause][0].lower()} see {WHO_TELLS[cause]}. "
         "If none is listed, make each step larger (batch size).",
         f"stepscope explain {WHO_TELLS[cause].partition(',')[0]}",
         language="shell",

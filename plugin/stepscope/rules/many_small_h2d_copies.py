@@ -69,7 +69,7 @@ def check(trace: Trace, options: Options) -> Results:
                 cost.idle,
                 HALF_TO_ALL,
                 "Idle time while the host is in the copies' calls, and at most also right behind "
-                "its waits for them; one copy in place of many wins half at least.",
+                "its waits for them; one copy instead of many saves half at least.",
                 low_intervals=cost.late,
             ),
         ),

@@ -43,7 +43,7 @@ def check(trace: Trace, options: Options) -> Results:
     step_count = growth["step_count"].max()  # NaN where nothing was allocated
     if step_count < FEWEST_STEPS:
         are = count(int(step_count), "step is", "steps are")
-        reason = f"{are} too few to tell growth from chance"
+        reason = f"{are} too few to distinguish growth from chance"
         raise MissingDataError(reason, RECORD_MORE_STEPS)
     for row in growth.to_dict("records"):
         per_step = _of_device(steps, row)
@@ -143,7 +143,7 @@ CACHE = Fix(
     "outputs.append(output.cpu())    # not the tensor on the device\n"
     "cache = StaticCache(config, max_cache_len=4096)    # transformers: keys and values",
     verify=FIX.verify,
-    caveats=("A cache of keys and values grows with each token, by design, until its text ends.",),
+    caveats=("A cache of keys and values grows with each token, by design, until the text ends.",),
 )
 
 RULE = Rule(

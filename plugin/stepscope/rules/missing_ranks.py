@@ -33,13 +33,13 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks of the job that were not recorded, or whose file could not be read."""
     run = several_ranks(rank_evidence.several(evidence).parts)
     missing = missing_ranks(run, evidence.unreadable)
-    requirements.applies_if(missing.source != "ranks", "nothing tells how many ranks the job has")
+    requirements.applies_if(missing.source != "ranks", "the number of ranks was not recorded")
     if evidence.awaited_count:
         verb = "is" if evidence.awaited_count == 1 else "are"
         msg = f"{count(evidence.awaited_count, 'file')} of the run {verb} not read yet"
         raise MissingDataError(msg)
     if any(of.rank is None for of in run.ranks):
-        msg = "nothing tells which rank a trace is of"
+        msg = "the rank of a trace was not recorded"
         raise MissingDataError(msg, REMEDY)
     if len(missing.absent) < options.least_missing_count:
         return
@@ -70,8 +70,8 @@ def _message(missing: MissingRanks, group_count: int) -> str:
     text = f"{text[:1].upper()}{text[1:]}, of {missing.world_size:,} ranks."
     if group_count:
         text += (
-            f" In {count(group_count, 'process group')} the waiting told is a lower bound: the rank"
-            " that came last may be one of them."
+            f" In {count(group_count, 'process group')} the reported waiting is a lower bound: the "
+            "rank that came last may be one of them."
         )
     return text
 
@@ -107,7 +107,7 @@ RULE = Rule(
     "job is not found.",
     detects="The job's size by `distributedInfo.world_size` or its process groups; the ranks that "
     "have a trace by header, file name or content. It reports from `least_missing_count` ranks "
-    "without one on, and tells files that could not be read from those that are not there.",
+    "without a trace, and distinguishes unreadable files from missing ones.",
     silent=(
         "Where one rank only was recorded, every rule about ranks says so itself.",
         "Traces that name neither a job's size nor groups are not taken for ranks of one.",

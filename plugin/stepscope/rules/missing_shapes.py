@@ -1,4 +1,4 @@
-"""No input shapes were recorded, so that what rests on them cannot be told."""
+"""No input shapes were recorded, so results that need them are unknown."""
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import batch_size
@@ -21,7 +21,7 @@ def check(trace: Trace, _options: Options) -> Results:
     yield Finding(
         severity="info",
         message=f"None of {operators:,} operators has input shapes: {batch}types, alignment and "
-        "operations (FLOPs) cannot be told, and rules that need them have no answer.",
+        "FLOPs are unknown, and rules that need them are inconclusive.",
         evidence=(facts.count("Operators without shapes", operators),),
     )
 
@@ -31,8 +31,8 @@ RULE = Rule(
     title="Input shapes were not recorded",
     passed="Input shapes were recorded",
     category="profiling",
-    why="Shapes and types of inputs tell the batch size, what an operator should cost, and whether "
-    "it could run on faster units.",
+    why="Shapes and types of inputs give the batch size, the expected cost of an operator, and "
+    "whether it could run on faster units.",
     detects="Whether any operator has input shapes.",
     saving="None: it is about the trace, not about the program.",
     fix=Fix(

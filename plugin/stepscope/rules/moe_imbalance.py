@@ -73,7 +73,7 @@ RULE = Rule(
     "The one with the most decides how long per step is; tokens beyond capacity are dropped.",
     detects="The mean size of each rank's all-to-alls, in which tokens travel to experts. It "
     "reports where one rank exchanges `least_excess_share` more than the mean.",
-    saving="None: how much longer the experts compute is told by `rank-compute-imbalance` and "
+    saving="None: the longer computing of the experts is reported by `rank-compute-imbalance` and "
     "`straggler-rank`, which claim it.",
     fix=Fix(
         "Balance the router: an auxiliary loss, or a bias on overloaded experts.",

@@ -78,7 +78,7 @@ def _unrecorded(devices: DevicePresence) -> Finding:
         )
     return _finding(
         devices,
-        f"{what}, but the profiler was not told to record the device.",
+        f"{what}, but the profiler was not set to record the device.",
         Fix(
             "Record the device's activity too.",
             record_device(devices.dialect),
@@ -95,7 +95,7 @@ def _unknown(devices: DevicePresence) -> Finding:
         text = (
             f"{device} is available, and no event of it was recorded: either the program computed "
             "on "
-            "the CPU, or the profiler was not told to record the device."
+            "the CPU, or the profiler was not set to record the device."
         )
     return _finding(
         devices,

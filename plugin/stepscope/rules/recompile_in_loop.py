@@ -53,15 +53,15 @@ class Options(Thresholds):
 
     settled_share: float = option(
         0.50,
-        "Share of the steps, the last ones, without a recompilation: from that on it was warm-up.",
+        "Fraction of the steps, the last ones, without a recompilation from which it was warm-up.",
         origin="ours: after one change of shape torch.compile makes the dimension dynamic, and "
         "needs no other",
     )
     least_compiling_share: float = option(
         0.90,
-        "Of the calls that compile and the first runs of their code: share of compiling from which "
-        "all of their time may be won.",
-        origin="ours: what is computed in such calls cannot be told from running cold, and stays "
+        "Of the calls that compile and the first runs of their code: fraction of compiling from "
+        "which all of their time may be saved.",
+        origin="ours: computing in such calls cannot be separated from running cold, and stays "
         "in part; so no more than a tenth is claimed for it. 0.998 in a trace on the CPU",
     )
 
@@ -151,7 +151,7 @@ def _settled_share(trace: Trace, again: pd.DataFrame) -> float:
 
 
 def _numbers(again: pd.DataFrame) -> pd.DataFrame:
-    """Return the numbers of the frame and of its compilation, where they are told."""
+    """Return the numbers of the frame and of its compilation, if recorded."""
     return again["compile_id"].astype("str").str.extract(FRAME).dropna().astype("int64")
 
 
@@ -240,7 +240,7 @@ RULE = Rule(
     "window or more.",
     silent=(
         "A frame's first compilation is warm-up.",
-        "Where the last steps, `settled_share` of all, run without one, it is rejected: that was "
+        "Where the last steps, `settled_share` of all, run without one, it is ruled out: that was "
         "warm-up.",
     ),
     saving="The time in which frames are compiled again while no device works: all of it, since it "

@@ -64,7 +64,7 @@ class _Many:
 
 
 def check(trace: Trace, options: Options) -> Results:
-    """Report small messages by what would be won if they were sent together."""
+    """Report small messages by the time saved if they were sent together."""
     events = collective_costs.timed(trace)
     many = _many(trace, events, options)
     if many is None:
@@ -82,7 +82,7 @@ def check(trace: Trace, options: Options) -> Results:
         yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     if factor.high * lost.share < INFO_SHARE:
-        text = f"{words} Sent together they would win {share(factor.high * lost.share)}."
+        text = f"{words} Sent together they would save {share(factor.high * lost.share)}."
         yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     claim = dataclasses.replace(
@@ -234,10 +234,10 @@ RULE = Rule(
         "With no collective it does not apply.",
         "Inference with tensor parallelism sends two small messages a layer by design.",
         "Exchanges of all with all, and the statistics of SyncBatchNorm, cannot be put together.",
-        "Messages that would win less than 1 % of the window are listed as harmless.",
+        "Messages that could save less than 1 % of the window are listed as ruled out.",
     ),
-    saving="Their exposed time but for the transfer, which is what grows with the size from the "
-    "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
+    saving="At most their exposed time without the transfer, whose rate is estimated from the "
+    "shortest of the smallest and the shortest of the largest messages; at least 30 % of it, "
     "since a part may be waiting for other ranks.",
     fix=Fix(
         "Send all gradients in a few messages.",

@@ -36,12 +36,12 @@ def check(trace: Trace, options: Options) -> Results:
     device = requirements.main_device(trace).device
     if not trace.dialect.records_occupancy:
         vendor = trace.dialect.vendor or "this vendor"
-        msg = f"traces of {vendor}'s devices do not tell how many blocks kernels have"
+        msg = f"traces of {vendor}'s devices do not contain the number of blocks of kernels"
         raise NotApplicableError(msg)
     grids = grid_sizes(trace, device)
     small = grids.small_share
     if small is None:
-        msg = "no kernel tells how many blocks it has"
+        msg = "no kernel has a recorded number of blocks"
         raise MissingDataError(msg)
     if small <= options.least_time_share or len(grids.rows) < options.least_kernel_count:
         return

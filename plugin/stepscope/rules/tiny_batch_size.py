@@ -39,7 +39,7 @@ class Options(Thresholds):
     )
     least_dispatch_share: float = option(
         0.10,
-        "Share of the window lost to dispatch from which launches are why it is not busy.",
+        "Fraction of the window lost to dispatch from which launches are the reason.",
         origin="launch-bound's threshold, above the 0 to 6 % of healthy traces",
     )
     kernel_below_ns: int = option(
@@ -55,31 +55,31 @@ class Options(Thresholds):
     )
     memory_below_share: float = option(
         0.60,
-        "Share of the device's memory held at the peak from which no larger batch fits.",
+        "Fraction of the device's memory in use at the peak from which no larger batch fits.",
         origin="ours: SageMaker's BatchSize asks for less than 70 % of memory at the 95th "
         "percentile; the peak is above that",
     )
     filled_least_share: float = option(
         0.90,
-        "Share of the multiprocessors in use while kernels run that leaves no room.",
+        "Fraction of the multiprocessors in use while kernels run that leaves no room.",
         origin="ours: one large image per step fills an H100 to 98.7 %, tiny ones less than 80 %",
     )
     most_count_on_host: int = option(
         32,
         "Samples per step up to which a batch is looked at where no device computes.",
-        origin="ours: the larger of the two batches that a larger one healed in our traces on "
+        origin="ours: the larger of two batches in our traces that a larger one made faster, on "
         "CPUs, 8 (batch_size) and 32 (cifar_resnet18)",
     )
     operator_below_ns: int = option(
         250_000,
         "An operator on a CPU, or what is between two, below which it is mostly its call.",
-        origin="ours: by it the two traces that a larger batch healed stand farthest apart "
+        origin="ours: it best separates the two traces that a larger batch made faster "
         "from the healthy ones (75 % of the window against 59 %; by 100 µs 44 against 38 %)",
     )
     least_short_share: float = option(
         0.67,
-        "Share of the window in such operators and between them from which calls are the limit.",
-        origin="ours: 75 and 91 % in the two traces on CPUs that a larger batch healed, at "
+        "Fraction of the window in such operators and between them from which calls are the limit.",
+        origin="ours: 75 and 91 % in the two traces on CPUs that a larger batch made faster, at "
         "most 59 % in the healthy ones whose batch is known and small",
     )
 
@@ -92,7 +92,7 @@ class _Signs:
     small_grid: float | None
     filled: float | None
     memory: float | None
-    """Share of the device's memory held at the peak; None: not recorded."""
+    """Fraction of the device's memory in use at the peak; None: not recorded."""
 
 
 def check(trace: Trace, options: Options) -> Results:
@@ -125,7 +125,7 @@ def _batch(trace: Trace) -> BatchSize:
     batch = batch_size(trace)
     if batch is None:
         requirements.shapes(trace)
-        msg = "no convolution, embedding or linear layer tells the batch size"
+        msg = "no convolution, embedding or linear layer shows the batch size"
         raise MissingDataError(msg)
     return batch
 
@@ -309,16 +309,16 @@ RULE = Rule(
     "operators shorter than `operator_below_ns` and to what is between them.",
     silent=(
         "Where kernels fill `filled_least_share` or more of the device while they run, as with one "
-        "large image, and launches do not hold it up: it is listed as rejected.",
-        "Where `memory_below_share` or more of the device's memory is held: rejected too.",
-        "Where kernels are long and little time is lost to launches: rejected too.",
+        "large image, and launches do not delay it: it is ruled out.",
+        "Where `memory_below_share` or more of the device's memory is in use: ruled out too.",
+        "Where kernels are long and little time is lost to launches: ruled out too.",
         "Rows of a linear layer may be tokens, not samples: the confidence is low. On a CPU it "
         "is inconclusive.",
     ),
     saving="On a device none is claimed: the gain is in samples a second, not in the time of a "
     "step. At most the time lost to dispatch is gained in throughput; it is shown as evidence. On "
     "a CPU it is the time in short operators and between them, saved for the same number of "
-    "samples: half of it at least, as twice the batch wins, and all at most.",
+    "samples: half of it at least, as with twice the batch, and all at most.",
     fix=Fix(
         "Give each step more samples.",
         "loader = DataLoader(dataset, batch_size=4 * batch_size)",

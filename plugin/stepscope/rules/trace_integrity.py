@@ -49,7 +49,7 @@ RULE = Rule(
     "figures wrong.",
     detects="Everything that the health checks call damage with an effect on answers: events that "
     "were repaired or lost, device work whose launch was not recorded, work before its launch, "
-    "steps that are cut, ranks recorded twice. `stepscope health` tells each with its place.",
+    "steps that are cut, ranks recorded twice. `stepscope health` lists each with its position.",
     silent=("Missing data (shapes, stacks, steps) is no damage.",),
     saving="None: it concerns the trace, not the program.",
     fix=Fix(

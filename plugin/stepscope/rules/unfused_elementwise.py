@@ -221,7 +221,7 @@ RULE = Rule(
         "What stands alone between products or convolutions is no chain.",
         "Where one of a chain takes nearly all of its time, there is nothing to fuse.",
         "What an optimizer does has fused versions of its own, and rules of its own.",
-        "Where the host is the limit it is rejected: then it is the launches that count.",
+        "Where the host is the limit it is ruled out: then the launches count.",
     ),
     saving="The time of all but the longest of each chain where the device is the limit: 30 % of "
     "it at least, 75 at most; on a CPU 75 % at least, as the traces in sample_logs/compiled "

@@ -36,7 +36,7 @@ RULE = Rule(
     title="Too few steps were recorded",
     passed="The trace has enough complete steps",
     category="profiling",
-    why=("Only steps tell what an iteration costs and how much it varies; the first ones warm up."),
+    why=("Only steps show the duration of an iteration and its variation; the first ones warm up."),
     fix=Fix(
         "Record at least three steps behind a warm-up, and say where each ends.",
         "with torch.profiler.profile(\n"

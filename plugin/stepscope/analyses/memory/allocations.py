@@ -27,7 +27,7 @@ from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
 OWNER_COLUMNS: Schema = (
-    Column("operator", "category", "text", "The innermost operator that asked for it;"
+    Column("operator", "category", "text", "The innermost operator that requested it;"
            " `aten::empty…` behind its caller, as torch-tb-profiler shows it. Missing: none ran,"
            " or it was allocated before."),
     Column("module", "category", "text", "The innermost `nn.Module` that ran, with `with_stack`"
@@ -59,7 +59,7 @@ SCHEMA: Schema = (
     "memory-allocations",
     SCHEMA,
     "One row per allocation: its size, lifetime, and the operator, module and functions that"
-    " asked for it.",
+    " requested it.",
     title="Allocations",
 )
 @computed

@@ -41,7 +41,7 @@ SCHEMA: Schema = (
            " known."),
     Column("capacity_share", "float64", "share", "Most reserved of it; NaN: not known."),
 )  # fmt: skip
-ABSURD_SIZES = "no memory event of this recording can be told: their sizes are absurd"
+ABSURD_SIZES = "this trace has no usable memory events: their sizes are impossible"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +114,7 @@ def live_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
 @public_table(
     "memory-peak",
     SCHEMA,
-    "One row per device: the most it held, since when, and how much of that is told.",
+    "One row per device: peak of allocated memory, its time, and the part with a recorded origin.",
     title="Peak of memory",
 )
 def memory_peak_table(trace: Trace) -> pd.DataFrame:

@@ -101,7 +101,7 @@ SAMPLES = 64
 """Number of evenly spaced moments at which levels are compared."""
 BLOCK_SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),
-    Column("requested_bytes", "int64", "bytes", "What was asked for."),
+    Column("requested_bytes", "int64", "bytes", "Requested bytes."),
     Column("bytes", "int64", "bytes", "How large, rounded up."),
     Column("stack", "object", "text", "Who allocated it, outermost first."),
 )

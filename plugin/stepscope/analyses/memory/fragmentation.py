@@ -52,7 +52,7 @@ def memory_fragmentation(trace: Trace) -> pd.DataFrame:
     """
     curves = [curve for curve in memory_curves(trace) if _has_totals(curve).any()]
     if not curves:
-        reason = "no allocator says what it reserved: CPUs keep no cache, old torch does not tell"
+        reason = "no reserved memory was recorded: CPUs have no cache, old torch does not record it"
         raise MissingDataError(reason)
     figures = [_figures(curve) for curve in curves]
     devices = tuple(curve.device for curve in curves)

@@ -29,8 +29,8 @@ SCHEMA: Schema = (
            " freed in it; `untold`: the rest of the total, below 0 where records are missing."),
     Column("held_bytes", "int64", "bytes", "Held at the peak of the device."),
     Column("peak_share", "float64", "share", "Of all that the device held at its peak."),
-    Column("allocation_count", "int64", "count", "In so many allocations; 0 where not told."),
-    Column("largest_bytes", "int64", "bytes", "The largest of them; 0 where not told."),
+    Column("allocation_count", "int64", "count", "Number of allocations; 0 if not recorded."),
+    Column("largest_bytes", "int64", "bytes", "The largest of them; 0 if not recorded."),
 )  # fmt: skip
 
 
@@ -116,18 +116,18 @@ def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
 public_table(
     "memory-holders",
     SCHEMA,
-    "One row per device and operator: how much of the device's peak it had asked for.",
+    "One row per device and operator: its part of the device's peak.",
     title="Memory held at the peak, by operator",
 )(partial(memory_holders, by="operator"))
 public_table(
     "memory-holders-by-module",
     SCHEMA,
-    "One row per device and module: how much of the device's peak it had asked for.",
+    "One row per device and module: its part of the device's peak.",
     title="Memory held at the peak, by module",
 )(partial(memory_holders, by="module"))
 public_table(
     "memory-holders-by-stack",
     SCHEMA,
-    "One row per device and stack: how much of the device's peak it had asked for.",
+    "One row per device and stack: its part of the device's peak.",
     title="Memory held at the peak, by stack",
 )(partial(memory_holders, by="stack"))

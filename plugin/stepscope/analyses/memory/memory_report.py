@@ -35,7 +35,7 @@ NAME = "[OutOfMemory]"
 CAUSES = {
     "fragmented": "So much was reserved and unused, but in pieces that were too small.",
     "full": "Not so much was reserved and unused, and the device had no more to give.",
-    "unknown": "The totals, or what was asked for, were not recorded.",
+    "unknown": "The totals, or the requested bytes, were not recorded.",
 }
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The event's place in the file."),
@@ -43,7 +43,7 @@ SCHEMA: Schema = (
     THREAD,
     Column("device_type", "object", "text", "`CUDA`, `HIP`, … (c10::DeviceType)."),
     Column("device", "int64", "id", "The allocator's number of the device."),
-    Column("asked_bytes", "int64", "bytes", "What was asked for; -1: not recorded."),
+    Column("asked_bytes", "int64", "bytes", "Requested bytes; -1: not recorded."),
     Column("allocated_bytes", "float64", "bytes", "Allocated then (torch); NaN: not known."),
     Column("reserved_bytes", "float64", "bytes", "Reserved then (torch); NaN: not known."),
     Column("unused_bytes", "float64", "bytes", "Reserved then and not allocated."),
@@ -53,14 +53,14 @@ SCHEMA: Schema = (
         "text",
         " ".join(f"`{name}`: {meaning}" for name, meaning in CAUSES.items()),
     ),
-    Column("operator", "object", "text", "The innermost operator that asked; None: none ran."),
+    Column("operator", "object", "text", "The innermost operator around it; None: none ran."),
 )
 
 
 @public_table(
     "memory-ooms",
     SCHEMA,
-    "One row each time that memory ran out: what was asked for, and what lay unused.",
+    "One row per out-of-memory error: requested and unused memory.",
     title="Out of memory",
 )
 @computed
@@ -237,4 +237,4 @@ def _of_peak(row: Mapping[Hashable, Any], label: str) -> str:
     size = formatting.size(row["allocated_bytes"])
     reserved = row["reserved_bytes"]
     of_reserved = "" if pd.isna(reserved) else f" of {formatting.size(reserved)} reserved"
-    return f"{label} held at most {size}{of_reserved}, {when}; the recording tells of {explained}."
+    return f"{label} held at most {size}{of_reserved}, {when}; the trace records {explained}."

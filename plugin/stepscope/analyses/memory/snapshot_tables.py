@@ -26,7 +26,7 @@ HOLDERS: Schema = (
     Column("device", "int64", "id", "The device's number."),
     Column("stack", "object", "text", "Who allocated it, `outermost;…;innermost`; None: not"
            " recorded."),
-    Column("held_bytes", "int64", "bytes", "What was asked for, without rounding."),
+    Column("held_bytes", "int64", "bytes", "Requested bytes, without rounding."),
     Column("held_share", "float64", "share", "Of all that the device's tensors held."),
     Column("allocation_count", "int64", "count", "In so many allocations."),
     Column("largest_bytes", "int64", "bytes", "The largest of them."),
@@ -78,7 +78,7 @@ POOLS: Schema = (
     Column("stream", "int64", "id", "The stream whose allocations it holds."),
     Column("segment_count", "int64", "count", "What was taken from the device in one piece."),
     Column("reserved_bytes", "int64", "bytes", "Taken from the device."),
-    Column("requested_bytes", "int64", "bytes", "Of it, asked for by tensors."),
+    Column("requested_bytes", "int64", "bytes", "The part requested by tensors."),
     Column("rounding_bytes", "int64", "bytes", "Given beyond that."),
     Column("pending_bytes", "int64", "bytes", "Freed, but another stream still uses it."),
     Column("free_bytes", "int64", "bytes", "Free."),
@@ -128,18 +128,18 @@ CAUSES = {
 OOMS: Schema = (
     Column("device", "int64", "id", "The device's number."),
     Column("time_ns", "int64", "ns", "Unix time; -1 before torch 2.1."),
-    Column("asked_bytes", "int64", "bytes", "What was asked for."),
+    Column("asked_bytes", "int64", "bytes", "Requested bytes."),
     Column("device_free_bytes", "float64", "bytes", "What the device had left; NaN: not known."),
     Column("requested_bytes", "int64", "bytes", "What tensors held then, without rounding."),
     Column("reserved_bytes", "int64", "bytes", "What the allocator had taken then."),
-    Column("unused_bytes", "int64", "bytes", "Of it, not asked for by tensors."),
+    Column("unused_bytes", "int64", "bytes", "The part not requested by tensors."),
     Column(
         "cause",
         "object",
         "text",
         " ".join(f"`{name}`: {meaning}" for name, meaning in CAUSES.items()),
     ),
-    Column("stack", "object", "text", "Who asked for it, outermost first; None: not recorded."),
+    Column("stack", "object", "text", "Its call stack, outermost first; None: not recorded."),
 )
 
 
