@@ -50,9 +50,9 @@ def device_waits(trace: Trace) -> DeviceWaits:
     launch_ns = np.append(trace.runtime_calls["start_ns"].to_numpy(), EARLIEST)[call]
     edge = np.where(call >= 0, LAUNCH, NOTHING).astype(np.int8)
     awaited, ready = call.copy(), np.minimum(launch_ns, start)
-    before = _before_on_stream(trace)
+    before = stream_predecessors(trace)
     _prefer(edge, awaited, ready, (STREAM, before, _done(end, before, start)))
-    by_event = _valid(_event_waits(trace), start)
+    by_event = _valid(event_waits(trace), start)
     _prefer(edge, awaited, ready, (EVENT, by_event, _done(end, by_event, start)))
     if not len(trace.synchronization_events):
         late = np.flatnonzero((ready > EARLIEST) & (start - ready > LAUNCH_OUTLIER_NS))
@@ -87,7 +87,7 @@ def _valid(rows: Ints, start: Ints) -> Ints:
     return np.where(is_earlier, rows, NONE)
 
 
-def _before_on_stream(trace: Trace) -> Ints:
+def stream_predecessors(trace: Trace) -> Ints:
     """Return, for each device event, the event before it on its stream that ended last, or -1."""
     events = trace.device_events
     stream, _ = stream_numbers(events)
@@ -102,7 +102,7 @@ def _before_on_stream(trace: Trace) -> Ints:
     return before
 
 
-def _event_waits(trace: Trace) -> Ints:
+def event_waits(trace: Trace) -> Ints:
     """Return, for each device event, the work of another stream that it waits for by an event.
 
     The first work launched into a stream after the wait call waits for the last work launched into
