@@ -1,0 +1,1 @@
+"""Replay of a trace: the times of its steps if something took longer, less, or no time at all."""

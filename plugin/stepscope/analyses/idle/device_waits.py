@@ -52,7 +52,7 @@ def device_waits(trace: Trace) -> DeviceWaits:
     awaited, ready = call.copy(), np.minimum(launch_ns, start)
     before = stream_predecessors(trace)
     _prefer(edge, awaited, ready, (STREAM, before, _done(end, before, start)))
-    by_event = _valid(event_waits(trace), start)
+    by_event = _valid(event_predecessors(trace), start)
     _prefer(edge, awaited, ready, (EVENT, by_event, _done(end, by_event, start)))
     if not len(trace.synchronization_events):
         late = np.flatnonzero((ready > EARLIEST) & (start - ready > LAUNCH_OUTLIER_NS))
@@ -102,7 +102,7 @@ def stream_predecessors(trace: Trace) -> Ints:
     return before
 
 
-def event_waits(trace: Trace) -> Ints:
+def event_predecessors(trace: Trace) -> Ints:
     """Return, for each device event, the work of another stream that it waits for by an event.
 
     The first work launched into a stream after the wait call waits for the last work launched into

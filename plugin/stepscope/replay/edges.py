@@ -1,0 +1,200 @@
+"""Edges between the points of a trace: the reasons why each of them is not earlier."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.idle import device_waits
+from stepscope.analyses.idle.host_waits import awaited_work
+from stepscope.model.arrays import NONE, Ints
+from stepscope.model.trace import Trace
+from stepscope.replay.points import HostPoints, Point
+
+QUEUE_LENGTH = 1024
+"""Launches that a CUDA device queues; the next one blocks the host until one has begun."""
+
+
+class Edge(IntEnum):
+    """Kinds of edges, by what the target waits for."""
+
+    HOST = 0
+    """The host's time since the point before on its chain."""
+    LAUNCHED = 1
+    """The launch of a device event."""
+    STREAM = 2
+    """The end of the work before on the stream."""
+    EVENT = 3
+    """The end of work of another stream, by a recorded event."""
+    INFERRED = 4
+    """The same, inferred from times, where the trace has no synchronization records."""
+    RUNS = 5
+    """The start of a device event, for its end."""
+    WAITED = 6
+    """The end of device work, for the return of the call that waits for it."""
+    QUEUED = 7
+    """The start of the work launched `QUEUE_LENGTH` launches before, for a launch."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Edges:
+    """Edges of one kind; all arrays have shape (n,)."""
+
+    kind: Edge
+    source: Ints
+    """Index of a point."""
+    target: Ints
+    weight_ns: Ints
+    """Least time from source to target; never negative."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Numbering:
+    """Numbers of all points: the host's, then device events' starts, then their ends."""
+
+    host: HostPoints
+    time_ns: Ints
+    device_count: int
+
+    @property
+    def first_start(self) -> int:
+        """Number of the first device event's start."""
+        return len(self.host.time_ns)
+
+    @property
+    def first_end(self) -> int:
+        """Number of the first device event's end."""
+        return self.first_start + self.device_count
+
+
+def all_edges(trace: Trace, numbering: Numbering) -> list[Edges]:
+    """Return the edges of a trace by kind; those that lead back in time are left out."""
+    chain, waits = _host_edges(trace, numbering)
+    edges = [chain, waits]
+    if numbering.device_count:
+        launch = _launch_points(trace, numbering)
+        edges += [_running(numbering), *_device_edges(trace, numbering, launch)]
+        edges.append(_queue_edges(trace, numbering, launch))
+    return [_forward(numbering, each) for each in edges]
+
+
+def _forward(numbering: Numbering, edges: Edges) -> Edges:
+    """Leave out edges that contradict the recorded times: clocks that cross, or damage."""
+    time_ns = numbering.time_ns
+    is_forward = time_ns[edges.source] + edges.weight_ns <= time_ns[edges.target]
+    return _select(edges, np.flatnonzero(is_forward & (edges.weight_ns >= 0)))
+
+
+def _select(edges: Edges, index: Ints) -> Edges:
+    return Edges(
+        kind=edges.kind,
+        source=edges.source[index],
+        target=edges.target[index],
+        weight_ns=edges.weight_ns[index],
+    )
+
+
+def _host_edges(trace: Trace, numbering: Numbering) -> tuple[Edges, Edges]:
+    """Return the edges of chains, and those of calls that wait for device work.
+
+    After a wait, the host's time is what the call takes once the device has ended.
+    """
+    host, time_ns = numbering.host, numbering.time_ns
+    source = np.flatnonzero(host.chain[1:] == host.chain[:-1])
+    weight = time_ns[source + 1] - time_ns[source]
+    into = np.full(len(host.time_ns) + 1, NONE)
+    into[source + 1] = np.arange(len(source))
+    waits = _waits(trace, numbering)
+    did_wait = time_ns[waits.source] + waits.weight_ns == time_ns[waits.target]
+    into_return = into[waits.target[did_wait]]
+    weight[into_return] = np.minimum(weight[into_return], waits.weight_ns[did_wait])
+    chain = Edges(kind=Edge.HOST, source=source, target=source + 1, weight_ns=weight)
+    return chain, waits
+
+
+def _waits(trace: Trace, numbering: Numbering) -> Edges:
+    """Return an edge per blocking call: from the work that it waits for.
+
+    A call that did not wait, since the device was idle, would wait for the work that ended last.
+    """
+    calls = synchronizations(trace).calls
+    target = numbering.host.of_calls(Point.RETURN, len(trace.runtime_calls))[calls]
+    work, time_ns = awaited_work(trace), numbering.time_ns
+    end_ns = time_ns[numbering.first_end :]
+    by_end = np.argsort(end_ns, kind="stable")
+    index = np.searchsorted(end_ns[by_end], time_ns[target], side="right") - 1
+    last = np.append(by_end, NONE)[index]
+    did_wait = work >= 0
+    work = np.where(did_wait, work, last)
+    has_work = (work >= 0) & (target >= 0)
+    source = work[has_work] + numbering.first_end
+    slack = time_ns[target[has_work]] - time_ns[source]
+    is_binding = did_wait[has_work] & (slack >= 0)
+    return Edges(
+        kind=Edge.WAITED,
+        source=source,
+        target=target[has_work],
+        weight_ns=_weights(slack, is_binding),
+    )
+
+
+def _weights(slack_ns: Ints, is_binding: np.ndarray) -> Ints:
+    """Return weights: the slack of edges that bound their target, else the median of those."""
+    typical = int(np.median(slack_ns[is_binding])) if is_binding.any() else 0
+    return np.where(is_binding, slack_ns, np.minimum(slack_ns, typical))
+
+
+def _launch_points(trace: Trace, numbering: Numbering) -> Ints:
+    """Return, for each device event, the point of its launch, or -1."""
+    of_call = numbering.host.of_calls(Point.LAUNCH, len(trace.runtime_calls))
+    return of_call[links(trace).call_of_device_event]
+
+
+def _running(numbering: Numbering) -> Edges:
+    source = np.arange(numbering.first_start, numbering.first_end)
+    target = source + numbering.device_count
+    weight = numbering.time_ns[target] - numbering.time_ns[source]
+    return Edges(kind=Edge.RUNS, source=source, target=target, weight_ns=weight)
+
+
+def _device_edges(trace: Trace, numbering: Numbering, launch: Ints) -> list[Edges]:
+    """Return the edges to device events' starts; the latest source of each is the binding one."""
+    waits = device_waits.device_waits(trace)
+    inferred = np.where(waits.edge == device_waits.INFERRED, waits.awaited, NONE)
+    sources = {Edge.LAUNCHED: launch}
+    for kind, work in (
+        (Edge.STREAM, device_waits.stream_predecessors(trace)),
+        (Edge.EVENT, device_waits.event_predecessors(trace)),
+        (Edge.INFERRED, inferred),
+    ):
+        sources[kind] = np.where(work >= 0, work + numbering.first_end, NONE)
+    start = np.arange(numbering.first_start, numbering.first_end)
+    never = np.iinfo(np.int64).min // 2
+    time_ns = np.append(numbering.time_ns, never)
+    ready = np.stack([time_ns[source] for source in sources.values()])
+    ready[ready > time_ns[start]] = never
+    binding = ready.argmax(axis=0)
+    edges = []
+    for number, (kind, source) in enumerate(sources.items()):
+        index = np.flatnonzero(ready[number] > never)
+        slack = time_ns[start[index]] - ready[number][index]
+        weight = _weights(slack, binding[index] == number)
+        edges.append(Edges(kind=kind, source=source[index], target=start[index], weight_ns=weight))
+    return edges
+
+
+def _queue_edges(trace: Trace, numbering: Numbering, launch: Ints) -> Edges:
+    """Return edges that keep the host from launching more than a device's queue holds."""
+    device, _ = pd.factorize(trace.device_events["device"].to_numpy())
+    source, target = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for number in range(device.max(initial=NONE) + 1):
+        rows = np.flatnonzero((device == number) & (launch >= 0))
+        rows = rows[np.argsort(numbering.time_ns[launch[rows]], kind="stable")]
+        source.append(rows[:-QUEUE_LENGTH] + numbering.first_start)
+        target.append(launch[rows[QUEUE_LENGTH:]])
+    sources, targets = np.concatenate(source), np.concatenate(target)
+    weight = np.zeros(len(sources), dtype=np.int64)
+    return Edges(kind=Edge.QUEUED, source=sources, target=targets, weight_ns=weight)

@@ -1,0 +1,140 @@
+"""Points of a trace: moments of host threads at which something begins to wait, or to run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.idle.host_waits import Activities, host_waits
+from stepscope.model import intervals
+from stepscope.model.arrays import NONE, Ints
+from stepscope.model.trace import Trace
+
+MOST_OVERLAP = 0.05
+"""Threads that overlap by less than this fraction of the shorter one's activity take turns."""
+
+
+class Point(IntEnum):
+    """Kinds of points; those of the host are in the order in which they follow at one time."""
+
+    FIRST = 0
+    """The first activity of a chain begins."""
+    STEP = 1
+    """A step begins or ends."""
+    ENTER = 2
+    """A blocking call begins."""
+    LAUNCH = 3
+    """A runtime call that launches device work begins."""
+    RETURN = 4
+    """A blocking call returns."""
+    LAST = 5
+    """The last activity of a chain ends."""
+    DEVICE_START = 6
+    DEVICE_END = 7
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostPoints:
+    """Points of the host by chain, then time; all arrays have shape (n,)."""
+
+    time_ns: Ints
+    kind: Ints
+    """`Point`."""
+    row: Ints
+    """Row of `steps`, or of `runtime_calls`; -1 for `FIRST` and `LAST`."""
+    chain: Ints
+    """Number of the chain: of the threads that take turns with each other."""
+
+    def of_calls(self, kind: Point, call_count: int) -> Ints:
+        """Return, for each row of `runtime_calls`, its point of a kind, or -1."""
+        points = np.full(call_count + 1, NONE)  # the last is of row -1
+        of_kind = np.flatnonzero(self.kind == kind)
+        points[self.row[of_kind]] = of_kind
+        return points
+
+
+def host_points(trace: Trace) -> HostPoints:
+    """Return the host's points; threads that neither run operators nor launch work have none."""
+    parts = list(_parts(trace))
+    chain_of = _chains_of_threads(host_waits(trace).activities, _code_of_main_thread(trace))
+    thread = np.concatenate([part["thread"] for part in parts])
+    chain_of_code = np.full(max(thread.max(initial=0), *chain_of, 0) + 1, NONE)
+    chain_of_code[list(chain_of)] = list(chain_of.values())
+    frame = pd.DataFrame(
+        {
+            "chain": chain_of_code[thread],
+            "time_ns": np.concatenate([part["time_ns"] for part in parts]),
+            "kind": np.concatenate([part["kind"] for part in parts]),
+            "row": np.concatenate([part["row"] for part in parts]),
+        }
+    )
+    frame = frame[frame["chain"] >= 0].sort_values(["chain", "time_ns", "kind", "row"])
+    first, last = (frame["chain"] != frame["chain"].shift(step) for step in (1, -1))
+    is_extent = frame["kind"].isin((Point.FIRST, Point.LAST))
+    columns = frame[~is_extent | first | last]
+    return HostPoints(**{name: columns[name].to_numpy(dtype=np.int64) for name in columns})
+
+
+def _parts(trace: Trace) -> Iterator[dict[str, Ints]]:
+    active, calls, steps = host_waits(trace).activities, trace.runtime_calls, trace.steps
+    thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    launched_by = links(trace).call_of_device_event
+    launches = np.unique(launched_by[launched_by >= 0])
+    waits = synchronizations(trace).calls
+    yield _part(Point.LAUNCH, thread[launches], start[launches], launches)
+    yield _part(Point.ENTER, thread[waits], start[waits], waits)
+    yield _part(Point.RETURN, thread[waits], end[waits], waits)
+    no_row = np.full(len(active.thread), NONE)
+    yield _part(Point.FIRST, active.thread, active.start_ns, no_row)
+    yield _part(Point.LAST, active.thread, active.end_ns, no_row)
+    on_thread = steps["thread"].cat.codes.to_numpy().astype(np.int64)
+    for column in ("start_ns", "end_ns"):
+        yield _part(Point.STEP, on_thread, steps[column].to_numpy(), np.arange(len(steps)))
+
+
+def _part(kind: Point, thread: Ints, time_ns: Ints, row: Ints) -> dict[str, Ints]:
+    return {"kind": np.full(len(row), kind), "thread": thread, "time_ns": time_ns, "row": row}
+
+
+def _code_of_main_thread(trace: Trace) -> int:
+    categories = trace.host_calls["thread"].cat.categories
+    name = main_thread(trace)
+    return int(categories.get_loc(name)) if name in categories else NONE
+
+
+def _chains_of_threads(active: Activities, main: int) -> dict[int, int]:
+    """Return the chain of each thread that is active, the main thread's first.
+
+    Threads that take turns (the training loop's and autograd's) share a chain: each of them runs
+    while the others wait for it. Threads that run at the same time have chains of their own.
+    """
+    times = {int(code): _times_of(active, int(code)) for code in np.unique(active.thread)}
+    busy_ns = {code: intervals.duration_ns(each) for code, each in times.items()}
+    chains: list[intervals.Intervals] = []
+    chain_of = {main: 0} if main not in times else {}
+    for code in sorted(times, key=lambda code: (code != main, -busy_ns[code])):
+        number = next(
+            (i for i, chain in enumerate(chains) if _take_turns(chain, times[code])), len(chains)
+        )
+        if number == len(chains):
+            chains.append(times[code])
+        chains[number] = intervals.merged(chains[number], times[code])
+        chain_of[code] = number
+    return chain_of
+
+
+def _times_of(active: Activities, thread: int) -> intervals.Intervals:
+    of_thread = active.thread == thread
+    return intervals.union(active.start_ns[of_thread], active.end_ns[of_thread])
+
+
+def _take_turns(left: intervals.Intervals, right: intervals.Intervals) -> bool:
+    shorter_ns = min(intervals.duration_ns(left), intervals.duration_ns(right))
+    overlap_ns = intervals.duration_ns(intervals.intersection(left, right))
+    return overlap_ns <= MOST_OVERLAP * shorter_ns
