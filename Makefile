@@ -14,7 +14,7 @@ MADE    := $(VENV)/.made
 PIP     := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST  := $(BIN)/python -m pytest
 NPM_RUN := $(BIN)/python hatch_build.py
-PACKAGE := pyproject.toml hatch_build.py plugin/stepscope/_version.py plugin/stepscope/ingest/_scanner.pyx
+PACKAGE := pyproject.toml hatch_build.py plugin/stepscope/_version.py plugin/stepscope/ingest/_scanner.pyx plugin/stepscope/replay/_scheduler.pyx
 PAGE    := plugin/stepscope/static/build.json
 PAGE_SOURCES := $(shell find frontend/src frontend/public -type f ! -name '*.test.*' 2>/dev/null) \
 	$(wildcard frontend/*.json frontend/*.ts frontend/*.html)

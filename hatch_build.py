@@ -1,4 +1,4 @@
-"""Builds the page (TypeScript) and the compiled scanner (Cython) into the package.
+"""Builds the page (TypeScript) and the compiled modules (Cython) into the package.
 
 Hatchling calls `PackageBuildHook` on each `pip install .`, editable install and `python -m build`.
 
@@ -41,19 +41,18 @@ REMEDY = (
     f"{SKIP}=1 installs the Python part alone: the command line works, the page does not."
 )
 
-SCANNER = "_scanner"
-SCANNER_PACKAGE = "stepscope.ingest"
-SCANNER_WISH = "STEPSCOPE_SCANNER"
-"""Set to 0, the scanner is not built; set to 1, an installation without it fails."""
-WITHOUT_SCANNER = (
-    "stepscope's compiled scanner was not built ({reason}). Traces will be read in Python, many "
+COMPILED_MODULES = ("stepscope.ingest._scanner", "stepscope.replay._scheduler")
+COMPILE_WISH = "STEPSCOPE_SCANNER"
+"""Set to 0, compiled modules are not built; set to 1, an installation without them fails."""
+WITHOUT_COMPILER = (
+    "stepscope's {module} was not compiled ({reason}). Python does its work, many "
     "times slower. For the fast one, install a C compiler and Python's headers (Debian, Ubuntu: "
     "apt-get install gcc python3-dev) and install stepscope again."
 )
 
 
-class ScannerBuildError(Exception):
-    """The scanner could not be built."""
+class CompileError(Exception):
+    """A module could not be compiled."""
 
 
 class PageBuildError(Exception):
@@ -201,56 +200,56 @@ def page_of(root: Path) -> Page:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scanner:
-    """The compiled scanner of a source tree, for the Python that runs this."""
+class CompiledModule:
+    """A compiled module of a source tree, for the Python that runs this."""
 
-    folder: Path
+    root: Path
+    name: str
+    """Its dotted name."""
 
     @property
     def source(self) -> Path:
         """The Cython source."""
-        return self.folder / f"{SCANNER}.pyx"
+        return self.root.joinpath("plugin", *self.name.split(".")).with_suffix(".pyx")
 
     @property
-    def module(self) -> Path:
-        """Where the compiled module stands, or will."""
-        return self.folder / f"{SCANNER}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    def library(self) -> Path:
+        """The compiled file, which may not exist yet."""
+        return self.source.with_suffix(str(sysconfig.get_config_var("EXT_SUFFIX")))
 
     @property
     def is_fresh(self) -> bool:
         """Whether nothing needs to be built."""
-        if not self.module.is_file():
+        if not self.library.is_file():
             return False
         sources = (self.source, Path(__file__))
-        return self.module.stat().st_mtime > max(path.stat().st_mtime for path in sources)
+        return self.library.stat().st_mtime > max(path.stat().st_mtime for path in sources)
 
     def build(self) -> None:
-        """Compile it, and put it in its place when that is done.
+        """Compile it, then move the result to its location.
 
         Raises:
-            ScannerBuildError: there is no compiler, or it failed.
+            CompileError: there is no compiler, or it failed.
         """
-        with tempfile.TemporaryDirectory() as made:
+        with tempfile.TemporaryDirectory() as folder:
             try:
-                compiled = compile_scanner(self.source, Path(made))
+                compiled = compile_module(self, Path(folder))
             except (Exception, SystemExit) as error:  # each compiler fails in its own way
                 reason = " ".join(str(error).split()) or type(error).__name__
-                raise ScannerBuildError(reason) from error
-            beside = self.module.with_suffix(f"{self.module.suffix}.{os.getpid()}")
-            shutil.copyfile(compiled, beside)
-            beside.replace(self.module)
+                raise CompileError(reason) from error
+            partial = self.library.with_suffix(f"{self.library.suffix}.{os.getpid()}")
+            shutil.copyfile(compiled, partial)
+            partial.replace(self.library)
 
 
-def compile_scanner(source: Path, folder: Path) -> Path:
-    """Translate the source to C, compile that, and return the module; all within a folder."""
-    from Cython.Build import cythonize  # noqa: PLC0415 (asked for only where it is to be built)
+def compile_module(module: CompiledModule, folder: Path) -> Path:
+    """Translate the source to C, compile that, and return the library; all within a folder."""
+    from Cython.Build import cythonize  # noqa: PLC0415 (needed only where it is to be built)
     from setuptools import Distribution, Extension  # noqa: PLC0415
     from setuptools.command.build_ext import build_ext  # noqa: PLC0415
 
     optimised = [] if os.name == "nt" else ["-O3", "-g0"]
-    extension = Extension(
-        f"{SCANNER_PACKAGE}.{SCANNER}", [str(source)], extra_compile_args=optimised
-    )
+    extension = Extension(module.name, [str(module.source)], extra_compile_args=optimised)
     modules = cythonize(  # type: ignore[no-untyped-call]
         [extension], build_dir=str(folder / "c"), quiet=True, force=True
     )
@@ -259,12 +258,12 @@ def compile_scanner(source: Path, folder: Path) -> Path:
     command.build_temp = str(folder / "objects")
     command.ensure_finalized()
     command.run()
-    return Path(command.get_ext_fullpath(f"{SCANNER_PACKAGE}.{SCANNER}"))
+    return Path(command.get_ext_fullpath(module.name))
 
 
-def scanner_of(root: Path) -> Scanner:
-    """Return the scanner of the source tree in a folder."""
-    return Scanner(folder=root.joinpath("plugin", *SCANNER_PACKAGE.split(".")))
+def compiled_modules(root: Path) -> list[CompiledModule]:
+    """Return the compiled modules of the source tree in a folder."""
+    return [CompiledModule(root=root, name=name) for name in COMPILED_MODULES]
 
 
 class PackageBuildHook(BuildHookInterface[Any]):
@@ -280,28 +279,28 @@ class PackageBuildHook(BuildHookInterface[Any]):
         return [] if self._has_page() or machines_npm() else [NODE_PACKAGE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Build the page, and for a wheel the scanner, before the files are gathered."""
+        """Build the page, and for a wheel the compiled modules, before the files are gathered."""
         if not self._has_page():
             try:
                 page_of(Path(self.root)).build()
             except PageBuildError as error:
                 self.app.abort(f"stepscope's page was not built: {error}")
-        if self.target_name == "wheel" and os.environ.get(SCANNER_WISH) != "0":
-            self._add_scanner(build_data)
+        if self.target_name == "wheel" and os.environ.get(COMPILE_WISH) != "0":
+            for module in compiled_modules(Path(self.root)):
+                self._add_module(module, build_data)
 
-    def _add_scanner(self, build_data: dict[str, Any]) -> None:
-        scanner = scanner_of(Path(self.root))
+    def _add_module(self, module: CompiledModule, build_data: dict[str, Any]) -> None:
         try:
-            if not scanner.is_fresh:
-                scanner.build()
-        except ScannerBuildError as error:
-            message = WITHOUT_SCANNER.format(reason=error)
-            if os.environ.get(SCANNER_WISH) == "1":
+            if not module.is_fresh:
+                module.build()
+        except CompileError as error:
+            message = WITHOUT_COMPILER.format(module=module.name, reason=error)
+            if os.environ.get(COMPILE_WISH) == "1":
                 self.app.abort(message)
             self.app.display_warning(message)
             return
-        place = f"{SCANNER_PACKAGE.replace('.', '/')}/{scanner.module.name}"
-        build_data["force_include"][str(scanner.module)] = place
+        folder = module.name.replace(".", "/").rpartition("/")[0]
+        build_data["force_include"][str(module.library)] = f"{folder}/{module.library.name}"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 

@@ -30,9 +30,9 @@ sys.exit({status})
 
 
 @pytest.fixture(autouse=True)
-def _no_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the scanner, but where it is what is tested."""
-    monkeypatch.setenv(hatch_build.SCANNER_WISH, "0")
+def _no_compiled_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the compiled modules, except where they are tested."""
+    monkeypatch.setenv(hatch_build.COMPILE_WISH, "0")
 
 
 @pytest.fixture
@@ -210,17 +210,17 @@ def test_npm_scripts_find_the_same_node_first(tree: Path, npm_log: Path) -> None
     assert os.environ["PATH"] == str(npm_log.parent / "node")
 
 
-# --- the scanner -------------------------------------------------------------------------------
+# --- compiled modules ----------------------------------------------------------------------------
 
 
 @pytest.fixture
-def scanner_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A source tree with the scanner's source and a page that is built."""
-    monkeypatch.delenv(hatch_build.SCANNER_WISH)
-    source = hatch_build.scanner_of(ROOT).source
-    folder = tmp_path / "tree" / source.parent.relative_to(ROOT)
-    folder.mkdir(parents=True)
-    shutil.copy(source, folder)
+def sources_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source tree with the sources of compiled modules and a page that is built."""
+    monkeypatch.delenv(hatch_build.COMPILE_WISH)
+    for module in hatch_build.compiled_modules(ROOT):
+        folder = tmp_path / "tree" / module.source.parent.relative_to(ROOT)
+        folder.mkdir(parents=True)
+        shutil.copy(module.source, folder)
     static = tmp_path / "tree" / "plugin" / "stepscope" / "static"
     static.mkdir()
     (static / "index.html").write_text("built")
@@ -232,45 +232,51 @@ def build_data() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_scanner_is_compiled_once_and_put_into_the_wheel(scanner_tree: Path) -> None:
+def test_modules_are_compiled_once_and_put_into_the_wheel(sources_tree: Path) -> None:
     data = build_data()
-    hook(scanner_tree).initialize("standard", data)
-    module = hatch_build.scanner_of(scanner_tree).module
+    hook(sources_tree).initialize("standard", data)
+    scanner, scheduler = hatch_build.compiled_modules(sources_tree)
     assert data == {
-        "force_include": {str(module): f"stepscope/ingest/{module.name}"},
+        "force_include": {
+            str(scanner.library): f"stepscope/ingest/{scanner.library.name}",
+            str(scheduler.library): f"stepscope/replay/{scheduler.library.name}",
+        },
         "pure_python": False,
         "infer_tag": True,
     }
-    made = module.stat().st_mtime_ns
-    hook(scanner_tree).initialize("standard", build_data())
-    assert module.stat().st_mtime_ns == made
-    assert [path.name for path in module.parent.iterdir() if path != module] == ["_scanner.pyx"]
+    compiled_ns = scanner.library.stat().st_mtime_ns
+    hook(sources_tree).initialize("standard", build_data())
+    assert scanner.library.stat().st_mtime_ns == compiled_ns
+    others = [path.name for path in scanner.library.parent.iterdir() if path != scanner.library]
+    assert others == ["_scanner.pyx"]
 
 
 @pytest.mark.slow
 def test_without_a_compiler_the_wheel_is_pure_and_the_user_is_told(
-    scanner_tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sources_tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CC", "/nowhere/cc")
     data = build_data()
-    hook(scanner_tree).initialize("standard", data)
+    hook(sources_tree).initialize("standard", data)
     assert data == build_data()
     said = capsys.readouterr()
     assert "apt-get install gcc python3-dev" in said.out + said.err
 
 
 @pytest.mark.slow
-def test_without_a_compiler_a_build_that_wants_the_scanner_fails(
-    scanner_tree: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_compiler_a_build_that_wants_compiled_modules_fails(
+    sources_tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "/nowhere/cc")
-    monkeypatch.setenv(hatch_build.SCANNER_WISH, "1")
+    monkeypatch.setenv(hatch_build.COMPILE_WISH, "1")
     with pytest.raises(SystemExit):
-        hook(scanner_tree).initialize("standard", build_data())
+        hook(sources_tree).initialize("standard", build_data())
 
 
-def test_the_scanner_can_be_left_out(scanner_tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(hatch_build.SCANNER_WISH, "0")
+def test_compiled_modules_can_be_left_out(
+    sources_tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(hatch_build.COMPILE_WISH, "0")
     data = build_data()
-    hook(scanner_tree).initialize("standard", data)
+    hook(sources_tree).initialize("standard", data)
     assert data == build_data()

@@ -210,7 +210,7 @@ def test_wheel_holds_the_compiled_scanner_and_says_for_which_machine(
     distributions: Distributions,
 ) -> None:
     names = zipfile.ZipFile(distributions.wheel).namelist()
-    module = hatch_build.scanner_of(ROOT).module.name
+    module = hatch_build.compiled_modules(ROOT)[0].library.name
     assert [
         name for name in names if "_scanner." in name and not name.endswith((".pyx", ".pyi"))
     ] == [f"stepscope/ingest/{module}"]
