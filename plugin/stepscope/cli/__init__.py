@@ -21,11 +21,13 @@ from stepscope.cli.scalars import scalars
 from stepscope.cli.schema import schema
 from stepscope.cli.serve import serve
 from stepscope.cli.stacks import stacks
+from stepscope.cli.whatif import whatif
 
 COMMANDS = (
     record,
     advise,
     explain,
+    whatif,
     compare,
     health,
     export,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stepscope.render.table_export import Request, TableResult
     from stepscope.render.trace_excerpt import Excerpt
     from stepscope.render.trace_excerpt import Request as CutRequest
+    from stepscope.replay.what_if import Prediction, WhatIf
     from stepscope.summaries.summary import Summary
 
 T = TypeVar("T")
@@ -111,6 +112,13 @@ def stack(trace: "Trace", *, request: "StackRequest") -> Refusal | None:
     from stepscope.render import stack_file
 
     return _unless_refused(lambda: stack_file.write(trace, request))
+
+
+def predict(trace: "Trace", *, what_if: "WhatIf") -> "Prediction | Refusal":
+    """Return the step that a simulation predicts."""
+    from stepscope.replay.what_if import predict as prediction
+
+    return _unless_refused(lambda: prediction(trace, what_if))
 
 
 def _unless_refused(work: Callable[[], T]) -> T | Refusal:

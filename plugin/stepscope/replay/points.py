@@ -13,7 +13,7 @@ from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.host_waits import Activities, host_waits
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Ints
-from stepscope.model.trace import Trace
+from stepscope.model.trace import Trace, computed
 
 MOST_OVERLAP = 0.05
 """Threads that overlap by less than this fraction of the shorter one's activity take turns."""
@@ -61,10 +61,8 @@ class HostPoints:
 def host_points(trace: Trace) -> HostPoints:
     """Return the host's points; threads that neither run operators nor launch work have none."""
     parts = list(_parts(trace))
-    chain_of = _chains_of_threads(host_waits(trace).activities, _code_of_main_thread(trace))
     thread = np.concatenate([part["thread"] for part in parts])
-    chain_of_code = np.full(max(thread.max(initial=0), *chain_of, 0) + 1, NONE)
-    chain_of_code[list(chain_of)] = list(chain_of.values())
+    chain_of_code = _chain_of_thread(trace)
     frame = pd.DataFrame(
         {
             "chain": chain_of_code[thread],
@@ -78,6 +76,21 @@ def host_points(trace: Trace) -> HostPoints:
     is_extent = frame["kind"].isin((Point.FIRST, Point.LAST))
     columns = frame[~is_extent | first | last]
     return HostPoints(**{name: columns[name].to_numpy(dtype=np.int64) for name in columns})
+
+
+def chain_of_calls(trace: Trace) -> Ints:
+    """Return the chain of each row of `host_calls`; -1: its thread has no points."""
+    return _chain_of_thread(trace)[trace.host_calls["thread"].cat.codes.to_numpy()]
+
+
+@computed
+def _chain_of_thread(trace: Trace) -> Ints:
+    """Return the chain of each code of the frames' `thread`, or -1; the last is of no thread."""
+    chain_of = _chains_of_threads(host_waits(trace).activities, _code_of_main_thread(trace))
+    threads = len(trace.host_calls["thread"].cat.categories)
+    chains = np.full(max(threads, *chain_of, 0) + 2, NONE)
+    chains[list(chain_of)] = list(chain_of.values())
+    return chains
 
 
 def _parts(trace: Trace) -> Iterator[dict[str, Ints]]:

@@ -16,6 +16,11 @@ from stepscope.replay.points import Point
 
 MOST_ERROR = 0.02
 """Traces whose replay with typical delays misses the recorded end by more are not simulated."""
+HOST, DEVICE, WAITING = PARTS = ("host", "device", "launches and waits")
+PART_OF_EDGE = {Edge.HOST: HOST, Edge.RUNS: DEVICE} | dict.fromkeys(
+    (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.WAITED, Edge.QUEUED), WAITING
+)
+"""Part of the path that an edge belongs to."""
 DELAYS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.WAITED)
 """Edges whose weights are delays, not work."""
 
@@ -25,8 +30,12 @@ class Simulation:
     """A trace replayed with changes."""
 
     graph: ReplayGraph
+    weight_ns: Ints
+    """Weights of the graph's edges with the changes; shape (m,)."""
     time_ns: Ints
     """Simulated time of each of the graph's points; shape (n,)."""
+    points: Ints
+    """The points in the window."""
     step_count: int
     recorded_ns: int
     """Recorded time from the window's start to the end of its work on host and devices."""
@@ -41,6 +50,35 @@ class Simulation:
     def saved_ns_per_step(self) -> float:
         """Saved time per step; without steps, of the window."""
         return self.saved_ns / max(1, self.step_count)
+
+    def recorded_path_ns(self) -> dict[str, int]:
+        """Return the time of each of `PARTS` on the path to the recorded end; they sum to it."""
+        return _path_ns(self.graph, self.graph.weight_ns, self.graph.time_ns, self.points)
+
+    def simulated_path_ns(self) -> dict[str, int]:
+        """Return the time of each of `PARTS` on the path to the simulated end; they sum to it."""
+        return _path_ns(self.graph, self.weight_ns, self.time_ns, self.points)
+
+
+def _path_ns(graph: ReplayGraph, weight_ns: Ints, time_ns: Ints, points: Ints) -> dict[str, int]:
+    """Return the time of each part on the longest path to the last point in the window."""
+    result = dict.fromkeys(PARTS, 0)
+    if not len(points):
+        return result
+    point = int(points[time_ns[points].argmax()])
+    begin_ns = int(time_ns[points].min())
+    while time_ns[point] > begin_ns:
+        first, last = graph.first_edge[point : point + 2]
+        ready = time_ns[graph.source[first:last]] + weight_ns[first:last]
+        if not len(ready):
+            break
+        edge = first + int(ready.argmax())
+        before = int(graph.source[edge])
+        since_ns = max(begin_ns, int(time_ns[before]))
+        result[PART_OF_EDGE[Edge(int(graph.edge[edge]))]] += int(time_ns[point]) - since_ns
+        point = before
+    result[WAITING] += max(0, int(time_ns[point]) - begin_ns)
+    return result
 
 
 def simulate(trace: Trace, changes: Sequence[Change]) -> Simulation:
@@ -58,7 +96,7 @@ def simulate(trace: Trace, changes: Sequence[Change]) -> Simulation:
     weight_ns = graph.weight_ns
     for change in changes:
         weight_ns = change.apply(graph, weight_ns)
-    return _simulation(trace, graph, graph.times(weight_ns))
+    return _simulation(trace, graph, weight_ns)
 
 
 @computed
@@ -74,12 +112,12 @@ def replay_error(trace: Trace) -> float:
         edges = np.flatnonzero(is_binding & (graph.edge == kind))
         if len(edges):
             weight_ns[edges] = int(np.median(weight_ns[edges]))
-    result = _simulation(trace, graph, graph.times(weight_ns))
+    result = _simulation(trace, graph, weight_ns)
     return -result.saved_ns / max(1, result.recorded_ns)
 
 
-def _simulation(trace: Trace, graph: ReplayGraph, time_ns: Ints) -> Simulation:
-    span = window(trace)
+def _simulation(trace: Trace, graph: ReplayGraph, weight_ns: Ints) -> Simulation:
+    span, time_ns = window(trace), graph.times(weight_ns)
     inside = (graph.time_ns >= span.start_ns) & (graph.time_ns <= span.device_end_ns)
     points = np.flatnonzero(inside & (graph.kind != Point.DEVICE_START))
     recorded, simulated = (
@@ -88,7 +126,9 @@ def _simulation(trace: Trace, graph: ReplayGraph, time_ns: Ints) -> Simulation:
     )
     return Simulation(
         graph=graph,
+        weight_ns=weight_ns,
         time_ns=time_ns,
+        points=points,
         step_count=span.step_count,
         recorded_ns=recorded,
         simulated_ns=simulated,

@@ -1,0 +1,90 @@
+"""`stepscope whatif`: simulate a trace with a faster host or device."""
+
+import functools
+from typing import TYPE_CHECKING
+
+import click
+
+from stepscope.cli.file_reading import Effort, with_local_effort
+from stepscope.cli.one_trace import one_at, run_task
+from stepscope.cli.output import Printing, width, with_printing
+from stepscope.cli.selection import Selection, with_selection
+
+if TYPE_CHECKING:
+    from stepscope.replay.what_if import Prediction
+
+FACTOR = click.FloatRange(min=0, max=100)
+
+
+@click.command(short_help="Simulate a trace with a faster host, device or kernel.")
+@click.argument("path")
+@click.option(
+    "--host",
+    type=FACTOR,
+    default=1.0,
+    metavar="FACTOR",
+    help="Multiply the host's time: 0.7 for a host that is 30 % faster, as without a profiler.",
+)
+@click.option(
+    "--device", type=FACTOR, default=1.0, metavar="FACTOR", help="Multiply all device events."
+)
+@click.option(
+    "--scale",
+    "scales",
+    multiple=True,
+    metavar="KIND:PATTERN=FACTOR",
+    help="Multiply the time of kernels, or the host's time in operators, by a glob pattern of "
+    "their names. Can be repeated.",
+)
+@click.option("--no-waits", is_flag=True, help="Let no call wait for the device.")
+@with_printing("JSON has times in nanoseconds.")
+@with_selection
+@with_local_effort
+def whatif(  # noqa: PLR0913 (one parameter per option)
+    *,
+    path: str,
+    host: float,
+    device: float,
+    scales: tuple[str, ...],
+    no_waits: bool,
+    printing: Printing,
+    selection: Selection,
+    effort: Effort,
+) -> None:
+    """Simulate a trace's steps after changes, and print what limits them then.
+
+    PATH is a trace file, or a folder with one.
+
+    \b
+    stepscope whatif log/ --scale 'kernels:*gemm*=0.5'     # would faster GEMMs help?
+    stepscope whatif log/ --host 0.7 --device 0.5          # another machine
+    stepscope whatif log/ --scale 'operators:aten::to=0'   # without these copies' host time
+    stepscope whatif log/ --no-waits                       # without .item() and the like
+
+    The trace is replayed as a graph: each launch, kernel and copy begins as soon as everything that
+    it waited for in the recording has ended. Without changes, the replay gives the recorded times.
+    The kernels that run stay the same.
+    """
+    from stepscope.readers.tasks import predict
+    from stepscope.replay.what_if import WhatIf, parse_scale
+
+    what_if = WhatIf(
+        host=host,
+        device=device,
+        scales=tuple(map(parse_scale, scales)),
+        is_unblocked=no_waits,
+    )
+    task = functools.partial(predict, what_if=what_if)
+    prediction = run_task(one_at(path, selection), task, effort)
+    printing.write(_rendered(prediction, printing))
+
+
+def _rendered(prediction: "Prediction", printing: Printing) -> str:
+    from stepscope.render import prediction as rendered
+
+    match printing.form:
+        case "json":
+            return rendered.json(prediction)
+        case "markdown":
+            return rendered.markdown(prediction)
+    return rendered.text(prediction, width=width(), is_coloured=printing.is_coloured)

@@ -1,0 +1,77 @@
+"""A simulated step as text, Markdown or JSON."""
+
+from collections.abc import Iterator
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from stepscope.base.formatting import count, duration, share
+from stepscope.render.terminal import WIDTH, layout
+from stepscope.replay.what_if import Prediction
+
+Row = tuple[str, str, str, str]
+COLUMNS: Row = ("", "recorded", "simulated", "change")
+
+
+def json(prediction: Prediction) -> str:
+    """Return the prediction as JSON."""
+    return msgspec.json.format(msgspec.json.encode(prediction), indent=2).decode() + "\n"
+
+
+def markdown(prediction: Prediction) -> str:
+    """Return the prediction as Markdown."""
+    lines = [
+        f"**{headline(prediction)}**",
+        "",
+        f"| {' | '.join(COLUMNS)} |",
+        "|---|---:|---:|---:|",
+    ]
+    lines += [f"| {' | '.join(row)} |" for row in rows(prediction)]
+    return "\n".join([*lines, "", fidelity(prediction)]) + "\n"
+
+
+def text(prediction: Prediction, *, width: int = WIDTH, is_coloured: bool = False) -> str:
+    """Return the prediction for a terminal of `width` columns."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in COLUMNS:
+        table.add_column(name, justify="right" if name else "left")
+    for row in rows(prediction):
+        table.add_row(*row)
+    parts = (Text(headline(prediction), style="bold"), Text(), table, Text())
+    note = Text(fidelity(prediction), style="dim")
+    return layout((*parts, note), width=width, is_coloured=is_coloured)
+
+
+def headline(prediction: Prediction) -> str:
+    """Return the result in one sentence."""
+    recorded, simulated = prediction.recorded_ns, prediction.simulated_ns
+    subject = "The step takes" if prediction.step_count else "The trace takes"
+    times = f"{duration(simulated)} instead of {duration(recorded)}"
+    saved = recorded - simulated
+    verb = "saves" if saved >= 0 else "costs"
+    fraction = share(abs(saved) / max(1, recorded))
+    return f"{subject} {times}: it {verb} {duration(abs(saved))} ({fraction})."
+
+
+def rows(prediction: Prediction) -> Iterator[Row]:
+    """Yield the step, and the parts of the path that determines its end."""
+    whole = "Mean step" if prediction.step_count else "Whole trace"
+    yield _row(whole, prediction.recorded_ns, prediction.simulated_ns)
+    for part in prediction.limits:
+        yield _row(f"of it {part.name}", part.recorded_ns, part.simulated_ns)
+
+
+def _row(name: str, recorded_ns: float, simulated_ns: float) -> Row:
+    change = simulated_ns - recorded_ns
+    sign = "-" if change < 0 else "+" if change else ""
+    return name, duration(recorded_ns), duration(simulated_ns), f"{sign}{duration(abs(change))}"
+
+
+def fidelity(prediction: Prediction) -> str:
+    """Return how well the replay describes this trace."""
+    steps = f"{count(prediction.step_count, 'recorded step')}. " if prediction.step_count else ""
+    return (
+        f"{steps}Replayed without changes, with typical delays, the trace ends within "
+        f"{share(abs(prediction.replay_error))} of its recorded end."
+    )
