@@ -199,7 +199,9 @@ def test_nothing_there_says_what_was_looked_for_and_how_to_record(tmp_path: Path
 @pytest.mark.parametrize("name", ["trace.json", "deep/rank0.json.gz"])
 def test_a_folder_of_other_names_says_that_they_can_be_given(tmp_path: Path, name: str) -> None:
     _touch(tmp_path, name)
-    with pytest.raises(UnreadableError, match="To read a trace with another name, pass its path") as caught:
+    with pytest.raises(
+        UnreadableError, match="To read a trace with another name, pass its path"
+    ) as caught:
         discover.at(str(tmp_path))
     assert str(tmp_path / name) in caught.value.remedy
 

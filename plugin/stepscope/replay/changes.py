@@ -94,4 +94,4 @@ def _of_rows(graph: ReplayGraph, kind: Point, rows: Ints) -> Mask:
 
 
 def _scaled(weight_ns: Ints, factor: float | Floats) -> Ints:
-    return np.rint(weight_ns * factor).astype(np.int64)
+    return np.asarray(np.rint(weight_ns * factor), dtype=np.int64)

@@ -78,7 +78,7 @@ def all_edges(trace: Trace, numbering: Numbering) -> list[Edges]:
         launch = _launch_points(trace, numbering)
         edges += [_running(numbering), *_device_edges(trace, numbering, launch)]
         edges.append(_queue_edges(trace, numbering, launch))
-    return [_forward(numbering, each) for each in edges]
+    return [_forward(numbering, part) for part in edges]
 
 
 def _forward(numbering: Numbering, edges: Edges) -> Edges:

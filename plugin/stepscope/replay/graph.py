@@ -71,10 +71,10 @@ def replay_graph(trace: Trace) -> ReplayGraph:
     numbering = Numbering(host=host, time_ns=time_ns, device_count=count)
     edges = all_edges(trace, numbering)
     source, target, weight_ns = (
-        np.concatenate([getattr(each, name) for each in edges])
+        np.concatenate([getattr(part, name) for part in edges])
         for name in ("source", "target", "weight_ns")
     )
-    kind = np.repeat([int(each.kind) for each in edges], [len(each.source) for each in edges])
+    kind = np.repeat([int(part.kind) for part in edges], [len(part.source) for part in edges])
     order = scheduler.topological_order(source, target, len(time_ns))
     if len(order) < len(time_ns):
         msg = "the recorded links of launches, streams and waits form a circle"

@@ -75,7 +75,10 @@ def host_points(trace: Trace) -> HostPoints:
     first, last = (frame["chain"] != frame["chain"].shift(step) for step in (1, -1))
     is_extent = frame["kind"].isin((Point.FIRST, Point.LAST))
     columns = frame[~is_extent | first | last]
-    return HostPoints(**{name: columns[name].to_numpy(dtype=np.int64) for name in columns})
+    time_ns, kind, row, chain = (
+        columns[name].to_numpy(dtype=np.int64) for name in ("time_ns", "kind", "row", "chain")
+    )
+    return HostPoints(time_ns=time_ns, kind=kind, row=row, chain=chain)
 
 
 def chain_of_calls(trace: Trace) -> Ints:
@@ -118,7 +121,7 @@ def _part(kind: Point, thread: Ints, time_ns: Ints, row: Ints) -> dict[str, Ints
 def _code_of_main_thread(trace: Trace) -> int:
     categories = trace.host_calls["thread"].cat.categories
     name = main_thread(trace)
-    return int(categories.get_loc(name)) if name in categories else NONE
+    return categories.tolist().index(name) if name in categories else NONE
 
 
 def _chains_of_threads(active: Activities, main: int) -> dict[int, int]:
@@ -128,7 +131,7 @@ def _chains_of_threads(active: Activities, main: int) -> dict[int, int]:
     while the others wait for it. Threads that run at the same time have chains of their own.
     """
     times = {int(code): _times_of(active, int(code)) for code in np.unique(active.thread)}
-    busy_ns = {code: intervals.duration_ns(each) for code, each in times.items()}
+    busy_ns = {code: intervals.duration_ns(active) for code, active in times.items()}
     chains: list[intervals.Intervals] = []
     chain_of = {main: 0} if main not in times else {}
     for code in sorted(times, key=lambda code: (code != main, -busy_ns[code])):

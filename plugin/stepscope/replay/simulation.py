@@ -91,7 +91,9 @@ def simulate(trace: Trace, changes: Sequence[Change]) -> Simulation:
     error = replay_error(trace)
     if abs(error) > MOST_ERROR:
         msg = f"replayed with typical delays, the trace ends {error:+.1%} off its recorded end"
-        raise MissingDataError(msg, "")
+        raise MissingDataError(
+            msg, "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
+        )
     graph = replay_graph(trace)
     weight_ns = graph.weight_ns
     for change in changes:

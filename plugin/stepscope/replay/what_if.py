@@ -1,4 +1,4 @@
-"""What if: a trace's step with a faster host, faster devices, and without waits."""
+"""Simulated step of a trace with a faster host, faster devices, or without waits."""
 
 import fnmatch
 import re
