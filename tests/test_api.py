@@ -430,6 +430,7 @@ def test_the_list_is_not_sent_twice(client: flask.testing.FlaskClient) -> None:
     assert client.get("/api/runs", headers={"If-None-Match": tag}).status_code == 304
 
 
+@pytest.mark.slow
 def test_every_real_trace_has_all_its_answers(shared_traces: Path, tmp_path: Path) -> None:
     """Also those whose names are none of torch's: linked under a name that is."""
     for number, path in enumerate(sorted(shared_traces.rglob("*.json.gz"))):

@@ -447,6 +447,7 @@ def test_what_is_said_does_not_depend_on_the_number_of_jobs(
             assert result.stderr == in_one_process.stderr != ""
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
     texts = ({"cpu_op": [number, "x" * 1_000_000]} for number in range(400))
     rows = (["cpu_op", f"op{place}", place, 1, text] for place, text in enumerate(texts))

@@ -177,6 +177,7 @@ for step in range(30):
 """
 
 
+@pytest.mark.slow
 def test_a_script_that_raises_keeps_its_error_and_what_was_recorded(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "gan.py").write_text(GAN)
@@ -218,6 +219,7 @@ def _heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize(
     ("number", "status", "told"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")]
@@ -275,6 +277,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_an_inference_is_recorded_by_its_batches_and_workers_are_not(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "infer.py").write_text(INFER)
@@ -304,6 +307,7 @@ print("never")
 """
 
 
+@pytest.mark.slow
 def test_each_rank_of_torchrun_is_a_worker_and_stop_ends_all(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "train.py").write_text(RANKS)
@@ -345,6 +349,7 @@ print(sum(event.name == "Optimizer.step#SGD.step" for event in own.events()))
 """
 
 
+@pytest.mark.slow
 def test_a_profiler_of_the_script_goes_before_ours(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "own.py").write_text(OWN)
@@ -358,6 +363,7 @@ def test_a_profiler_of_the_script_goes_before_ours(tmp_path: Path) -> None:
     assert steps(document) == ["ProfilerStep#5", "ProfilerStep#6", "Cut-off step#7"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_leaves_the_training_alone(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "own.py").write_text(OWN.replace("train(6)", "train(12)"))

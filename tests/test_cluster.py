@@ -49,6 +49,8 @@ from stepscope.readers.requests import (
 from stepscope.storage import discover
 from waiting import LONG_SECONDS, until
 
+pytestmark = pytest.mark.slow
+
 ASK = """
 import signal
 import sys

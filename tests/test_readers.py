@@ -213,6 +213,7 @@ def test_a_reader_that_crashes_for_want_of_memory_is_given_all_there_is(tmp_path
     assert answer.prepared is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_killing_readers_at_random_costs_no_file(tmp_path: Path, seed: int) -> None:
     write_run(tmp_path / "run", *"abcdefgh")
@@ -265,6 +266,7 @@ def test_a_file_whose_reader_is_killed_is_read_again_by_a_fresh_one(
     assert len(set(seen)) == TRIES
 
 
+@pytest.mark.slow
 def test_a_file_that_kills_its_readers_costs_itself_after_some_tries(
     tmp_path: Path, readers: ReaderPool
 ) -> None:
@@ -343,6 +345,7 @@ def test_more_memory_than_there_may_be_is_a_clear_problem(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.slow
 def test_a_file_that_needs_more_than_its_size_says_is_read_with_all_there_is(
     tmp_path: Path, readers: ReaderPool
 ) -> None:
@@ -447,6 +450,7 @@ def program(folder: Path, task: str) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_readers_end_with_the_program_that_started_them(
     tmp_path: Path, how: signal.Signals

@@ -80,6 +80,7 @@ def test_the_example_is_listed_explained_and_asked(
     assert "acme/" not in without
 
 
+@pytest.mark.slow
 def test_its_own_tests_pass(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],

@@ -97,6 +97,7 @@ def test_only_what_changed_is_read(log: Path, place: Path) -> None:
     assert run(*question, log, "--summaries", place).stdout == without.stdout
 
 
+@pytest.mark.slow
 def test_a_recording_that_becomes_another_span_is_read_again(log: Path, place: Path) -> None:
     question = ("advise", "--format", "json")
     run(*question, log, "--summaries", place)
@@ -119,6 +120,7 @@ def test_what_is_damaged_is_told_each_time(log: Path, place: Path) -> None:
             assert (again.stdout, again.stderr) == (without.stdout, without.stderr)
 
 
+@pytest.mark.slow
 def test_a_real_run_of_ranks_says_the_same_in_processes_of_their_own(tmp_path: Path) -> None:
     """As users call it: pandas is imported without pyarrow there, which the store needs."""
     log = SAMPLE_LOGS / "ranks" / "one_slow_rank"
@@ -150,6 +152,7 @@ def tags_of(scalars: Result) -> set[str]:
     return {line.split()[0] for line in scalars.stdout.splitlines() if "/" in line}
 
 
+@pytest.mark.slow
 def test_comparisons_and_trends_follow_the_users_configuration(
     log: Path, place: Path, tmp_path: Path
 ) -> None:

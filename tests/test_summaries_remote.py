@@ -81,6 +81,7 @@ def test_a_damaged_object_costs_itself(s3: Any, tmp_path: Path) -> None:
     assert s3.find("kept") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [PLACE, "s3://nowhere/at/all"])
 def test_a_command_says_the_same_whatever_is_there(place: str, s3: Any, tmp_path: Path) -> None:
     del s3  # it is there

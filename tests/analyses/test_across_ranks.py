@@ -219,6 +219,7 @@ def test_of_two_ranks_the_slow_one_is_told_since_when(slow_from: int, since: int
     assert (worst["is_straggler"], worst["rank"], worst["since_step"]) == (True, 1, since)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world_size", "slow"), [(8, (5,)), (96, (20,)), (64, (8, 9, 10, 11))])
 def test_one_slow_rank_or_a_slow_machine_are_found_among_many(
     world_size: int, slow: tuple[int, ...]

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ HEADERS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(events(), min_size=1, max_size=25), HEADERS)
 def test_every_check_gets_through(rows: list[dict[str, Any]], header: dict[str, Any]) -> None:

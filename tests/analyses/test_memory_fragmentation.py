@@ -36,5 +36,5 @@ def test_devices_without_a_cache_have_no_row() -> None:
 
 
 def test_where_none_has_a_cache_it_says_so() -> None:
-    with pytest.raises(MissingDataError, match="CPUs keep no cache"):
+    with pytest.raises(MissingDataError, match="CPUs have no cache"):
         memory_fragmentation(trace_of(with_totals(["+8@1"], type_code=0)))

@@ -16,6 +16,7 @@ from benchmarks.scale_figures import Figure
 ALLOCATED_BYTES = 100 << 20
 
 
+@pytest.mark.slow
 def test_advice_on_a_job_names_all_that_is_wrong_with_it(tmp_path: Path) -> None:
     output = tmp_path / "advice.json"
     scale_runs.advise(jobs.job(16, 0.2, tmp_path), output)

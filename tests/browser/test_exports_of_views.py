@@ -8,7 +8,11 @@ import pytest
 
 from browser.visits import PATIENCE_MS, Visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.slow,
+]
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PICTURES = ("PNG: Mean step", "PNG: Steps", "PNG: Devices")

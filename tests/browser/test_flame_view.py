@@ -112,6 +112,7 @@ def test_what_is_searched_is_counted_and_listed(alone: Visit) -> None:
     alone.assert_clean()
 
 
+@pytest.mark.slow
 def test_another_recording_is_compared_frame_by_frame(alone: Visit) -> None:
     opened(alone)
     alone.main.get_by_text("Compare", exact=True).click()
@@ -139,6 +140,7 @@ def speedscope_from(seen: Visit) -> Page:
     return opening.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["alone", "few_in_tensorboard"])
 def test_speedscope_opens_beside_it_without_leaving_the_machine(
     place: str, request: pytest.FixtureRequest

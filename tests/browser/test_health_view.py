@@ -66,6 +66,7 @@ def test_damage_is_told_with_its_places_and_what_was_done(seen: Visit) -> None:
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_what_rests_on_damage_is_linked_and_says_so_itself(seen: Visit) -> None:
     seen.go("health", run="damaged", worker="rank0")
     damage = seen.main.get_by_role("region", name="Damage")
@@ -134,6 +135,7 @@ def test_all_of_it_can_be_reached_by_keyboard(seen: Visit) -> None:
     assert any(re.fullmatch(r"and \d+ checks", text) for text in reached)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "theme"), [(900, "light"), pytest.param(1440, "dark", marks=pytest.mark.slow)]
 )

@@ -15,7 +15,11 @@ from browser.servers import Server
 from browser.visits import Visit, visit
 from rankbuild import Plan
 
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.slow,
+]
 
 WORLD, HOST_RANKS = 24, 8
 LATE, MISSING, DAMAGED = 13, 5, 20

@@ -126,6 +126,7 @@ def test_every_view_of_real_traces_renders_stand_alone(
         seen.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "prefix"),
     [
@@ -165,6 +166,7 @@ def test_the_page_works_below_an_experiments_path(
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_several_log_directories_are_one_list(
     context: BrowserContext, few_samples: Path, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_several_log_directories_are_one_list(
         seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_the_tab_is_there_beside_the_old_plugins(in_tensorboard: Visit) -> None:
     in_tensorboard.server.runs()
     in_tensorboard.page.goto(f"{in_tensorboard.server.page}#timeseries")
@@ -209,6 +212,7 @@ def test_a_link_holds_over_reload_and_back(request: pytest.FixtureRequest, where
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_it_follows_tensorboards_dark_mode(in_tensorboard: Visit) -> None:
     in_tensorboard.open()
     root = in_tensorboard.frame.locator("html")
@@ -250,6 +254,7 @@ def test_an_empty_folder_says_what_was_looked_for(context: BrowserContext, tmp_p
         seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_told_and_the_others_are_shown(
     context: BrowserContext, few_samples: Path, tmp_path: Path
 ) -> None:
@@ -286,6 +291,7 @@ def test_a_new_run_appears_without_a_restart(
         seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_no_server_stays_silent_about_a_page_that_is_not_there(alone: Visit) -> None:
     """The watch itself works: what must not happen is written down when it does."""
     alone.open()

@@ -64,6 +64,7 @@ def row_of(seen: Visit, worker: str) -> Locator:
     return seen.main.locator(".file").filter(has_text=f"{worker}.17")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["alone", "tensorboard"])
 def test_reading_is_cancelled_and_begun_again(
     context: BrowserContext, log: Path, tmp_path: Path, kind: str
@@ -109,6 +110,7 @@ def test_reading_is_watched_until_the_views_open(
         seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_what_is_ready_opens_while_the_rest_is_read(
     context: BrowserContext, tmp_path: Path
 ) -> None:
@@ -140,6 +142,7 @@ def is_one_ready(runs: Runs) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_many_files_come_in_the_order_of_their_numbers(
     context: BrowserContext, tmp_path: Path
 ) -> None:
@@ -165,6 +168,7 @@ def test_many_files_come_in_the_order_of_their_numbers(
         seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_is_said_beside_the_button(
     context: BrowserContext, log: Path, tmp_path: Path
 ) -> None:

@@ -5,7 +5,11 @@ from playwright.sync_api import expect
 
 from browser.visits import Visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.slow,
+]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

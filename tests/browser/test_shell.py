@@ -97,6 +97,7 @@ def test_the_copied_link_holds_step_event_and_options(seen: Visit, context: Brow
         assert part in link
 
 
+@pytest.mark.slow
 def test_all_of_the_state_holds_over_reload_and_back_in_tensorboard(in_tensorboard: Visit) -> None:
     state = {"run": RUN, "step": "13", "event": "40", "o.unit": "share"}
     in_tensorboard.open(in_tensorboard.fragment("kernels", **state))
@@ -159,6 +160,7 @@ def test_on_paper_there_is_the_advice_and_nothing_to_press(seen: Visit) -> None:
     assert overflow == "visible"
 
 
+@pytest.mark.slow
 def test_forced_colours_and_high_contrast_leave_the_page_whole(seen: Visit) -> None:
     seen.page.emulate_media(forced_colors="active", contrast="more", reduced_motion="reduce")
     rail = seen.frame.get_by_role("navigation", name="Views")

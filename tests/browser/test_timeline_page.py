@@ -198,6 +198,7 @@ def test_a_slice_is_chosen_by_a_click_and_left_for_the_next_by_arrow_keys(seen: 
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_an_operator_leads_to_its_kernel_and_back_by_links_and_by_brackets(seen: Visit) -> None:
     operator = operator_chosen(seen)
     expect(panel(seen)).to_contain_text("Process 4242, Main thread")
@@ -250,6 +251,7 @@ def test_a_search_counts_goes_from_hit_to_hit_and_lists_them(seen: Visit) -> Non
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_an_area_is_summed_up_by_name_and_by_track(seen: Visit) -> None:
     seen.page.keyboard.down("Shift")
     drag(seen, place(seen, 0.2), place(seen, 0.6, "Stream 20"))
@@ -273,6 +275,7 @@ def test_an_area_is_summed_up_by_name_and_by_track(seen: Visit) -> None:
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_times_are_marked_at_the_pointer_and_marks_are_taken_away(seen: Visit) -> None:
     for share in (0.5, 0.25):
         seen.page.mouse.move(*place(seen, share))
@@ -320,6 +323,7 @@ def test_tracks_that_were_pinned_hidden_and_shut_stay_so_over_a_reload(seen: Vis
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_what_is_in_sight_of_a_track_is_read_as_a_table(seen: Visit) -> None:
     kernel = kernel_chosen(seen)
     fit_chosen(seen)
@@ -334,6 +338,7 @@ def test_what_is_in_sight_of_a_track_is_read_as_a_table(seen: Visit) -> None:
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_back_leads_to_the_timeline_as_it_was_left_and_then_out_of_it(alone: Visit) -> None:
     seen = alone
     seen.page.emulate_media(reduced_motion="reduce")

@@ -120,6 +120,7 @@ def test_a_link_to_a_view_holds_over_a_reload(seen: Visit, view: str) -> None:
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_back_leads_through_the_views_that_were_seen(seen: Visit) -> None:
     run = run_named(seen.server, "synthetic_dataloader/fault")
     seen.open(seen.fragment(VIEWS[0], run=run.id))
@@ -161,6 +162,7 @@ def test_the_keyboard_reaches_everything_and_is_never_caught(seen: Visit, view: 
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_keys_lead_to_every_view(seen: Visit) -> None:
     run = run_named(seen.server, "synthetic_dataloader/fault")
     seen.open(seen.fragment("advice", run=run.id))

@@ -67,6 +67,7 @@ def test_a_press_on_the_memory_curve_looks_at_a_moment(alone: Visit) -> None:
     expect(seen.main.get_by_role("tab", name=re.compile(r"^At \d"))).to_be_visible()
     assert "o.at" in seen.state()
     assert "time" not in seen.state(), "a press is no dragging"
+    seen.settled()  # while a moment is read, the view is dimmed
     assert seen.inaccessible() == []
     seen.assert_clean()
 

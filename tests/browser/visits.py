@@ -142,6 +142,7 @@ class Visit:
         expect(self.main.get_by_role("status", name="Loading")).to_have_count(
             0, timeout=PATIENCE_MS
         )
+        expect(self.main.locator(".stale")).to_have_count(0, timeout=PATIENCE_MS)
         expect(self.main.locator(".empty-bad")).to_have_count(0)
 
     def shows_something(self) -> None:

@@ -12,7 +12,7 @@ from stepscope.analyses.host.python_time import python_time
 from stepscope.model.trace import Trace
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.recording
+pytestmark = [pytest.mark.recording, pytest.mark.slow]
 NS_PER_MS = 1_000_000
 WAIT_MS = 20
 SCRIPT = """

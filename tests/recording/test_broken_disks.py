@@ -200,6 +200,7 @@ def test_logging_that_fails_costs_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         assert trained(trace_handler(tmp_path)) == STEP_COUNT
 
 
+@pytest.mark.slow
 def test_without_any_set_up_it_is_said_on_stderr(tmp_path: Path) -> None:
     code = (
         "import stepscope, torch\n"

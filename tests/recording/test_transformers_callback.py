@@ -130,6 +130,7 @@ def test_a_step_is_one_of_the_optimizer_with_all_its_batches(
     }
 
 
+@pytest.mark.slow
 def test_without_a_schedule_one_is_chosen_for_the_length_of_the_training(
     train: Callable[..., Any], callback: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -137,6 +138,7 @@ def test_without_a_schedule_one_is_chosen_for_the_length_of_the_training(
     assert [steps(recording) for recording in recordings(tmp_path)] == [list(range(3, 11))]
 
 
+@pytest.mark.slow
 def test_training_comes_to_the_same_with_it_and_without(
     train: Callable[..., Any], callback: Callable[..., Any]
 ) -> None:
@@ -146,6 +148,7 @@ def test_training_comes_to_the_same_with_it_and_without(
     assert torch.equal(random_alone, random_beside)
 
 
+@pytest.mark.slow
 def test_evaluation_is_in_no_file(
     train: Callable[..., Any], callback: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -198,6 +201,7 @@ def test_what_was_recorded_before_an_exception_is_saved_later(
     assert [steps(recording) for recording in recordings(tmp_path)] == [[2, 3]]
 
 
+@pytest.mark.slow
 def test_a_training_that_begins_anew_saves_what_the_broken_one_left(
     train: Callable[..., Any],
     callback: Callable[..., Any],
@@ -211,6 +215,7 @@ def test_a_training_that_begins_anew_saves_what_the_broken_one_left(
     assert [steps(recording) for recording in recordings(tmp_path)] == [[2, 3], [2, 3, 4]]
 
 
+@pytest.mark.slow
 def test_a_training_that_goes_on_from_a_checkpoint_counts_its_own_steps(
     train: Callable[..., Any], callback: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -221,6 +226,7 @@ def test_a_training_that_goes_on_from_a_checkpoint_counts_its_own_steps(
     assert settings_of(recording)["framework"]["max_step_count"] == 12
 
 
+@pytest.mark.slow
 def test_a_disk_that_cannot_be_written_costs_the_recording_only(
     train: Callable[..., Any],
     callback: Callable[..., Any],

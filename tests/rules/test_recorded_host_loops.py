@@ -77,6 +77,7 @@ def test_reading_a_value_of_each_row_is_found_and_reading_all_at_once_is_not(
     assert said(fix, LOOPS).status == "passed"
 
 
+@pytest.mark.slow
 def test_collecting_in_each_step_is_found_and_without_it_is_not(tmp_path: Path) -> None:
     kept = [[number, {}] for number in range(100_000)]
 
