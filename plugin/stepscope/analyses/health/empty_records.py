@@ -1,4 +1,4 @@
-"""Device events that the profiler never filled in: stamp 0 and duration 0 (kineto#109)."""
+"""Device events that the profiler never filled in: time 0 and duration 0 (kineto#109)."""
 
 from collections.abc import Iterator
 

@@ -62,7 +62,7 @@ class Peak:
 
     @property
     def recorded_bytes(self) -> int:
-        """Bytes allocated in the trace."""
+        """Bytes allocated during the trace."""
         return int(self.pairs.bytes[self.live][~self.is_earlier].sum())
 
     @property

@@ -57,7 +57,7 @@ class ProductKernels:
     data_type: pd.Categorical
     """One of `TYPES`; missing where neither shapes nor the name show it."""
     multiplies: Mask
-    """Whether the name shows the product itself, not its preparation or collection."""
+    """Whether the name shows the product itself, not a preparation or the sum of its parts."""
     on_matrix_unit: Mask
     """Whether the name shows that it runs on matrix units."""
     duration_ns: Ints
