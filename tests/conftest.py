@@ -31,7 +31,7 @@ PATIENT: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [hypothesis.HealthCheck.too_slow],
 }
-hypothesis.settings.register_profile("stepscope", **PATIENT, derandomize=True)
+hypothesis.settings.register_profile("stepscope", **PATIENT, derandomize=True, max_examples=50)
 hypothesis.settings.register_profile("brief", **PATIENT, derandomize=True, max_examples=15)
 hypothesis.settings.register_profile("search", **PATIENT, max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("STEPSCOPE_HYPOTHESIS", "stepscope"))
