@@ -53,7 +53,7 @@ def _analyses() -> dict[str, Callable[[Trace], Any]]:
 
 
 def test_there_are_analyses_to_run() -> None:
-    assert {"steps.window.window", "steps.verdict.verdict", "health.health"} <= set(_analyses())
+    assert {"core.window.window", "devices.kernel_table.kernel_table"} <= set(_analyses())
     assert len(_analyses()) > 100
 
 
