@@ -61,7 +61,8 @@ def code(label: str, value: str, link: LinkTarget = None) -> Evidence:
 
 def _fact(label: str, value: float | str, unit: Unit, link: LinkTarget) -> Evidence:
     target = Link(view=link) if isinstance(link, str) else link
-    return Evidence(label=label, value=value, unit=unit, link=target)
+    plain = value.item() if isinstance(value, np.generic) else value  # JSON has no numpy's types
+    return Evidence(label=label, value=plain, unit=unit, link=target)
 
 
 def row(*cells: Any, link: Link | None = None) -> EvidenceRow:  # noqa: ANN401 (NumPy's scalars too)
