@@ -89,7 +89,7 @@ def test_workers_that_end_with_every_epoch_are_found(tmp_path: Path, *, stacks: 
     assert found.severity in ("warning", "critical")
     evidence = {each.label: each.value for each in found.evidence}
     assert evidence["Restarts in total"] == 2
-    assert evidence.get("Processes started") == (4 if stacks else None)
+    assert evidence.get("Processes started in total") == (4 if stacks else None)
     assert found.fix is not None
     assert "persistent_workers=True" in found.fix.code
 
