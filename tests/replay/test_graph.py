@@ -21,7 +21,7 @@ TYPICAL_DELAYS_MISS = {
 """Traces whose end a replay with median delays misses by more than 2 %, and why."""
 
 
-def recorded(*body: dict[str, Any], steps: int = 3) -> Trace:
+def recorded(*body: dict[str, Any], steps: int = 4) -> Trace:
     schedule = {"machine": "h100", "actions": [{"steps": steps, "body": list(body)}]}
     return trace_of(document=tracebuild.document(schedule=schedule))
 

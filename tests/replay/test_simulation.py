@@ -1,26 +1,25 @@
 """Simulated steps of schedules whose true answer is known by hand, and laws of all changes."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tracebuild
-from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from loading import SHARED_TRACES, shared_trace_names, trace_at
+from replay.test_graph import GEMM, recorded
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.replay.changes import Change, ScaleAllHost, ScaleDevice, ScaleHost, Unblock
-from stepscope.replay.simulation import simulate
-
-GEMM = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 1000}]}
-
-
-def recorded(*body: dict[str, Any], steps: int = 4) -> Trace:
-    schedule = {"machine": "h100", "actions": [{"steps": steps, "body": list(body)}]}
-    return trace_of(document=tracebuild.document(schedule=schedule))
+from stepscope.replay.changes import (
+    Change,
+    ScaleAllHost,
+    ScaleDevice,
+    ScaleDeviceTimes,
+    ScaleHost,
+    Unblock,
+)
+from stepscope.replay.edges import Edge
+from stepscope.replay.simulation import PART_OF_EDGE, Simulation, simulate
 
 
 def all_kernels(trace: Trace, factor: float) -> ScaleDevice:
@@ -62,19 +61,78 @@ def test_host_work_is_taken_out_where_it_lies() -> None:
     )
 
 
+def test_device_work_is_scaled_as_far_as_it_lies_in_the_times() -> None:
+    trace = recorded({"repeat": 10, "body": [GEMM]})
+    start = trace.device_events["start_ns"].to_numpy()
+    halves = intervals.union(start, start + 500_000)
+    saved_ns = simulate(trace, [ScaleDeviceTimes(times=halves, factor=0.5)]).saved_ns
+    assert saved_ns == len(start) * 250_000
+    none = ScaleDeviceTimes(times=halves, factor=0.5, rows=np.zeros(0, dtype=np.int64))
+    assert simulate(trace, [none]).saved_ns == 0
+
+
+def test_times_of_all_chains_scale_every_thread() -> None:
+    trace = MIXED
+    whole = intervals.union(np.array([0]), np.array([10**12]))
+    by_times = simulate(trace, [ScaleHost(times=whole, factor=0.5, chain=None)])
+    assert np.array_equal(by_times.time_ns, simulate(trace, [ScaleAllHost(factor=0.5)]).time_ns)
+
+
 factors = st.floats(0, 1)
+
+
+def fixes_of(trace: Trace, host: float, device: float, cut: int) -> list[Change]:
+    kernels = ScaleDevice(rows=np.arange(cut), factor=device)
+    return [
+        ScaleAllHost(factor=host),
+        kernels,
+        Unblock(calls=synchronizations(trace).calls[:cut]),
+    ]
 
 
 @given(host=factors, device=factors, unblocked=st.booleans(), cut=st.integers(0, 20))
 def test_a_further_fix_never_makes_a_step_longer(
     host: float, device: float, *, unblocked: bool, cut: int
 ) -> None:
-    trace = MIXED
-    kernels = ScaleDevice(rows=np.arange(cut), factor=device)
-    waits = Unblock(calls=synchronizations(trace).calls[:cut])
-    fixes: list[Change] = [ScaleAllHost(factor=host), kernels, *([waits] if unblocked else [])]
-    ends = [simulate(trace, fixes[:count]).simulated_ns for count in range(len(fixes) + 1)]
+    fixes = fixes_of(MIXED, host, device, cut)[: 3 if unblocked else 2]
+    ends = [simulate(MIXED, fixes[:count]).simulated_ns for count in range(len(fixes) + 1)]
     assert ends == sorted(ends, reverse=True)
+
+
+@given(host=factors, device=factors, cut=st.integers(0, 20))
+def test_changes_one_after_another_are_changes_at_once(
+    host: float, device: float, cut: int
+) -> None:
+    fixes = fixes_of(MIXED, host, device, cut)
+    result = simulate(MIXED, [])
+    for fix in fixes:
+        result = result.with_changes([fix])
+    assert np.array_equal(result.time_ns, simulate(MIXED, fixes).time_ns)
+
+
+@given(host=factors, device=factors, cut=st.integers(0, 20))
+def test_the_parts_of_a_path_are_those_of_walking_it(host: float, device: float, cut: int) -> None:
+    result = simulate(MIXED, fixes_of(MIXED, host, device, cut))
+    path = result.simulated_path_ns()
+    assert path == path_by_walking(result)
+    assert sum(path.values()) == result.simulated_ns
+    assert sum(result.recorded_path_ns().values()) == result.recorded_ns
+
+
+def path_by_walking(result: Simulation) -> dict[str, int]:
+    """Return the parts of the path to the end, from one point to the one that it waits for."""
+    graph, time_ns = result.graph, result.time_ns
+    point = int(result.points[time_ns[result.points].argmax()])
+    begin_ns = int(time_ns[result.points].min())
+    parts = dict.fromkeys(result.recorded_path_ns(), 0)
+    while time_ns[point] > begin_ns:
+        edges = range(int(graph.first_edge[point]), int(graph.first_edge[point + 1]))
+        edge = max(edges, key=lambda each: time_ns[graph.source[each]] + result.weight_ns[each])
+        before = int(graph.source[edge])
+        since_ns = max(begin_ns, int(time_ns[before]))
+        parts[PART_OF_EDGE[Edge(int(graph.edge[edge]))]] += int(time_ns[point]) - since_ns
+        point = before
+    return parts
 
 
 MIXED = recorded(GEMM, {"host": 300}, GEMM, {"item": 4}, {"host": 700}, steps=5)

@@ -46,7 +46,7 @@ def test_the_parts_of_the_path_sum_to_the_step() -> None:
         prediction = predict(trace_at(SHARED_TRACES / name), WhatIf(host=0.6, device=0.5))
         for times in ("recorded_ns", "simulated_ns"):
             parts = sum(getattr(part, times) for part in prediction.limits)
-            assert parts == pytest.approx(getattr(prediction, times), abs=3)
+            assert parts == getattr(prediction, times)
 
 
 def test_the_terminal_says_what_changes_and_how_well_the_model_fits() -> None:

@@ -59,10 +59,10 @@ def rows(prediction: Prediction) -> Iterator[Row]:
     whole = "Mean step" if prediction.step_count else "Whole trace"
     yield _row(whole, prediction.recorded_ns, prediction.simulated_ns)
     for part in prediction.limits:
-        yield _row(f"of it {part.name}", part.recorded_ns, part.simulated_ns)
+        yield _row(f"of which {part.name}", part.recorded_ns, part.simulated_ns)
 
 
-def _row(name: str, recorded_ns: float, simulated_ns: float) -> Row:
+def _row(name: str, recorded_ns: int, simulated_ns: int) -> Row:
     change = simulated_ns - recorded_ns
     sign = "-" if change < 0 else "+" if change else ""
     return name, duration(recorded_ns), duration(simulated_ns), f"{sign}{duration(abs(change))}"

@@ -6,15 +6,15 @@ weights: so one more fix never makes a simulated step longer.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from stepscope.model import intervals
-from stepscope.model.arrays import Floats, Ints, Mask
+from stepscope.model.arrays import Floats, Ints
 from stepscope.model.intervals import Intervals
 from stepscope.replay.edges import Edge
 from stepscope.replay.graph import ReplayGraph
-from stepscope.replay.points import Point
 
 NEVER_NS = np.iinfo(np.int64).min // 4
 """Weight of an edge that no longer holds its target back."""
@@ -38,8 +38,24 @@ class ScaleDevice(Change):
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Scale the events' durations."""
-        is_changed = _of_rows(graph, Point.DEVICE_END, self.rows) & (graph.edge == Edge.RUNS)
-        return np.where(is_changed, _scaled(weight_ns, self.factor), weight_ns)
+        return _scaled(weight_ns, graph.edges_into(Edge.RUNS, self.rows), self.factor)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScaleDeviceTimes(Change):
+    """Times of device events that take another time."""
+
+    times: Intervals
+    """Times that change, where events run in them (shape (n, 2), nanoseconds)."""
+    factor: float
+    rows: Ints | None = None
+    """Rows of `device_events`; None: all of them."""
+
+    def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
+        """Scale the part of each event's duration that lies in `times`."""
+        edges = graph.edges_into(Edge.RUNS, self.rows)
+        start, end = graph.time_ns[graph.source[edges]], graph.time_ns[graph.target[edges]]
+        return _scaled_inside(weight_ns, Stretches(edges, start, end), self.times, self.factor)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,20 +63,17 @@ class ScaleHost(Change):
     """Times of the host that take another time: faster Python, moved or removed work."""
 
     times: Intervals
-    """Times in which one chain of threads does the work (shape (n, 2), nanoseconds)."""
+    """Times in which the host does the work (shape (n, 2), nanoseconds)."""
     factor: float
-    chain: int = 0
+    chain: int | None = 0
+    """The chain of threads that does it; None: all chains, since the times are of a clock."""
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Scale the part of the host's time between two points that lies in `times`."""
-        target = graph.target
-        edges = np.flatnonzero((graph.edge == Edge.HOST) & (graph.chain[target] == self.chain))
-        start, end = graph.time_ns[graph.source[edges]], graph.time_ns[target[edges]]
-        inside = intervals.covered_ns(self.times, start, end)
-        part = np.where(end > start, inside / np.maximum(1, end - start), 0)
-        scaled = weight_ns.copy()
-        scaled[edges] = _scaled(weight_ns[edges], 1 - part * (1 - self.factor))
-        return scaled
+        work = graph.host_work
+        rows = slice(None) if self.chain is None else np.flatnonzero(work.chain == self.chain)
+        stretches = Stretches(work.edges[rows], work.start_ns[rows], work.end_ns[rows])
+        return _scaled_inside(weight_ns, stretches, self.times, self.factor)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +84,7 @@ class ScaleAllHost(Change):
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Scale all of the host's time."""
-        return np.where(graph.edge == Edge.HOST, _scaled(weight_ns, self.factor), weight_ns)
+        return _scaled(weight_ns, graph.host_work.edges, self.factor)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,15 +96,30 @@ class Unblock(Change):
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Drop the edges from device work to the calls' returns."""
-        is_dropped = _of_rows(graph, Point.RETURN, self.calls) & (graph.edge == Edge.WAITED)
-        return np.where(is_dropped, NEVER_NS, weight_ns)
+        freed = weight_ns.copy()
+        freed[graph.edges_into(Edge.WAITED, self.calls)] = NEVER_NS
+        return freed
 
 
-def _of_rows(graph: ReplayGraph, kind: Point, rows: Ints) -> Mask:
-    """Return a mask of the edges that lead to points of a kind and these rows."""
-    is_target = (graph.kind == kind) & np.isin(graph.row, rows)
-    return np.repeat(is_target, np.diff(graph.first_edge))
+class Stretches(NamedTuple):
+    """Edges, and the recorded times between their ends; arrays of shape (n,)."""
+
+    edges: Ints
+    start_ns: Ints
+    end_ns: Ints
 
 
-def _scaled(weight_ns: Ints, factor: float | Floats) -> Ints:
-    return np.asarray(np.rint(weight_ns * factor), dtype=np.int64)
+def _scaled(weight_ns: Ints, edges: Ints, factor: float | Floats) -> Ints:
+    """Return the weights with those of some edges multiplied."""
+    scaled = weight_ns.copy()
+    scaled[edges] = np.rint(weight_ns[edges] * factor)
+    return scaled
+
+
+def _scaled_inside(weight_ns: Ints, stretches: Stretches, times: Intervals, factor: float) -> Ints:
+    """Return the weights with each edge's multiplied, as far as its stretch lies in `times`."""
+    edges, start, end = stretches
+    inside = intervals.covered_ns(times, start, end)
+    changed = np.flatnonzero(inside)
+    part = inside[changed] / (end[changed] - start[changed])
+    return _scaled(weight_ns, edges[changed], 1 - part * (1 - factor))

@@ -1,6 +1,6 @@
 """Edges between the points of a trace: the reasons why each of them is not earlier."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -10,7 +10,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle import device_waits
 from stepscope.analyses.idle.host_waits import awaited_work
-from stepscope.model.arrays import NONE, Ints
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace
 from stepscope.replay.points import HostPoints, Point
 
@@ -84,17 +84,11 @@ def all_edges(trace: Trace, numbering: Numbering) -> list[Edges]:
 def _forward(numbering: Numbering, edges: Edges) -> Edges:
     """Leave out edges that contradict the recorded times: clocks that cross, or damage."""
     time_ns = numbering.time_ns
-    is_forward = time_ns[edges.source] + edges.weight_ns <= time_ns[edges.target]
-    return _select(edges, np.flatnonzero(is_forward & (edges.weight_ns >= 0)))
-
-
-def _select(edges: Edges, index: Ints) -> Edges:
-    return Edges(
-        kind=edges.kind,
-        source=edges.source[index],
-        target=edges.target[index],
-        weight_ns=edges.weight_ns[index],
-    )
+    time_ns, source, target = numbering.time_ns, edges.source, edges.target
+    is_forward = time_ns[source] + edges.weight_ns <= time_ns[target]
+    index = np.flatnonzero(is_forward & (edges.weight_ns >= 0))
+    weight_ns = edges.weight_ns[index]
+    return replace(edges, source=source[index], target=target[index], weight_ns=weight_ns)
 
 
 def _host_edges(trace: Trace, numbering: Numbering) -> tuple[Edges, Edges]:
@@ -141,7 +135,7 @@ def _waits(trace: Trace, numbering: Numbering) -> Edges:
     )
 
 
-def _weights(slack_ns: Ints, is_binding: np.ndarray) -> Ints:
+def _weights(slack_ns: Ints, is_binding: Mask) -> Ints:
     """Return weights: the slack of edges that bound their target, else the median of those."""
     typical = int(np.median(slack_ns[is_binding])) if is_binding.any() else 0
     return np.where(is_binding, slack_ns, np.minimum(slack_ns, typical))

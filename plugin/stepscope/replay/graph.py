@@ -9,14 +9,15 @@ DNN training", USENIX ATC 2020) and Lumos (Liang et al., MLSys 2025), with point
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from stepscope.base.errors import MissingDataError
-from stepscope.model.arrays import NONE, Ints
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace, computed
 from stepscope.replay import scheduler
-from stepscope.replay.edges import Numbering, all_edges
+from stepscope.replay.edges import Edge, Numbering, all_edges
 from stepscope.replay.points import Point, host_points
 
 
@@ -44,10 +45,66 @@ class ReplayGraph:
     edge: Ints
     """`Edge`."""
 
-    @property
+    @cached_property
     def target(self) -> Ints:
         """The point that each edge leads to."""
         return np.repeat(np.arange(len(self.time_ns)), np.diff(self.first_edge))
+
+    @cached_property
+    def host_work(self) -> "HostWork":
+        """The edges of host work, in the order of time."""
+        edges = np.flatnonzero(self.edge == Edge.HOST)
+        start, end = self.time_ns[self.source[edges]], self.time_ns[self.target[edges]]
+        edges = edges[end > start]
+        edges = edges[np.argsort(self.time_ns[self.target[edges]], kind="stable")]
+        return HostWork(
+            edges=edges,
+            chain=self.chain[self.target[edges]],
+            start_ns=self.time_ns[self.source[edges]],
+            end_ns=self.time_ns[self.target[edges]],
+        )
+
+    def edges_into(self, kind: Edge, rows: Ints | None = None) -> Ints:
+        """Return the edges of a kind that lead to points of some rows; None: of all rows."""
+        edges, of_row = self._edges_by_row(kind)
+        if rows is None:
+            return edges
+        first, last = (np.searchsorted(of_row, rows, side=side) for side in ("left", "right"))
+        count = last - first
+        before = np.repeat(np.cumsum(count) - count, count)
+        return edges[np.repeat(first, count) + np.arange(len(before)) - before]
+
+    def _edges_by_row(self, kind: Edge) -> tuple[Ints, Ints]:
+        """Return the edges of a kind, and the rows of the points they lead to, by row."""
+        if kind not in self._by_row:
+            edges = np.flatnonzero(self.edge == kind)
+            of_row = self.row[self.target[edges]]
+            order = np.argsort(of_row, kind="stable")
+            self._by_row[kind] = edges[order], of_row[order]
+        return self._by_row[kind]
+
+    @cached_property
+    def _by_row(self) -> dict[Edge, tuple[Ints, Ints]]:
+        return {}
+
+    def is_binding(self, weight_ns: Ints, time_ns: Ints) -> Mask:
+        """Return which edges determine the time of their target; shape (m,)."""
+        return np.asarray(time_ns[self.source] + weight_ns == time_ns[self.target])
+
+    def path(self, end: int, weight_ns: Ints, time_ns: Ints) -> tuple[Ints, Ints]:
+        """Return the longest path to a point: its points from the last to the first, and its edges.
+
+        There is one edge less than points. Of edges that bind a point alike, the first counts.
+        """
+        edges = np.flatnonzero(self.is_binding(weight_ns, time_ns))[::-1]
+        binding = np.full(len(self.time_ns), NONE)
+        binding[self.target[edges]] = edges
+        before = np.append(self.source, NONE)[binding].tolist()
+        points = [end]
+        while (point := before[points[-1]]) >= 0:
+            points.append(point)
+        path = np.array(points, dtype=np.int64)
+        return path, binding[path[:-1]]
 
     def times(self, weight_ns: Ints) -> Ints:
         """Return each point's time with these weights of edges (shape (m,), nanoseconds).
@@ -55,6 +112,16 @@ class ReplayGraph:
         Points without an edge keep their recorded time.
         """
         return scheduler.times(self.first_edge, self.source, weight_ns, self.time_ns)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostWork:
+    """Edges of host work that take time; all arrays have shape (n,), by end."""
+
+    edges: Ints
+    chain: Ints
+    start_ns: Ints
+    end_ns: Ints
 
 
 @computed

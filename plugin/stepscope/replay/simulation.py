@@ -1,10 +1,11 @@
 """Simulated times of a trace's window and steps after changes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.window import window
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Ints
@@ -17,12 +18,10 @@ from stepscope.replay.points import Point
 MOST_ERROR = 0.02
 """Traces whose replay with typical delays misses the recorded end by more are not simulated."""
 HOST, DEVICE, WAITING = PARTS = ("host", "device", "launches and waits")
-PART_OF_EDGE = {Edge.HOST: HOST, Edge.RUNS: DEVICE} | dict.fromkeys(
-    (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.WAITED, Edge.QUEUED), WAITING
-)
-"""Part of the path that an edge belongs to."""
 DELAYS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.WAITED)
 """Edges whose weights are delays, not work."""
+PART_OF_EDGE = {Edge.HOST: HOST, Edge.RUNS: DEVICE} | dict.fromkeys((*DELAYS, Edge.QUEUED), WAITING)
+"""Part of the path that an edge belongs to."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,10 +45,18 @@ class Simulation:
         """Time that the changes save in the window; negative if they cost time."""
         return self.recorded_ns - self.simulated_ns
 
-    @property
-    def saved_ns_per_step(self) -> float:
-        """Saved time per step; without steps, of the window."""
-        return self.saved_ns / max(1, self.step_count)
+    def with_changes(self, changes: Iterable[Change]) -> "Simulation":
+        """Return the simulation with further changes, which apply one after the other."""
+        weight_ns = self.weight_ns
+        for change in changes:
+            weight_ns = change.apply(self.graph, weight_ns)
+        return self.with_weights(weight_ns)
+
+    def with_weights(self, weight_ns: Ints) -> "Simulation":
+        """Return the simulation with other weights of the graph's edges; shape (m,)."""
+        time_ns = self.graph.times(weight_ns)
+        simulated_ns = _extent_ns(time_ns[self.points])
+        return replace(self, weight_ns=weight_ns, time_ns=time_ns, simulated_ns=simulated_ns)
 
     def recorded_path_ns(self) -> dict[str, int]:
         """Return the time of each of `PARTS` on the path to the recorded end; they sum to it."""
@@ -65,23 +72,17 @@ def _path_ns(graph: ReplayGraph, weight_ns: Ints, time_ns: Ints, points: Ints) -
     result = dict.fromkeys(PARTS, 0)
     if not len(points):
         return result
-    point = int(points[time_ns[points].argmax()])
-    begin_ns = int(time_ns[points].min())
-    while time_ns[point] > begin_ns:
-        first, last = graph.first_edge[point : point + 2]
-        ready = time_ns[graph.source[first:last]] + weight_ns[first:last]
-        if not len(ready):
-            break
-        edge = first + int(ready.argmax())
-        before = int(graph.source[edge])
-        since_ns = max(begin_ns, int(time_ns[before]))
-        result[PART_OF_EDGE[Edge(int(graph.edge[edge]))]] += int(time_ns[point]) - since_ns
-        point = before
-    result[WAITING] += max(0, int(time_ns[point]) - begin_ns)
+    end, begin_ns = int(points[time_ns[points].argmax()]), int(time_ns[points].min())
+    path, edges = graph.path(end, weight_ns, time_ns)
+    at_ns = np.maximum(time_ns[path], begin_ns)
+    spent_ns = sums(at_ns[:-1] - at_ns[1:], graph.edge[edges], len(Edge))
+    for kind, part in PART_OF_EDGE.items():
+        result[part] += int(spent_ns[kind])
+    result[WAITING] += int(at_ns[-1]) - begin_ns
     return result
 
 
-def simulate(trace: Trace, changes: Sequence[Change]) -> Simulation:
+def simulate(trace: Trace, changes: Iterable[Change]) -> Simulation:
     """Replay a trace with changes, which apply one after the other.
 
     Raises:
@@ -94,11 +95,7 @@ def simulate(trace: Trace, changes: Sequence[Change]) -> Simulation:
         raise MissingDataError(
             msg, "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
         )
-    graph = replay_graph(trace)
-    weight_ns = graph.weight_ns
-    for change in changes:
-        weight_ns = change.apply(graph, weight_ns)
-    return _simulation(trace, graph, weight_ns)
+    return _unchanged(trace).with_changes(changes)
 
 
 @computed
@@ -108,30 +105,33 @@ def replay_error(trace: Trace) -> float:
     A fraction of the window; 0 for a trace in which the model explains every delay.
     """
     graph = replay_graph(trace)
-    is_binding = graph.time_ns[graph.source] + graph.weight_ns == graph.time_ns[graph.target]
+    is_binding = graph.is_binding(graph.weight_ns, graph.time_ns)
     weight_ns = graph.weight_ns.copy()
     for kind in DELAYS:
         edges = np.flatnonzero(is_binding & (graph.edge == kind))
         if len(edges):
             weight_ns[edges] = int(np.median(weight_ns[edges]))
-    result = _simulation(trace, graph, weight_ns)
+    result = _unchanged(trace).with_weights(weight_ns)
     return -result.saved_ns / max(1, result.recorded_ns)
 
 
-def _simulation(trace: Trace, graph: ReplayGraph, weight_ns: Ints) -> Simulation:
-    span, time_ns = window(trace), graph.times(weight_ns)
+@computed
+def _unchanged(trace: Trace) -> Simulation:
+    """Return the replay without changes, which has the recorded times."""
+    span, graph = window(trace), replay_graph(trace)
     inside = (graph.time_ns >= span.start_ns) & (graph.time_ns <= span.device_end_ns)
     points = np.flatnonzero(inside & (graph.kind != Point.DEVICE_START))
-    recorded, simulated = (
-        int(times[points].max() - times[points].min()) if len(points) else 0
-        for times in (graph.time_ns, time_ns)
-    )
+    recorded_ns = _extent_ns(graph.time_ns[points])
     return Simulation(
         graph=graph,
-        weight_ns=weight_ns,
-        time_ns=time_ns,
+        weight_ns=graph.weight_ns,
+        time_ns=graph.time_ns,
         points=points,
         step_count=span.step_count,
-        recorded_ns=recorded,
-        simulated_ns=simulated,
+        recorded_ns=recorded_ns,
+        simulated_ns=recorded_ns,
     )
+
+
+def _extent_ns(time_ns: Ints) -> int:
+    return int(time_ns.max() - time_ns.min()) if len(time_ns) else 0

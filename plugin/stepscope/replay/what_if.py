@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.steps.step_breakdown import whole_parts
 from stepscope.base.errors import UsageError
 from stepscope.model import intervals
 from stepscope.model.arrays import Mask
@@ -59,8 +60,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     span: str
     step_count: int
     """Recorded steps; 0: the times are of the whole trace."""
-    recorded_ns: float
-    simulated_ns: float
+    recorded_ns: int
+    simulated_ns: int
     replay_error: float
     """How far off the recorded end a replay with typical delays is; a fraction of the window."""
     limits: tuple[Part, ...]
@@ -101,10 +102,10 @@ def predict(trace: Trace, what_if: WhatIf) -> Prediction:
         worker=trace.worker,
         span=trace.span,
         step_count=result.step_count,
-        recorded_ns=result.recorded_ns / count,
-        simulated_ns=result.simulated_ns / count,
+        recorded_ns=round(result.recorded_ns / count),
+        simulated_ns=round(result.simulated_ns / count),
         replay_error=replay_error(trace),
-        limits=tuple(_limits(result)),
+        limits=_limits(result),
         matches=tuple(int(mask.sum()) for mask in matching),
     )
 
@@ -141,12 +142,14 @@ def _host_scales(trace: Trace, mask: Mask, factor: float) -> Iterator[ScaleHost]
         yield ScaleHost(times=times, factor=factor, chain=int(number))
 
 
-def _limits(result: Simulation) -> Iterator[Part]:
-    recorded, simulated = result.recorded_path_ns(), result.simulated_path_ns()
-    count = max(1, result.step_count)
-    for name in recorded:
-        yield Part(
-            name=name,
-            recorded_ns=round(recorded[name] / count),
-            simulated_ns=round(simulated[name] / count),
-        )
+def _limits(result: Simulation) -> tuple[Part, ...]:
+    paths = result.recorded_path_ns(), result.simulated_path_ns()
+    totals = result.recorded_ns, result.simulated_ns
+    recorded, simulated = (
+        whole_parts(np.array(list(path.values())), round(total / max(1, result.step_count)))
+        for path, total in zip(paths, totals, strict=True)
+    )
+    parts = zip(paths[0], recorded, simulated, strict=True)
+    return tuple(
+        Part(name=name, recorded_ns=before, simulated_ns=after) for name, before, after in parts
+    )

@@ -87,6 +87,7 @@ def _valid(rows: Ints, start: Ints) -> Ints:
     return np.where(is_earlier, rows, NONE)
 
 
+@computed
 def stream_predecessors(trace: Trace) -> Ints:
     """Return, for each device event, the event before it on its stream that ended last, or -1."""
     events = trace.device_events
@@ -102,6 +103,7 @@ def stream_predecessors(trace: Trace) -> Ints:
     return before
 
 
+@computed
 def event_predecessors(trace: Trace) -> Ints:
     """Return, for each device event, the work of another stream that it waits for by an event.
 
