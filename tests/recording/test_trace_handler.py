@@ -126,7 +126,8 @@ def test_every_span_is_saved_with_the_settings(tmp_path: Path, *, use_gzip: bool
     assert handler.saved == sorted(tmp_path.iterdir())
     first, second = traces(tmp_path)
     for trace in (first, second):
-        assert list(trace["stepscope_recorder"]) == ["schema", "recorder", "settings"]
+        keys = ["schema", "recorder", "settings", "unrecorded_steps"]
+        assert list(trace["stepscope_recorder"]) == keys
         assert trace["stepscope_recorder"]["recorder"] == stepscope.__version__
         assert trace["stepscope_recorder"]["settings"]["profiler"]["schedule"] == {
             "skip_first": 0, "wait": 1, "warmup": 1, "active": 2, "repeat": 2,
@@ -329,4 +330,7 @@ def test_the_handler_says_what_it_wrote(tmp_path: Path) -> None:
     handler = TraceHandler(tmp_path, name="one", collect=lambda _: {"schema": 1})
     train(handler, None)
     assert [path.parent for path in handler.saved] == [tmp_path]
-    assert traces(tmp_path)[0]["stepscope_recorder"] == {"schema": 1}
+    assert traces(tmp_path)[0]["stepscope_recorder"] == {
+        "schema": 1,
+        "unrecorded_steps": {"count": 0},
+    }

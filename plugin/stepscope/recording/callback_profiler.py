@@ -11,6 +11,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from stepscope.base.errors import UsageError
+from stepscope.recording.handler import TraceHandler
 from stepscope.recording.subjects.profiler import schedule as schedule_numbers
 
 Schedule = Callable[[int], Any]
@@ -44,13 +45,13 @@ class CallbackProfiler:
     intervenes: the span so far is saved, and the remaining steps become another span.
     """
 
-    def __init__(
-        self, schedule: Schedule, handler: Callable[[Any], None], options: dict[str, Any]
-    ) -> None:
+    def __init__(self, schedule: Schedule, handler: TraceHandler, options: dict[str, Any]) -> None:
         self.is_over = False
         """Whether recording has ended for good."""
         self._schedule = schedule
         self._handler = handler
+        self._times = handler.step_times
+        self._times.is_driven = True
         self._options = options
         self._profiler: Any = None
         self._step_count = 0
@@ -62,6 +63,7 @@ class CallbackProfiler:
     @_stop_on_error
     def begin_step(self) -> None:
         """Begin a training step; this ends the previous one."""
+        self._times.step_ended()
         if self._is_scheduled_to_end():
             self._stop()
             self.is_over = True
@@ -70,10 +72,13 @@ class CallbackProfiler:
         else:
             self._step()
         self._step_count += 1
+        if self._profiler is None:
+            self._times.step_started()
 
     @_stop_on_error
     def interrupted(self) -> None:
         """End the step; the work that follows belongs to no step."""
+        self._times.interrupted()
         if self._profiler is not None:
             self._is_rest = not self._is_warming_up_again
             self._stop()
@@ -129,6 +134,7 @@ class CallbackProfiler:
         # these become metadata of the trace
         for name, number in schedule_numbers(self._schedule).items():
             setattr(action, name, number)
+        self._times.stretch_ended()
         profiler = profile(schedule=action, on_trace_ready=self._handler, **self._options)
         profiler.step_num = first
         self._profiler = profiler

@@ -29,9 +29,15 @@ from stepscope.base.errors import UsageError
 from stepscope.recording import autocast_detection, writing
 from stepscope.recording.live_objects import Given
 from stepscope.recording.settings import COLLECTORS, KEY, as_json, collect
+from stepscope.recording.step_times import KEY as UNRECORDED_STEPS
+from stepscope.recording.step_times import StepTimes, follow_profilers
 
 SUFFIX = ".pt.trace.json"
 FREE_SPACE = "Free space there, or pass another folder"
+MORE_STEPS = (
+    "fewer than 3 steps before the span ran without the profiler, so their time is unknown. Pass "
+    "schedule=stepscope.schedule_for(…), or torch.profiler.schedule(wait=10, …)"
+)
 COMPARE = "Check whether torch.profiler.tensorboard_trace_handler can save it"
 
 logger = logging.getLogger("stepscope.recording")
@@ -55,6 +61,7 @@ class TraceHandler:
         self.use_python_export = use_python_export
         self.saved: list[Path] = []
         """The files written so far."""
+        self.step_times = StepTimes()
         self._collect = collect
         self._reported: set[str] = set()
 
@@ -62,6 +69,7 @@ class TraceHandler:
         """Save a span. Never raises: an error is logged once, and training continues."""
         try:
             self._save(profiler)
+            self._follow(profiler)
         except OSError as error:
             file_suffix = f": {error.filename}" if error.filename else ""
             reason = f"{error.strerror or error}{file_suffix}"
@@ -93,10 +101,23 @@ class TraceHandler:
 
     def _settings(self, profiler: Any) -> str | None:
         try:
-            return as_json(self._collect(profiler))
+            return as_json({**self._collect(profiler), **self._unrecorded_steps()})
         except Exception:  # a trace matters more than its settings
             logger.debug("the settings were not collected", exc_info=True)
             return None
+
+    def _unrecorded_steps(self) -> Mapping[str, Any]:
+        """Return the times of the steps before the span that were not recorded."""
+        summary = self.step_times.summary
+        if not summary and "unrecorded" not in self._reported:
+            self._reported.add("unrecorded")
+            logger.info("stepscope: %s", MORE_STEPS)
+        return {UNRECORDED_STEPS: summary or {"count": 0}}
+
+    def _follow(self, profiler: Any) -> None:
+        """Measure the steps after this span, if `profile.start` did not see the handler."""
+        if hasattr(profiler, "schedule"):
+            self.step_times.follow(profiler)
 
     def _warn_once(self, kind: str, more: str) -> None:
         """Log a warning once per kind, so that a minor one does not hide a major one."""
@@ -161,8 +182,9 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
     of DataLoaders, optimizers and the model, precision, torch.compile, DDP and FSDP, and a fixed
     list of environment variables that affect speed. DataLoaders, optimizers and models are found
     among live objects; arguments take precedence. No data, weights, code or paths are recorded
-    beyond those that torch records. The overhead per step equals that of torch's handler: settings
-    are collected when a span is saved.
+    beyond those that torch records. Settings are collected when a span is saved; per step, only the
+    time of unrecorded steps is noted (`wait` and `skip_first` of the schedule), whose median shows
+    the step without the profiler.
 
     It never raises: if a span cannot be saved, training continues and the reason is logged to
     stderr once. A file is written under a temporary name and then renamed, so that no trace is
@@ -200,6 +222,7 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
         settings=settings or {},
     )
     autocast_detection.start()
+    follow_profilers()
     collected = partial(collect, given=given, leave_out=leave_out, is_searched=is_searched)
     return TraceHandler(
         dir_name,

@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Concatenate, ParamSpec
 
+from stepscope.recording import autocast_detection
 from stepscope.recording.cycles import CycleEnd, Cycles
-from stepscope.recording.handler import trace_handler
+from stepscope.recording.handler import TraceHandler
 from stepscope.recording.messages import AccountWriter, program
 from stepscope.recording.profiler_cycle import is_profiler_running
 from stepscope.recording.record_request import ACCOUNTS, Account, RecordRequest, accounts_in
@@ -81,7 +82,7 @@ class ScriptRecorder:
             is_by_optimizer=self._request.steps_from in ("auto", "optimizer"),
             is_by_batch=self._request.steps_from in ("auto", "dataloader"),
         )
-        handler = trace_handler(self._request.log_dir, use_gzip=True)
+        handler = self._new_handler()
         self._cycles = Cycles(self._request, handler)
         self._whole = WholeRun(self._request, handler)
         self._step = 0
@@ -89,6 +90,14 @@ class ScriptRecorder:
         self._epoch_length = 0
         self._has_recorded_batches = False
         """Whether batches were recorded as requested; steps of an optimizer take precedence."""
+
+    def _new_handler(self) -> TraceHandler:
+        """Return a handler for new counts of steps; this recorder reports the steps to it."""
+        autocast_detection.start()
+        handler = TraceHandler(self._request.log_dir, use_gzip=True)
+        handler.step_times.is_driven = True
+        self._times = handler.step_times
+        return handler
 
     # --- calls from the hooks -----------------------------------------------------------------
 
@@ -184,6 +193,7 @@ class ScriptRecorder:
             self._epoch_length = len(iterator)  # type: ignore[arg-type]
 
     def _step_begins(self, detected_by: object) -> None:
+        self._times.step_ended()
         self._step += 1
         if self._step == 1:
             if _is_dataloader_worker():
@@ -197,6 +207,8 @@ class ScriptRecorder:
             self._stop_if_complete()
         if self.is_watching and self._cycles.is_due(self._step, max(self._epoch_length, 0)):
             self._start_cycle(detected_by)
+        if self.is_watching and not self._cycles.is_recording:
+            self._times.step_started()
 
     def _start_cycle(self, detected_by: object) -> None:
         if is_profiler_running():
@@ -205,11 +217,13 @@ class ScriptRecorder:
         self._account_writer.account.step_count = self._step - 1
         self._name_step_source(detected_by)
         self._account_writer.save()
+        self._times.stretch_ended()
         self._cycles.start(self._step)
         self._termination.arm()
         self._account_writer.recording(*self._cycles.steps_to_record)
 
     def _evaluation_begins(self) -> None:
+        self._times.interrupted()
         self._cycle_ended(self._cycles.evaluation())
         self._stop_if_complete()
 
@@ -246,7 +260,7 @@ class ScriptRecorder:
         self._termination.disarm()
         self._account_writer.remove_batch_traces()
         self._has_recorded_batches = False
-        self._cycles = Cycles(self._request, trace_handler(self._request.log_dir, use_gzip=True))
+        self._cycles = Cycles(self._request, self._new_handler())
         self._step = 0
 
     def _finish(self) -> None:

@@ -20,6 +20,7 @@ def profiler(scene: Scene) -> dict[str, Any] | None:
 
 def schedule(of: Any) -> dict[str, int]:
     """Return the numbers of a schedule: attributes of stepscope's, closure variables of torch's."""
+    of = getattr(of, "__wrapped__", of)
     numbers: dict[str, Any] = {name: getattr(of, name, None) for name in SCHEDULED} | _closed_over(
         of
     )

@@ -1,0 +1,184 @@
+"""Times of the steps that are not recorded, by the moments at which steps begin and end.
+
+A step's time is the interval between two successive boundaries on the host: in the steady state,
+the time per step of the training, also where the device runs behind the host. A stretch is a
+sequence of steps without a profiler; it ends where the profiler warms up, since from then on the
+profiler records. A trace holds the last stretch before its window: steps after the window belong to
+the trace of the next one, if there is one.
+
+Of a stretch, the first step is left out, and all steps up to the last slow one (compilation,
+growing pools of memory) in the first half of the others. Slow is a step beyond the upper fence of
+Tukey (third quartile + 1.5 interquartile ranges) of the second half, by 10 % of its median or more.
+
+At the end of a stretch the device may have work queued: the host has then run ahead, and its
+intervals are shorter than the device's steps. `backlog_ns` is the time that this work takes: one
+synchronization per stretch, where torch's profiler prepares to record. A stretch begins with an
+empty queue (at the start, after a slow step, after the synchronization that ends a window), so
+`mean_ns` with the backlog is the time per step on the device.
+"""
+
+import statistics
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import update_wrapper, wraps
+from typing import Any
+
+KEY = "unrecorded_steps"
+MOST_STEPS = 1000
+"""The last steps of a stretch are used, at most this number."""
+LEAST_STEPS = 3
+"""A stretch with fewer steps says nothing of their spread, and is not written."""
+FENCE = 1.5
+LEAST_EXCESS = 0.1
+DEVICES = ("cuda", "xpu", "mtia", "hpu")
+
+
+class StepTimes:
+    """Collects the times of unrecorded steps; no method raises."""
+
+    def __init__(self, backlog_ns: Callable[[], int] | None = None) -> None:
+        self.is_driven = False
+        """Whether the caller reports the steps, and no schedule does."""
+        self.summary: dict[str, int] = {}
+        """Times of the last stretch with enough steps, as written into a trace."""
+        self._backlog_ns = backlog_ns or device_backlog_ns
+        self._began_ns: int | None = None
+        self._durations_ns: deque[int] = deque(maxlen=MOST_STEPS)
+
+    def step_started(self) -> None:
+        """Begin an unrecorded step."""
+        self._began_ns = time.perf_counter_ns()
+
+    def step_ended(self) -> None:
+        """End the unrecorded step, if one is in progress."""
+        if self._began_ns is not None:
+            self._durations_ns.append(time.perf_counter_ns() - self._began_ns)
+            self._began_ns = None
+
+    def interrupted(self) -> None:
+        """Drop the step in progress, which contains other work, such as an evaluation."""
+        self._began_ns = None
+
+    def stretch_ended(self) -> None:
+        """Summarize the stretch: the profiler starts."""
+        durations_ns = list(self._durations_ns)
+        self._durations_ns.clear()
+        self._began_ns = None
+        if durations_ns:
+            self.summary = summary(durations_ns, self._backlog_ns()) or self.summary
+
+    def follow(self, profiler: Any) -> None:
+        """Measure by the schedule of a `torch.profiler.profile`, which calls it at each step."""
+        if self.is_driven or isinstance(profiler.schedule, TimedSchedule):
+            return
+        profiler.schedule = TimedSchedule(profiler.schedule, self)
+        if not _is_profiling(profiler.current_action):
+            self.step_started()
+
+
+class TimedSchedule:
+    """A schedule that reports the steps which it does not record."""
+
+    def __init__(self, schedule: Callable[[int], Any], times: StepTimes) -> None:
+        update_wrapper(self, schedule)
+        self._schedule = schedule
+        self._times = times
+        self._was_profiling = False
+
+    def __call__(self, step: int) -> Any:
+        """Return the profiler's action in a step, which begins now.
+
+        The profiler saves a window after this call: the step after a window is not measured.
+        """
+        action = self._schedule(step)
+        times = self._times
+        times.step_ended()
+        is_profiling = _is_profiling(action)
+        if is_profiling:
+            times.stretch_ended()
+        elif not self._was_profiling:
+            times.step_started()
+        self._was_profiling = is_profiling
+        return action
+
+
+def follow_profilers() -> None:
+    """Make `torch.profiler.profile.start` pass the profiler to the `StepTimes` of its handler.
+
+    It is the first call of a profiler that knows its handler; nothing is called at each step.
+    """
+    profiler = getattr(sys.modules.get("torch.profiler"), "profile", None)
+    start = getattr(profiler, "start", None)
+    if start is None or hasattr(start, "follows_steps"):
+        return
+
+    @wraps(start)
+    def started(self: Any) -> None:
+        times = getattr(self.on_trace_ready, "step_times", None)
+        if isinstance(times, StepTimes):
+            with suppress(Exception):  # a profiler of another kind; the training continues
+                times.follow(self)
+        start(self)
+
+    started.follows_steps = True  # type: ignore[attr-defined]
+    profiler.start = started  # type: ignore[union-attr]
+
+
+def summary(durations_ns: Sequence[int], backlog_ns: int = 0) -> dict[str, int]:
+    """Return count, median, quartiles and mean of a stretch's steady steps; empty if too few.
+
+    Args:
+        durations_ns: Every step of the stretch, in order.
+        backlog_ns: Time for which the device works on after the last step.
+    """
+    steady = steady_part(durations_ns)
+    if len(steady) < LEAST_STEPS:
+        return {}
+    first, median, third = statistics.quantiles(steady, n=4, method="inclusive")
+    return {
+        "count": len(steady),
+        "median_ns": round(median),
+        "first_quartile_ns": round(first),
+        "third_quartile_ns": round(third),
+        "mean_ns": round((sum(steady) + backlog_ns) / len(steady)),
+        "backlog_ns": backlog_ns,
+    }
+
+
+def steady_part(durations_ns: Sequence[int]) -> Sequence[int]:
+    """Return the steps of a stretch without those of its start (see the module)."""
+    others = durations_ns[1:]
+    late = others[len(others) // 2 :]
+    if len(late) < 2:
+        return others
+    first, median, third = statistics.quantiles(late, n=4, method="inclusive")
+    fence = third + max(FENCE * (third - first), LEAST_EXCESS * median)
+    slow = [index for index in range(len(others) // 2) if others[index] > fence]
+    return others[slow[-1] + 1 :] if slow else others
+
+
+def device_backlog_ns() -> int:
+    """Return the time until the devices in use are idle; 0 without one, or during a capture."""
+    torch = sys.modules.get("torch")
+    begin = time.perf_counter_ns()
+    is_any = False
+    for name in DEVICES:
+        module = getattr(torch, name, None)
+        with suppress(Exception):  # an error of the device's work reaches the training later
+            if module is not None and module.is_initialized() and not _is_capturing(module):
+                module.synchronize()
+                is_any = True
+    return time.perf_counter_ns() - begin if is_any else 0
+
+
+def _is_capturing(module: Any) -> bool:
+    capturing = getattr(module, "is_current_stream_capturing", None)
+    return bool(capturing()) if capturing else False
+
+
+def _is_profiling(action: Any) -> bool:
+    """Return whether the profiler runs with this action; it does in a warm-up."""
+    return getattr(action, "name", "") != "NONE"
