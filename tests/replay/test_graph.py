@@ -8,7 +8,7 @@ import pytest
 import tracebuild
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.model.trace import Trace
-from stepscope.replay.edges import Edge
+from stepscope.replay.edges import NEVER_NS, Edge
 from stepscope.replay.graph import replay_graph
 from stepscope.replay.points import Point
 from stepscope.replay.simulation import replay_error
@@ -56,7 +56,9 @@ def test_a_trace_of_nothing_is_an_empty_graph() -> None:
 def test_unchanged_the_graph_gives_every_recorded_time_back(name: str) -> None:
     graph = replay_graph(trace_at(SHARED_TRACES / name))
     assert np.array_equal(graph.times(graph.weight_ns), graph.time_ns)
-    assert (graph.weight_ns >= 0).all()
+    is_dormant = np.isin(graph.edge, (Edge.MADE, Edge.LOADED))
+    assert (graph.weight_ns[~is_dormant] >= 0).all()
+    assert (graph.weight_ns[is_dormant] == NEVER_NS).all()
 
 
 @pytest.mark.parametrize("name", shared_trace_names())

@@ -13,11 +13,8 @@ import numpy as np
 from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.intervals import Intervals
-from stepscope.replay.edges import Edge
+from stepscope.replay.edges import NEVER_NS, Edge
 from stepscope.replay.graph import ReplayGraph
-
-NEVER_NS = np.iinfo(np.int64).min // 4
-"""Weight of an edge that no longer holds its target back."""
 
 
 class Change(ABC):

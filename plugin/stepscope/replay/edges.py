@@ -1,5 +1,6 @@
 """Edges between the points of a trace: the reasons why each of them is not earlier."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -37,6 +38,16 @@ class Edge(IntEnum):
     """The end of device work, for the return of the call that waits for it."""
     QUEUED = 7
     """The start of the work launched `QUEUE_LENGTH` launches before, for a launch."""
+    FETCHING = 8
+    """The call for a batch, for the batch: the loop makes it, as recorded."""
+    MADE = 9
+    """The batch before, for the next one: workers make them. Dormant, as recorded."""
+    LOADED = 10
+    """The batch, for the return of the call for it. Dormant, as recorded."""
+
+
+NEVER_NS = np.iinfo(np.int64).min // 4
+"""Weight of an edge that does not hold its target back: it is dormant, or a change dropped it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,12 +59,12 @@ class Edges:
     """Index of a point."""
     target: Ints
     weight_ns: Ints
-    """Least time from source to target; never negative."""
+    """Least time from source to target; never negative, but `NEVER_NS` where it is dormant."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbering:
-    """Numbers of all points: the host's, then device events' starts, then their ends."""
+    """Numbers of all points: the host's, device events' starts, their ends, then batches."""
 
     host: HostPoints
     time_ns: Ints
@@ -69,11 +80,16 @@ class Numbering:
         """Number of the first device event's end."""
         return self.first_start + self.device_count
 
+    @property
+    def first_batch(self) -> int:
+        """Number of the first batch."""
+        return self.first_end + self.device_count
+
 
 def all_edges(trace: Trace, numbering: Numbering) -> list[Edges]:
     """Return the edges of a trace by kind; those that lead back in time are left out."""
     chain, waits = _host_edges(trace, numbering)
-    edges = [chain, waits]
+    edges = [chain, waits, *_batch_edges(numbering)]
     if numbering.device_count:
         launch = _launch_points(trace, numbering)
         edges += [_running(numbering), *_device_edges(trace, numbering, launch)]
@@ -86,7 +102,8 @@ def _forward(numbering: Numbering, edges: Edges) -> Edges:
     time_ns = numbering.time_ns
     time_ns, source, target = numbering.time_ns, edges.source, edges.target
     is_forward = time_ns[source] + edges.weight_ns <= time_ns[target]
-    index = np.flatnonzero(is_forward & (edges.weight_ns >= 0))
+    is_dormant = edges.weight_ns == NEVER_NS
+    index = np.flatnonzero(is_forward & (is_dormant | (edges.weight_ns >= 0)))
     weight_ns = edges.weight_ns[index]
     return replace(edges, source=source[index], target=target[index], weight_ns=weight_ns)
 
@@ -109,13 +126,28 @@ def _host_edges(trace: Trace, numbering: Numbering) -> tuple[Edges, Edges]:
     return chain, waits
 
 
+def _batch_edges(numbering: Numbering) -> Iterator[Edges]:
+    """Yield the edges to and from batches: made by the loop, or by workers one after the other."""
+    host, fetch = numbering.host, numbering.host.fetches
+    batch = np.arange(len(fetch)) + numbering.first_batch
+    returns = host.of_rows(Point.FETCHED, int(host.row[fetch].max(initial=NONE)) + 1)
+    is_next = np.flatnonzero(host.chain[fetch[1:]] == host.chain[fetch[:-1]])
+    for kind, source, target, weight_ns in (
+        (Edge.FETCHING, fetch, batch, 0),
+        (Edge.MADE, batch[is_next], batch[is_next + 1], NEVER_NS),
+        (Edge.LOADED, batch, returns[host.row[fetch]], NEVER_NS),
+    ):
+        weights = np.full(len(source), weight_ns)
+        yield Edges(kind=kind, source=source, target=target, weight_ns=weights)
+
+
 def _waits(trace: Trace, numbering: Numbering) -> Edges:
     """Return an edge per blocking call: from the work that it waits for.
 
     A call that did not wait, since the device was idle, would wait for the work that ended last.
     """
     calls = synchronizations(trace).calls
-    target = numbering.host.of_calls(Point.RETURN, len(trace.runtime_calls))[calls]
+    target = numbering.host.of_rows(Point.RETURN, len(trace.runtime_calls))[calls]
     work, time_ns = awaited_work(trace), numbering.time_ns
     end_ns = time_ns[numbering.first_end :]
     by_end = np.argsort(end_ns, kind="stable")
@@ -143,7 +175,7 @@ def _weights(slack_ns: Ints, is_binding: Mask) -> Ints:
 
 def _launch_points(trace: Trace, numbering: Numbering) -> Ints:
     """Return, for each device event, the point of its launch, or -1."""
-    of_call = numbering.host.of_calls(Point.LAUNCH, len(trace.runtime_calls))
+    of_call = numbering.host.of_rows(Point.LAUNCH, len(trace.runtime_calls))
     return of_call[links(trace).call_of_device_event]
 
 

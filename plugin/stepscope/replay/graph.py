@@ -33,15 +33,15 @@ class ReplayGraph:
     kind: Ints
     """`Point`."""
     row: Ints
-    """Row of `steps`, `runtime_calls` or `device_events`, by kind; -1: none."""
+    """Row of `steps`, `host_calls` (batches), `runtime_calls` or `device_events`; -1: none."""
     chain: Ints
-    """Chain of threads; -1 on a device."""
+    """Chain of threads; -1 on a device, and of batches."""
     first_edge: Ints
     """Index of each point's first edge, and m at the end; shape (n + 1,)."""
     source: Ints
     """The point that an edge comes from."""
     weight_ns: Ints
-    """Least time from source to target."""
+    """Least time from source to target; `NEVER_NS` where an edge is dormant."""
     edge: Ints
     """`Edge`."""
 
@@ -134,7 +134,8 @@ def replay_graph(trace: Trace) -> ReplayGraph:
     host, device = host_points(trace), trace.device_events
     count, rows = len(device), np.arange(len(device))
     ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
-    time_ns = np.concatenate((host.time_ns, *ends))
+    fetch = host.fetches
+    time_ns = np.concatenate((host.time_ns, *ends, host.time_ns[fetch]))
     numbering = Numbering(host=host, time_ns=time_ns, device_count=count)
     edges = all_edges(trace, numbering)
     source, target, weight_ns = (
@@ -149,12 +150,13 @@ def replay_graph(trace: Trace) -> ReplayGraph:
     position = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))
     by_target = np.argsort(position[target], kind="stable")
-    device_kinds = np.repeat((int(Point.DEVICE_START), int(Point.DEVICE_END)), count)
+    kinds = int(Point.DEVICE_START), int(Point.DEVICE_END), int(Point.READY)
+    other_kinds = np.repeat(kinds, (count, count, len(fetch)))
     return ReplayGraph(
         time_ns=time_ns[order],
-        kind=np.concatenate((host.kind, device_kinds))[order],
-        row=np.concatenate((host.row, rows, rows))[order],
-        chain=np.concatenate((host.chain, np.full(2 * count, NONE)))[order],
+        kind=np.concatenate((host.kind, other_kinds))[order],
+        row=np.concatenate((host.row, rows, rows, host.row[fetch]))[order],
+        chain=np.concatenate((host.chain, np.full(len(other_kinds), NONE)))[order],
         first_edge=np.searchsorted(position[target][by_target], np.arange(len(order) + 1)),
         source=position[source][by_target],
         weight_ns=weight_ns[by_target],

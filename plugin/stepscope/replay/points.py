@@ -6,13 +6,16 @@ from enum import IntEnum
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.host_waits import Activities, host_waits
-from stepscope.model import intervals
+from stepscope.model import call_tree, intervals
 from stepscope.model.arrays import NONE, Ints
+from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace, computed
 
 MOST_OVERLAP = 0.05
@@ -26,16 +29,22 @@ class Point(IntEnum):
     """The first activity of a chain begins."""
     STEP = 1
     """A step begins or ends."""
-    ENTER = 2
+    FETCH = 2
+    """A call for the next batch begins."""
+    ENTER = 3
     """A blocking call begins."""
-    LAUNCH = 3
+    LAUNCH = 4
     """A runtime call that launches device work begins."""
-    RETURN = 4
+    RETURN = 5
     """A blocking call returns."""
-    LAST = 5
+    FETCHED = 6
+    """A call for the next batch returns."""
+    LAST = 7
     """The last activity of a chain ends."""
-    DEVICE_START = 6
-    DEVICE_END = 7
+    DEVICE_START = 8
+    DEVICE_END = 9
+    READY = 10
+    """A batch can be fetched, if workers load it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,12 +55,17 @@ class HostPoints:
     kind: Ints
     """`Point`."""
     row: Ints
-    """Row of `steps`, or of `runtime_calls`; -1 for `FIRST` and `LAST`."""
+    """Row of `steps`, `host_calls` (fetches) or `runtime_calls`; -1 for `FIRST` and `LAST`."""
     chain: Ints
     """Number of the chain: of the threads that take turns with each other."""
 
-    def of_calls(self, kind: Point, call_count: int) -> Ints:
-        """Return, for each row of `runtime_calls`, its point of a kind, or -1."""
+    @property
+    def fetches(self) -> Ints:
+        """The points at which calls for a batch begin."""
+        return np.flatnonzero(self.kind == Point.FETCH)
+
+    def of_rows(self, kind: Point, call_count: int) -> Ints:
+        """Return, for each row of calls, its point of a kind, or -1."""
         points = np.full(call_count + 1, NONE)  # the last is of row -1
         of_kind = np.flatnonzero(self.kind == kind)
         points[self.row[of_kind]] = of_kind
@@ -97,25 +111,40 @@ def _chain_of_thread(trace: Trace) -> Ints:
 
 
 def _parts(trace: Trace) -> Iterator[dict[str, Ints]]:
-    active, calls, steps = host_waits(trace).activities, trace.runtime_calls, trace.steps
-    thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
-    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    active, steps = host_waits(trace).activities, trace.steps
+    thread, start, end = spans(trace.runtime_calls)
     launched_by = links(trace).call_of_device_event
     launches = np.unique(launched_by[launched_by >= 0])
     waits = synchronizations(trace).calls
     yield _part(Point.LAUNCH, thread[launches], start[launches], launches)
     yield _part(Point.ENTER, thread[waits], start[waits], waits)
     yield _part(Point.RETURN, thread[waits], end[waits], waits)
+    fetches = _fetches(trace)
+    loading, begin, until = spans(trace.host_calls.iloc[fetches])
+    yield _part(Point.FETCH, loading, begin, fetches)
+    yield _part(Point.FETCHED, loading, until, fetches)
     no_row = np.full(len(active.thread), NONE)
     yield _part(Point.FIRST, active.thread, active.start_ns, no_row)
     yield _part(Point.LAST, active.thread, active.end_ns, no_row)
-    on_thread = steps["thread"].cat.codes.to_numpy().astype(np.int64)
-    for column in ("start_ns", "end_ns"):
-        yield _part(Point.STEP, on_thread, steps[column].to_numpy(), np.arange(len(steps)))
+    stepping, *extents = spans(steps)
+    for time_ns in extents:
+        yield _part(Point.STEP, stepping, time_ns, np.arange(len(steps)))
 
 
-def _part(kind: Point, thread: Ints, time_ns: Ints, row: Ints) -> dict[str, Ints]:
-    return {"kind": np.full(len(row), kind), "thread": thread, "time_ns": time_ns, "row": row}
+def _fetches(trace: Trace) -> Ints:
+    """Return the outermost calls for the next batch, as `host_calls` rows."""
+    rows = data_loading(trace).rows
+    thread, start, end = spans(trace.host_calls.iloc[rows])
+    return rows[call_tree.nest(thread, start, end - start).parent < 0]
+
+
+def _part(kind: Point, thread: NDArray[np.integer], time_ns: Ints, row: Ints) -> dict[str, Ints]:
+    return {
+        "kind": np.full(len(row), kind),
+        "thread": thread.astype(np.int64),
+        "time_ns": time_ns,
+        "row": row,
+    }
 
 
 def _code_of_main_thread(trace: Trace) -> int:

@@ -17,10 +17,20 @@ from stepscope.replay.points import Point
 
 MOST_ERROR = 0.02
 """Traces whose replay with typical delays misses the recorded end by more are not simulated."""
-HOST, DEVICE, WAITING = PARTS = ("host", "device", "launches and waits")
+HOST, DEVICE, WAITING, LOADING = PARTS = (
+    "host",
+    "device",
+    "launches and waits",
+    "waiting for workers",
+)
 DELAYS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.WAITED)
 """Edges whose weights are delays, not work."""
-PART_OF_EDGE = {Edge.HOST: HOST, Edge.RUNS: DEVICE} | dict.fromkeys((*DELAYS, Edge.QUEUED), WAITING)
+PART_OF_EDGE = {
+    Edge.HOST: HOST,
+    Edge.RUNS: DEVICE,
+    **dict.fromkeys((*DELAYS, Edge.QUEUED), WAITING),
+    **dict.fromkeys((Edge.FETCHING, Edge.MADE, Edge.LOADED), LOADING),
+}
 """Part of the path that an edge belongs to."""
 
 
@@ -120,7 +130,8 @@ def _unchanged(trace: Trace) -> Simulation:
     """Return the replay without changes, which has the recorded times."""
     span, graph = window(trace), replay_graph(trace)
     inside = (graph.time_ns >= span.start_ns) & (graph.time_ns <= span.device_end_ns)
-    points = np.flatnonzero(inside & (graph.kind != Point.DEVICE_START))
+    is_end = (graph.kind != Point.DEVICE_START) & (graph.kind != Point.READY)
+    points = np.flatnonzero(inside & is_end)
     recorded_ns = _extent_ns(graph.time_ns[points])
     return Simulation(
         graph=graph,

@@ -16,7 +16,7 @@ from stepscope.model.arrays import Mask
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import Change, ScaleAllHost, ScaleDevice, ScaleHost, Unblock
 from stepscope.replay.points import chain_of_calls
-from stepscope.replay.simulation import Simulation, replay_error, simulate
+from stepscope.replay.simulation import LOADING, Simulation, replay_error, simulate
 
 Target = Literal["kernels", "operators"]
 SCALE = re.compile(r"(kernels|operators):(.+)=(\d+(?:\.\d*)?|\.\d+)")
@@ -151,5 +151,7 @@ def _limits(result: Simulation) -> tuple[Part, ...]:
     )
     parts = zip(paths[0], recorded, simulated, strict=True)
     return tuple(
-        Part(name=name, recorded_ns=before, simulated_ns=after) for name, before, after in parts
+        Part(name=name, recorded_ns=before, simulated_ns=after)
+        for name, before, after in parts
+        if before or after or name != LOADING
     )

@@ -9,6 +9,8 @@ from stepscope.analyses.idle.data_stalls import (
     slowest_calls,
     worker_wait_share,
 )
+from stepscope.analyses.idle.loader_workers import worker_count
+from stepscope.analyses.settings.recorded_settings import usable_cpus
 from stepscope.base.findings import Effort
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
@@ -135,8 +137,8 @@ def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> tuple[Fix, Effort]
 
 def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
     speedup = 1 / max(0.05, 1 - exposed)
-    workers = loading_costs.worker_count(trace)
-    cpus = recorded_facts.usable_cpus(trace)
+    workers = worker_count(trace)
+    cpus = usable_cpus(trace)
     if workers and cpus is not None and workers >= cpus:
         return _less_work(trace, workers, speedup)
     needed = f"{recorded_facts.bounded(trace, math.ceil(workers * speedup))}" if workers else "..."

@@ -8,6 +8,7 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
+from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import RECORDED, common_value, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.findings import Evidence, Link
@@ -103,7 +104,7 @@ def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
         return ONE_ITERATOR
     if _are_all_persistent(trace):
         return ONE_LOADER
-    workers = loading_costs.worker_count(trace)
+    workers = worker_count(trace)
     return replace(
         RULE.fix,
         code=f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "

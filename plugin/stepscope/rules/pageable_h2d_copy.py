@@ -7,6 +7,7 @@ from stepscope.analyses.core.data_loading import DataLoading, data_loading
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
+from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.findings import Evidence, severity_of
@@ -121,7 +122,7 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
     if recorded_facts.loader_setting(trace, lambda loader: loader.pin_memory):
         return _not_the_loaders(trace, caveats)
     batch_argument = loading_costs.batch_argument(trace)
-    workers = loading_costs.worker_count(trace) or "..."
+    workers = worker_count(trace) or "..."
     if not loading.multi_process_count:
         workers = recorded_facts.bounded(trace, 4)
     return Fix(

@@ -320,6 +320,13 @@ class _Lost:
             self.paths.append(as_text(path) or "settings")
 
 
+def usable_cpus(trace: Trace) -> int | None:
+    """Return the number of CPUs for this process: its part, where several ranks share a host."""
+    settings = recorded_settings(trace)
+    count = settings.host.usable_cpu_count or settings.host.cpu_count
+    return None if count is None else max(1, count // settings.ranks_on_this_host)
+
+
 def common_value(values: Iterable[ValueT | None]) -> ValueT | None:
     """Return the value that all have in common; None where one is None, or two differ."""
     listed = list(values)

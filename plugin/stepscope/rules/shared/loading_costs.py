@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.idle.data_stalls import DataStalls, LoadingCost, loading_costs
-from stepscope.analyses.idle.loader_restarts import loader_restarts
-from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.analyses.settings.recorded_settings import RECORDED, usable_cpus
 from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
 from stepscope.base.findings import Confidence, Evidence, EvidenceTable, Link, SourceLine
@@ -31,7 +30,7 @@ def confidence(trace: Trace, stalls: DataStalls) -> Confidence:
     """Return the confidence that nothing else went on, and that workers find free cores."""
     if stalls.is_device_missing:
         return "low"
-    if not stalls.has_device and recorded_facts.usable_cpus(trace) == 1:
+    if not stalls.has_device and usable_cpus(trace) == 1:
         return "low"  # workers would only take turns with computing
     return "high" if stalls.has_device else "medium"
 
@@ -102,21 +101,9 @@ def batch_argument(trace: Trace) -> str:
     return f"batch_size={batch.size}" if batch and batch.is_certain else "batch_size=..."
 
 
-def worker_count(trace: Trace) -> int:
-    """Return the number of loading workers: given, recorded, or as they started; 0: unknown."""
-    if (given := hints(trace).num_workers) is not None:
-        return given
-    recorded = recorded_facts.loader_setting(
-        trace, lambda loader: loader.worker_count, has_workers=True
-    )
-    if recorded is not None:
-        return recorded
-    return max(loader_restarts(trace).worker_counts, default=0)
-
-
 def cpu_caveat(trace: Trace) -> str:
     """Return the caveat on CPUs: with their number, where that was recorded."""
-    count = recorded_facts.usable_cpus(trace)
+    count = usable_cpus(trace)
     if count is None:
         return (
             "All processes of a machine share its cores: workers times processes should not exceed "

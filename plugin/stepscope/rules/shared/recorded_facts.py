@@ -9,6 +9,7 @@ from stepscope.analyses.settings.recorded_settings import (
     OptimizerSettings,
     common_value,
     recorded_settings,
+    usable_cpus,
     used_loaders,
 )
 from stepscope.base.findings import Evidence, Unit
@@ -20,13 +21,6 @@ ValueT = TypeVar("ValueT")
 def evidence(label: str, value: float | str, unit: Unit = "text") -> Evidence:
     """Return a setting as evidence, with its source in the label."""
     return Evidence(label=f"{label} ({RECORDED})", value=value, unit=unit)
-
-
-def usable_cpus(trace: Trace) -> int | None:
-    """Return the number of CPUs for this process: its part, where several ranks share a host."""
-    settings = recorded_settings(trace)
-    count = settings.host.usable_cpu_count or settings.host.cpu_count
-    return None if count is None else max(1, count // settings.ranks_on_this_host)
 
 
 def cpus(trace: Trace) -> Iterator[Evidence]:

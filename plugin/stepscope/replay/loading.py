@@ -1,0 +1,181 @@
+"""Batches made by worker processes in place of the loop."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.idle.loader_workers import worker_count
+from stepscope.analyses.settings.recorded_settings import recorded_settings, usable_cpus
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.model.arrays import Ints
+from stepscope.model.trace import Trace
+from stepscope.replay.changes import Change
+from stepscope.replay.edges import NEVER_NS, Edge
+from stepscope.replay.graph import ReplayGraph, replay_graph
+
+HANDOVER_NS = 1_300_000
+"""The loop's time to take a batch that is ready from a worker. Measured with torch 2.13: 1.2, 1.3
+and 1.3 ms per call in `cifar_resnet18/thin_workers`, `dataloader/two_workers` and
+`lightning_fetch/workers_keep_up` of `sample_logs`. In Kineto's traces with four workers, 1.4 ms."""
+CONTENTION = 0.1
+"""Slowdown of the loop's host per busy worker, although each has a core: they share caches, memory
+and, of hyperthreads, the core. Measured: -0.01 and 0.03 in `cifar_resnet18` and `lightning_fetch`,
+0.28 and 0.10 in the two spans of Kineto's pair of traces; this is their mean."""
+
+MOST_HANDOVER = 2
+"""Calls for a batch that take longer than so many handovers wait for the workers."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MoveLoading(Change):
+    """Worker processes make the batches, and the loop takes them from a queue.
+
+    The loop waits where the workers make batches more slowly than it takes them. Where loop and
+    workers need more cores than there are, all of them get slower.
+    """
+
+    workers: int
+    cores: int
+    """Cores for the loop and its workers."""
+    threads: int = 1
+    """Threads that compute in the loop: one with a device, else those of an operator."""
+    batch_ns: int | None = None
+    """A worker's time for a batch; None: the recorded time, which the loop took itself."""
+    handover_ns: int = HANDOVER_NS
+    contention: float = CONTENTION
+
+    def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
+        """Replace the host's work in the calls by the handover, and let them wait for workers."""
+        calls = FetchCalls.of(graph)
+        if not len(calls.start_ns):
+            return weight_ns
+        work, index = graph.host_work, calls.index_of_host_work(graph)
+        is_inside = index >= 0
+        load = self._load(calls)
+        changed = weight_ns.copy()
+        outside = work.edges[~is_inside]
+        changed[outside] = np.rint(weight_ns[outside] * load.host_factor)
+        inside, duration_ns = work.edges[is_inside], calls.duration_ns[index[is_inside]]
+        changed[inside] = np.rint(weight_ns[inside] * (self.handover_ns / duration_ns))
+        made = graph.edges_into(Edge.MADE)
+        is_first = ~np.isin(graph.target[calls.fetching], graph.target[made])
+        changed[calls.fetching] = np.where(is_first, weight_ns[calls.fetching], NEVER_NS)
+        changed[made] = load.period_ns
+        changed[calls.loaded] = self.handover_ns
+        return changed
+
+    def _load(self, calls: "FetchCalls") -> "Load":
+        """Return the work of loop and workers per batch."""
+        batch_ns = calls.mean_ns if self.batch_ns is None else float(self.batch_ns)
+        loop_ns = calls.between_ns + self.handover_ns
+        step_ns = max(1.0, loop_ns, batch_ns / self.workers)
+        core_ns = calls.between_ns * min(self.threads, self.cores) + self.handover_ns + batch_ns
+        crowding = max(1.0, core_ns / (self.cores * step_ns))
+        busy_workers = batch_ns / (step_ns * crowding)
+        return Load(
+            host_factor=max(crowding, 1 + self.contention * busy_workers),
+            period_ns=round(batch_ns / self.workers * crowding),
+        )
+
+
+def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLoading:
+    """Return the change to a number of workers, where loop and workers have some cores.
+
+    Without a number of cores it is the recorded one; of an unknown machine with a device, one for
+    each worker and one for the loop. In a trace with workers that the loop waits for, a batch takes
+    a worker the time in which all of them deliver one each.
+
+    Raises:
+        NotApplicableError: the trace has no call for a batch.
+        MissingDataError: the number of cores, or of the recorded workers, is unknown, or the
+            recorded workers keep up.
+    """
+    calls, has_device = FetchCalls.of(replay_graph(trace)), bool(len(trace.device_events))
+    if not len(calls.start_ns):
+        msg = "no batch was fetched from a DataLoader"
+        raise NotApplicableError(msg)
+    cores = cores or usable_cpus(trace) or (workers + 1 if has_device else None)
+    if cores is None:
+        msg = "the number of cores was not recorded"
+        raise MissingDataError(msg, "stepscope.trace_handler(...), or give the number of cores")
+    threads = recorded_settings(trace).host.thread_count or cores
+    return MoveLoading(
+        workers=workers,
+        cores=cores,
+        threads=1 if has_device else threads,
+        batch_ns=_batch_of_workers_ns(trace, calls),
+    )
+
+
+def _batch_of_workers_ns(trace: Trace, calls: "FetchCalls") -> int | None:
+    """Return the time of a batch in the recorded workers; None: the loop made the batches."""
+    loading = data_loading(trace)
+    if loading.multi_process_count <= loading.single_process_count:
+        return None
+    if calls.mean_ns <= MOST_HANDOVER * HANDOVER_NS:
+        msg = "the recorded workers keep up: more of them would save nothing"
+        raise MissingDataError(msg, "num_workers=0: the time of a batch shows in the loop")
+    if not (workers := worker_count(trace)):
+        msg = "the number of the recorded workers is unknown"
+        raise MissingDataError(msg, "stepscope.trace_handler(...)")
+    return round((calls.mean_ns + calls.between_ns) * workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Effects of workers on the loop."""
+
+    host_factor: float
+    """Factor of the loop's host time."""
+    period_ns: int
+    """Time between batches that all workers together make."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FetchCalls:
+    """The loop's calls for a batch, in the order of time; all arrays have shape (n,)."""
+
+    fetching: Ints
+    """Edge from a call's begin to its batch."""
+    loaded: Ints
+    """Edge from the batch to the call's return."""
+    chain: Ints
+    start_ns: Ints
+    end_ns: Ints
+
+    @classmethod
+    def of(cls, graph: ReplayGraph) -> "FetchCalls":
+        """Return the calls of a trace's graph."""
+        fetching, loaded = (graph.edges_into(kind) for kind in (Edge.FETCHING, Edge.LOADED))
+        return cls(
+            fetching=fetching,
+            loaded=loaded,
+            chain=graph.chain[graph.source[fetching]],
+            start_ns=graph.time_ns[graph.source[fetching]],
+            end_ns=graph.time_ns[graph.target[loaded]],
+        )
+
+    @cached_property
+    def duration_ns(self) -> Ints:
+        """The time of each call."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean time of a call."""
+        return float(self.duration_ns.mean())
+
+    @property
+    def between_ns(self) -> float:
+        """Mean time between the end of a call and the begin of the next; 0 for a single call."""
+        gaps = (self.start_ns[1:] - self.end_ns[:-1])[self.chain[1:] == self.chain[:-1]]
+        return float(np.maximum(gaps, 0).mean()) if len(gaps) else 0.0
+
+    def index_of_host_work(self, graph: ReplayGraph) -> Ints:
+        """Return the call in which each edge of host work lies, or -1."""
+        work = graph.host_work
+        index = np.searchsorted(self.start_ns, work.start_ns, side="right") - 1
+        is_inside = (index >= 0) & (work.end_ns <= self.end_ns[index])
+        return np.where(is_inside & (self.chain[index] == work.chain), index, -1)
