@@ -93,15 +93,21 @@ def step_excess_ns(run: RankRun) -> Floats:
 def peer_groups(run: RankRun) -> Ints:
     """Return each trace's peer group: its span, and its stage if that has enough ranks."""
     spans = [part.evidence.span for part in run.parts]
-    stages = [
-        _stage(part, of.rank) if of.rank is not None else -1
-        for part, of in zip(run.parts, run.ranks, strict=True)
-    ]
+    stages = stages_of(run).tolist()
     sizes = Counter(zip(spans, stages, strict=True))
     sparse = {span for (span, stage), size in sizes.items() if size < ENOUGH_PEERS}
     named = [(span, 0 if span in sparse else at) for span, at in zip(spans, stages, strict=True)]
     number = {name: at for at, name in enumerate(dict.fromkeys(named))}
     return np.array([number[name] for name in named], dtype=np.int64)
+
+
+def stages_of(run: RankRun) -> Ints:
+    """Return the pipeline stage of each trace, from 0; -1: no pipeline, or unknown."""
+    stages = [
+        _stage(part, of.rank) if of.rank is not None else -1
+        for part, of in zip(run.parts, run.ranks, strict=True)
+    ]
+    return np.array(stages, dtype=np.int64)
 
 
 def _stage(part: RankSummary, rank: int) -> int:
