@@ -62,7 +62,9 @@ export type ParametersOf<P extends GetPath> = QueryOf<P> & {
   readonly [Name in NamesIn<P>]: string | number;
 };
 
-/** The path with its variable parts filled in, and the other parameters as its query. */
+const texts = (value: unknown): string[] => [value].flat().map(String);
+
+/** The path with its variable parts filled in, and the other parameters as its query; lists are repeated. */
 export function filled(path: string, parameters: object): string {
   const values = new Map(Object.entries(parameters));
   const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -71,8 +73,8 @@ export function filled(path: string, parameters: object): string {
     return value;
   });
   const given = [...values].filter(([, value]) => value !== null && value !== undefined);
-  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  return given.length === 0 ? address : `${address}?${query}`;
+  const pairs = given.flatMap(([name, value]) => texts(value).map((text) => [name, text]));
+  return pairs.length === 0 ? address : `${address}?${new URLSearchParams(pairs)}`;
 }
 
 /** The URL of a response, for a link or an embedded page. */

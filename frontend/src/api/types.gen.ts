@@ -62,6 +62,8 @@ export interface Gets {
   'traces/{trace}/timeline/at': [{ track: number; row: number; time_ns: number }, TimelineNeighbour];
   'traces/{trace}/timeline/area': [{ start_ns: number; end_ns: number; tracks?: string }, TimelineArea];
   'trends': [TrendsQuery, Trends];
+  'traces/{trace}/what-if': [WhatIfQuery, WhatIfStep];
+  'traces/{trace}/what-if/names': [object, WhatIfNames];
 }
 
 /** Paths below `api/` that change something. */
@@ -244,6 +246,8 @@ export interface TrendsQuery {
   worker?: string;
   most?: number;
 }
+
+export interface WhatIfQuery { host?: number; device?: number; scale?: string[]; no_waits?: boolean; }
 
 /** All runs of the log directories. */
 export interface Runs {
@@ -1633,4 +1637,37 @@ export interface TrendPoint {
   finding_count: number; // Findings per trace, symptoms and notes included.
   severity_counts: Record<string, number>; // Findings per trace by severity.
   recoverable_shares: Record<string, number>;
+}
+
+/** A simulated step and the recorded one; without steps, the times are of the whole trace. */
+export interface WhatIfStep {
+  schema: number; // Version of the API's JSON.
+  headline: string; // The result in one sentence.
+  limit: string; // What takes most of the path to the simulated end.
+  fidelity: string; // How well the replay describes this trace.
+  step_count: number;
+  recorded_ns: number;
+  simulated_ns: number;
+  replay_error: number; // Error of a replay with typical delays, as a fraction of the recorded time.
+  parts: WhatIfPart[]; // They sum to the step.
+  matches: number[]; // Number of events that each scale matches.
+}
+
+/** Time of one kind on the path that determines the end. */
+export interface WhatIfPart { name: string; recorded_ns: number; simulated_ns: number; }
+
+/** Contents of a trace that a simulation can change. */
+export interface WhatIfNames {
+  schema: number; // Version of the API's JSON.
+  kernels: ScalableNames; // Device events.
+  operators: ScalableNames; // Operators and annotations on the host.
+  wait_count: number; // Number of calls that wait for the device.
+}
+
+/** Names of events, longest total time first; the columns are parallel. */
+export interface ScalableNames {
+  names: string[]; // As the profiler wrote them, which is what patterns match.
+  times_ns: number[]; // Sum of the events' durations.
+  counts: number[]; // Number of events.
+  all_count: number; // Number of all names.
 }

@@ -21,6 +21,7 @@ const PATHS = {
   undo: 'M8 5 4 9l4 4M4 9h10a6 6 0 0 1 0 12H9',
   swap: 'M7 4 3 8l4 4M3 8h14M17 12l4 4-4 4M21 16H7',
   more: 'M5 12v.1M12 12v.1M19 12v.1',
+  sliders: 'M4 7h9M17 7h3M13 4.5v5h4v-5zM4 17h3M11 17h9M7 14.5v5h4v-5z',
   health: 'M3 12.5h4l2.6-7 4.6 13 2.6-6H21',
   critical: 'M12 8v5M12 16.5v.1M8.2 3h7.6L21 8.2v7.6L15.8 21H8.2L3 15.8V8.2z',
   warning:

@@ -1,7 +1,8 @@
 """Requests to responses: parameters, traces, cached parts of traces, and entity tags."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple, assert_never
 
@@ -108,7 +109,7 @@ class Dispatcher:
         self._catalog = catalog
         self._parts = PartCache(int(catalog.settings.memory_bytes * PARTS_SHARE))
 
-    def respond(self, endpoint: Endpoint, parameters: dict[str, str]) -> flask.Response:
+    def respond(self, endpoint: Endpoint, parameters: dict[str, Any]) -> flask.Response:
         """Return the response to a request with these parameters, those of the path included."""
         match endpoint:
             case TraceEndpoint():
@@ -120,7 +121,7 @@ class Dispatcher:
                 return to_response(endpoint, endpoint.handler(self._catalog, query))
         assert_never(endpoint)
 
-    def _of_trace(self, endpoint: TraceEndpoint[Any], parameters: dict[str, str]) -> flask.Response:
+    def _of_trace(self, endpoint: TraceEndpoint[Any], parameters: dict[str, Any]) -> flask.Response:
         entry = self._catalog.file(parameters.pop("trace"))
         query = parsed(endpoint.query, parameters)
         trace = ready(entry)
@@ -134,7 +135,7 @@ class Dispatcher:
         return unless_cached((entry,), respond)
 
     def _of_groups(
-        self, endpoint: GroupsEndpoint[Any, Any], parameters: dict[str, str]
+        self, endpoint: GroupsEndpoint[Any, Any], parameters: dict[str, Any]
     ) -> flask.Response:
         query = parsed(endpoint.query, parameters)
         entries = endpoint.entries(self._catalog, query)
@@ -200,7 +201,24 @@ class Dispatcher:
             self._catalog.run(run)
 
 
-def parsed(query: type[Query], parameters: dict[str, str]) -> Any:  # noqa: ANN401 (the endpoint's)
+def arguments(query: type[Query], sent: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return a request's parameters by name: lists of those that it may repeat."""
+    repeatable = _repeatable(query)
+    return {
+        name: values if name in repeatable else values[0] for name, values in sent.items() if values
+    }
+
+
+@cache
+def _repeatable(query: type[Query]) -> frozenset[str]:
+    """Return the names of the fields that are tuples."""
+    fields = msgspec.inspect.type_info(query).fields  # type: ignore[union-attr]
+    return frozenset(
+        field.name for field in fields if isinstance(field.type, msgspec.inspect.VarTupleType)
+    )
+
+
+def parsed(query: type[Query], parameters: dict[str, Any]) -> Any:  # noqa: ANN401 (the endpoint's)
     """Return a request's parameters as an endpoint's type.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import flask
 
 from stepscope.api import encoding, http_errors, run_listing
-from stepscope.api.dispatch import Dispatcher, parsed
+from stepscope.api.dispatch import Dispatcher, arguments, parsed
 from stepscope.api.endpoint import Endpoint, address
 from stepscope.api.openapi import document
 from stepscope.api.post_actions import CHANGES, Change
@@ -51,7 +51,8 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
 
 def _get(dispatcher: Dispatcher, endpoint: Endpoint) -> Callable[..., flask.Response]:
     def respond(**path: str) -> flask.Response:
-        return dispatcher.respond(endpoint, flask.request.args.to_dict() | path)
+        sent = arguments(endpoint.query, dict(flask.request.args.lists()))
+        return dispatcher.respond(endpoint, sent | path)
 
     return respond
 

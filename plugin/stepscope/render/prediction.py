@@ -47,11 +47,24 @@ def headline(prediction: Prediction) -> str:
     """Return the result in one sentence."""
     recorded, simulated = prediction.recorded_ns, prediction.simulated_ns
     subject = "The step takes" if prediction.step_count else "The trace takes"
-    times = f"{duration(simulated)} instead of {duration(recorded)}"
     saved = recorded - simulated
+    if not saved:
+        return f"{subject} {duration(recorded)}, as recorded."
+    times = f"{duration(simulated)} instead of {duration(recorded)}"
     verb = "saves" if saved >= 0 else "costs"
     fraction = share(abs(saved) / max(1, recorded))
     return f"{subject} {times}: it {verb} {duration(abs(saved))} ({fraction})."
+
+
+def limit(prediction: Prediction) -> str:
+    """Return what takes most of the path that determines the simulated end, in one sentence."""
+    total_ns = sum(part.simulated_ns for part in prediction.limits)
+    if not total_ns:
+        return ""
+    part = max(prediction.limits, key=lambda part: part.simulated_ns)
+    subject = "step" if prediction.step_count else "trace"
+    fraction = share(part.simulated_ns / total_ns)
+    return f"Then the {subject} is limited by the {part.name}: {fraction} of the path to its end."
 
 
 def rows(prediction: Prediction) -> Iterator[Row]:

@@ -1,0 +1,107 @@
+/** The simulated changes: in the URL, as parameters of a request, as a command. Pure. */
+import type { WhatIfQuery } from '../../api/types.gen';
+import type { OptionChanges } from '../../state/option';
+
+export type Target = 'kernels' | 'operators';
+
+export interface Scale {
+  readonly target: Target;
+  /** A glob pattern of names. */
+  readonly pattern: string;
+  readonly factor: number;
+}
+
+export interface Changes {
+  readonly host: number;
+  readonly device: number;
+  readonly hasNoWaits: boolean;
+  readonly scales: readonly Scale[];
+}
+
+export const UNCHANGED: Changes = { host: 1, device: 1, hasNoWaits: false, scales: [] };
+
+/** The limits of the API. */
+export const MOST_FACTOR = 100;
+export const MOST_SCALES = 50;
+const DECIMALS = 1e4;
+
+/** The factor in a text; null if there is none, or if the API would refuse it. */
+export function factorOf(text: string): number | null {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= 0 && value <= MOST_FACTOR)) return null;
+  return Math.round(value * DECIMALS) / DECIMALS;
+}
+
+const SCALE = /^(kernels|operators):(.+)=([^=]+)$/;
+
+function scaleOf(text: string): Scale | null {
+  const [, target, pattern, number = ''] = SCALE.exec(text) ?? [];
+  const factor = factorOf(number);
+  if (!pattern || factor === null) return null;
+  return { target: target as Target, pattern, factor };
+}
+
+const textOf = ({ target, pattern, factor }: Scale): string => `${target}:${pattern}=${factor}`;
+
+/** Names never have line breaks; they may have all other characters. */
+const SEPARATOR = '\n';
+
+export function changesOf(options: Readonly<Record<string, string>>): Changes {
+  return {
+    host: factorOf(options.host ?? '') ?? 1,
+    device: factorOf(options.device ?? '') ?? 1,
+    hasNoWaits: options['no-waits'] === 'yes',
+    scales: (options.scale ?? '')
+      .split(SEPARATOR)
+      .flatMap((text) => scaleOf(text) ?? [])
+      .slice(0, MOST_SCALES),
+  };
+}
+
+/** The options of the URL; defaults are null. */
+export function optionsOf({ host, device, hasNoWaits, scales }: Changes): OptionChanges {
+  return {
+    host: host === 1 ? null : String(host),
+    device: device === 1 ? null : String(device),
+    'no-waits': hasNoWaits ? 'yes' : null,
+    scale: scales.map(textOf).join(SEPARATOR),
+  };
+}
+
+export function parametersOf({ host, device, hasNoWaits, scales }: Changes): Required<WhatIfQuery> {
+  return { host, device, no_waits: hasNoWaits, scale: scales.map(textOf) };
+}
+
+export const isUnchanged = (changes: Changes): boolean =>
+  Object.values(optionsOf(changes)).every((value) => value === null || value === '');
+
+/** The changes with another scale, halved at first; one with the same names is not added twice. */
+export function withScale(changes: Changes, target: Target, pattern: string): Changes {
+  const { scales } = changes;
+  const isThere = scales.some((scale) => scale.target === target && scale.pattern === pattern);
+  if (isThere || scales.length >= MOST_SCALES) return changes;
+  return { ...changes, scales: [...scales, { target, pattern, factor: 0.5 }] };
+}
+
+const quoted = (text: string): string =>
+  /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The same simulation on the command line. */
+export function commandOf(changes: Changes, file: string): string {
+  const { host, device, hasNoWaits, scales } = changes;
+  return [
+    `stepscope whatif ${quoted(file)}`,
+    ...(host === 1 ? [] : [`--host ${host}`]),
+    ...(device === 1 ? [] : [`--device ${device}`]),
+    ...scales.map((scale) => `--scale ${quoted(textOf(scale))}`),
+    ...(hasNoWaits ? ['--no-waits'] : []),
+  ].join(' ');
+}
+
+/** A factor in words: `30 % less time`. */
+export function factorWords(factor: number): string {
+  if (factor === 1) return 'as recorded';
+  if (factor === 0) return 'no time';
+  const percent = Number((Math.abs(factor - 1) * 100).toPrecision(3));
+  return factor < 1 ? `${percent} % less time` : `${percent} % more time`;
+}

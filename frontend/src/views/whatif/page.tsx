@@ -1,0 +1,212 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { RequestError } from '../../api/client';
+import { useTraceQuery } from '../../api/queries';
+import type { WhatIfNames, WhatIfStep } from '../../api/types.gen';
+import { sentence } from '../../core/sentence';
+import { useNavigation } from '../../state/navigation';
+import { useChangeOptions } from '../../state/option';
+import type { Selection } from '../../state/selection';
+import { Button } from '../../widgets/button';
+import { Card } from '../../widgets/card';
+import { Code } from '../../widgets/code';
+import { Copy } from '../../widgets/copy';
+import { Empty } from '../../widgets/empty';
+import { Failure } from '../../widgets/failure';
+import { Icon } from '../../widgets/icon';
+import { Skeleton } from '../../widgets/loaded';
+import { ViewHeader } from '../../widgets/view_header';
+import type { PageProps } from '../view';
+import {
+  type Changes,
+  changesOf,
+  commandOf,
+  isUnchanged,
+  optionsOf,
+  parametersOf,
+  UNCHANGED,
+  withScale,
+} from './changes';
+import { Factor } from './factor';
+import { Result } from './result';
+import { AddScale, ScaleList } from './scales';
+import '../../widgets/table/table.css';
+import './whatif.css';
+
+type Apply = (changes: Changes) => void;
+
+interface ControlsProps {
+  readonly changes: Changes;
+  readonly names: WhatIfNames | undefined;
+  readonly step: WhatIfStep | undefined;
+  readonly apply: Apply;
+}
+
+function Machine({ changes, names, apply }: ControlsProps): ReactNode {
+  const hasDevice = names === undefined || names.kernels.all_count > 0;
+  const hasWaits = names === undefined || names.wait_count > 0;
+  return (
+    <Card title="Host and devices" label="Host and devices">
+      <Factor
+        label="Host time"
+        value={changes.host}
+        onChange={(host) => apply({ ...changes, host })}
+      />
+      <Factor
+        label="Device time"
+        value={changes.device}
+        onChange={(device) => apply({ ...changes, device })}
+        disabledBecause={hasDevice ? undefined : 'no work of a device was recorded'}
+      />
+      <label className="whatif-check option">
+        <input
+          type="checkbox"
+          checked={changes.hasNoWaits}
+          disabled={!hasWaits && !changes.hasNoWaits}
+          onChange={(event) => apply({ ...changes, hasNoWaits: event.target.checked })}
+        />
+        <span>
+          The host never waits for a device
+          <small className="whatif-hint">
+            {hasWaits ? 'No .item(), synchronize() or blocking copy' : 'No such call was recorded'}
+          </small>
+        </span>
+      </label>
+    </Card>
+  );
+}
+
+function Scales({ changes, names, step, apply }: ControlsProps): ReactNode {
+  const matches = step?.matches.length === changes.scales.length ? step.matches : [];
+  return (
+    <Card title="Operators and kernels" label="Operators and kernels">
+      <ScaleList
+        scales={changes.scales}
+        matches={matches}
+        onChange={(scales) => apply({ ...changes, scales })}
+      />
+      {names && (
+        <AddScale
+          names={names}
+          onAdd={(target, pattern) => apply(withScale(changes, target, pattern))}
+        />
+      )}
+    </Card>
+  );
+}
+
+interface Example {
+  readonly label: string;
+  readonly change: Partial<Changes>;
+}
+
+function examplesFor(names: WhatIfNames): readonly Example[] {
+  const faster: Example = { label: 'Host 30 % faster', change: { host: 0.7 } };
+  if (names.kernels.all_count === 0) return [faster];
+  return [
+    faster,
+    { label: 'Devices twice as fast', change: { device: 0.5 } },
+    { label: 'Devices take no time', change: { device: 0 } },
+    ...(names.wait_count > 0 ? [{ label: 'No waits', change: { hasNoWaits: true } }] : []),
+  ];
+}
+
+interface ExamplesProps {
+  readonly names: WhatIfNames;
+  readonly apply: Apply;
+}
+
+function Examples({ names, apply }: ExamplesProps): ReactNode {
+  return (
+    <div className="wrap">
+      <span className="muted">Try:</span>
+      {examplesFor(names).map(({ label, change }) => (
+        <Button key={label} small onClick={() => apply({ ...UNCHANGED, ...change })}>
+          {label}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
+/** The trace cannot be simulated, or a change cannot be applied to it. */
+function Refused({ query }: { readonly query: UseQueryResult<WhatIfStep> }): ReactNode {
+  const { error } = query;
+  if (error instanceof RequestError && error.code === 'not-recorded') {
+    return (
+      <Empty icon="info" title="This trace cannot be simulated">
+        <p>{sentence(error.message)}</p>
+        {error.hint !== '' && (
+          <>
+            <p>A trace recorded in this way may be:</p>
+            <Code code={error.hint} />
+          </>
+        )}
+      </Empty>
+    );
+  }
+  if (error instanceof RequestError && error.code === 'bad-request') {
+    return (
+      <Empty icon="warning" title="A change does not apply to this trace">
+        <p>{sentence(error.message)}</p>
+        <p>Remove or correct it under “Operators and kernels”.</p>
+      </Empty>
+    );
+  }
+  return error ? (
+    <Failure error={error} what="The prediction" retry={() => void query.refetch()} />
+  ) : (
+    <Skeleton />
+  );
+}
+
+const traceNameOf = ({ run, worker, span }: Selection): readonly string[] => [
+  run.name,
+  worker.name,
+  span.label,
+];
+
+export default function Page({ selection }: PageProps): ReactNode {
+  const { span } = selection;
+  const { location } = useNavigation();
+  const changeOptions = useChangeOptions();
+  const changes = changesOf(location.options);
+  const apply: Apply = (next) => changeOptions(optionsOf(next));
+  const names = useTraceQuery(span.trace, 'what-if/names').data;
+  const query = useTraceQuery(span.trace, 'what-if', parametersOf(changes));
+  const step = query.data;
+  const controls: ControlsProps = { changes, names, step, apply };
+  return (
+    <div className="page stack">
+      <ViewHeader title="What if" note="The recorded steps, simulated with changes">
+        {!isUnchanged(changes) && (
+          <>
+            <Copy text={() => commandOf(changes, span.file)} label="Copy command" />
+            <Button onClick={() => apply(UNCHANGED)}>
+              <Icon name="undo" size={15} /> Reset
+            </Button>
+          </>
+        )}
+      </ViewHeader>
+      <div className="whatif">
+        <div className="stack">
+          <Machine {...controls} />
+          <Scales {...controls} />
+        </div>
+        <div className="stack">
+          {step ? (
+            <Result
+              step={step}
+              traceName={traceNameOf(selection)}
+              isStale={query.isPlaceholderData}
+            >
+              {isUnchanged(changes) && names && <Examples names={names} apply={apply} />}
+            </Result>
+          ) : (
+            <Refused query={query} />
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,161 @@
+"""Endpoints of simulated steps: a prediction, and the names that it can scale."""
+
+from typing import Annotated
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.api.endpoint import Query, trace_endpoint
+from stepscope.api.messages import Response
+from stepscope.base.errors import UsageError
+from stepscope.model.trace import Trace
+from stepscope.render import prediction as rendered
+from stepscope.replay.what_if import Prediction, Scale, WhatIf, parse_scale, predict
+
+MOST_FACTOR = 100
+MOST_SCALES = 50
+MOST_NAMES = 4_000
+Factor = Annotated[float, msgspec.Meta(ge=0, le=MOST_FACTOR)]
+
+
+class WhatIfQuery(Query, frozen=True, kw_only=True):
+    """Differences between the recorded program and the simulated one."""
+
+    host: Factor = 1.0
+    """Factor of all of the host's time."""
+    device: Factor = 1.0
+    """Factor of all device events."""
+    scale: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_SCALES)] = ()
+    """`kernels:PATTERN=FACTOR` or `operators:PATTERN=FACTOR`; can be repeated."""
+    no_waits: bool = False
+    """Whether no call waits for the device."""
+
+
+class WhatIfPart(msgspec.Struct, frozen=True):
+    """Time of one kind on the path that determines the end."""
+
+    name: str
+    recorded_ns: int
+    simulated_ns: int
+
+
+class WhatIfStep(Response, frozen=True, kw_only=True):
+    """A simulated step and the recorded one; without steps, the times are of the whole trace."""
+
+    headline: str
+    """The result in one sentence."""
+    limit: str
+    """What takes most of the path to the simulated end; empty for an empty trace."""
+    fidelity: str
+    """How well the replay describes this trace."""
+    step_count: int
+    recorded_ns: int
+    simulated_ns: int
+    replay_error: float
+    """Error of a replay with typical delays, as a fraction of the recorded time."""
+    parts: tuple[WhatIfPart, ...]
+    """They sum to the step."""
+    matches: tuple[int, ...]
+    """Number of events that each scale matches."""
+
+
+class ScalableNames(msgspec.Struct, frozen=True):
+    """Names of events, longest total time first; the columns are parallel."""
+
+    names: tuple[str, ...]
+    """As the profiler wrote them, which is what patterns match."""
+    times_ns: tuple[int, ...]
+    """Sum of the events' durations."""
+    counts: tuple[int, ...]
+    """Number of events."""
+    all_count: int
+    """Number of all names."""
+
+
+class WhatIfNames(Response, frozen=True, kw_only=True):
+    """Contents of a trace that a simulation can change."""
+
+    kernels: ScalableNames
+    """Device events: kernels, copies and memory sets."""
+    operators: ScalableNames
+    """Operators and annotations on the host."""
+    wait_count: int
+    """Number of calls that wait for the device."""
+
+
+def what_if(trace: Trace, query: WhatIfQuery) -> WhatIfStep:
+    """Return the step that a simulation predicts after changes.
+
+    Raises:
+        MissingDataError: the model does not describe this trace.
+        UsageError: a scale has another form, a factor above 100, or matches no event.
+    """
+    return _message(predict(trace, _differences(query)))
+
+
+def _differences(query: WhatIfQuery) -> WhatIf:
+    return WhatIf(
+        host=query.host,
+        device=query.device,
+        scales=tuple(map(_scale, query.scale)),
+        is_unblocked=query.no_waits,
+    )
+
+
+def _scale(text: str) -> Scale:
+    scale = parse_scale(text)
+    if scale.factor > MOST_FACTOR:
+        msg = f"a factor is at most {MOST_FACTOR}: {text!r}"
+        raise UsageError(msg)
+    return scale
+
+
+def _message(prediction: Prediction) -> WhatIfStep:
+    return WhatIfStep(
+        headline=rendered.headline(prediction),
+        limit=rendered.limit(prediction),
+        fidelity=rendered.fidelity(prediction),
+        step_count=prediction.step_count,
+        recorded_ns=round(prediction.recorded_ns),
+        simulated_ns=round(prediction.simulated_ns),
+        replay_error=prediction.replay_error,
+        parts=tuple(
+            WhatIfPart(part.name, part.recorded_ns, part.simulated_ns) for part in prediction.limits
+        ),
+        matches=prediction.matches,
+    )
+
+
+def names(trace: Trace, _: Query) -> WhatIfNames:
+    """Return the names of the events that scales can match, with their total times."""
+    return WhatIfNames(
+        kernels=_scalable(trace.device_events),
+        operators=_scalable(trace.host_calls),
+        wait_count=len(synchronizations(trace).calls),
+    )
+
+
+def _scalable(events: pd.DataFrame) -> ScalableNames:
+    categories = events["name"].cat.categories
+    codes = events["name"].cat.codes.to_numpy()
+    duration_ns = (events["end_ns"] - events["start_ns"]).to_numpy()
+    is_named = codes >= 0
+    count = np.bincount(codes[is_named], minlength=len(categories))
+    total = np.bincount(codes[is_named], duration_ns[is_named], minlength=len(categories))
+    longest = np.argsort(-total, kind="stable")
+    longest = longest[count[longest] > 0]
+    shown = longest[:MOST_NAMES]
+    return ScalableNames(
+        names=tuple(str(categories[code]) for code in shown),
+        times_ns=tuple(int(time) for time in total[shown]),
+        counts=tuple(int(number) for number in count[shown]),
+        all_count=len(longest),
+    )
+
+
+ENDPOINTS = (
+    trace_endpoint("what-if", what_if),
+    trace_endpoint("what-if/names", names),
+)
