@@ -1660,7 +1660,7 @@ export interface WhatIfPart { name: string; recorded_ns: number; simulated_ns: n
 export interface WhatIfNames {
   schema: number; // Version of the API's JSON.
   kernels: ScalableNames; // Device events.
-  operators: ScalableNames; // Operators and annotations on the host.
+  operators: ScalableNames; // Operators and annotations on the host, without those of steps.
   wait_count: number; // Number of calls that wait for the device.
 }
 

@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { WhatIfPart, WhatIfStep } from '../../api/types.gen';
 import { colourOf } from '../../core/colour';
-import { change, duration, quantityExact, share } from '../../core/format';
+import { duration, quantityExact, share } from '../../core/format';
 
 /** Categories with the colours of the parts. */
 const COLOURS: Readonly<Record<string, string>> = {
@@ -78,15 +78,6 @@ export function Bars({ step }: Props): ReactNode {
         mostNs={mostNs}
         savedNs={recorded - simulated}
       />
-      <ul className="legend">
-        {parts.map(({ name, recorded_ns, simulated_ns }) => (
-          <li key={name}>
-            <span className="swatch" style={{ background: partColour(name) }} />
-            <span className="muted">{capital(name)}</span>
-            <span className="strong">{change(simulated_ns - recorded_ns, 'ns')}</span>
-          </li>
-        ))}
-      </ul>
     </figure>
   );
 }

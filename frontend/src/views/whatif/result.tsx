@@ -3,7 +3,7 @@ import { type ReactNode, useRef } from 'react';
 import type { WhatIfStep } from '../../api/types.gen';
 import { column } from '../../core/columns';
 import { type ExportTable, fileName } from '../../core/export';
-import { change, duration, quantityExact, relativeChange, unbroken } from '../../core/format';
+import { change, duration, quantityExact, unbroken } from '../../core/format';
 import { Card } from '../../widgets/card';
 import { PlainTable } from '../../widgets/plain_table';
 import { TableExport } from '../../widgets/table_export';
@@ -13,12 +13,14 @@ interface Line {
   readonly name: string;
   readonly recordedNs: number;
   readonly simulatedNs: number;
+  readonly isWhole: boolean;
 }
 
 const wholeOf = (step: WhatIfStep): Line => ({
   name: step.step_count > 0 ? 'mean step' : 'whole trace',
   recordedNs: step.recorded_ns,
   simulatedNs: step.simulated_ns,
+  isWhole: true,
 });
 
 const partsOf = ({ parts }: WhatIfStep): readonly Line[] =>
@@ -26,6 +28,7 @@ const partsOf = ({ parts }: WhatIfStep): readonly Line[] =>
     name,
     recordedNs: recorded_ns,
     simulatedNs: simulated_ns,
+    isWhole: false,
   }));
 
 function exportOf(step: WhatIfStep): ExportTable {
@@ -54,11 +57,11 @@ function Parts({ step }: { readonly step: WhatIfStep }): ReactNode {
       keyOf={({ name }) => name}
       columns={[
         {
-          label: 'On the path that determines the end',
+          label: <span title="Time on the path that determines the end">Limiting path</span>,
           isHeader: true,
-          cell: ({ name }) => (
+          cell: ({ name, isWhole }) => (
             <span className="inline">
-              <span className="swatch" style={{ background: partColour(name) }} />
+              {!isWhole && <span className="swatch" style={{ background: partColour(name) }} />}
               {capital(name)}
             </span>
           ),
@@ -79,11 +82,13 @@ function Parts({ step }: { readonly step: WhatIfStep }): ReactNode {
           label: 'Change',
           isNumber: true,
           cell: ({ recordedNs, simulatedNs }) => {
-            const relative = relativeChange(recordedNs, simulatedNs);
+            const percent = Math.round((simulatedNs / recordedNs - 1) * 100);
             return (
               <>
                 {change(simulatedNs - recordedNs, 'ns')}
-                {relative !== '' && <span className="muted"> {relative}</span>}
+                {percent !== 0 && Number.isFinite(percent) && (
+                  <span className="muted"> {change(percent, 'count')} %</span>
+                )}
               </>
             );
           },
@@ -124,6 +129,7 @@ export function Result({ step, traceName, isStale, children }: Props): ReactNode
       <p className="headline" aria-live="polite">
         {unbroken(step.headline)}
       </p>
+      {step.limit !== '' && <p className="whatif-limit">{unbroken(step.limit)}</p>}
       {step.step_count === 0 && (
         <p className="note">
           No step was recorded: times are of the whole trace. Call <code>profiler.step()</code> in
@@ -135,7 +141,6 @@ export function Result({ step, traceName, isStale, children }: Props): ReactNode
         <Bars step={step} />
       </div>
       <Parts step={step} />
-      {step.limit !== '' && <p>{unbroken(step.limit)}</p>}
       <p className="note">{unbroken(step.fidelity)}</p>
     </Card>
   );

@@ -10,6 +10,7 @@ from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.api.endpoint import Query, trace_endpoint
 from stepscope.api.messages import Response
 from stepscope.base.errors import UsageError
+from stepscope.model.frames.steps import STEP_NAME
 from stepscope.model.trace import Trace
 from stepscope.render import prediction as rendered
 from stepscope.replay.what_if import Prediction, Scale, WhatIf, parse_scale, predict
@@ -80,7 +81,7 @@ class WhatIfNames(Response, frozen=True, kw_only=True):
     kernels: ScalableNames
     """Device events: kernels, copies and memory sets."""
     operators: ScalableNames
-    """Operators and annotations on the host."""
+    """Operators and annotations on the host, without those of steps."""
     wait_count: int
     """Number of calls that wait for the device."""
 
@@ -144,6 +145,7 @@ def _scalable(events: pd.DataFrame) -> ScalableNames:
     is_named = codes >= 0
     count = np.bincount(codes[is_named], minlength=len(categories))
     total = np.bincount(codes[is_named], duration_ns[is_named], minlength=len(categories))
+    count[[bool(STEP_NAME.match(str(name))) for name in categories]] = 0
     longest = np.argsort(-total, kind="stable")
     longest = longest[count[longest] > 0]
     shown = longest[:MOST_NAMES]
