@@ -7,6 +7,7 @@ run = stepscope.load("log/resnet50")   # run.workers[0].operators, .kernels, …
 print(stepscope.advise(run))           # the same advice as `stepscope advise log/resnet50`
 stepscope.table(run, "operators")      # the table of `stepscope export`, as a pandas frame
 print(stepscope.compare(run, other))   # changes, with their statistical significance
+print(stepscope.whatif(run, host=0.7)) # the step that a simulation predicts
 ```
 In a training script, `trace_handler` and `schedule_for` record such runs: see their help.
 
@@ -19,7 +20,7 @@ from stepscope.base import deprecation
 # type checkers treat this name as True; importing `typing` would cost TensorBoard 9 ms
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stepscope.library import advise, compare, load, load_all, table
+    from stepscope.library import advise, compare, load, load_all, table, whatif
     from stepscope.recording import schedule_for, trace_handler
     from stepscope.tables import all_tables
 
@@ -33,10 +34,11 @@ __all__ = [
     "schedule_for",
     "table",
     "trace_handler",
+    "whatif",
 ]
 
 MODULES = {
-    **dict.fromkeys(("advise", "compare", "load", "load_all", "table"), "library"),
+    **dict.fromkeys(("advise", "compare", "load", "load_all", "table", "whatif"), "library"),
     **dict.fromkeys(("schedule_for", "trace_handler"), "recording"),
     "all_tables": "tables",
 }

@@ -1,4 +1,4 @@
-"""The Python interface: `stepscope.load`, `advise`, `table` and `compare`."""
+"""The Python interface: `stepscope.load`, `advise`, `table`, `compare` and `whatif`."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,18 @@ from stepscope.readers.batch import Outcome, read_all
 from stepscope.readers.memory_budget import MemoryBudget
 from stepscope.readers.pool import InProcessReader, ReaderPool
 from stepscope.readers.requests import ReadRequest
-from stepscope.render import comparison_markdown, comparison_text, markdown, text
+from stepscope.render import (
+    comparison_markdown,
+    comparison_text,
+    markdown,
+    simulated_trace,
+    text,
+)
+from stepscope.render import prediction as rendered_prediction
 from stepscope.render.table_export import labelled, schema_of, stacked
+from stepscope.replay.changes import Change
+from stepscope.replay.simulation import simulate
+from stepscope.replay.what_if import Prediction, WhatIf, changes_of, parse_scale, predict
 from stepscope.storage import discover
 from stepscope.storage.discover import TraceFile
 from stepscope.tables import find
@@ -194,6 +204,79 @@ def compare(before: Run | Trace, *after: Run | Trace) -> Comparison:
         version=__version__,
     )
     return Comparison(report)
+
+
+@dataclass(frozen=True)
+class PredictedStep:
+    """The step that a simulation predicts: `print` it, or use its `prediction`."""
+
+    prediction: Prediction
+
+    def __str__(self) -> str:
+        return rendered_prediction.text(self.prediction)
+
+    def _repr_markdown_(self) -> str:
+        return rendered_prediction.markdown(self.prediction)
+
+
+def whatif(  # noqa: PLR0913 (options of the user)
+    of: Run | Trace | str | PathLike[str],
+    *changes: Change | str,
+    host: float = 1.0,
+    device: float = 1.0,
+    is_unblocked: bool = False,
+    workers: int | None = None,
+    cores: int | None = None,
+    output: str | PathLike[str] | None = None,
+) -> PredictedStep:
+    """Return the simulated step of a trace after changes.
+
+    The trace is replayed as a graph: each launch, kernel and copy begins as soon as everything that
+    it waited for in the recording has ended.
+
+    Args:
+        of: A trace, a run of one trace, or the path of one.
+        changes: Scales as `"kernels:*gemm*=0.5"` or `"operators:aten::to=0"`, or changes of
+            `stepscope.replay.changes`; they apply first.
+        host: Factor of all of the host's time.
+        device: Factor of all device events.
+        is_unblocked: Whether no call waits for the device any more.
+        workers: Worker processes that load batches.
+        cores: Cores for the loop and its workers; without it, as recorded.
+        output: A file for recorded and simulated events, as a Chrome trace for Perfetto.
+
+    Raises:
+        MissingDataError: The replay does not describe this trace: without changes, it misses the
+            recorded end by more than 2 %; or the trace lacks data on its workers.
+        UnreadableError: The file cannot be read.
+        UsageError: There are several traces, or a scale is invalid or matches no event.
+    """
+    trace = _only_trace(of)
+    what_if = WhatIf(
+        host=host,
+        device=device,
+        scales=tuple(parse_scale(change) for change in changes if isinstance(change, str)),
+        is_unblocked=is_unblocked,
+        workers=workers,
+        cores=cores,
+    )
+    first = [change for change in changes if isinstance(change, Change)]
+    prediction = predict(trace, what_if, first)
+    if output is not None:
+        simulation = simulate(trace, [*first, *changes_of(trace, what_if)])
+        simulated_trace.write(trace, simulation, fspath(output))
+    return PredictedStep(prediction)
+
+
+def _only_trace(of: Run | Trace | str | PathLike[str]) -> Trace:
+    if isinstance(of, Trace):
+        return of
+    run = of if isinstance(of, Run) else load(of)
+    if len(run.workers) != 1:
+        names = ", ".join(f"{trace.worker} span {trace.span}" for trace in run.workers)
+        msg = f"{run.name} holds {len(run.workers)} traces ({names}): pass one of its `workers`"
+        raise UsageError(msg)
+    return run.workers[0]
 
 
 def _side(of: Run | Trace) -> tuple[str, list[Sample]]:

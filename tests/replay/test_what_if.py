@@ -1,15 +1,19 @@
 """`stepscope whatif`: scales by name, what limits the step, and refusals that say what to do."""
 
+import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import stepscope
 from loading import SHARED_TRACES, shared_trace_names, trace_at
 from stepscope.base.errors import UsageError
 from stepscope.cli import cli
+from stepscope.replay.changes import ScaleDevice
 from stepscope.replay.simulation import MOST_ERROR, replay_error, simulate
 from stepscope.replay.what_if import Scale, WhatIf, parse_scale, predict
 
@@ -71,3 +75,70 @@ def test_a_trace_that_the_model_does_not_describe_is_not_simulated(name: str) ->
     assert refused.exit_code == 2
     assert "off its recorded end" in refused.output
     assert not np.isnan(replay_error(trace))
+
+
+def test_workers_are_an_option_with_its_assumption() -> None:
+    log = str(SAMPLE_LOGS / "synthetic_dataloader" / "fault")
+    output = run(log, "--workers", "4", "--cores", "8").output
+    assert output.startswith("The step takes 28.6 ms instead of 51.4 ms")
+    assert "4 workers and the loop with 1 computing thread share 8 cores" in output
+
+
+def test_a_trace_without_a_loader_has_no_workers() -> None:
+    refused = run(str(SAMPLE_LOGS / "masking" / "tensor"), "--workers", "4")
+    assert refused.exit_code == 2
+    assert refused.output == "stepscope: no batch was fetched from a DataLoader\n"
+
+
+def events_by_process(path: Path) -> dict[str, list[dict[str, Any]]]:
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    names = {
+        event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"
+    }
+    return {
+        name: [event for event in events if event["pid"] == process and event["ph"] == "X"]
+        for process, name in names.items()
+    }
+
+
+def test_the_written_trace_has_every_event_as_recorded_and_as_simulated(tmp_path: Path) -> None:
+    log, path = str(SAMPLE_LOGS / "synthetic_item_sync" / "fault"), tmp_path / "out.json.gz"
+    assert run(log, "--device", "0.5", "--trace", str(path)).exit_code == 0
+    by_process = events_by_process(path)
+    assert list(by_process) == [
+        "Host, recorded",
+        "Host, simulated",
+        "Device 0, recorded",
+        "Device 0, simulated",
+    ]
+    [trace] = stepscope.load(log).workers
+    before, after = by_process["Device 0, recorded"], by_process["Device 0, simulated"]
+    assert len(before) == len(after) == len(trace.device_events)
+    starts = (trace.device_events["start_ns"] / 1000).tolist()
+    assert [event["ts"] for event in before] == pytest.approx(starts)
+    for one, other in zip(before, after, strict=True):
+        assert one["name"] == other["name"]
+        assert other["dur"] == pytest.approx(one["dur"] / 2, abs=0.001)
+
+
+def test_unchanged_the_written_trace_has_the_recorded_times_twice(tmp_path: Path) -> None:
+    path = tmp_path / "out.json.gz"
+    stepscope.whatif(SAMPLE_LOGS / "dataloader" / "no_workers", output=path)
+    by_process = events_by_process(path)
+    for event in by_process["Host, simulated"]:
+        event["pid"] = 1
+    assert by_process["Host, simulated"] == by_process["Host, recorded"]
+
+
+def test_in_python_changes_are_texts_or_data() -> None:
+    [trace] = stepscope.load(SAMPLE_LOGS / "synthetic_item_sync" / "fault").workers
+    rows = np.arange(len(trace.device_events))
+    by_text = stepscope.whatif(trace, "kernels:*=0.5").prediction
+    by_data = stepscope.whatif(trace, ScaleDevice(rows=rows, factor=0.5)).prediction
+    assert by_text.simulated_ns == by_data.simulated_ns
+    assert str(stepscope.whatif(trace)).startswith("The step takes 10.9 ms instead of 10.9 ms")
+
+
+def test_a_run_of_several_traces_is_refused_by_their_names() -> None:
+    with pytest.raises(UsageError, match="pass one of its `workers`"):
+        stepscope.whatif(SAMPLE_LOGS / "ranks" / "balanced")

@@ -1,4 +1,4 @@
-"""`stepscope whatif`: simulate a trace with a faster host or device."""
+"""`stepscope whatif`: simulate a trace with a faster host or device, or with more workers."""
 
 import functools
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stepscope.replay.what_if import Prediction
 
 FACTOR = click.FloatRange(min=0, max=100)
+MOST_CORES = 4096
 
 
 @click.command(short_help="Simulate a trace with a faster host, device or kernel.")
@@ -37,6 +38,28 @@ FACTOR = click.FloatRange(min=0, max=100)
     "their names. Can be repeated.",
 )
 @click.option("--no-waits", is_flag=True, help="Let no call wait for the device.")
+@click.option(
+    "--workers",
+    "worker_count",
+    type=click.IntRange(min=1, max=MOST_CORES),
+    metavar="COUNT",
+    help="Load batches in so many worker processes.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(min=1, max=MOST_CORES),
+    metavar="COUNT",
+    help="Cores for the loop and its workers.  [default: as recorded; with a device, else one for "
+    "each worker and one for the loop]",
+)
+@click.option(
+    "--trace",
+    "trace_output",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write recorded and simulated events as a Chrome trace, for Perfetto; compressed if the "
+    "name ends in .gz.",
+)
 @with_printing("JSON has times in nanoseconds.")
 @with_selection
 @with_local_effort
@@ -47,6 +70,9 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     device: float,
     scales: tuple[str, ...],
     no_waits: bool,
+    worker_count: int | None,
+    cores: int | None,
+    trace_output: str | None,
     printing: Printing,
     selection: Selection,
     effort: Effort,
@@ -60,6 +86,8 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     stepscope whatif log/ --host 0.7 --device 0.5          # another machine
     stepscope whatif log/ --scale 'operators:aten::to=0'   # without these copies' host time
     stepscope whatif log/ --no-waits                       # without .item() and the like
+    stepscope whatif log/ --workers 4 --cores 8            # batches made by worker processes
+    stepscope whatif log/ --device 0.5 --trace half.json.gz  # both timelines, for Perfetto
 
     The trace is replayed as a graph: each launch, kernel and copy begins as soon as everything that
     it waited for in the recording has ended. Without changes, the replay gives the recorded times.
@@ -73,8 +101,10 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
         device=device,
         scales=tuple(map(parse_scale, scales)),
         is_unblocked=no_waits,
+        workers=worker_count,
+        cores=cores,
     )
-    task = functools.partial(predict, what_if=what_if)
+    task = functools.partial(predict, what_if=what_if, output=trace_output)
     prediction = run_task(one_at(path, selection), task, effort)
     printing.write(_rendered(prediction, printing))
 

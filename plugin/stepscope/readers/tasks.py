@@ -114,11 +114,22 @@ def stack(trace: "Trace", *, request: "StackRequest") -> Refusal | None:
     return _unless_refused(lambda: stack_file.write(trace, request))
 
 
-def predict(trace: "Trace", *, what_if: "WhatIf") -> "Prediction | Refusal":
-    """Return the step that a simulation predicts."""
-    from stepscope.replay.what_if import predict as prediction
+def predict(
+    trace: "Trace", *, what_if: "WhatIf", output: str | None = None
+) -> "Prediction | Refusal":
+    """Return the step that a simulation predicts; with `output`, write the simulated trace."""
+    from stepscope.render import simulated_trace
+    from stepscope.replay import what_if as replayed
+    from stepscope.replay.simulation import simulate
 
-    return _unless_refused(lambda: prediction(trace, what_if))
+    def work() -> "Prediction":
+        prediction = replayed.predict(trace, what_if)
+        if output is not None:
+            simulation = simulate(trace, replayed.changes_of(trace, what_if))
+            simulated_trace.write(trace, simulation, output)
+        return prediction
+
+    return _unless_refused(work)
 
 
 def _unless_refused(work: Callable[[], T]) -> T | Refusal:
@@ -127,7 +138,8 @@ def _unless_refused(work: Callable[[], T]) -> T | Refusal:
     try:
         return work()
     except MissingDataError as missing:
-        return Refusal(message=f"{missing.reason}. To record it: {missing.remedy}")
+        remedy = f". To record it: {missing.remedy}" if missing.remedy else ""
+        return Refusal(message=f"{missing.reason}{remedy}")
     except UsageError as error:
         return Refusal(message=str(error))
     except OSError as error:

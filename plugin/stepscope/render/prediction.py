@@ -29,7 +29,7 @@ def markdown(prediction: Prediction) -> str:
         "|---|---:|---:|---:|",
     ]
     lines += [f"| {' | '.join(row)} |" for row in rows(prediction)]
-    return "\n".join([*lines, "", fidelity(prediction)]) + "\n"
+    return "\n".join([*lines, "", *prediction.assumptions, fidelity(prediction)]) + "\n"
 
 
 def text(prediction: Prediction, *, width: int = WIDTH, is_coloured: bool = False) -> str:
@@ -40,8 +40,9 @@ def text(prediction: Prediction, *, width: int = WIDTH, is_coloured: bool = Fals
     for row in rows(prediction):
         table.add_row(*row)
     parts = (Text(headline(prediction), style="bold"), Text(), table, Text())
-    note = Text(fidelity(prediction), style="dim")
-    return layout((*parts, note), width=width, is_coloured=is_coloured)
+    notes = (*prediction.assumptions, fidelity(prediction))
+    dim = (Text(note, style="dim") for note in notes)
+    return layout((*parts, *dim), width=width, is_coloured=is_coloured)
 
 
 def headline(prediction: Prediction) -> str:

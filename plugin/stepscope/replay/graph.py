@@ -145,8 +145,8 @@ def replay_graph(trace: Trace) -> ReplayGraph:
     kind = np.repeat([int(part.kind) for part in edges], [len(part.source) for part in edges])
     order = scheduler.topological_order(source, target, len(time_ns))
     if len(order) < len(time_ns):
-        msg = "the recorded links of launches, streams and waits form a circle"
-        raise MissingDataError(msg, "Record the trace again: this file is damaged.")
+        msg = "the links of launches, streams and waits form a circle: record the trace again"
+        raise MissingDataError(msg)
     position = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))
     by_target = np.argsort(position[target], kind="stable")

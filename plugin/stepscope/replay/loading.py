@@ -9,6 +9,7 @@ from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import recorded_settings, usable_cpus
 from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import count, duration
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import Change
@@ -45,6 +46,16 @@ class MoveLoading(Change):
     """A worker's time for a batch; None: the recorded time, which the loop took itself."""
     handover_ns: int = HANDOVER_NS
     contention: float = CONTENTION
+
+    @property
+    def assumption(self) -> str:
+        """A sentence on the numbers that the change rests on."""
+        threads = count(self.threads, "computing thread")
+        return (
+            f"{count(self.workers, 'worker')} and the loop with {threads} share "
+            f"{count(self.cores, 'core')}; the loop takes {duration(self.handover_ns)} to receive "
+            "a batch."
+        )
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Replace the host's work in the calls by the handover, and let them wait for workers."""
@@ -98,8 +109,8 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
         raise NotApplicableError(msg)
     cores = cores or usable_cpus(trace) or (workers + 1 if has_device else None)
     if cores is None:
-        msg = "the number of cores was not recorded"
-        raise MissingDataError(msg, "stepscope.trace_handler(...), or give the number of cores")
+        msg = "the number of cores was not recorded, and is not given"
+        raise MissingDataError(msg, "stepscope.trace_handler(...)")
     threads = recorded_settings(trace).host.thread_count or cores
     return MoveLoading(
         workers=workers,
@@ -116,7 +127,7 @@ def _batch_of_workers_ns(trace: Trace, calls: "FetchCalls") -> int | None:
         return None
     if calls.mean_ns <= MOST_HANDOVER * HANDOVER_NS:
         msg = "the recorded workers keep up: more of them would save nothing"
-        raise MissingDataError(msg, "num_workers=0: the time of a batch shows in the loop")
+        raise MissingDataError(msg, "DataLoader(..., num_workers=0)")
     if not (workers := worker_count(trace)):
         msg = "the number of the recorded workers is unknown"
         raise MissingDataError(msg, "stepscope.trace_handler(...)")

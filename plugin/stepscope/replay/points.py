@@ -76,7 +76,7 @@ def host_points(trace: Trace) -> HostPoints:
     """Return the host's points; threads that neither run operators nor launch work have none."""
     parts = list(_parts(trace))
     thread = np.concatenate([part["thread"] for part in parts])
-    chain_of_code = _chain_of_thread(trace)
+    chain_of_code = chain_of_thread(trace)
     frame = pd.DataFrame(
         {
             "chain": chain_of_code[thread],
@@ -97,11 +97,11 @@ def host_points(trace: Trace) -> HostPoints:
 
 def chain_of_calls(trace: Trace) -> Ints:
     """Return the chain of each row of `host_calls`; -1: its thread has no points."""
-    return _chain_of_thread(trace)[trace.host_calls["thread"].cat.codes.to_numpy()]
+    return chain_of_thread(trace)[trace.host_calls["thread"].cat.codes.to_numpy()]
 
 
 @computed
-def _chain_of_thread(trace: Trace) -> Ints:
+def chain_of_thread(trace: Trace) -> Ints:
     """Return the chain of each code of the frames' `thread`, or -1; the last is of no thread."""
     chain_of = _chains_of_threads(host_waits(trace).activities, _code_of_main_thread(trace))
     threads = len(trace.host_calls["thread"].cat.categories)

@@ -1,4 +1,4 @@
-"""Simulated step of a trace with a faster host, faster devices, or without waits."""
+"""Simulated step of a trace: a faster host or device, no waits, more workers, or other changes."""
 
 import fnmatch
 import re
@@ -15,6 +15,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Mask
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import Change, ScaleAllHost, ScaleDevice, ScaleHost, Unblock
+from stepscope.replay.loading import MoveLoading, move_loading
 from stepscope.replay.points import chain_of_calls
 from stepscope.replay.simulation import LOADING, Simulation, replay_error, simulate
 
@@ -43,6 +44,10 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     scales: tuple[Scale, ...] = ()
     is_unblocked: bool = False
     """Whether no call waits for the device any more."""
+    workers: int | None = None
+    """Worker processes that load batches; None: as recorded."""
+    cores: int | None = None
+    """Cores for the loop and its workers; None: as recorded (see `move_loading`)."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +73,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """Parts of the path that determines the end; they sum to the step."""
     matches: tuple[int, ...]
     """Number of events that each scale matches."""
+    assumptions: tuple[str, ...] = ()
+    """Sentences on numbers that the trace does not hold."""
 
 
 def parse_scale(text: str) -> Scale:
@@ -84,19 +91,16 @@ def parse_scale(text: str) -> Scale:
     return Scale(target=target, pattern=match[2], factor=float(match[3]))
 
 
-def predict(trace: Trace, what_if: WhatIf) -> Prediction:
-    """Return the step that a simulation predicts.
+def predict(trace: Trace, what_if: WhatIf, changes: Iterable[Change] = ()) -> Prediction:
+    """Return the step that a simulation of further changes, then of those of `what_if`, predicts.
 
     Raises:
-        MissingDataError: the model does not describe this trace (see `simulate`).
+        MissingDataError: the model does not describe this trace (see `simulate`), or it lacks data
+            on its workers (see `move_loading`).
         UsageError: a scale matches no event.
     """
-    matching = [_matching(trace, scale) for scale in what_if.scales]
-    for scale, mask in zip(what_if.scales, matching, strict=True):
-        if not mask.any():
-            msg = f"no {scale.target} of this trace match {scale.pattern!r}"
-            raise UsageError(msg)
-    result = simulate(trace, list(_changes(trace, what_if, matching)))
+    every = [*changes, *changes_of(trace, what_if)]
+    result = simulate(trace, every)
     count = max(1, result.step_count)
     return Prediction(
         worker=trace.worker,
@@ -106,8 +110,24 @@ def predict(trace: Trace, what_if: WhatIf) -> Prediction:
         simulated_ns=round(result.simulated_ns / count),
         replay_error=replay_error(trace),
         limits=_limits(result),
-        matches=tuple(int(mask.sum()) for mask in matching),
+        matches=tuple(int(_matching(trace, scale).sum()) for scale in what_if.scales),
+        assumptions=tuple(change.assumption for change in every if isinstance(change, MoveLoading)),
     )
+
+
+def changes_of(trace: Trace, what_if: WhatIf) -> list[Change]:
+    """Return the changes of a trace, in the order in which they apply.
+
+    Raises:
+        MissingDataError: the trace lacks data on its workers (see `move_loading`).
+        UsageError: a scale matches no event.
+    """
+    matching = [_matching(trace, scale) for scale in what_if.scales]
+    for scale, mask in zip(what_if.scales, matching, strict=True):
+        if not mask.any():
+            msg = f"no {scale.target} of this trace match {scale.pattern!r}"
+            raise UsageError(msg)
+    return list(_changes(trace, what_if, matching))
 
 
 def _matching(trace: Trace, scale: Scale) -> Mask:
@@ -123,6 +143,8 @@ def _changes(trace: Trace, what_if: WhatIf, matching: Iterable[Mask]) -> Iterato
             yield ScaleDevice(rows=np.flatnonzero(mask), factor=scale.factor)
         else:
             yield from _host_scales(trace, mask, scale.factor)
+    if what_if.workers is not None:
+        yield move_loading(trace, what_if.workers, what_if.cores)
     if what_if.host != 1:
         yield ScaleAllHost(factor=what_if.host)
     if what_if.device != 1:
