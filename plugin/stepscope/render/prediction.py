@@ -8,11 +8,14 @@ from rich.text import Text
 
 from stepscope.base.formatting import count, duration, share
 from stepscope.render.terminal import WIDTH, layout
-from stepscope.replay.simulation import DEVICE, HOST, WAITING
+from stepscope.replay.simulation import LOADING, WAITING
 from stepscope.replay.what_if import Prediction
 
 Row = tuple[str, str, str, str]
 COLUMNS: Row = ("", "recorded", "simulated", "change")
+
+
+SUBJECTS = {WAITING: "Launches and waits are", LOADING: "Waiting for workers is"}
 
 
 def json(prediction: Prediction) -> str:
@@ -64,11 +67,11 @@ def limit(prediction: Prediction) -> str:
     if not total_ns:
         return ""
     part = max(prediction.limits, key=lambda part: part.simulated_ns)
-    subject = {HOST: "The host is", DEVICE: "The device is", WAITING: "Launches and waits are"}
+    subject = SUBJECTS.get(part.name, f"The {part.name} is")
     is_changed = prediction.simulated_ns != prediction.recorded_ns
     when, end = " then" if is_changed else "", "step" if prediction.step_count else "trace"
     fraction = share(part.simulated_ns / total_ns)
-    return f"{subject[part.name]}{when} the limit: {fraction} of the path to the {end}'s end."
+    return f"{subject}{when} the limit: {fraction} of the path to the {end}'s end."
 
 
 def rows(prediction: Prediction) -> Iterator[Row]:

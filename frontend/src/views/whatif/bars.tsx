@@ -9,6 +9,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   host: 'cpu',
   device: 'kernel',
   'launches and waits': 'synchronization',
+  'waiting for workers': 'dataloader',
 };
 
 export const partColour = (name: string): string => colourOf(COLOURS[name] ?? name);

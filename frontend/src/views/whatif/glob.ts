@@ -14,7 +14,7 @@ export function readable(pattern: string): string {
 
 export const hasWildcards = (text: string): boolean => /[*?]|\[.+\]/.test(text);
 
-/** What somebody types as a pattern: a part of a name unless it has wildcards. */
+/** A typed text as a pattern: a part of a name, unless it has wildcards. */
 export const asPattern = (text: string): string =>
   hasWildcards(text) ? text : `*${exactly(text)}*`;
 
