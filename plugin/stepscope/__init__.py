@@ -20,7 +20,7 @@ from stepscope.base import deprecation
 # type checkers treat this name as True; importing `typing` would cost TensorBoard 9 ms
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stepscope.library import advise, compare, load, load_all, table, whatif
+    from stepscope.library import advise, compare, load, load_all, run_what_if, table, whatif
     from stepscope.recording import schedule_for, trace_handler
     from stepscope.tables import all_tables
 
@@ -31,6 +31,7 @@ __all__ = [
     "compare",
     "load",
     "load_all",
+    "run_what_if",
     "schedule_for",
     "table",
     "trace_handler",
@@ -38,7 +39,9 @@ __all__ = [
 ]
 
 MODULES = {
-    **dict.fromkeys(("advise", "compare", "load", "load_all", "table", "whatif"), "library"),
+    **dict.fromkeys(
+        ("advise", "compare", "load", "load_all", "run_what_if", "table", "whatif"), "library"
+    ),
     **dict.fromkeys(("schedule_for", "trace_handler"), "recording"),
     "all_tables": "tables",
 }

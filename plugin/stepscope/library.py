@@ -14,6 +14,8 @@ from stepscope._version import __version__
 from stepscope.advice import AdviceSettings, advise_with_settings
 from stepscope.advice.settings import Changes
 from stepscope.advice.settings_files import read_settings
+from stepscope.analyses.communication.rank_summary import rank_summary
+from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.base.config import settings
 from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
 from stepscope.base.report import Report, RunReport
@@ -33,8 +35,10 @@ from stepscope.render import (
     text,
 )
 from stepscope.render import prediction as rendered_prediction
+from stepscope.render import run_prediction as rendered_run
 from stepscope.render.table_export import labelled, schema_of, stacked
 from stepscope.replay.changes import Change
+from stepscope.replay.run_what_if import RunPrediction, RunWhatIf, StageScale, predict_run
 from stepscope.replay.simulation import simulate
 from stepscope.replay.what_if import Prediction, WhatIf, changes_of, parse_scale, predict
 from stepscope.storage import discover
@@ -176,6 +180,56 @@ def table(of: Run | Trace, name: str) -> pd.DataFrame:
     for trace, why in missing:
         warnings.warn(f"{name} of {trace.worker}, span {trace.span}: {why}", stacklevel=2)
     return stacked(frames, schema_of(definition))
+
+
+@dataclass(frozen=True)
+class PredictedRun:
+    """Simulated step of a run: `print` it, or use its `prediction`."""
+
+    prediction: RunPrediction
+
+    def __str__(self) -> str:
+        return rendered_run.text(self.prediction)
+
+    def _repr_markdown_(self) -> str:
+        return rendered_run.markdown(self.prediction)
+
+
+def run_what_if(
+    run: Run,
+    *,
+    ranks_alike: bool = False,
+    without_ranks: Sequence[int] = (),
+    network: float = 1.0,
+    stages: Mapping[int, float] | None = None,
+) -> PredictedRun:
+    """Return the simulated step of a run of several ranks after changes.
+
+    The ranks' work between collectives is replayed: a collective ends when its last rank has come
+    and its transfer is over. Without changes, the result tells how well this describes the run.
+
+    Args:
+        run: The run, from `load`.
+        ranks_alike: Let all ranks of a pipeline stage work as long as their mean.
+        without_ranks: Ranks that work as long as the median of the others of their stage.
+        network: Speed of the network; 2: each transfer takes half its time.
+        stages: Pipeline stage, from 1, to the factor of its work.
+
+    Raises:
+        MissingDataError: The run has one rank, its ranks recorded different steps or collectives,
+            or an unchanged replay misses the recorded steps by more than 2 %.
+        UsageError: A rank or stage does not exist, or a factor is negative.
+    """
+    changes = RunWhatIf(
+        ranks_alike=ranks_alike,
+        without_ranks=tuple(without_ranks),
+        network=network,
+        stages=tuple(
+            StageScale(stage=stage, factor=factor) for stage, factor in (stages or {}).items()
+        ),
+    )
+    parts = [rank_summary(trace) for trace in run.workers]
+    return PredictedRun(predict_run(rank_run(parts), changes))
 
 
 @dataclass(frozen=True)

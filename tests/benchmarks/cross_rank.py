@@ -32,6 +32,7 @@ from stepscope.tables import RunTable, all_tables
 SIZES = (64, 128, 256, 512, 1_024)
 MOST_SLOPE, MOST_SECONDS = 1.15, 10.0
 SLOW = 37
+"""The slow rank; the last one of smaller jobs."""
 RULES = 70
 """Outcomes of each trace, one per rule; a few of them are findings."""
 FOUND_COUNT = 6
@@ -159,7 +160,7 @@ def main() -> None:
     phases(rankparts.parts_of(rankparts.shape(16)))  # without imports
     by_size: dict[int, Seconds] = {}
     for size in options.ranks:
-        job = rankparts.shape(size, slow={SLOW: 0.3}, step_count=options.steps)
+        job = rankparts.shape(size, slow={min(SLOW, size - 1): 0.3}, step_count=options.steps)
         parts = rankparts.parts_of(job)
         turns = [phases(parts) for _ in range(options.turns)]
         by_size[size] = {name: min(turn[name] for turn in turns) for name in turns[0]}

@@ -207,6 +207,15 @@ def test_a_rank_or_stage_that_does_not_exist_is_refused() -> None:
         predict_run(run, RunWhatIf(stages=stages))
 
 
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_speed_or_factor_out_of_range_is_refused(speed: float) -> None:
+    run = run_of(SMALL)
+    with pytest.raises(UsageError, match="is not a number above 0"):
+        predict_run(run, RunWhatIf(network=speed))
+    with pytest.raises(UsageError, match="of stage 1 is not a number from 0"):
+        predict_run(run, RunWhatIf(stages=(StageScale(stage=1, factor=-1 + 0 * speed),)))
+
+
 def test_a_rank_without_peers_is_refused() -> None:
     run = run_of(SMALL)
     with pytest.raises(MissingDataError, match="no other rank of its pipeline stage"):

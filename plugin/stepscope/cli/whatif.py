@@ -1,23 +1,26 @@
-"""`stepscope whatif`: simulate a trace with a faster host or device, or with more workers."""
+"""`stepscope whatif`: simulate a trace or a run with a faster host, device, rank or network."""
 
 import functools
 from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.file_reading import Effort, with_local_effort
+from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection, with_selection
+from stepscope.cli.whatif_ranks import RankOptions, with_rank_options, write_run
 
 if TYPE_CHECKING:
-    from stepscope.replay.what_if import Prediction
+    from stepscope.replay.what_if import Prediction, WhatIf
 
 FACTOR = click.FloatRange(min=0, max=100)
 MOST_CORES = 4096
 
 
-@click.command(short_help="Simulate a trace with a faster host, device or kernel.")
+@click.command(
+    short_help="Simulate a trace with a faster host, device or kernel, or a run of ranks."
+)
 @click.argument("path")
 @click.option(
     "--host",
@@ -60,9 +63,11 @@ MOST_CORES = 4096
     help="Write recorded and simulated events as a Chrome trace, for Perfetto; compressed if the "
     "name ends in .gz.",
 )
+@with_rank_options
 @with_printing("JSON has times in nanoseconds.")
 @with_selection
-@with_local_effort
+@with_summaries
+@with_effort
 def whatif(  # noqa: PLR0913 (one parameter per option)
     *,
     path: str,
@@ -73,13 +78,14 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     worker_count: int | None,
     cores: int | None,
     trace_output: str | None,
+    ranks: RankOptions,
     printing: Printing,
     selection: Selection,
     effort: Effort,
 ) -> None:
     """Simulate a trace's steps after changes, and print what limits them then.
 
-    PATH is a trace file, or a folder with one.
+    PATH is a trace file, or a folder with one; for options of a run, the folder of its ranks.
 
     \b
     stepscope whatif log/ --scale 'kernels:*gemm*=0.5'     # would faster GEMMs help?
@@ -88,10 +94,12 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     stepscope whatif log/ --no-waits                       # without .item() and the like
     stepscope whatif log/ --workers 4 --cores 8            # batches made by worker processes
     stepscope whatif log/ --device 0.5 --trace half.json.gz  # both timelines, for Perfetto
+    stepscope whatif run/ --without-rank 17 --network 2    # no straggler, a faster network
 
     The trace is replayed as a graph: each launch, kernel and copy begins as soon as everything that
     it waited for in the recording has ended. Without changes, the replay gives the recorded times.
-    The kernels that run stay the same.
+    The kernels that run stay the same. In a run, the ranks' work between collectives is replayed:
+    a collective ends when its last rank has come and its transfer is over.
     """
     from stepscope.readers.tasks import predict
     from stepscope.replay.what_if import WhatIf, parse_scale
@@ -104,9 +112,25 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
         workers=worker_count,
         cores=cores,
     )
+    if ranks.is_given:
+        _require_only_ranks(what_if, trace_output)
+        write_run(path, ranks, selection, printing, effort)
+        return
     task = functools.partial(predict, what_if=what_if, output=trace_output)
     prediction = run_task(one_at(path, selection), task, effort)
     printing.write(_rendered(prediction, printing))
+
+
+def _require_only_ranks(what_if: "WhatIf", trace_output: str | None) -> None:
+    from stepscope.base.errors import UsageError
+    from stepscope.replay.what_if import WhatIf
+
+    if what_if != WhatIf() or trace_output is not None:
+        msg = (
+            "--ranks-alike, --without-rank, --network and --stage change a run, the other options "
+            "a trace: give those of one kind"
+        )
+        raise UsageError(msg)
 
 
 def _rendered(prediction: "Prediction", printing: Printing) -> str:

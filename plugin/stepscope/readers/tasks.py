@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings, TraceAdvice
+    from stepscope.analyses.communication.rank_summary import RankSummary
     from stepscope.base.report import FileHealth, HealthItem
     from stepscope.comparison.samples import Sample
     from stepscope.comparison.trends import Trend
@@ -46,6 +47,13 @@ def summarise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "S
         if settings is None
         else summary.summarise(trace, settings=settings)
     )
+
+
+def summarise_rank(trace: "Trace") -> "RankSummary":
+    """Return the summary of a trace for comparisons across ranks."""
+    from stepscope.analyses.communication.rank_summary import rank_summary
+
+    return rank_summary(trace)
 
 
 def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":

@@ -1,5 +1,6 @@
 """Simulated step of a run with other ranks, stages or another network."""
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Annotated
@@ -99,8 +100,9 @@ def predict_run(run: RankRun, what_if: RunWhatIf) -> RunPrediction:
     Raises:
         MissingDataError: the ranks recorded different steps or collectives, their order forms a
             circle, or an unchanged replay misses the recorded steps by more than 2 %.
-        UsageError: a rank or stage does not exist.
+        UsageError: a rank or stage does not exist, or a factor is out of range.
     """
+    _require_valid(what_if)
     whole = _whole(run)
     graph = run_graph(whole)
     changes = list(_changes(whole, what_if))
@@ -124,6 +126,21 @@ def predict_run(run: RankRun, what_if: RunWhatIf) -> RunPrediction:
         left_out=tuple(worker for worker in workers if worker not in used),
         missing_ranks=tuple(sorted(rank for rank in absent if rank is not None)),
     )
+
+
+def _require_valid(what_if: RunWhatIf) -> None:
+    """Check the factors, which msgspec checks only in JSON.
+
+    Raises:
+        UsageError: one is not a number in its range.
+    """
+    if not 0 < what_if.network < math.inf:
+        msg = f"the network's speed {what_if.network} is not a number above 0"
+        raise UsageError(msg)
+    for scale in what_if.stages:
+        if not 0 <= scale.factor < math.inf:
+            msg = f"the factor {scale.factor} of stage {scale.stage} is not a number from 0"
+            raise UsageError(msg)
 
 
 def _whole(run: RankRun) -> RankRun:

@@ -1,0 +1,163 @@
+"""`stepscope whatif` of a run: options for its ranks, and the simulation from their summaries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from stepscope.cli.advice_options import RuleOptions
+from stepscope.cli.file_reading import Effort
+from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.options import with_options
+from stepscope.cli.output import Printing, width
+from stepscope.cli.selection import Selection
+from stepscope.cli.summary_reading import Extraction, values_of
+
+if TYPE_CHECKING:
+    from stepscope.advice import AdviceSettings
+    from stepscope.analyses.communication.rank_summary import RankSummary
+    from stepscope.base.errors import UnreadableError
+    from stepscope.readers.requests import Step
+    from stepscope.replay.run_what_if import RunPrediction, RunWhatIf
+    from stepscope.storage.discover import TraceFile
+
+LEAST_SPEED, MOST_SPEED = 0.001, 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankOptions:
+    """Values of the options for a run's ranks."""
+
+    ranks_alike: bool
+    without_ranks: tuple[int, ...]
+    network: float
+    stages: tuple[str, ...]
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any of them differs from its default."""
+        return self.ranks_alike or bool(self.without_ranks or self.stages) or self.network != 1
+
+    def what_if(self) -> "RunWhatIf":
+        """Return the changes.
+
+        Raises:
+            UsageError: A stage has another form.
+        """
+        from stepscope.replay.run_what_if import RunWhatIf, parse_stage
+
+        return RunWhatIf(
+            ranks_alike=self.ranks_alike,
+            without_ranks=self.without_ranks,
+            network=self.network,
+            stages=tuple(map(parse_stage, self.stages)),
+        )
+
+
+with_rank_options = with_options(
+    "ranks",
+    RankOptions,
+    click.option(
+        "--ranks-alike",
+        is_flag=True,
+        help="Of a run: let all ranks of a pipeline stage work as long as their mean.",
+    ),
+    click.option(
+        "--without-rank",
+        "without_ranks",
+        type=click.IntRange(min=0),
+        multiple=True,
+        metavar="RANK",
+        help="Of a run: let this rank work as long as the median of the others of its stage. Can "
+        "be repeated.",
+    ),
+    click.option(
+        "--network",
+        type=click.FloatRange(min=LEAST_SPEED, max=MOST_SPEED),
+        default=1.0,
+        metavar="SPEED",
+        help="Of a run: divide the transfers of collectives by this; 2 for a network twice as "
+        "fast.",
+    ),
+    click.option(
+        "--stage",
+        "stages",
+        multiple=True,
+        metavar="STAGE=FACTOR",
+        help="Of a run: multiply the work of a pipeline stage, counted from 1. Can be repeated.",
+    ),
+)
+"""Add the options of `RankOptions`, as `ranks`."""
+
+
+def write_run(
+    path: str, options: RankOptions, selection: Selection, printing: Printing, effort: Effort
+) -> None:
+    """Write the simulated step of the run at a path.
+
+    Raises:
+        UnreadableError: No trace of it can be read.
+        UsageError: There are several runs, or the run cannot be simulated.
+    """
+    what_if = options.what_if()
+    printing.write(_rendered(_prediction(path, what_if, selection, effort), printing))
+
+
+def _prediction(
+    path: str, what_if: "RunWhatIf", selection: Selection, effort: Effort
+) -> "RunPrediction":
+    from stepscope.analyses.communication.ranked_run import rank_run
+    from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
+    from stepscope.replay.run_what_if import predict_run
+
+    files, problems = files_at([path])
+    files = _of_one_run(selection.of(files))
+    extract = Extraction(steps=_steps, of=lambda summary: summary.advice.part)
+    values = values_of(files, extract, RuleOptions().settings(), effort.settings())
+    problems += [value for value in values if isinstance(value, UnreadableError)]
+    parts: list[RankSummary] = [value for value in values if not isinstance(value, UnreadableError)]
+    if problems and not parts:
+        raise problems[0]
+    _print_problems(problems)
+    try:
+        return predict_run(rank_run(parts), what_if)
+    except MissingDataError as error:
+        msg = f"{error.reason}. To record it: {error.remedy}"
+        raise UsageError(msg) from error
+
+
+def _of_one_run(files: "list[TraceFile]") -> "list[TraceFile]":
+    from stepscope.base.errors import UsageError
+
+    runs = sorted({file.run for file in files})
+    if len({file.folder for file in files}) > 1:
+        msg = f"there are several runs ({', '.join(runs)}): select one with --run"
+        raise UsageError(msg)
+    return files
+
+
+def _steps(_: "AdviceSettings") -> "tuple[Step, ...]":
+    from stepscope.readers.tasks import summarise_rank
+
+    return (("analysing", summarise_rank),)
+
+
+def _print_problems(problems: "Sequence[UnreadableError]") -> None:
+    from stepscope.base.report import Report
+    from stepscope.render import phrases
+
+    show_tracebacks(problems)
+    for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
+        click.echo(f"stepscope: {line}", err=True)
+
+
+def _rendered(prediction: "RunPrediction", printing: Printing) -> str:
+    from stepscope.render import run_prediction as rendered
+
+    match printing.form:
+        case "json":
+            return rendered.json(prediction)
+        case "markdown":
+            return rendered.markdown(prediction)
+    return rendered.text(prediction, width=width(), is_coloured=printing.is_coloured)
