@@ -45,9 +45,9 @@ COMPILED_MODULES = ("stepscope.ingest._scanner", "stepscope.replay._scheduler")
 COMPILE_WISH = "STEPSCOPE_SCANNER"
 """Set to 0, compiled modules are not built; set to 1, an installation without them fails."""
 WITHOUT_COMPILER = (
-    "stepscope's {module} was not compiled ({reason}). Python does its work, many "
-    "times slower. For the fast one, install a C compiler and Python's headers (Debian, Ubuntu: "
-    "apt-get install gcc python3-dev) and install stepscope again."
+    "{module} was not compiled ({reason}). Its twin in Python is used, which is many times slower. "
+    "To compile it, install a C compiler and Python's headers (Debian, Ubuntu: apt-get install gcc "
+    "python3-dev), and install stepscope again."
 )
 
 

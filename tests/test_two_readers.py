@@ -121,7 +121,6 @@ def test_the_samples_are_read_the_same(name: str, how: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("how", OTHERS, indirect=True)
 @pytest.mark.parametrize("name", shared_trace_names())
 def test_real_traces_are_read_the_same(name: str, how: str) -> None:

@@ -7,7 +7,9 @@ Figures are printed with their limits and stored in docs/scaling_figures.json, f
 import argparse
 import os
 import platform
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 
 from benchmarks import scale_cluster, scale_page, scale_runs, scale_storage
 from benchmarks.scale_figures import Figure, note, show
@@ -31,10 +33,19 @@ def measure(parts: list[str], most_ranks: int) -> None:
     note("machine", f"{os.cpu_count()} cores, {platform.machine()}, Python {python}")
     for part in parts:
         title, measured = PARTS[part]
-        load = os.getloadavg()[0]
-        note(f"load/{part}", f"load average {load:.1f} at the start")
+        note(f"load/{part}", f"{datetime.now(UTC).date()}, commit {_commit()}, {_load()}")
         show(title, measured(most_ranks))
     scale_page.write()
+
+
+def _commit() -> str:
+    """Return the short hash of the commit that is measured, from git."""
+    command = ["git", "describe", "--always", "--exclude=*", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _load() -> str:
+    return f"load average {os.getloadavg()[0]:.1f} at the start"
 
 
 def main() -> None:

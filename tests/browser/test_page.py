@@ -130,9 +130,9 @@ def test_every_view_of_real_traces_renders_stand_alone(
 @pytest.mark.parametrize(
     ("mode", "prefix"),
     [
-        pytest.param("auto", "", marks=pytest.mark.slow),
+        ("auto", ""),
         ("true", ""),
-        pytest.param("false", "/team/boards", marks=pytest.mark.slow),
+        ("false", "/team/boards"),
     ],
 )
 def test_every_way_of_loading_shows_the_views(
