@@ -340,9 +340,7 @@ def test_a_file_that_kills_whoever_reads_it_costs_itself(reader: Cluster, run: P
     assert "killed" in found[3].message
 
 
-@pytest.mark.parametrize(
-    "seed", range(10)
-)
+@pytest.mark.parametrize("seed", range(10))
 def test_a_kill_at_any_moment_changes_no_answer(
     seed: int, reader: Cluster, pair: LocalCluster, run: Path
 ) -> None:

@@ -136,9 +136,7 @@ def test_all_of_it_can_be_reached_by_keyboard(seen: Visit) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("width", "theme"), [(900, "light"), (1440, "dark")]
-)
+@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark")])
 def test_every_view_of_a_damaged_file_is_accessible_and_fits(
     seen: Visit, width: int, theme: Literal["light", "dark"]
 ) -> None:
