@@ -11,14 +11,8 @@ from stepscope.model.trace import Trace
 from stepscope.replay.edges import NEVER_NS, Edge
 from stepscope.replay.graph import replay_graph
 from stepscope.replay.points import Point
-from stepscope.replay.simulation import replay_error
 
 GEMM = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 1000}]}
-TYPICAL_DELAYS_MISS = {
-    "tracelens/inference/sglang_decode": "one launch of a HIP graph, many nodes without links",
-    "tracelens/inference/vllm_decode_full": "one launch of a graph: the delay of its first node",
-}
-"""Traces whose end a replay with median delays misses by more than 2 %, and why."""
 
 
 def recorded(*body: dict[str, Any], steps: int = 4) -> Trace:
@@ -59,12 +53,3 @@ def test_unchanged_the_graph_gives_every_recorded_time_back(name: str) -> None:
     is_dormant = np.isin(graph.edge, (Edge.MADE, Edge.LOADED))
     assert (graph.weight_ns[~is_dormant] >= 0).all()
     assert (graph.weight_ns[is_dormant] == NEVER_NS).all()
-
-
-@pytest.mark.parametrize("name", shared_trace_names())
-def test_with_typical_delays_the_end_is_met(name: str) -> None:
-    error = replay_error(trace_at(SHARED_TRACES / name))
-    if any(name.startswith(each) for each in TYPICAL_DELAYS_MISS):
-        assert abs(error) > 0.02
-    else:
-        assert abs(error) < 0.02

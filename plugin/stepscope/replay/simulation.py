@@ -12,8 +12,8 @@ from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
 from stepscope.replay.changes import Change
 from stepscope.replay.edges import Edge
+from stepscope.replay.fidelity import DELAYS, is_end, typical_weights
 from stepscope.replay.graph import ReplayGraph, replay_graph
-from stepscope.replay.points import Point
 
 MOST_ERROR = 0.02
 """Traces whose replay with typical delays misses the recorded end by more are not simulated."""
@@ -23,8 +23,6 @@ HOST, DEVICE, WAITING, LOADING = PARTS = (
     "launches and waits",
     "waiting for workers",
 )
-DELAYS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.WAITED)
-"""Edges whose weights are delays, not work."""
 PART_OF_EDGE = {
     Edge.HOST: HOST,
     Edge.RUNS: DEVICE,
@@ -110,18 +108,11 @@ def simulate(trace: Trace, changes: Iterable[Change]) -> Simulation:
 
 @computed
 def replay_error(trace: Trace) -> float:
-    """Return how far off the window's simulated end is if each delay is the median of its kind.
+    """Return how far off the window's simulated end is with typical delays (see `typical_weights`).
 
     A fraction of the window; 0 for a trace in which the model explains every delay.
     """
-    graph = replay_graph(trace)
-    is_binding = graph.is_binding(graph.weight_ns, graph.time_ns)
-    weight_ns = graph.weight_ns.copy()
-    for kind in DELAYS:
-        edges = np.flatnonzero(is_binding & (graph.edge == kind))
-        if len(edges):
-            weight_ns[edges] = int(np.median(weight_ns[edges]))
-    result = _unchanged(trace).with_weights(weight_ns)
+    result = _unchanged(trace).with_weights(typical_weights(trace))
     return -result.saved_ns / max(1, result.recorded_ns)
 
 
@@ -130,8 +121,7 @@ def _unchanged(trace: Trace) -> Simulation:
     """Return the replay without changes, which has the recorded times."""
     span, graph = window(trace), replay_graph(trace)
     inside = (graph.time_ns >= span.start_ns) & (graph.time_ns <= span.device_end_ns)
-    is_end = (graph.kind != Point.DEVICE_START) & (graph.kind != Point.READY)
-    points = np.flatnonzero(inside & is_end)
+    points = np.flatnonzero(inside & is_end(graph))
     recorded_ns = _extent_ns(graph.time_ns[points])
     return Simulation(
         graph=graph,
