@@ -91,6 +91,7 @@ export function workerReport(patch: Partial<WorkerReport> = {}): WorkerReport {
       mean_ns: 100_000_000,
       standard_deviation_ns: 1_000_000,
       breakdown_ns: { kernel: 60_000_000, dataloader: 40_000_000 },
+      unrecorded: null,
     },
     devices: [],
     idle_ns: {},

@@ -18,17 +18,40 @@ KERNEL: list[list[Any]] = [
 ]
 
 
-def flags(rows: list[list[Any]]) -> dict[str, str]:
-    return {each.flag: each.code for each in record_next(trace_of(rows))}
+MEASURED = {
+    "count": 9,
+    "median_ns": 90_000,
+    "first_quartile_ns": 80_000,
+    "third_quartile_ns": 95_000,
+}
+
+
+def flags(rows: list[list[Any]], unrecorded: dict[str, int] | None = None) -> dict[str, str]:
+    """The missing flags and their lines; `unrecorded` as stepscope's recorder writes it."""
+    recorder = {"schema": 1, "unrecorded_steps": unrecorded} if unrecorded else {}
+    trace = trace_of(rows, stepscope_recorder=recorder)
+    return {each.flag: each.code for each in record_next(trace)}
+
+
+def test_torchs_own_handler_does_not_measure_unrecorded_steps() -> None:
+    assert flags([*STEPS, SHAPES, STACK, MEMORY]) == {
+        "unrecorded-steps": 'on_trace_ready=stepscope.trace_handler("log/run")'
+    }
+
+
+def test_stepscopes_handler_measures_them_where_the_schedule_waits() -> None:
+    assert flags([*STEPS, SHAPES, STACK, MEMORY], {"count": 0}) == {
+        "waiting-steps": "schedule=torch.profiler.schedule(wait=10, warmup=1, active=5)"
+    }
 
 
 def test_nothing_is_missing_where_all_was_recorded() -> None:
-    assert flags([*STEPS, SHAPES, STACK, MEMORY]) == {}
+    assert flags([*STEPS, SHAPES, STACK, MEMORY], MEASURED) == {}
 
 
 def test_each_missing_flag_has_its_line() -> None:
     assert flags([["cpu_op", "aten::mm", 0, 10]]) == {
-        "steps": "schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)",
+        "steps": "schedule=torch.profiler.schedule(wait=10, warmup=1, active=3)",
         "shapes": "record_shapes=True",
         "stacks": "with_stack=True",
         "modules": "with_stack=True",
@@ -37,8 +60,8 @@ def test_each_missing_flag_has_its_line() -> None:
 
 
 def test_fewer_than_three_steps_are_too_few() -> None:
-    assert flags([*STEPS[:2], SHAPES, STACK, MEMORY]) == {
-        "more-steps": "schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)"
+    assert flags([*STEPS[:2], SHAPES, STACK, MEMORY], MEASURED) == {
+        "more-steps": "schedule=torch.profiler.schedule(wait=10, warmup=1, active=3)"
     }
 
 
@@ -50,7 +73,7 @@ def test_a_recording_of_the_device_alone_lacks_the_operators() -> None:
 
 def test_a_device_that_was_used_but_not_recorded_is_missing() -> None:
     memory = [*MEMORY[:4], {"Bytes": 512, "Device Type": 1}]
-    assert flags([*STEPS, SHAPES, STACK, memory]) == {
+    assert flags([*STEPS, SHAPES, STACK, memory], MEASURED) == {
         "device": "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
     }
 
@@ -58,13 +81,14 @@ def test_a_device_that_was_used_but_not_recorded_is_missing() -> None:
 def test_the_call_has_what_was_missing_and_keeps_what_there_was() -> None:
     trace = trace_of([*STEPS, *KERNEL, MEMORY], with_flops=1, with_modules=0)
     assert profile_call(trace) == (
+        "import stepscope\n"
         "import torch\n"
         "from torch.profiler import ProfilerActivity\n"
         "\n"
         "with torch.profiler.profile(\n"
         "    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],\n"
-        "    schedule=torch.profiler.schedule(wait=1, warmup=1, active=5),  # new\n"
-        '    on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run"),\n'
+        "    schedule=torch.profiler.schedule(wait=10, warmup=1, active=5),  # new\n"
+        '    on_trace_ready=stepscope.trace_handler("log/run"),  # new\n'
         "    record_shapes=True,\n"
         "    profile_memory=True,\n"
         "    with_stack=True,  # new\n"

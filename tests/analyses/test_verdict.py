@@ -6,7 +6,9 @@ import pytest
 
 import tracebuild
 from loading import trace_of
+from stepscope.advice import worker_report
 from stepscope.advice.step_summary import step_summary
+from stepscope.base.report import UnrecordedStepReport
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
@@ -21,6 +23,20 @@ def steps(*durations_us: int) -> list[list[Any]]:
         found.append(["user_annotation", f"ProfilerStep#{number}", start, duration])
         start += duration
     return found
+
+
+def test_measured_steps_without_the_profiler_are_in_the_sentence() -> None:
+    quartiles = {"first_quartile_ns": 930_000, "third_quartile_ns": 1_000_000}
+    recorder = {"unrecorded_steps": {"count": 40, "median_ns": 980_000, **quartiles}}
+    rows = [*steps(1000, 2000), ["cpu_op", "aten::mm", 0, 2990]]
+    trace = trace_of(rows, stepscope_recorder=recorder)
+    assert step_summary(trace) == (
+        "Recorded steps take 1.50 ms (± 33.3 %, 2 steps), unrecorded steps 980 µs; nearly all of it"
+        " is operators on the CPU."
+    )
+    assert worker_report(trace).step.unrecorded == UnrecordedStepReport(
+        count=40, median_ns=980_000, first_quartile_ns=930_000, third_quartile_ns=1_000_000
+    )
 
 
 @pytest.mark.parametrize(

@@ -355,6 +355,15 @@ export interface StepReport {
   mean_ns: number;
   standard_deviation_ns: number;
   breakdown_ns: Record<string, number>; // Category to nanoseconds of the mean step.
+  unrecorded: UnrecordedStepReport | null; // Steps without the profiler.
+}
+
+/** Steps before the window that ran without the profiler, as the recorder measured them. */
+export interface UnrecordedStepReport {
+  count: number;
+  median_ns: number;
+  first_quartile_ns: number | null;
+  third_quartile_ns: number | null;
 }
 
 /** Use of one device in the window. */

@@ -27,7 +27,13 @@ const stepsOf = (count: number): StepRow[] =>
 const overview = (steps: StepRow[]): Overview => ({
   ...(overviewFixture as unknown as Overview),
   steps,
-  step: { count: steps.length, mean_ns: STEP_NS, standard_deviation_ns: 0, breakdown_ns: {} },
+  step: {
+    count: steps.length,
+    mean_ns: STEP_NS,
+    standard_deviation_ns: 0,
+    breakdown_ns: {},
+    unrecorded: null,
+  },
 });
 
 const names: Names = {

@@ -8,6 +8,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_presence import device_presence
 from stepscope.analyses.health import Part, doubts
 from stepscope.analyses.host.breakdown import cpu_compute_time
+from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
@@ -60,9 +61,13 @@ def _step(trace: Trace) -> str:
     if not steps.step_count:
         return f"No steps are marked; the trace is {duration(steps.mean_ns)} long"
     if steps.step_count == 1:
-        return f"Step {duration(steps.mean_ns)} (one step)"
-    spread = steps.standard_deviation_ns / steps.mean_ns
-    return f"Step {duration(steps.mean_ns)} (± {share(spread)}, {count(steps.step_count, 'step')})"
+        recorded = f"{duration(steps.mean_ns)} (one step)"
+    else:
+        spread = share(steps.standard_deviation_ns / steps.mean_ns)
+        recorded = f"{duration(steps.mean_ns)} (± {spread}, {count(steps.step_count, 'step')})"
+    if unrecorded := measured_steps(trace):
+        return f"Recorded steps take {recorded}, unrecorded steps {duration(unrecorded.median_ns)}"
+    return f"Step {recorded}"
 
 
 def _busy(trace: Trace) -> str:

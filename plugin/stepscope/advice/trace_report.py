@@ -17,9 +17,17 @@ from stepscope.analyses.devices.device_metrics import device_metrics
 from stepscope.analyses.health import PARTS, damaged_parts, doubts, health
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.setting_rows import run_settings
+from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.analyses.steps.step_breakdown import step_breakdown, whole_parts
 from stepscope.base import urls
-from stepscope.base.report import DeviceReport, FileHealth, HealthItem, StepReport, WorkerReport
+from stepscope.base.report import (
+    DeviceReport,
+    FileHealth,
+    HealthItem,
+    StepReport,
+    UnrecordedStepReport,
+    WorkerReport,
+)
 from stepscope.ingest import is_compiled
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule, all_rules
@@ -56,6 +64,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
             mean_ns=steps.mean_ns,
             standard_deviation_ns=steps.standard_deviation_ns,
             breakdown_ns=steps.mean_parts_ns,
+            unrecorded=_unrecorded(trace),
         ),
         devices=_device_reports(trace),
         idle_ns=idle_per_step(trace),
@@ -68,6 +77,18 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         profile_call=_profile_call(trace),
         file=urls.name(urls.redacted(trace.path)) if trace.path else "",
         settings=run_settings(trace),
+    )
+
+
+def _unrecorded(trace: Trace) -> UnrecordedStepReport | None:
+    steps = measured_steps(trace)
+    if steps is None:
+        return None
+    return UnrecordedStepReport(
+        count=steps.count,
+        median_ns=steps.median_ns,
+        first_quartile_ns=steps.first_quartile_ns,
+        third_quartile_ns=steps.third_quartile_ns,
     )
 
 

@@ -70,6 +70,18 @@ class StepReport(msgspec.Struct, frozen=True):
     standard_deviation_ns: int
     breakdown_ns: dict[str, int]
     """Category to nanoseconds of the mean step; the values sum to `mean_ns`."""
+    unrecorded: "UnrecordedStepReport | None" = None
+    """Steps without the profiler; None if the recorder did not measure them."""
+
+
+class UnrecordedStepReport(msgspec.Struct, frozen=True):
+    """Steps before the window that ran without the profiler, as the recorder measured them."""
+
+    count: int
+    median_ns: int
+    first_quartile_ns: int | None
+    """None if the device was behind the host, whose intervals then do not show the spread."""
+    third_quartile_ns: int | None
 
 
 class BudgetLine(msgspec.Struct, frozen=True):

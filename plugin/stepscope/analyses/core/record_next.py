@@ -5,6 +5,12 @@ from dataclasses import dataclass
 
 from stepscope.analyses.core.memory_peak import device_properties
 from stepscope.analyses.core.window import complete_steps
+from stepscope.analyses.settings.unrecorded_steps import (
+    USE_RECORDER,
+    WAIT_COUNT,
+    has_recorder,
+    measured_steps,
+)
 from stepscope.base.report import RecordNext
 from stepscope.dialects import Kind, all_dialects
 from stepscope.model.trace import Trace, computed
@@ -12,6 +18,7 @@ from stepscope.model.trace import Trace, computed
 LEAST_STEPS = 3
 HOST = "ProfilerActivity.CPU"
 TORCH = "torch.profiler"
+RECORDER_IMPORT = "import stepscope\n"
 SHAPES = ("Input Dims", "Input dims")
 STACKS = ("Call stack",)
 MODULES = ("Python module id", "Module Hierarchy")
@@ -48,6 +55,11 @@ def _without_stacks(trace: Trace) -> bool:
     return not _has(trace, Kind.PYTHON_CALL) and not trace.source.has(*STACKS)
 
 
+def _could_wait(trace: Trace) -> bool:
+    """Return whether stepscope's handler could have measured steps before the window."""
+    return bool(len(complete_steps(trace))) and _activity(trace)[0] == TORCH
+
+
 FLAGS: tuple[Flag, ...] = (
     Flag(
         name="operators",
@@ -76,6 +88,20 @@ FLAGS: tuple[Flag, ...] = (
         argument="schedule",
         is_missing=lambda trace: 0 < len(complete_steps(trace)) < LEAST_STEPS,
         why="Three steps show the usual step; with fewer, no finding has high confidence.",
+    ),
+    Flag(
+        name="unrecorded-steps",
+        argument="on_trace_ready",
+        is_missing=lambda trace: _could_wait(trace) and not has_recorder(trace),
+        why="Steps before the window show the step without the profiler, which slows the host.",
+    ),
+    Flag(
+        name="waiting-steps",
+        argument="schedule",
+        is_missing=lambda trace: (
+            _could_wait(trace) and has_recorder(trace) and measured_steps(trace) is None
+        ),
+        why="With a longer wait, the recorder measures the step without the profiler.",
     ),
     Flag(
         name="shapes",
@@ -127,11 +153,14 @@ def profile_call(trace: Trace) -> str:
     """Return a profiler call that records the trace's data and the missing data (`# new`)."""
     package, _ = _activity(trace)
     missing = {flag.argument for flag in FLAGS if flag.is_missing(trace)}
+    if "on_trace_ready" in missing:
+        missing.add("schedule")  # whose `wait` the handler measures
     lines = [
         f"    {_line(trace, argument)},{'  # new' if argument in missing else ''}\n"
         for argument in _arguments(trace)
     ]
     return (
+        f"{RECORDER_IMPORT if package == TORCH else ''}"
         f"import {package.partition('.')[0]}\n"
         f"from {package} import ProfilerActivity\n"
         "\n"
@@ -154,13 +183,17 @@ def _line(trace: Trace, argument: str) -> str:
     package, device = _activity(trace)
     match argument:
         case "activities":
-            return f"activities=[{', '.join((HOST, device) if device else (HOST,))}]"
+            line = f"activities=[{', '.join((HOST, device) if device else (HOST,))}]"
         case "schedule":
             active = max(LEAST_STEPS, len(trace.steps))
-            return f"schedule={package}.schedule(wait=1, warmup=1, active={active})"
+            wait = WAIT_COUNT if package == TORCH else 1
+            line = f"schedule={package}.schedule(wait={wait}, warmup=1, active={active})"
         case "on_trace_ready":
-            return f'on_trace_ready={package}.tensorboard_trace_handler("log/run")'
-    return f"{argument}=True"
+            torchs = f'on_trace_ready={package}.tensorboard_trace_handler("log/run")'
+            line = USE_RECORDER if package == TORCH else torchs
+        case _:
+            line = f"{argument}=True"
+    return line
 
 
 def _activity(trace: Trace) -> tuple[str, str]:

@@ -21,7 +21,9 @@ MOST_BACKLOG = 0.05
 intervals are not the device's steps."""
 QUARTILES = ("first_quartile_ns", "median_ns", "third_quartile_ns")
 USE_RECORDER = 'on_trace_ready=stepscope.trace_handler("log/run")'
-WAIT_LONGER = "schedule=torch.profiler.schedule(wait=10, warmup=1, active=3)"
+WAIT_COUNT = 10
+"""Steps to wait before the window: nine are measured, since the first is left out."""
+WAIT_LONGER = f"schedule=torch.profiler.schedule(wait={WAIT_COUNT}, warmup=1, active=3)"
 
 
 @dataclass(frozen=True, kw_only=True)
