@@ -359,6 +359,7 @@ def _collectives(
         key=code.ravel().astype(np.int32),
         sequence=sequence,
         start_ns=found["start"] + ahead,
+        ready_ns=found["start"] + ahead,
         duration_ns=found["end"] - found["start"],
         message_bytes=sizes[found["axis"]],
         step=found["step"].astype(np.int64),

@@ -217,7 +217,7 @@ def run_what_if(
 
     Raises:
         MissingDataError: The run has one rank, its ranks recorded different steps or collectives,
-            or an unchanged replay misses the recorded steps by more than 2 %.
+            or a replay with typical transfers misses the recorded steps by more than 2 %.
         UsageError: A rank or stage does not exist, or a factor is negative.
     """
     changes = RunWhatIf(

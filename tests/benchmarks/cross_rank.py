@@ -27,6 +27,8 @@ from stepscope.api import distributed_ranks as answers
 from stepscope.api import distributed_tables as tables
 from stepscope.api.endpoint import Group
 from stepscope.api.run_ranks import SharedRun
+from stepscope.replay.run_graph import run_graph
+from stepscope.replay.run_what_if import RunWhatIf, predict_run
 from stepscope.tables import RunTable, all_tables
 
 SIZES = (64, 128, 256, 512, 1_024)
@@ -92,10 +94,20 @@ def phases(parts: Sequence[RankSummary]) -> Seconds:
         with timed(seconds, f"table {name}"):
             table.build(parts)
     answered(parts, seconds)
+    replayed(run, seconds)
     traces = [advice(part) for part in parts]
     with timed(seconds, "advice merged"):
         run_report("job", traces)
     return seconds
+
+
+def replayed(run: RankRun, seconds: dict[str, float]) -> None:
+    """Store the times of a run's replay: its graph, and one prediction."""
+    with timed(seconds, "replay graph"):
+        run_graph(run)
+    slow = min(SLOW, len(run.parts) - 1)
+    with timed(seconds, "replay prediction"):
+        predict_run(run, RunWhatIf(without_ranks=(slow,), network=2))
 
 
 def answered(parts: Sequence[RankSummary], seconds: dict[str, float]) -> None:

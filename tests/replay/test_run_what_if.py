@@ -19,7 +19,7 @@ from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.replay import run_what_if
 from stepscope.replay.run_changes import ScaleWork
 from stepscope.replay.run_graph import run_graph
-from stepscope.replay.run_simulation import MOST_ERROR, simulate_run
+from stepscope.replay.run_simulation import MOST_ERROR, run_replay_error, simulate_run
 from stepscope.replay.run_what_if import (
     RunPrediction,
     RunWhatIf,
@@ -193,9 +193,9 @@ def test_a_replay_that_misses_the_recorded_steps_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parts = parts_of(shape(64))
-    assert 0.001 < simulate_run(rank_run(parts), ()).replay_error < MOST_ERROR == 0.02
+    assert 0.001 < run_replay_error(rank_run(parts)) < MOST_ERROR == 0.02
     monkeypatch.setattr(run_what_if, "MOST_ERROR", 0.001)
-    assert "replayed without changes, the steps of the ranks are 0.4% off" in refused(parts)
+    assert "replayed with typical transfers, the ranks' steps are 0." in refused(parts)
 
 
 def test_a_rank_or_stage_that_does_not_exist_is_refused() -> None:

@@ -53,8 +53,8 @@ def test_the_terminal_gives_the_step_its_parts_and_the_ranks() -> None:
     assert [line for name in named for line in lines if line.startswith(name)] == [
         "Mean step                       60.2 ms    40.7 ms  -19.5 ms",
         "of it work                      39.9 ms    39.9 ms      0 ns",
-        "of it waiting for other ranks   19.6 ms    84.0 µs  -19.5 ms",
-        "of it transfer                   708 µs     684 µs  -23.4 µs",
+        "of it waiting for other ranks   19.6 ms    85.0 µs  -19.5 ms",
+        "of it transfer                   696 µs     683 µs  -13.7 µs",
     ]
     assert "Rank 1  59.4 ms    39.9 ms     0 ns       0 ns" in lines
     assert lines[-2].startswith("6 recorded steps of 2 ranks. Replayed without changes")

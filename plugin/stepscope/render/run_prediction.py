@@ -118,9 +118,10 @@ def _name(rank: RankPrediction) -> str:
 def notes(prediction: RunPrediction) -> str:
     """Return how well the replay describes the run, and the ranks that it lacks."""
     steps = f"{count(prediction.step_count, 'recorded step')} of " if prediction.step_count else ""
+    error = share(prediction.replay_error)
     sentences = [
-        f"{steps}{count(len(prediction.ranks), 'rank')}. Replayed without changes, the ranks' "
-        f"steps are within {share(prediction.replay_error)} of the recorded ones."
+        f"{steps}{count(len(prediction.ranks), 'rank')}. Replayed without changes, with typical "
+        f"transfers, the ranks' steps are within {error} of the recorded ones."
     ]
     if prediction.left_out:
         names = ", ".join(map(plain, prediction.left_out))

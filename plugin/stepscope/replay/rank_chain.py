@@ -13,6 +13,9 @@ import numpy as np
 from stepscope.analyses.communication.rank_steps import Curve, RankSteps
 from stepscope.model.arrays import NONE, Ints, Mask
 
+MOST_DELAY_NS = 100_000
+"""A collective that starts later after the one before in its group did not wait for that one."""
+
 
 class Cut(IntEnum):
     """Ends of pieces of work; at one moment, in this order."""
@@ -70,7 +73,8 @@ def rank_chain(steps: RankSteps, arrivals: Arrivals) -> RankChain:
     begin_ns, end_ns = int(steps.start_ns[0]), int((steps.start_ns + steps.duration_ns).max())
     before = _before(arrivals)
     before_end_ns = np.append(arrivals.end_ns, begin_ns)[before]
-    is_queued = (before != NONE) & (arrivals.ready_ns < before_end_ns)
+    is_soon = arrivals.start_ns - before_end_ns <= MOST_DELAY_NS
+    is_queued = (before != NONE) & (arrivals.ready_ns < before_end_ns) & is_soon
     ready_ns = np.where(is_queued, arrivals.ready_ns, arrivals.start_ns)
     wait_ns = _waits(steps.exposed, arrivals, end_ns)
     resumed = np.flatnonzero(wait_ns > 0)

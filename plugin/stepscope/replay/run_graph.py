@@ -42,6 +42,8 @@ class RunGraph:
     graph: OperationGraph
     duration_ns: Ints
     """Recorded time of each operation, without waiting for other ranks."""
+    typical_ns: Ints
+    """The same if ranks leave each collective together, its shortest duration after the last."""
     pieces: Pieces
     member: Ints
     """Row of the run's `matches` of each collective; shape (c,)."""
@@ -100,7 +102,7 @@ def _rows(run: RankRun) -> Ints:
 def _arrivals(matches: Matches, row: Ints) -> Arrivals:
     return Arrivals(
         start_ns=matches.start_ns[row],
-        ready_ns=matches.start_ns[row],
+        ready_ns=matches.ready_ns[row],
         end_ns=matches.end_ns[row],
         group=matches.group[row],
     )
@@ -116,7 +118,7 @@ def _joined(run: RankRun, chains: list[RankChain], row: Ints) -> RunGraph:
     size = np.bincount(match, minlength=len(run.matches.first))
     join = np.where(size[match] > 1, match, NONE)
     join[join >= 0] = np.unique(join[join >= 0], return_inverse=True)[1]
-    transfer_ns, is_released = _transfers(run, row, join)
+    transfers = _transfers(run, row, join)
     source, target = _dependencies(pieces, before, queued, count)
     total = work_count + count + len(queued)
     begin_ns = _begins(run, chains)
@@ -125,14 +127,16 @@ def _joined(run: RankRun, chains: list[RankChain], row: Ints) -> RunGraph:
     whole = np.full(total, NONE)
     whole[work_count : work_count + count] = join
     released = np.zeros(total, dtype=bool)
-    released[work_count : work_count + count] = is_released
+    released[work_count : work_count + count] = transfers.is_released
     operations = Operations(
         join=whole, is_released=released, start_ns=start_ns, source=source, target=target
     )
     work_ns = np.concatenate([chain.work_ns for chain in chains])
+    after_ns = delay_ns[queued]
     return RunGraph(
         graph=operation_graph(operations),
-        duration_ns=np.concatenate((work_ns, transfer_ns, delay_ns[queued])),
+        duration_ns=np.concatenate((work_ns, transfers.recorded_ns, after_ns)),
+        typical_ns=np.concatenate((work_ns, transfers.typical_ns, after_ns)),
         pieces=pieces,
         member=row,
         join=join,
@@ -225,30 +229,55 @@ def _dependencies(pieces: Pieces, before: Ints, queued: Ints, count: int) -> tup
     return np.concatenate(source), np.concatenate(target)
 
 
-def _transfers(run: RankRun, row: Ints, join: Ints) -> tuple[Ints, Mask]:
-    """Return each collective's time after its last rank has come, and whether it waits for none.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Transfers:
+    """Times of collectives on each rank after the last rank has come; arrays have shape (c,)."""
 
-    A sender may leave before its receiver comes.
+    recorded_ns: Ints
+    """With each rank's own time of leaving, on one clock."""
+    typical_ns: Ints
+    is_released: Mask
+    """Whether it ends before the last rank comes."""
+
+
+def _transfers(run: RankRun, row: Ints, join: Ints) -> _Transfers:
+    """Return the collectives' transfers.
+
+    Ranks leave a collective together, its shortest duration after the last has come. A sender may
+    leave before its receiver comes.
     """
     matches = run.matches
-    duration_ns = matches.duration_ns[row]
+    duration_ns, is_full = matches.duration_ns[row], matches.is_full[row]
+    after_ns, error_ns = _after_last(run, row, join)
+    is_direct = ~np.isnan(after_ns) & ~is_full
+    is_whole = _is_whole(matches)[matches.match[row]]
+    is_timed = ~np.isnan(after_ns) & (is_direct | (is_whole & (error_ns == 0)))
+    is_released = is_direct & (after_ns < -error_ns)
+    late_ns = np.clip(np.nan_to_num(after_ns), 0, duration_ns).astype(np.int64)
+    late_ns = np.where(is_released, duration_ns, late_ns)
     shortest_ns = _shortest(matches)[matches.match[row]]
-    is_full = matches.is_full[row]
+    return _Transfers(
+        recorded_ns=np.where(is_timed, late_ns, shortest_ns),
+        typical_ns=np.where(is_direct, late_ns, shortest_ns),
+        is_released=is_released,
+    )
+
+
+def _after_last(run: RankRun, row: Ints, join: Ints) -> tuple[Floats, Floats]:
+    """Return the time from the last rank's start to each one's end, and the clocks' error.
+
+    NaN for collectives on one rank, and where clocks are not aligned.
+    """
+    matches, meets = run.matches, join >= 0
     start_ns = _aligned(run, row)
     count = int(join.max(initial=NONE)) + 1
-    last = np.full(count + 1, -np.inf)
+    last, error = np.full(count + 1, -np.inf), np.zeros(count + 1)
     with np.errstate(invalid="ignore"):  # NaN: clocks that are not aligned
-        np.maximum.at(last, join, start_ns)
-    after_ns = start_ns + duration_ns - last[join]
-    error_ns = run.alignment.error_ns[matches.trace_index[row]]
-    is_aligned = ~np.isnan(after_ns) & ~np.isnan(error_ns) & (join >= 0)
-    is_free = is_aligned & ~is_full & (after_ns < -error_ns)
-    late_ns = np.where(
-        is_aligned & ~is_full, np.clip(np.nan_to_num(after_ns), 0, duration_ns), duration_ns
-    )
-    transfer_ns = np.where(is_full | ~is_aligned, shortest_ns, late_ns)
-    transfer_ns = np.where(is_free, duration_ns, transfer_ns)
-    return np.asarray(transfer_ns, dtype=np.int64), is_free
+        np.maximum.at(last, join[meets], start_ns[meets])
+        np.maximum.at(error, join, run.alignment.error_ns[matches.trace_index[row]])
+    after_ns = start_ns + matches.duration_ns[row] - last[join]
+    is_aligned = meets & ~np.isnan(error[join])
+    return np.where(is_aligned, after_ns, np.nan), error[join]
 
 
 def _shortest(matches: Matches) -> Ints:
@@ -258,14 +287,18 @@ def _shortest(matches: Matches) -> Ints:
     of like collectives whose ranks are all recorded.
     """
     transfer_ns, sort = matches.transfer_ns, _sorts(matches)
-    key = matches.key[matches.first]
-    size = np.array([_size(of) for of in matches.keys], dtype=np.int64)
-    is_whole = matches.size >= size[key]
+    key, is_whole = matches.key[matches.first], _is_whole(matches)
     usual_ns = statistics.quantile(
         transfer_ns[is_whole], sort[key[is_whole]], int(sort.max(initial=0)) + 1, 0.5
     )[sort[key]]
     has_usual = ~is_whole & ~np.isnan(usual_ns)
     return np.where(has_usual, np.fmin(transfer_ns, usual_ns), transfer_ns).astype(np.int64)
+
+
+def _is_whole(matches: Matches) -> Mask:
+    """Return which matches have all their ranks."""
+    size = np.array([_size(of) for of in matches.keys], dtype=np.int64)
+    return np.asarray(matches.size >= size[matches.key[matches.first]])
 
 
 def _aligned(run: RankRun, row: Ints) -> Floats:

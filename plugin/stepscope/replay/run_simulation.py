@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.communication.ranked_run import RankRun
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.arrays import Ints
 from stepscope.replay.operations import OperationTimes
@@ -14,7 +14,7 @@ from stepscope.replay.run_changes import RunChange
 from stepscope.replay.run_graph import RunGraph, run_graph
 
 MOST_ERROR = 0.02
-"""Runs whose unchanged replay misses the recorded steps by more are not simulated."""
+"""Runs whose replay with typical transfers is further off the recorded steps are not simulated."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,8 +23,6 @@ class RunSimulation:
 
     step_ns: Ints
     """Shape (ranks, steps)."""
-    replay_error: float
-    """Mean deviation of the steps from the recorded ones, as a fraction of these."""
     work_ns: Ints
     """Sum of the time in which a rank does not wait for a collective."""
     wait_ns: Ints
@@ -46,13 +44,23 @@ def simulate_run(run: RankRun, changes: Sequence[RunChange]) -> RunSimulation:
     work_ns = statistics.sums(
         duration_ns[: graph.work_count], graph.pieces.trace_index, len(run.parts)
     )
-    apart = np.abs(step_ns - graph.step_ns).sum()
     return RunSimulation(
         step_ns=step_ns,
-        replay_error=float(apart / max(1, graph.step_ns.sum())),
         work_ns=work_ns,
         wait_ns=_waits(graph, times),
     )
+
+
+@computed_per_run
+def run_replay_error(run: RankRun) -> float:
+    """Return how far off the recorded steps an unchanged replay with typical transfers is.
+
+    The mean over the ranks, as a fraction of the steps; 0 if ranks leave all collectives together.
+    """
+    graph = run_graph(run)
+    simulated_ns = _steps(graph, graph.graph.times(graph.typical_ns)).sum(axis=1)
+    recorded_ns = graph.step_ns.sum(axis=1)
+    return float(np.abs(simulated_ns - recorded_ns).sum() / max(1, recorded_ns.sum()))
 
 
 def _steps(graph: RunGraph, times: OperationTimes) -> Ints:

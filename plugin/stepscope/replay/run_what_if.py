@@ -21,7 +21,12 @@ from stepscope.replay.run_changes import (
 )
 from stepscope.replay.run_checks import names_of
 from stepscope.replay.run_graph import run_graph
-from stepscope.replay.run_simulation import MOST_ERROR, RunSimulation, simulate_run
+from stepscope.replay.run_simulation import (
+    MOST_ERROR,
+    RunSimulation,
+    run_replay_error,
+    simulate_run,
+)
 
 STAGE = re.compile(r"(\d+)=(\d+(?:\.\d*)?|\.\d+)")
 
@@ -71,7 +76,7 @@ class RunPrediction(msgspec.Struct, frozen=True, kw_only=True):
     recorded_ns: float
     simulated_ns: float
     replay_error: float
-    """Mean deviation of an unchanged replay's steps from the recorded ones, as a fraction."""
+    """Deviation from the recorded steps of a replay in which ranks leave collectives together."""
     ranks: tuple[RankPrediction, ...]
     left_out: tuple[str, ...]
     """Workers whose traces were cut off."""
@@ -99,19 +104,18 @@ def predict_run(run: RankRun, what_if: RunWhatIf) -> RunPrediction:
 
     Raises:
         MissingDataError: the ranks recorded different steps or collectives, their order forms a
-            circle, or an unchanged replay misses the recorded steps by more than 2 %.
+            circle, or a replay with typical transfers misses the recorded steps by more than 2 %.
         UsageError: a rank or stage does not exist, or a factor is out of range.
     """
     _require_valid(what_if)
     whole = _whole(run)
     graph = run_graph(whole)
     changes = list(_changes(whole, what_if))
-    recorded = simulate_run(whole, ())
-    error = recorded.replay_error
+    error = run_replay_error(whole)
     if error > MOST_ERROR:
-        msg = f"replayed without changes, the steps of the ranks are {error:.1%} off the recorded"
+        msg = f"replayed with typical transfers, the ranks' steps are {error:.1%} off the recorded"
         raise MissingDataError(msg, "Record all ranks of the job, in the same steps.")
-    simulated = simulate_run(whole, changes)
+    recorded, simulated = simulate_run(whole, ()), simulate_run(whole, changes)
     absent = missing_ranks(run).absent | {of.rank for of in run.ranks} - {
         of.rank for of in whole.ranks
     }

@@ -37,6 +37,7 @@ class Matches:
     """torch's `Seq`; -1: not recorded."""
     by_sequence: Mask
     start_ns: Ints
+    ready_ns: Ints
     duration_ns: Ints
     message_bytes: Floats
     step: Ints
@@ -120,7 +121,7 @@ def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
     spans = {span: at for at, span in enumerate(dict.fromkeys(p.evidence.span for p in parts))}
     columns = {
         name: np.concatenate([empty, *(getattr(of, name) for of in collectives)])
-        for name in ("sequence", "start_ns", "duration_ns", "step")
+        for name in ("sequence", "start_ns", "ready_ns", "duration_ns", "step")
     }
     counts = [len(of) for of in collectives]
     return pd.DataFrame(

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_events import step_numbers
+from stepscope.analyses.communication.collective_readiness import ready_times
 from stepscope.analyses.communication.process_groups import process_groups
 from stepscope.analyses.communication.rank_assignment import RankEvidence, rank_evidence
 from stepscope.analyses.communication.rank_steps import Curve, RankSteps, rank_steps
@@ -57,6 +58,8 @@ class RankCollectives:
     """torch's `Seq`; -1: not recorded."""
     start_ns: Ints
     """On this rank's clock, as Unix time where the file has it."""
+    ready_ns: Ints
+    """When its data was ready and its call began (`ready_times`), on the same clock."""
     duration_ns: Ints
     message_bytes: Floats
     step: Ints
@@ -244,6 +247,7 @@ def _collectives(trace: Trace) -> RankCollectives:
         # torch's sequence numbers of point-to-point transfers differ between ranks
         sequence=np.where(is_direct, -1, frame["sequence"].to_numpy()),
         start_ns=frame["start_ns"].to_numpy() + _origin_ns(trace),
+        ready_ns=ready_times(trace)[is_included] + _origin_ns(trace),
         duration_ns=frame["duration_ns"].to_numpy(),
         message_bytes=size,
         step=steps,
