@@ -69,6 +69,8 @@ class Mutant:
     asked: tuple[Rule[Any], ...]
     change: Callable[[], AbstractContextManager[Any]] = nullcontext
     line: int = 0
+    option: str = ""
+    """The threshold that is changed: the cases near it are run first."""
 
     @property
     def is_equivalent(self) -> bool:
@@ -100,7 +102,7 @@ def other_options(stem: str) -> Iterator[Mutant]:
             moved = _moved(value, factor)
             options = dataclasses.replace(rule.options, **{field.name: moved})
             changed = dataclasses.replace(rule, options=options)
-            yield Mutant(stem, f"{field.name} = {moved}", (changed,))
+            yield Mutant(stem, f"{field.name} = {moved}", (changed,), option=field.name)
 
 
 def _moved(value: Any, factor: float) -> Any:
@@ -286,15 +288,17 @@ def _within(stem: str) -> frozenset[str]:
 def survives(mutant: Mutant) -> bool:
     """Tell whether changed rules pass all their cases."""
     with mutant.change():
-        return all(passes(rule) for rule in mutant.asked)
+        return all(passes(rule, near=mutant.option) for rule in mutant.asked)
 
 
-def passes(rule: Rule[Any]) -> bool:
-    """Tell whether a rule passes all its cases."""
+def passes(rule: Rule[Any], *, near: str = "") -> bool:
+    """Return whether a rule passes all its cases, of which those near a threshold run first."""
     _forget()
     document = documents()[rule.id.replace("-", "_")]
     try:
-        for case in cases.cases_of(document).values():
+        for case in sorted(
+            cases.cases_of(document).values(), key=lambda case: case.get("near") != near
+        ):
             cases.check_case(rule, case)
     except Exception:  # (whatever a broken rule does to a test makes that test fail)
         return False

@@ -1,4 +1,7 @@
-"""Thresholds moved by a third make some case fail; `make mutants` breaks everything else too."""
+"""Thresholds moved by a third make some case fail; `make mutants` breaks everything else too.
+
+`test_rules.py` runs the cases of the rules as they are.
+"""
 
 import pytest
 
@@ -10,7 +13,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("stem", sorted(cases.RULES))
 def test_a_rules_cases_notice_that_a_threshold_is_moved_by_a_third(stem: str) -> None:
-    assert mutants.passes(cases.RULES[stem])
     unnoticed = [each.words for each in mutants.other_options(stem) if mutants.survives(each)]
     assert unnoticed == []
 
