@@ -110,8 +110,8 @@ new-rule: $(MADE)/run ## write the skeleton of a rule and its cases (NAME=pinned
 
 .PHONY: rule
 rule: $(MADE)/dev ## write a rule's generated files, and run its cases and mutants (RULE=item-sync)
-	$(BIN)/python scripts/rule_pages.py
-	$(BIN)/python scripts/sample_outcomes.py 2>/dev/null
+	$(BIN)/python scripts/rule_pages.py $(RULE)
+	$(BIN)/python scripts/sample_outcomes.py $(RULE) 2>/dev/null
 	$(PYTEST) -n 0 -q tests/rules/test_rules.py tests/test_docs.py -k "$(subst -,_,$(RULE)) or $(RULE)"
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m rules.mutants $(subst -,_,$(RULE))
 

@@ -1,5 +1,11 @@
-"""Write a page for every rule into docs/rules/, as `stepscope explain` prints it."""
+"""Write the pages of all rules into docs/rules/, as `stepscope explain` prints them.
 
+Ids of rules as arguments limit it to their pages. Without
+any, pages of rules that are gone are removed.
+"""
+
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from stepscope.render import rule_page
@@ -8,11 +14,12 @@ from stepscope.rules import all_rules
 FOLDER = Path(__file__).parent.parent / "docs" / "rules"
 
 
-def main() -> None:
-    """Write the pages that differ, and remove those of rules that are gone."""
+def main(names: Sequence[str]) -> None:
+    """Write the pages that differ: of the named rules, or of all."""
     FOLDER.mkdir(exist_ok=True)
-    pages = {rule_page.file_name(rule): rule_page.render(rule) for rule in all_rules()}
-    for old in FOLDER.glob("*.md"):
+    rules = [rule for rule in all_rules() if not names or rule.id in names]
+    pages = {rule_page.file_name(rule): rule_page.render(rule) for rule in rules}
+    for old in () if names else FOLDER.glob("*.md"):
         if old.name not in pages:
             old.unlink()
     for name, page in pages.items():
@@ -22,4 +29,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
