@@ -1,15 +1,27 @@
 """Simulated steps for the page: `traces/<trace>/what-if` and the names that it can scale."""
 
+import gzip
+import json
 from pathlib import Path
 from typing import Any
 
 import flask.testing
+import msgspec
 import pytest
 
 from loading import trace_at, trace_of
 from stepscope.api.app import create_app
 from stepscope.api.endpoint import Query
-from stepscope.api.endpoints.what_if import WhatIfNames, names
+from stepscope.api.endpoints.what_if import (
+    WhatIfNames,
+    WhatIfQuery,
+    WhatIfTimelineQuery,
+    file,
+    names,
+    timeline,
+    what_if,
+)
+from stepscope.base.errors import UnknownNameError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions
@@ -65,8 +77,8 @@ def test_the_page_has_the_terminals_sentences_and_numbers(
 def test_a_repeated_scale_is_several_scales(client: flask.testing.FlaskClient) -> None:
     scales = ["kernels:*=0.5", "operators:aten::*=0"]
     _, step = ask(client, scale=scales)
-    what_if = WhatIf(scales=tuple(map(parse_scale, scales)))
-    assert step["matches"] == list(predict(trace_at(FILE), what_if).matches)
+    prediction = predict(trace_at(FILE), WhatIf(scales=tuple(map(parse_scale, scales))))
+    assert step["matches"] == list(prediction.matches)
     assert step["simulated_ns"] < ask(client, scale=scales[:1])[1]["simulated_ns"]
 
 
@@ -102,6 +114,7 @@ def test_names_are_those_that_patterns_match_the_longest_first() -> None:
         "kernels": [("void gemm<float>(float*)", 40_000, 1)],
         "operators": [("aten::mm", 40_000, 2)],
         "waits": 1,
+        "batches": 0,
     }
 
 
@@ -110,6 +123,7 @@ def test_a_trace_of_a_cpu_has_no_kernels_and_no_waits() -> None:
         "kernels": [],
         "operators": [("aten::mm", 40_000, 2)],
         "waits": 0,
+        "batches": 0,
     }
 
 
@@ -119,4 +133,52 @@ def as_rows(message: WhatIfNames) -> dict[str, Any]:
         key: list(zip(column.names, column.times_ns, column.counts, strict=True))
         for key, column in columns.items()
     }
-    return rows | {"waits": message.wait_count}
+    return rows | {"waits": message.wait_count, "batches": message.batch_count}
+
+
+def test_loading_moves_to_workers_and_the_assumptions_are_stated() -> None:
+    folder = SAMPLE.parents[1] / "synthetic_dataloader" / "fault"
+    [file] = folder.iterdir()
+    step = what_if(trace_at(file), WhatIfQuery(workers=4, cores=8))
+    assert step.simulated_ns < step.recorded_ns
+    [assumption] = step.assumptions
+    assert "4 workers" in assumption
+    assert names(trace_at(file), Query()).batch_count == 6
+
+
+def test_the_timeline_has_both_versions_of_a_step_from_its_start() -> None:
+    trace = trace_at(FILE)
+    message = timeline(trace, WhatIfTimelineQuery(device=0.5, pixels=200))
+    assert message.step in message.steps
+    assert message.simulated_ns < message.recorded_ns
+    assert [lane.label for lane in message.lanes] == ["host", "host, inside", "waits", "stream 7"]
+    stream = message.lanes[-1]
+    assert {message.categories[code] for code in stream.recorded.categories} <= {"kernel", "memcpy"}
+    assert sum(stream.simulated.changes_ns) < 0
+    for lane in message.lanes:
+        for blocks in (lane.recorded, lane.simulated):
+            assert max(blocks.names) < len(lane.names)
+            assert len({len(column) for column in msgspec.structs.astuple(blocks)}) == 1
+
+
+def test_a_step_that_is_not_in_the_trace_is_not_found() -> None:
+    with pytest.raises(UnknownNameError, match="no complete step 99"):
+        timeline(trace_at(FILE), WhatIfTimelineQuery(step=99))
+
+
+def test_the_file_has_recorded_and_simulated_events() -> None:
+    response = file(trace_at(FILE), WhatIfQuery(device=0.5))
+    assert not isinstance(response.body, bytes)
+    document = json.loads(gzip.decompress(b"".join(response.body)))
+    processes = [
+        event["args"]["name"]
+        for event in document["traceEvents"]
+        if event["name"] == "process_name"
+    ]
+    assert processes == [
+        "Host, recorded",
+        "Host, simulated",
+        "Device 0, recorded",
+        "Device 0, simulated",
+    ]
+    assert response.file_name == "worker0_what-if.1.pt.trace.json.gz"

@@ -64,6 +64,8 @@ export interface Gets {
   'trends': [TrendsQuery, Trends];
   'traces/{trace}/what-if': [WhatIfQuery, WhatIfStep];
   'traces/{trace}/what-if/names': [object, WhatIfNames];
+  'traces/{trace}/what-if/timeline': [WhatIfTimelineQuery, WhatIfTimeline];
+  'traces/{trace}/what-if/file': [WhatIfQuery, ArrayBuffer];
 }
 
 /** Paths below `api/` that change something. */
@@ -247,7 +249,25 @@ export interface TrendsQuery {
   most?: number;
 }
 
-export interface WhatIfQuery { host?: number; device?: number; scale?: string[]; no_waits?: boolean; }
+export interface WhatIfQuery {
+  host?: number;
+  device?: number;
+  scale?: string[];
+  no_waits?: boolean;
+  workers?: number;
+  cores?: number;
+}
+
+export interface WhatIfTimelineQuery {
+  host?: number;
+  device?: number;
+  scale?: string[];
+  no_waits?: boolean;
+  workers?: number;
+  cores?: number;
+  step?: number;
+  pixels?: number;
+}
 
 /** All runs of the log directories. */
 export interface Runs {
@@ -1660,6 +1680,7 @@ export interface WhatIfStep {
   replay_error: number; // Error of a replay with typical delays, as a fraction of the recorded time.
   parts: WhatIfPart[]; // They sum to the step.
   matches: number[]; // Number of events that each scale matches.
+  assumptions: string[]; // What the prediction assumes, in sentences.
 }
 
 /** Time of one kind on the path that determines the end. */
@@ -1671,6 +1692,7 @@ export interface WhatIfNames {
   kernels: ScalableNames; // Device events.
   operators: ScalableNames; // Operators and annotations on the host, without those of steps.
   wait_count: number; // Number of calls that wait for the device.
+  batch_count: number; // Number of batches that were fetched from a DataLoader.
 }
 
 /** Names of events, longest total time first; the columns are parallel. */
@@ -1679,4 +1701,34 @@ export interface ScalableNames {
   times_ns: number[]; // Sum of the events' durations.
   counts: number[]; // Number of events.
   all_count: number; // Number of all names.
+}
+
+/** One step as recorded and as simulated: the training loop, and the busiest streams. */
+export interface WhatIfTimeline {
+  schema: number; // Version of the API's JSON.
+  step: number | null; // The step's number.
+  steps: number[]; // Numbers of all complete steps.
+  start_ns: number; // Recorded start, in ns from the trace's first event.
+  recorded_ns: number; // Length of the step on the host.
+  simulated_ns: number;
+  categories: string[]; // Ids of the categories.
+  lanes: WhatIfLane[];
+}
+
+/** A row of events, as recorded and as simulated. */
+export interface WhatIfLane {
+  label: string;
+  names: string[];
+  recorded: WhatIfBlocks;
+  simulated: WhatIfBlocks;
+}
+
+/** Events of a lane by start, the short ones merged; the columns are parallel. */
+export interface WhatIfBlocks {
+  start_ns: number[]; // From the step's start.
+  end_ns: number[];
+  names: number[]; // Index of the first event's name in the lane's names.
+  categories: number[]; // Index of the first event's category in the timeline's categories.
+  counts: number[]; // Number of events.
+  changes_ns: number[]; // Simulated minus recorded time of the events.
 }

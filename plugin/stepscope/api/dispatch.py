@@ -212,7 +212,8 @@ def arguments(query: type[Query], sent: Mapping[str, list[str]]) -> dict[str, An
 @cache
 def _repeatable(query: type[Query]) -> frozenset[str]:
     """Return the names of the fields that are tuples."""
-    fields = msgspec.inspect.type_info(query).fields  # type: ignore[union-attr]
+    info = msgspec.inspect.type_info(query)
+    fields = info.fields if isinstance(info, msgspec.inspect.StructType) else ()
     return frozenset(
         field.name for field in fields if isinstance(field.type, msgspec.inspect.VarTupleType)
     )

@@ -32,6 +32,8 @@ const everyChange: fc.Arbitrary<Changes> = fc.record({
     }),
     { maxLength: 4 },
   ),
+  workers: fc.option(fc.integer({ min: 1, max: 1000 })),
+  cores: fc.option(fc.integer({ min: 1, max: 1000 })),
 });
 
 describe('changes in the URL', () => {
@@ -50,7 +52,13 @@ describe('changes in the URL', () => {
   });
 
   it('are as recorded where the URL is damaged', () => {
-    const options = { host: 'fast', device: '-1', scale: 'kernels:a\ngpu:a=1\nkernels:b=0.5' };
+    const options = {
+      host: 'fast',
+      device: '-1',
+      workers: '0.5',
+      cores: 'x',
+      scale: 'kernels:a\ngpu:a=1\nkernels:b=0.5',
+    };
     expect(changesOf(options)).toEqual({
       ...UNCHANGED,
       scales: [{ target: 'kernels', pattern: 'b', factor: 0.5 }],
@@ -64,13 +72,19 @@ describe('changes in the URL', () => {
       device: 1,
       no_waits: false,
       scale: ['kernels:a=b=0.5'],
+      workers: null,
+      cores: null,
     });
   });
 
   it('are a command of the terminal, quoted for a shell', () => {
-    const changes = withScale({ ...UNCHANGED, host: 0.7, hasNoWaits: true }, 'kernels', "*it's*");
+    const changes = withScale(
+      { ...UNCHANGED, host: 0.7, hasNoWaits: true, workers: 4 },
+      'kernels',
+      "*it's*",
+    );
     expect(commandOf(changes, 'a b.json')).toBe(
-      "stepscope whatif 'a b.json' --host 0.7 --scale 'kernels:*it'\\''s*=0.5' --no-waits",
+      "stepscope whatif 'a b.json' --host 0.7 --scale 'kernels:*it'\\''s*=0.5' --no-waits --workers 4",
     );
   });
 
@@ -155,6 +169,7 @@ describe('suggestions', () => {
     kernels: columns({ 'void gemm<float>(float*)': 90, gemm_small: 10, add: 5 }),
     operators: columns({ 'aten::mm': 50, 'aten::add': 20 }),
     wait_count: 0,
+    batch_count: 0,
   };
   const labels = (typed: string) =>
     suggestionsFor(names, typed).map(({ target, label }) => `${target} ${label}`);

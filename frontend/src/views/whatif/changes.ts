@@ -16,9 +16,20 @@ export interface Changes {
   readonly device: number;
   readonly hasNoWaits: boolean;
   readonly scales: readonly Scale[];
+  /** Processes that load batches; null: as recorded. */
+  readonly workers: number | null;
+  /** Cores for the training loop and its workers; null: as recorded. */
+  readonly cores: number | null;
 }
 
-export const UNCHANGED: Changes = { host: 1, device: 1, hasNoWaits: false, scales: [] };
+export const UNCHANGED: Changes = {
+  host: 1,
+  device: 1,
+  hasNoWaits: false,
+  scales: [],
+  workers: null,
+  cores: null,
+};
 
 /** The limits of the API. */
 export const MOST_FACTOR = 100;
@@ -30,6 +41,14 @@ export function factorOf(text: string): number | null {
   const value = Number(text);
   if (text.trim() === '' || !(value >= 0 && value <= MOST_FACTOR)) return null;
   return Math.round(value * DECIMALS) / DECIMALS;
+}
+
+export const MOST_WORKERS = 1000;
+
+/** The number of workers or cores in a text; null if there is none. */
+export function wholeOf(text: string | undefined): number | null {
+  const value = Number(text);
+  return text && Number.isInteger(value) && value >= 1 && value <= MOST_WORKERS ? value : null;
 }
 
 const SCALE = /^(kernels|operators):(.+)=([^=]+)$/;
@@ -55,21 +74,29 @@ export function changesOf(options: Readonly<Record<string, string>>): Changes {
       .split(SEPARATOR)
       .flatMap((text) => scaleOf(text) ?? [])
       .slice(0, MOST_SCALES),
+    workers: wholeOf(options.workers),
+    cores: wholeOf(options.cores),
   };
 }
 
 /** The options of the URL; defaults are null. */
-export function optionsOf({ host, device, hasNoWaits, scales }: Changes): OptionChanges {
+export function optionsOf(changes: Changes): OptionChanges {
+  const { host, device, hasNoWaits, scales, workers, cores } = changes;
   return {
     host: host === 1 ? null : String(host),
     device: device === 1 ? null : String(device),
     'no-waits': hasNoWaits ? 'yes' : null,
     scale: scales.map(textOf).join(SEPARATOR),
+    workers: workers === null ? null : String(workers),
+    cores: cores === null ? null : String(cores),
   };
 }
 
-export function parametersOf({ host, device, hasNoWaits, scales }: Changes): Required<WhatIfQuery> {
-  return { host, device, no_waits: hasNoWaits, scale: scales.map(textOf) };
+/** A query without defaults. */
+export type Parameters = { readonly [Name in keyof WhatIfQuery]-?: WhatIfQuery[Name] | null };
+
+export function parametersOf({ hasNoWaits, scales, ...others }: Changes): Parameters {
+  return { ...others, no_waits: hasNoWaits, scale: scales.map(textOf) };
 }
 
 export const isUnchanged = (changes: Changes): boolean =>
@@ -88,13 +115,15 @@ const quoted = (text: string): string =>
 
 /** The same simulation on the command line. */
 export function commandOf(changes: Changes, file: string): string {
-  const { host, device, hasNoWaits, scales } = changes;
+  const { host, device, hasNoWaits, scales, workers, cores } = changes;
   return [
     `stepscope whatif ${quoted(file)}`,
     ...(host === 1 ? [] : [`--host ${host}`]),
     ...(device === 1 ? [] : [`--device ${device}`]),
     ...scales.map((scale) => `--scale ${quoted(textOf(scale))}`),
     ...(hasNoWaits ? ['--no-waits'] : []),
+    ...(workers === null ? [] : [`--workers ${workers}`]),
+    ...(cores === null ? [] : [`--cores ${cores}`]),
   ].join(' ');
 }
 

@@ -1,6 +1,6 @@
 /** A factor: a slider up to twice the recorded time, and a number. */
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
-import { factorOf, factorWords, MOST_FACTOR } from './changes';
+import { factorOf, factorWords, MOST_FACTOR, MOST_WORKERS, wholeOf } from './changes';
 
 const PAUSE_MS = 80;
 const MOST_ON_SLIDER = 2;
@@ -13,17 +13,21 @@ interface Draft {
 }
 
 interface Edited {
+  /** The value of the text; null if there is none. */
+  readonly typed: number | null;
   readonly text: string;
   readonly edit: (text: string) => void;
   readonly end: () => void;
 }
 
-/** The text of a factor while it is edited; passed on after a pause. */
-function useDraft(value: number, onChange: (factor: number) => void): Edited {
+type Parse = (text: string) => number | null;
+
+/** The text of a number while it is edited; passed on after a pause. */
+function useDraft(value: number, parse: Parse, onChange: (value: number) => void): Edited {
   const [draft, setDraft] = useState<Draft | null>(null);
   const latest = useRef(onChange);
   latest.current = onChange;
-  const typed = draft && factorOf(draft.text);
+  const typed = draft && parse(draft.text);
   const isCurrent = draft !== null && (draft.replaces === value || typed === value);
   const pending = isCurrent && typed !== null && typed !== value ? typed : null;
   useEffect(() => {
@@ -35,6 +39,7 @@ function useDraft(value: number, onChange: (factor: number) => void): Edited {
     return () => clearTimeout(timer);
   }, [pending]);
   return {
+    typed: isCurrent ? typed : value,
     text: isCurrent ? draft.text : String(value),
     edit: (text) => setDraft({ text, replaces: value }),
     end: () => {
@@ -53,10 +58,10 @@ interface Props {
 
 export function Factor({ label, value, onChange, disabledBecause }: Props): ReactNode {
   const id = useId();
-  const { text, edit, end } = useDraft(value, onChange);
-  const factor = factorOf(text) ?? value;
+  const { typed, text, edit, end } = useDraft(value, factorOf, onChange);
+  const factor = typed ?? value;
   const isDisabled = disabledBecause !== undefined && value === 1;
-  const isInvalid = factorOf(text) === null;
+  const isInvalid = typed === null;
   return (
     <div className="whatif-factor">
       <label htmlFor={id}>{label}</label>
@@ -93,6 +98,41 @@ export function Factor({ label, value, onChange, disabledBecause }: Props): Reac
           onBlur={end}
         />
       </span>
+    </div>
+  );
+}
+
+interface CountProps {
+  readonly label: string;
+  /** Null: as recorded. */
+  readonly value: number | null;
+  readonly onChange: (value: number | null) => void;
+}
+
+const AS_RECORDED = 0;
+const countOf: Parse = (text) => (text.trim() === '' ? AS_RECORDED : wholeOf(text));
+
+/** A number of processes or cores; empty: as recorded. */
+export function Count({ label, value, onChange }: CountProps): ReactNode {
+  const id = useId();
+  const { typed, text, edit, end } = useDraft(value ?? AS_RECORDED, countOf, (count) =>
+    onChange(count === AS_RECORDED ? null : count),
+  );
+  return (
+    <div className="whatif-count">
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        type="number"
+        min={1}
+        max={MOST_WORKERS}
+        step={1}
+        placeholder="as recorded"
+        aria-invalid={typed === null}
+        value={text === String(AS_RECORDED) ? '' : text}
+        onChange={(event) => edit(event.target.value)}
+        onBlur={end}
+      />
     </div>
   );
 }

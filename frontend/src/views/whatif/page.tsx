@@ -27,9 +27,11 @@ import {
   UNCHANGED,
   withScale,
 } from './changes';
-import { Factor } from './factor';
+import { Count, Factor } from './factor';
+import { OpenSimulated } from './open_simulated';
 import { Result } from './result';
 import { AddScale, ScaleList } from './scales';
+import { StepTimeline } from './timeline';
 import '../../widgets/table/table.css';
 import './whatif.css';
 
@@ -76,6 +78,27 @@ function Machine({ changes, names, apply }: ControlsProps): ReactNode {
   );
 }
 
+function Loading({ changes, names, apply }: ControlsProps): ReactNode {
+  const isShown = changes.workers !== null || changes.cores !== null;
+  if (!isShown && !names?.batch_count) return null;
+  return (
+    <Card title="Data loading" label="Data loading">
+      <div className="whatif-counts">
+        <Count
+          label="Worker processes"
+          value={changes.workers}
+          onChange={(workers) => apply({ ...changes, workers })}
+        />
+        <Count
+          label="CPU cores"
+          value={changes.cores}
+          onChange={(cores) => apply({ ...changes, cores })}
+        />
+      </div>
+    </Card>
+  );
+}
+
 function Scales({ changes, names, step, apply }: ControlsProps): ReactNode {
   const matches = step?.matches.length === changes.scales.length ? step.matches : [];
   return (
@@ -107,6 +130,7 @@ function examplesFor(names: WhatIfNames): readonly Example[] {
     faster,
     { label: 'Devices twice as fast', change: { device: 0.5 } },
     { label: 'Devices take no time', change: { device: 0 } },
+    ...(names.batch_count > 0 ? [{ label: '4 loader workers', change: { workers: 4 } }] : []),
     ...(names.wait_count > 0 ? [{ label: 'No waits', change: { hasNoWaits: true } }] : []),
   ];
 }
@@ -129,16 +153,26 @@ function Examples({ names, apply }: ExamplesProps): ReactNode {
   );
 }
 
+interface RefusedProps {
+  readonly query: UseQueryResult<WhatIfStep>;
+  readonly changes: Changes;
+}
+
 /** The trace cannot be simulated, or a change cannot be applied to it. */
-function Refused({ query }: { readonly query: UseQueryResult<WhatIfStep> }): ReactNode {
+function Refused({ query, changes }: RefusedProps): ReactNode {
   const { error } = query;
   if (error instanceof RequestError && error.code === 'not-recorded') {
+    const isOfLoading = changes.workers !== null;
     return (
-      <Empty icon="info" title="This trace cannot be simulated">
+      <Empty
+        icon="info"
+        title={isOfLoading ? 'Workers cannot be simulated' : 'This trace cannot be simulated'}
+      >
         <p>{sentence(error.message)}</p>
+        {isOfLoading && <p>Change or clear the numbers under “Data loading”.</p>}
         {error.hint !== '' && (
           <>
-            <p>A trace recorded in this way may be:</p>
+            <p>A trace recorded in this way may be simulated:</p>
             <Code code={error.hint} />
           </>
         )}
@@ -173,7 +207,8 @@ export default function Page({ selection }: PageProps): ReactNode {
   const changes = changesOf(location.options);
   const apply: Apply = (next) => changeOptions(optionsOf(next));
   const names = useTraceQuery(span.trace, 'what-if/names').data;
-  const query = useTraceQuery(span.trace, 'what-if', parametersOf(changes));
+  const parameters = parametersOf(changes);
+  const query = useTraceQuery(span.trace, 'what-if', parameters);
   const step = query.data;
   const controls: ControlsProps = { changes, names, step, apply };
   return (
@@ -191,6 +226,7 @@ export default function Page({ selection }: PageProps): ReactNode {
       <div className="whatif">
         <div className="stack">
           <Machine {...controls} />
+          <Loading {...controls} />
           <Scales {...controls} />
         </div>
         <div className="stack">
@@ -199,12 +235,14 @@ export default function Page({ selection }: PageProps): ReactNode {
               step={step}
               traceName={traceNameOf(selection)}
               isStale={query.isPlaceholderData}
+              actions={<OpenSimulated selection={selection} parameters={parameters} />}
             >
               {isUnchanged(changes) && names && <Examples names={names} apply={apply} />}
             </Result>
           ) : (
-            <Refused query={query} />
+            <Refused query={query} changes={changes} />
           )}
+          {step && <StepTimeline trace={span.trace} parameters={parameters} />}
         </div>
       </div>
     </div>

@@ -103,10 +103,12 @@ interface Props {
   /** Names of the trace, for files. */
   readonly traceName: readonly string[];
   readonly isStale: boolean;
+  /** Further buttons. */
+  readonly actions?: ReactNode;
   readonly children?: ReactNode;
 }
 
-export function Result({ step, traceName, isStale, children }: Props): ReactNode {
+export function Result({ step, traceName, isStale, actions, children }: Props): ReactNode {
   const chart = useRef<HTMLDivElement>(null);
   return (
     <Card
@@ -114,16 +116,19 @@ export function Result({ step, traceName, isStale, children }: Props): ReactNode
       className={isStale ? 'whatif-result whatif-stale' : 'whatif-result'}
       label="Prediction"
       actions={
-        <TableExport
-          name={[...traceName, 'what-if']}
-          note="Recorded and simulated times, in ns."
-          table={() => exportOf(step)}
-          picture={{
-            element: chart,
-            title: step.headline,
-            file: fileName([...traceName, 'what-if'], 'png'),
-          }}
-        />
+        <div className="row">
+          {actions}{' '}
+          <TableExport
+            name={[...traceName, 'what-if']}
+            note="Recorded and simulated times, in ns."
+            table={() => exportOf(step)}
+            picture={{
+              element: chart,
+              title: step.headline,
+              file: fileName([...traceName, 'what-if'], 'png'),
+            }}
+          />
+        </div>
       }
     >
       <p className="headline" aria-live="polite">
@@ -141,6 +146,11 @@ export function Result({ step, traceName, isStale, children }: Props): ReactNode
         <Bars step={step} />
       </div>
       <Parts step={step} />
+      {step.assumptions.map((assumption) => (
+        <p key={assumption} className="note">
+          {unbroken(assumption)}
+        </p>
+      ))}
       <p className="note">{unbroken(step.fidelity)}</p>
     </Card>
   );

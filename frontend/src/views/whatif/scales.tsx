@@ -141,7 +141,7 @@ export function AddScale({ names, onAdd }: AddProps): ReactNode {
         aria-autocomplete="list"
         aria-activedescendant={isOpen && at >= 0 ? `${id}-${at}` : undefined}
         aria-label="Add a scale: search operators and kernels"
-        placeholder="Add an operator or kernel, or *gemm*"
+        placeholder="Operator, kernel, or *gemm*"
         spellCheck={false}
         value={typed}
         onFocus={() => setOpen(true)}

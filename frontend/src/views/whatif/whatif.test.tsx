@@ -6,6 +6,7 @@ import { fakeApi, renderView } from '../../../tests/views';
 import unchanged from './fixture.json';
 import changed from './fixtures/what-if.json';
 import names from './fixtures/what-if-names.json';
+import timeline from './fixtures/what-if-timeline.json';
 import Page from './page';
 
 const api = fakeApi({
@@ -13,6 +14,8 @@ const api = fakeApi({
   'what-if': (parameters: URLSearchParams) =>
     parameters.get('host') === '1' && !parameters.has('scale') ? unchanged : changed,
   'what-if/names': names,
+  'what-if/timeline': timeline,
+  tools: { perfetto: '', perfetto_hint: '' },
 });
 const shown = (options: Readonly<Record<string, string>> = {}) =>
   renderView(Page, 'whatif', { options });
@@ -73,7 +76,8 @@ describe('a change', () => {
 
   it('shows the parts of both steps as bars and in a table', async () => {
     shown({ host: '0.7' });
-    const [recorded, simulated] = await screen.findAllByRole('img');
+    await screen.findByText(/instead of/);
+    const [recorded, simulated] = screen.getAllByRole('img');
     expect(recorded?.getAttribute('aria-label')).toBe(
       'Recorded, 51.4 ms: host 24.1 ms, device 27.2 ms, launches and waits 125 µs',
     );
@@ -150,5 +154,51 @@ describe('a trace', () => {
     shown();
     expect(await screen.findByText('This trace cannot be simulated')).toBeTruthy();
     expect(screen.getByText(/ends \+5\.0 % off its recorded end\./)).toBeTruthy();
+  });
+});
+
+describe('workers', () => {
+  it('are a number in the URL; without one, as recorded', async () => {
+    const { store } = shown();
+    const input = await screen.findByRole('spinbutton', { name: 'Worker processes' });
+    fireEvent.change(input, { target: { value: '4' } });
+    await waitFor(() => expect(store.current().options).toEqual({ workers: '4' }));
+    await waitFor(() => expect(api.requests.some((path) => /workers=4/.test(path))).toBe(true));
+    fireEvent.change(input, { target: { value: '' } });
+    await waitFor(() => expect(store.current().options).toEqual({}));
+  });
+
+  it('that cannot be simulated say what to change', async () => {
+    api.responses['what-if'] = {
+      code: 'not-recorded',
+      message: 'the number of cores was not recorded, and is not given',
+      hint: 'stepscope.trace_handler(...)',
+    };
+    shown({ workers: '4' });
+    expect(await screen.findByText('Workers cannot be simulated')).toBeTruthy();
+    expect(screen.getByText(/under “Data loading”/)).toBeTruthy();
+  });
+});
+
+describe('the timeline', () => {
+  it('shows both versions of a step, and leads to the next one', async () => {
+    const { store } = shown({ device: '0.5' });
+    const region = await screen.findByRole('region', { name: 'Timeline' });
+    expect(within(region).getByRole('img').getAttribute('aria-label')).toMatch(
+      /^Recorded 51\.6 ms, simulated .* stream 7: busy .* recorded, .* simulated/,
+    );
+    const { step, steps } = timeline;
+    await userEvent.click(within(region).getByRole('button', { name: 'Next step' }));
+    const next = steps[steps.indexOf(step) + 1];
+    expect(store.current().options).toEqual({ device: '0.5', at: String(next) });
+    await waitFor(() =>
+      expect(api.requests.some((path) => path.includes(`step=${next}&`))).toBe(true),
+    );
+  });
+
+  it('is a trace to download with the same changes', async () => {
+    shown({ device: '0.5' });
+    const link = await screen.findByRole('link', { name: 'Download as a trace' });
+    expect(link.getAttribute('href')).toMatch(/what-if\/file\?.*device=0\.5/);
   });
 });

@@ -1,9 +1,6 @@
 """Downloads of traces, and other tools on this machine that open them."""
 
-import gzip
-from collections.abc import Iterator
-from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from stepscope import storage
 from stepscope.analyses.core.trace_cut import cut
@@ -17,17 +14,12 @@ from stepscope.api.endpoint import (
     trace_endpoint,
 )
 from stepscope.api.messages import Response
+from stepscope.api.packed_files import packed, pieces
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
 from stepscope.model.trace import Trace
 from stepscope.render import trace_excerpt
-
-PIECE_BYTES = 1 << 20
-MOST_IN_MEMORY_BYTES = 64 << 20
-"""Limit of a written part in memory; a larger part uses a temporary file."""
-FASTEST = 1
-"""gzip level: a download is opened once, so speed matters more than size."""
 
 
 def whole_file(trace: Trace) -> Binary:
@@ -36,7 +28,7 @@ def whole_file(trace: Trace) -> Binary:
     Raises:
         UnreadableError: the file cannot be opened any more.
     """
-    return Binary(body=_pieces(_opened(trace)), file_name=urls.name(trace.path))
+    return Binary(body=pieces(_opened(trace)), file_name=urls.name(trace.path))
 
 
 def part_file(trace: Trace, start_ns: int, end_ns: int) -> Binary:
@@ -45,19 +37,12 @@ def part_file(trace: Trace, start_ns: int, end_ns: int) -> Binary:
     Raises:
         UnreadableError: the trace's file cannot be read again.
     """
-    sink = cast("BinaryIO", SpooledTemporaryFile(max_size=MOST_IN_MEMORY_BYTES))  # noqa: SIM115
+    span = cut(trace, start_ns, end_ns)
     try:
-        with gzip.GzipFile(fileobj=sink, mode="wb", compresslevel=FASTEST, mtime=0) as packed:
-            trace_excerpt.write_events(
-                trace, cut(trace, start_ns, end_ns), cast("BinaryIO", packed)
-            )
-    except BaseException as error:
-        sink.close()
-        if isinstance(error, OSError):
-            raise _unreadable(trace, error) from error
-        raise
-    sink.seek(0)
-    return Binary(body=_pieces(sink), file_name=_part_name(trace, start_ns, end_ns))
+        body = packed(lambda sink: trace_excerpt.write_events(trace, span, sink))
+    except OSError as error:
+        raise _unreadable(trace, error) from error
+    return Binary(body=body, file_name=_part_name(trace, start_ns, end_ns))
 
 
 def _opened(trace: Trace) -> BinaryIO:
@@ -78,12 +63,6 @@ def _unreadable(trace: Trace, error: OSError) -> UnreadableError:
 def _part_name(trace: Trace, start_ns: int, end_ns: int) -> str:
     stem = f"{trace.worker}_{start_ns}-{end_ns}"
     return f"{stem}.{trace.span}.pt.trace.json.gz"
-
-
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    with stream:
-        while piece := stream.read(PIECE_BYTES):
-            yield piece
 
 
 class Download(TimeRangeQuery, frozen=True, kw_only=True):

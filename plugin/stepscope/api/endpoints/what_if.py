@@ -1,4 +1,4 @@
-"""Endpoints of simulated steps: a prediction, and the names that it can scale."""
+"""Endpoints of simulated steps: a prediction, its timeline, and the names that it can scale."""
 
 from typing import Annotated
 
@@ -6,18 +6,26 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.synchronizations import synchronizations
-from stepscope.api.endpoint import Query, trace_endpoint
+from stepscope.analyses.timeline.slice_categories import CATEGORIES
+from stepscope.api.endpoint import Binary, Query, trace_endpoint
+from stepscope.api.endpoints.downloads import CHROME_TRACE
 from stepscope.api.messages import Response
+from stepscope.api.packed_files import packed
 from stepscope.base.errors import UsageError
 from stepscope.model.frames.steps import STEP_NAME
 from stepscope.model.trace import Trace
 from stepscope.render import prediction as rendered
-from stepscope.replay.what_if import Prediction, Scale, WhatIf, parse_scale, predict
+from stepscope.render import simulated_trace
+from stepscope.replay.simulated_lanes import Blocks, step_lanes
+from stepscope.replay.simulation import simulate
+from stepscope.replay.what_if import Prediction, Scale, WhatIf, changes_of, parse_scale, predict
 
 MOST_FACTOR = 100
 MOST_SCALES = 50
 MOST_NAMES = 4_000
+MOST_WORKERS = 1_000
 Factor = Annotated[float, msgspec.Meta(ge=0, le=MOST_FACTOR)]
 
 
@@ -32,6 +40,19 @@ class WhatIfQuery(Query, frozen=True, kw_only=True):
     """`kernels:PATTERN=FACTOR` or `operators:PATTERN=FACTOR`; can be repeated."""
     no_waits: bool = False
     """Whether no call waits for the device."""
+    workers: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] | None = None
+    """Worker processes that load batches; absent: as recorded."""
+    cores: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] | None = None
+    """Cores for the training loop and its workers; absent: as recorded."""
+
+
+class WhatIfTimelineQuery(WhatIfQuery, frozen=True, kw_only=True):
+    """The simulated step's timeline."""
+
+    step: int | None = None
+    """Number of a step; absent: a step of typical length."""
+    pixels: Annotated[int, msgspec.Meta(ge=50, le=5_000)] = 1_000
+    """Width of the picture; events shorter than a pixel are merged."""
 
 
 class WhatIfPart(msgspec.Struct, frozen=True):
@@ -60,6 +81,8 @@ class WhatIfStep(Response, frozen=True, kw_only=True):
     """They sum to the step."""
     matches: tuple[int, ...]
     """Number of events that each scale matches."""
+    assumptions: tuple[str, ...]
+    """What the prediction assumes, in sentences."""
 
 
 class ScalableNames(msgspec.Struct, frozen=True):
@@ -75,6 +98,48 @@ class ScalableNames(msgspec.Struct, frozen=True):
     """Number of all names."""
 
 
+class WhatIfBlocks(msgspec.Struct, frozen=True):
+    """Events of a lane by start, the short ones merged; the columns are parallel."""
+
+    start_ns: tuple[int, ...]
+    """From the step's start; below 0 for an event that began before."""
+    end_ns: tuple[int, ...]
+    names: tuple[int, ...]
+    """Index of the first event's name in the lane's names."""
+    categories: tuple[int, ...]
+    """Index of the first event's category in the timeline's categories."""
+    counts: tuple[int, ...]
+    """Number of events."""
+    changes_ns: tuple[int, ...]
+    """Simulated minus recorded time of the events."""
+
+
+class WhatIfLane(msgspec.Struct, frozen=True):
+    """A row of events, as recorded and as simulated."""
+
+    label: str
+    names: tuple[str, ...]
+    recorded: WhatIfBlocks
+    simulated: WhatIfBlocks
+
+
+class WhatIfTimeline(Response, frozen=True, kw_only=True):
+    """One step as recorded and as simulated: the training loop, and the busiest streams."""
+
+    step: int | None
+    """The step's number; null in a trace without steps, of which the whole is shown."""
+    steps: tuple[int, ...]
+    """Numbers of all complete steps."""
+    start_ns: int
+    """Recorded start, in ns from the trace's first event."""
+    recorded_ns: int
+    """Length of the step on the host."""
+    simulated_ns: int
+    categories: tuple[str, ...]
+    """Ids of the categories."""
+    lanes: tuple[WhatIfLane, ...]
+
+
 class WhatIfNames(Response, frozen=True, kw_only=True):
     """Contents of a trace that a simulation can change."""
 
@@ -84,6 +149,8 @@ class WhatIfNames(Response, frozen=True, kw_only=True):
     """Operators and annotations on the host, without those of steps."""
     wait_count: int
     """Number of calls that wait for the device."""
+    batch_count: int
+    """Number of batches that were fetched from a DataLoader."""
 
 
 def what_if(trace: Trace, query: WhatIfQuery) -> WhatIfStep:
@@ -102,6 +169,8 @@ def _differences(query: WhatIfQuery) -> WhatIf:
         device=query.device,
         scales=tuple(map(_scale, query.scale)),
         is_unblocked=query.no_waits,
+        workers=query.workers,
+        cores=query.cores,
     )
 
 
@@ -126,15 +195,59 @@ def _message(prediction: Prediction) -> WhatIfStep:
             WhatIfPart(part.name, part.recorded_ns, part.simulated_ns) for part in prediction.limits
         ),
         matches=prediction.matches,
+        assumptions=prediction.assumptions,
     )
+
+
+def timeline(trace: Trace, query: WhatIfTimelineQuery) -> WhatIfTimeline:
+    """Return the recorded and the simulated events of one step.
+
+    Raises:
+        MissingDataError: the model does not describe this trace.
+        UnknownNameError: the trace has no such step.
+        UsageError: a scale has another form, a factor above 100, or matches no event.
+    """
+    simulation = simulate(trace, changes_of(trace, _differences(query)))
+    content = step_lanes(trace, simulation, step=query.step, pixels=query.pixels)
+    return WhatIfTimeline(
+        step=content.step,
+        steps=content.steps,
+        start_ns=content.start_ns,
+        recorded_ns=content.recorded_ns,
+        simulated_ns=content.simulated_ns,
+        categories=tuple(CATEGORIES),
+        lanes=tuple(
+            WhatIfLane(lane.label, lane.names, _columns(lane.recorded), _columns(lane.simulated))
+            for lane in content.lanes
+        ),
+    )
+
+
+def _columns(blocks: Blocks) -> WhatIfBlocks:
+    return WhatIfBlocks(*(tuple(column.tolist()) for column in blocks))
+
+
+def file(trace: Trace, query: WhatIfQuery) -> Binary:
+    """Return recorded and simulated events as a gzipped Chrome trace.
+
+    Raises:
+        MissingDataError: the model does not describe this trace.
+        UsageError: a scale has another form, a factor above 100, or matches no event.
+    """
+    simulation = simulate(trace, changes_of(trace, _differences(query)))
+    body = packed(lambda sink: simulated_trace.write_events(trace, simulation, sink))
+    name = f"{trace.worker}_what-if.{trace.span}.pt.trace.json.gz"
+    return Binary(body=body, file_name=name)
 
 
 def names(trace: Trace, _: Query) -> WhatIfNames:
     """Return the names of the events that scales can match, with their total times."""
+    loading = data_loading(trace)
     return WhatIfNames(
         kernels=_scalable(trace.device_events),
         operators=_scalable(trace.host_calls),
         wait_count=len(synchronizations(trace).calls),
+        batch_count=loading.single_process_count + loading.multi_process_count,
     )
 
 
@@ -160,4 +273,6 @@ def _scalable(events: pd.DataFrame) -> ScalableNames:
 ENDPOINTS = (
     trace_endpoint("what-if", what_if),
     trace_endpoint("what-if/names", names),
+    trace_endpoint("what-if/timeline", timeline),
+    trace_endpoint("what-if/file", file, response=CHROME_TRACE),
 )
