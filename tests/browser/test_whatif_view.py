@@ -1,8 +1,13 @@
 """What if in Chromium: a slider, a scale by search, the link, and the back way to the recording."""
 
+import gzip
+import json
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Locator, expect
 
+from browser.test_flame_view import DRAWN
 from browser.visits import PATIENCE_MS, Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -53,3 +58,29 @@ def test_a_scale_without_a_match_says_so_and_can_be_removed(alone: Visit) -> Non
     expect(alone.main).to_contain_text("No kernels of this trace match", timeout=PATIENCE_MS)
     alone.main.get_by_role("button", name="Remove gone").click()
     expect(alone.main.get_by_role("region", name="Prediction")).to_contain_text("as recorded")
+
+
+def test_the_simulated_timeline_is_drawn_below_the_recorded_one(alone: Visit) -> None:
+    opened(alone, device="0.5")
+    timeline = alone.main.get_by_role("region", name="Timeline")
+    canvas = timeline.get_by_role("img", name="Recorded 51.6 ms, simulated 3")
+    expect(canvas).to_be_visible(timeout=PATIENCE_MS)
+    assert canvas.evaluate(DRAWN) > 0.3
+    canvas.hover(position={"x": 300, "y": 28})
+    expect(timeline.get_by_text("enumerate(DataLoader)")).to_be_visible()
+    timeline.get_by_role("button", name="Next step").click()
+    expect(timeline.get_by_text("Step 17")).to_be_visible()
+    assert alone.state()["o.at"] == "17"
+    alone.assert_clean()
+
+
+def test_both_timelines_are_downloaded_as_one_trace(alone: Visit, tmp_path: Path) -> None:
+    opened(alone, device="0.5")
+    alone.main.locator("summary", has_text="Open as a trace").click()
+    with alone.page.expect_download(timeout=PATIENCE_MS) as download:
+        alone.main.get_by_role("link", name="Download as a trace").click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    processes = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    assert processes[:2] == ["Host, recorded", "Host, simulated"]
