@@ -288,6 +288,7 @@ def asked(
         ("health", SAMPLES, ("--format", "json")),
         ("compare", ("dataloader/no_workers", "dataloader/two_workers"), ("--format", "json")),
         ("scalars", SAMPLES, ()),
+        ("whatif", SAMPLES[:1], ("--ranks-alike", "--format", "json")),
     ],
 )
 def test_a_command_says_the_same_wherever_it_reads(
