@@ -157,7 +157,7 @@ def replay_graph(trace: Trace) -> ReplayGraph:
         kind=np.concatenate((host.kind, other_kinds))[order],
         row=np.concatenate((host.row, rows, rows, host.row[fetch]))[order],
         chain=np.concatenate((host.chain, np.full(len(other_kinds), NONE)))[order],
-        first_edge=np.searchsorted(position[target][by_target], np.arange(len(order) + 1)),
+        first_edge=scheduler.first_edges(position[target], len(order)),
         source=position[source][by_target],
         weight_ns=weight_ns[by_target],
         edge=kind[by_target],

@@ -114,7 +114,9 @@ def _parts(trace: Trace) -> Iterator[dict[str, Ints]]:
     active, steps = host_waits(trace).activities, trace.steps
     thread, start, end = spans(trace.runtime_calls)
     launched_by = links(trace).call_of_device_event
-    launches = np.unique(launched_by[launched_by >= 0])
+    is_launch = np.zeros(len(start) + 1, dtype=bool)  # the last is of row -1
+    is_launch[launched_by] = True
+    launches = np.flatnonzero(is_launch[:-1])
     waits = synchronizations(trace).calls
     yield _part(Point.LAUNCH, thread[launches], start[launches], launches)
     yield _part(Point.ENTER, thread[waits], start[waits], waits)

@@ -24,10 +24,15 @@ def topological_order(source: Ints, target: Ints, count: int) -> Ints:
     Points on a circle, and those after them, are missing from the result.
     """
     by_source = np.argsort(source, kind="stable")
-    first = np.searchsorted(source[by_source], np.arange(count + 1))
+    first = first_edges(source, count)
     pending = np.bincount(target, minlength=count)
     function = _scheduler.topological_order if IS_BUILT else topological_order_in_python
     return np.asarray(function(first, target[by_source], pending))
+
+
+def first_edges(point: Ints, count: int) -> Ints:
+    """Return the index of each point's first edge, where edges are by point; shape (n + 1,)."""
+    return np.append(0, np.cumsum(np.bincount(point, minlength=count)))
 
 
 def times(first_edge: Ints, source: Ints, weight_ns: Ints, recorded_ns: Ints) -> Ints:
