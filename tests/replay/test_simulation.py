@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loading import SHARED_TRACES, shared_trace_names, trace_at
+from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from replay.test_graph import GEMM, recorded
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.model import intervals
@@ -78,6 +78,13 @@ def test_times_of_all_chains_scale_every_thread() -> None:
     assert np.array_equal(by_times.time_ns, simulate(trace, [ScaleAllHost(factor=0.5)]).time_ns)
 
 
+def test_time_before_the_window_stays_as_recorded() -> None:
+    before, inside = (["cpu_op", "aten::mm", at, 40] for at in (0, 100))
+    trace = trace_of([before, ["user_annotation", "ProfilerStep#1", 100, 50], inside])
+    result = simulate(trace, [ScaleAllHost(factor=0)])
+    assert (result.begin_ns, result.recorded_ns, result.simulated_ns) == (100_000, 50_000, 0)
+
+
 factors = st.floats(0, 1)
 
 
@@ -123,7 +130,7 @@ def path_by_walking(result: Simulation) -> dict[str, int]:
     """Return the parts of the path to the end, from one point to the one that it waits for."""
     graph, time_ns = result.graph, result.time_ns
     point = int(result.points[time_ns[result.points].argmax()])
-    begin_ns = int(time_ns[result.points].min())
+    begin_ns = result.begin_ns
     parts = dict.fromkeys(result.recorded_path_ns(), 0)
     while time_ns[point] > begin_ns:
         edges = range(int(graph.first_edge[point]), int(graph.first_edge[point + 1]))

@@ -34,7 +34,7 @@ PART_OF_EDGE = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Simulation:
-    """A trace replayed with changes."""
+    """A trace replayed with changes; the time before the window stays as recorded."""
 
     graph: ReplayGraph
     weight_ns: Ints
@@ -43,6 +43,10 @@ class Simulation:
     """Simulated time of each of the graph's points; shape (n,)."""
     points: Ints
     """The points in the window."""
+    earlier: Ints
+    """Edges to points up to the window's start, which keep their recorded weights."""
+    begin_ns: int
+    """The window's start."""
     step_count: int
     recorded_ns: int
     """Recorded time from the window's start to the end of its work on host and devices."""
@@ -62,32 +66,34 @@ class Simulation:
 
     def with_weights(self, weight_ns: Ints) -> "Simulation":
         """Return the simulation with other weights of the graph's edges; shape (m,)."""
+        if len(self.earlier):
+            weight_ns = weight_ns.copy()
+            weight_ns[self.earlier] = self.graph.weight_ns[self.earlier]
         time_ns = self.graph.times(weight_ns)
-        simulated_ns = _extent_ns(time_ns[self.points])
+        simulated_ns = _extent_ns(time_ns[self.points], self.begin_ns)
         return replace(self, weight_ns=weight_ns, time_ns=time_ns, simulated_ns=simulated_ns)
 
     def recorded_path_ns(self) -> dict[str, int]:
         """Return the time of each of `PARTS` on the path to the recorded end; they sum to it."""
-        return _path_ns(self.graph, self.graph.weight_ns, self.graph.time_ns, self.points)
+        return self._path_ns(self.graph.weight_ns, self.graph.time_ns)
 
     def simulated_path_ns(self) -> dict[str, int]:
         """Return the time of each of `PARTS` on the path to the simulated end; they sum to it."""
-        return _path_ns(self.graph, self.weight_ns, self.time_ns, self.points)
+        return self._path_ns(self.weight_ns, self.time_ns)
 
-
-def _path_ns(graph: ReplayGraph, weight_ns: Ints, time_ns: Ints, points: Ints) -> dict[str, int]:
-    """Return the time of each part on the longest path to the last point in the window."""
-    result = dict.fromkeys(PARTS, 0)
-    if not len(points):
+    def _path_ns(self, weight_ns: Ints, time_ns: Ints) -> dict[str, int]:
+        """Return the time of each part on the longest path to the last point in the window."""
+        result = dict.fromkeys(PARTS, 0)
+        if not len(self.points):
+            return result
+        end = int(self.points[time_ns[self.points].argmax()])
+        path, edges = self.graph.path(end, weight_ns, time_ns)
+        at_ns = np.maximum(time_ns[path], self.begin_ns)
+        spent_ns = sums(at_ns[:-1] - at_ns[1:], self.graph.edge[edges], len(Edge))
+        for kind, part in PART_OF_EDGE.items():
+            result[part] += int(spent_ns[kind])
+        result[WAITING] += int(at_ns[-1]) - self.begin_ns
         return result
-    end, begin_ns = int(points[time_ns[points].argmax()]), int(time_ns[points].min())
-    path, edges = graph.path(end, weight_ns, time_ns)
-    at_ns = np.maximum(time_ns[path], begin_ns)
-    spent_ns = sums(at_ns[:-1] - at_ns[1:], graph.edge[edges], len(Edge))
-    for kind, part in PART_OF_EDGE.items():
-        result[part] += int(spent_ns[kind])
-    result[WAITING] += int(at_ns[-1]) - begin_ns
-    return result
 
 
 def simulate(trace: Trace, changes: Iterable[Change]) -> Simulation:
@@ -122,17 +128,19 @@ def _unchanged(trace: Trace) -> Simulation:
     span, graph = window(trace), replay_graph(trace)
     inside = (graph.time_ns >= span.start_ns) & (graph.time_ns <= span.device_end_ns)
     points = np.flatnonzero(inside & is_end(graph))
-    recorded_ns = _extent_ns(graph.time_ns[points])
+    recorded_ns = _extent_ns(graph.time_ns[points], span.start_ns)
     return Simulation(
         graph=graph,
         weight_ns=graph.weight_ns,
         time_ns=graph.time_ns,
         points=points,
+        earlier=np.flatnonzero(graph.time_ns[graph.target] <= span.start_ns),
+        begin_ns=span.start_ns,
         step_count=span.step_count,
         recorded_ns=recorded_ns,
         simulated_ns=recorded_ns,
     )
 
 
-def _extent_ns(time_ns: Ints) -> int:
-    return int(time_ns.max() - time_ns.min()) if len(time_ns) else 0
+def _extent_ns(time_ns: Ints, begin_ns: int) -> int:
+    return max(0, int(time_ns.max()) - begin_ns) if len(time_ns) else 0
