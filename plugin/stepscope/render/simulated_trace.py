@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints
@@ -42,7 +43,7 @@ class Tracks(NamedTuple):
     names: pd.Series
     kind: Ints
     """`dialects.Kind` of each event."""
-    track: Ints
+    track: NDArray[np.integer]
     """Thread or stream of each event."""
     track_names: dict[int, str]
     times: tuple[Span, Span]

@@ -52,12 +52,13 @@ def step_errors(trace: Trace) -> Floats:
     if not len(points):
         return np.zeros(len(ends))
     last = np.searchsorted(recorded, ends, side="right") - 1
-    return (simulated[last] - recorded[last]) / np.maximum(1, recorded[last] - span.start_ns)
+    elapsed_ns = np.maximum(1, recorded[last] - span.start_ns)
+    return np.asarray((simulated[last] - recorded[last]) / elapsed_ns)
 
 
 def is_end(graph: ReplayGraph) -> Mask:
     """Return which points end work: all but the starts of device events, and batches."""
-    return (graph.kind != Point.DEVICE_START) & (graph.kind != Point.READY)
+    return np.asarray((graph.kind != Point.DEVICE_START) & (graph.kind != Point.READY))
 
 
 def _did_delay(graph: ReplayGraph) -> Mask:
@@ -66,14 +67,14 @@ def _did_delay(graph: ReplayGraph) -> Mask:
     edges, since_ns = np.flatnonzero(binds), graph.time_ns[graph.source]
     latest_ns = np.full(len(graph.time_ns), np.iinfo(np.int64).min)
     np.maximum.at(latest_ns, graph.target[edges], since_ns[edges])
-    return binds & (since_ns == latest_ns[graph.target])
+    return np.asarray(binds & (since_ns == latest_ns[graph.target]))
 
 
 def _follows_unrecorded_work(graph: ReplayGraph) -> Mask:
     has_work_before = np.zeros(len(graph.time_ns), dtype=bool)
     has_work_before[graph.target[graph.edge == Edge.STREAM]] = True
     is_late = graph.weight_ns > LAUNCH_OUTLIER_NS
-    return (graph.edge == Edge.LAUNCHED) & is_late & ~has_work_before[graph.target]
+    return np.asarray((graph.edge == Edge.LAUNCHED) & is_late & ~has_work_before[graph.target])
 
 
 def _median(weight_ns: Ints) -> int:

@@ -72,7 +72,7 @@ class ReplayGraph:
         first, last = (np.searchsorted(of_row, rows, side=side) for side in ("left", "right"))
         count = last - first
         before = np.repeat(np.cumsum(count) - count, count)
-        return edges[np.repeat(first, count) + np.arange(len(before)) - before]
+        return np.asarray(edges[np.repeat(first, count) + np.arange(len(before)) - before])
 
     def _edges_by_row(self, kind: Edge) -> tuple[Ints, Ints]:
         """Return the edges of a kind, and the rows of the points they lead to, by row."""
