@@ -149,7 +149,8 @@ def replay_graph(trace: Trace) -> ReplayGraph:
         raise MissingDataError(msg)
     position = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))
-    by_target = np.argsort(position[target], kind="stable")
+    target = position[target]
+    by_target = np.argsort(target, kind="stable")
     kinds = int(Point.DEVICE_START), int(Point.DEVICE_END), int(Point.READY)
     other_kinds = np.repeat(kinds, (count, count, len(fetch)))
     return ReplayGraph(
@@ -157,7 +158,7 @@ def replay_graph(trace: Trace) -> ReplayGraph:
         kind=np.concatenate((host.kind, other_kinds))[order],
         row=np.concatenate((host.row, rows, rows, host.row[fetch]))[order],
         chain=np.concatenate((host.chain, np.full(len(other_kinds), NONE)))[order],
-        first_edge=scheduler.first_edges(position[target], len(order)),
+        first_edge=scheduler.first_edges(target, len(order)),
         source=position[source][by_target],
         weight_ns=weight_ns[by_target],
         edge=kind[by_target],

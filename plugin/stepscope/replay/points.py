@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.data_loading import data_loading
@@ -75,24 +74,20 @@ class HostPoints:
 def host_points(trace: Trace) -> HostPoints:
     """Return the host's points; threads that neither run operators nor launch work have none."""
     parts = list(_parts(trace))
-    thread = np.concatenate([part["thread"] for part in parts])
-    chain_of_code = chain_of_thread(trace)
-    frame = pd.DataFrame(
-        {
-            "chain": chain_of_code[thread],
-            "time_ns": np.concatenate([part["time_ns"] for part in parts]),
-            "kind": np.concatenate([part["kind"] for part in parts]),
-            "row": np.concatenate([part["row"] for part in parts]),
-        }
+    thread, time_ns, kind, row = (
+        np.concatenate([part[name] for part in parts])
+        for name in ("thread", "time_ns", "kind", "row")
     )
-    frame = frame[frame["chain"] >= 0].sort_values(["chain", "time_ns", "kind", "row"])
-    first, last = (frame["chain"] != frame["chain"].shift(step) for step in (1, -1))
-    is_extent = frame["kind"].isin((Point.FIRST, Point.LAST))
-    columns = frame[~is_extent | first | last]
-    time_ns, kind, row, chain = (
-        columns[name].to_numpy(dtype=np.int64) for name in ("time_ns", "kind", "row", "chain")
-    )
-    return HostPoints(time_ns=time_ns, kind=kind, row=row, chain=chain)
+    chain = chain_of_thread(trace)[thread]
+    order = np.lexsort((row, kind, time_ns, chain))
+    order = order[np.searchsorted(chain[order], 0) :]  # chain -1: threads without points
+    chain, kind = chain[order], kind[order]
+    is_first = np.append(True, chain[1:] != chain[:-1])[: len(chain)]
+    is_last = np.append(chain[1:] != chain[:-1], True)[: len(chain)]
+    is_extent = (kind == Point.FIRST) | (kind == Point.LAST)
+    rows = np.flatnonzero(~is_extent | is_first | is_last)
+    order = order[rows]
+    return HostPoints(time_ns=time_ns[order], kind=kind[rows], row=row[order], chain=chain[rows])
 
 
 def chain_of_calls(trace: Trace) -> Ints:
