@@ -20,6 +20,8 @@ import pytest
 from loading import SHARED_TRACES, trace_at
 from stepscope.analyses.idle.critical_path import CPU, NAMES, critical_path
 from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.replay.edges import Edge
+from stepscope.replay.simulation import simulate
 
 pytestmark = pytest.mark.peer
 ENVIRONMENT = Path(__file__).resolve().parents[2] / ".venv"
@@ -66,6 +68,17 @@ def _ours(path: Path) -> dict[str, float]:
     return {**dict(zip(NAMES, total.tolist(), strict=True)), "running": running}
 
 
+def _replayed(path: Path) -> dict[str, float]:
+    """The path of the replay through the window, in microseconds by kind of edge."""
+    replay = simulate(trace_at(path), [])
+    graph, points = replay.graph, replay.points
+    end = int(points[graph.time_ns[points].argmax()])
+    passed, edges = graph.path(end, graph.weight_ns, graph.time_ns)
+    at_ns = np.maximum(graph.time_ns[passed], replay.begin_ns)
+    total = np.bincount(graph.edge[edges], weights=at_ns[:-1] - at_ns[1:], minlength=len(Edge)) / US
+    return {kind.name: float(total[kind]) for kind in Edge}
+
+
 def _only(folder: Path) -> Path:
     [path] = folder.glob("*.json.gz")
     return path
@@ -105,6 +118,18 @@ def test_a_steps_path_is_htas_where_htas_edges_weigh_something(tmp_path: Path) -
     assert ours["running"] - waiting_call == parts["cpu_bound"], (
         "a cudaDeviceSynchronize that found the device idle takes 14 us all the same"
     )
+
+
+def test_the_replays_path_is_htas_on_the_device(tmp_path: Path) -> None:
+    folders = [FOLDER / name for name in ("cuda_event_sync", "cuda_event_sync_multi_stream")]
+    cases = [(_hta(folder), _only(folder)) for folder in folders]
+    alexnet = _one_step(tmp_path)
+    for theirs, path in (*cases, (_hta(tmp_path, "ProfilerStep"), alexnet)):
+        replay, parts = _replayed(path), theirs["parts"]
+        assert replay["RUNS"] == parts["gpu_compute_bound"]
+        assert replay["LAUNCHED"] == parts["gpu_kernel_launch_overhead"]
+        assert replay["STREAM"] == parts.get("gpu_kernel_kernel_overhead", 0)
+        assert replay["HOST"] == _ours(path)["cpu"]
 
 
 def test_htas_path_is_shorter_than_the_step_and_ours_is_not(tmp_path: Path) -> None:

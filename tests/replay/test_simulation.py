@@ -134,7 +134,8 @@ def path_by_walking(result: Simulation) -> dict[str, int]:
     parts = dict.fromkeys(result.recorded_path_ns(), 0)
     while time_ns[point] > begin_ns:
         edges = range(int(graph.first_edge[point]), int(graph.first_edge[point + 1]))
-        edge = max(edges, key=lambda each: time_ns[graph.source[each]] + result.weight_ns[each])
+        since = {edge: int(time_ns[graph.source[edge]]) for edge in edges}
+        edge = max(edges, key=lambda it: (since[it] + result.weight_ns[it], since[it], it))
         before = int(graph.source[edge])
         since_ns = max(begin_ns, int(time_ns[before]))
         parts[PART_OF_EDGE[Edge(int(graph.edge[edge]))]] += int(time_ns[point]) - since_ns

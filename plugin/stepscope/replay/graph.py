@@ -94,11 +94,16 @@ class ReplayGraph:
     def path(self, end: int, weight_ns: Ints, time_ns: Ints) -> tuple[Ints, Ints]:
         """Return the longest path to a point: its points from the last to the first, and its edges.
 
-        There is one edge less than points. Of edges that bind a point alike, the first counts.
+        There is one edge less than points. Of edges that bind a point alike, the one with the last
+        source counts: delays of others are estimates.
         """
-        edges = np.flatnonzero(self.is_binding(weight_ns, time_ns))[::-1]
+        edges = np.flatnonzero(self.is_binding(weight_ns, time_ns))
         binding = np.full(len(self.time_ns), NONE)
         binding[self.target[edges]] = edges
+        is_tie = np.bincount(self.target[edges], minlength=len(binding))[self.target[edges]] > 1
+        ties = edges[is_tie]
+        ties = ties[np.argsort(time_ns[self.source[ties]], kind="stable")]
+        binding[self.target[ties]] = ties  # what is set last stays
         before = np.append(self.source, NONE)[binding].tolist()
         points = [end]
         while (point := before[points[-1]]) >= 0:
