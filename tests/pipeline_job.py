@@ -298,7 +298,8 @@ def before_backward(computing: list[Name], names: dict[str, list[Name]]) -> Iter
 def around_data_ranks(rows: pd.DataFrame, stage: int) -> Iterator[Dependency]:
     """Yield what waits for gathered parameters, and what early reductions of gradients wait for."""
     by_chunk = {int(chunk): rows[rows["mc"] == chunk] for chunk in rows["mc"].unique()}
-    gathers = rows[rows["optype"] == GATHER].drop_duplicates("mc", keep="last")
+    gathers = rows[rows["optype"] == GATHER].sort_values("seq_id")
+    gathers = gathers.drop_duplicates("mc", keep="last")
     for (_, kind, number), chunk in zip(named(gathers, stage), gathers["mc"], strict=True):
         forward = by_chunk[chunk][by_chunk[chunk]["optype"] == FORWARD]
         yield from (((stage, kind, number), name) for name in [*named(forward, stage)][:1])

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
+from stepscope.analyses.communication.rank_metrics import compute_time
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, rank_run
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.arrays import Ints
 from stepscope.replay.operations import OperationTimes
@@ -27,6 +28,15 @@ class RunSimulation:
     """Sum of the time in which a rank does not wait for a collective."""
     wait_ns: Ints
     """Sum of its waiting for other ranks, the transfers left out."""
+
+
+@computed_per_run
+def uncut(run: RankRun) -> RankRun:
+    """Return the run without the traces that were cut off."""
+    is_short = compute_time(run).is_short
+    if not is_short.any():
+        return run
+    return rank_run([part for part, short in zip(run.parts, is_short, strict=True) if not short])
 
 
 def simulate_run(run: RankRun, changes: Sequence[RunChange]) -> RunSimulation:

@@ -8,8 +8,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from stepscope.analyses.communication.rank_metrics import compute_time, stages_of
-from stepscope.analyses.communication.ranked_run import RankRun, missing_ranks, rank_run
+from stepscope.analyses.communication.rank_metrics import stages_of
+from stepscope.analyses.communication.ranked_run import RankRun, missing_ranks
 from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.model.arrays import Ints, Mask
 from stepscope.replay.run_changes import (
@@ -26,6 +26,7 @@ from stepscope.replay.run_simulation import (
     RunSimulation,
     run_replay_error,
     simulate_run,
+    uncut,
 )
 
 STAGE = re.compile(r"(\d+)=(\d+(?:\.\d*)?|\.\d+)")
@@ -108,7 +109,7 @@ def predict_run(run: RankRun, what_if: RunWhatIf) -> RunPrediction:
         UsageError: a rank or stage does not exist, or a factor is out of range.
     """
     _require_valid(what_if)
-    whole = _whole(run)
+    whole = uncut(run)
     graph = run_graph(whole)
     changes = list(_changes(whole, what_if))
     error = run_replay_error(whole)
@@ -145,14 +146,6 @@ def _require_valid(what_if: RunWhatIf) -> None:
         if not 0 <= scale.factor < math.inf:
             msg = f"the factor {scale.factor} of stage {scale.stage} is not a number from 0"
             raise UsageError(msg)
-
-
-def _whole(run: RankRun) -> RankRun:
-    """Return the run without the traces that were cut off."""
-    is_short = compute_time(run).is_short
-    if not is_short.any():
-        return run
-    return rank_run([part for part, short in zip(run.parts, is_short, strict=True) if not short])
 
 
 def _changes(run: RankRun, what_if: RunWhatIf) -> Iterator[RunChange]:
