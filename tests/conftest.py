@@ -38,6 +38,8 @@ hypothesis.settings.load_profile(os.environ.get("STEPSCOPE_HYPOTHESIS", "stepsco
 
 os.environ["STEPSCOPE_SUMMARIES"] = "0"
 """Nothing of what tests read is left in the user's own folder; those of summaries name another."""
+os.environ["OMP_NUM_THREADS"] = "1"
+"""torch's threads would spin for each other: a core belongs to one of pytest's processes."""
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc] # it says no types

@@ -42,15 +42,10 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "stepscope", "record", *SHORT, *arguments]
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
 def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         command(*arguments),
         cwd=folder,
-        env=environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -124,7 +119,7 @@ def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
     alone = subprocess.run(
         script,
         cwd=tmp_path,
-        env={**environment(), "ONLY_FACTS": "1"},
+        env={**os.environ, "ONLY_FACTS": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -232,7 +227,6 @@ def test_a_script_that_is_ended_by_a_signal_keeps_what_was_recorded(
     with running(
         command("--active", "9000", "--", "endless.py"),
         cwd=tmp_path,
-        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
