@@ -5,7 +5,7 @@ import pytest
 
 from rankparts import Job, parts_of, shape
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
-from stepscope.replay.run_savings import savings_of_late_ranks
+from stepscope.replay.run_savings import saved_by_equal_work_ns, savings_of_late_ranks
 
 pytestmark = pytest.mark.frames
 
@@ -57,3 +57,19 @@ def test_a_run_that_cannot_be_replayed_has_no_simulated_saving(late: tuple[int, 
     """All ranks late: there is none to compare with. One rank: there is nobody who waits."""
     parts = parts_of(Job(data=2))[: len(late)]
     assert savings_of_late_ranks(rank_run(parts), [late]) is None
+
+
+def test_equal_work_saves_the_mean_of_what_ranks_work_beyond_it() -> None:
+    job = Job(data=4, slow={2: 0.5, 3: 0.5}, jitter=0.0)
+    even = Job(data=4, slow=dict.fromkeys(range(4), 0.25), jitter=0.0)
+    saved = saved_by_equal_work_ns(run_of(job))
+    assert saved == pytest.approx(step_ns(job) - step_ns(even), rel=0.01)
+
+
+def test_stages_that_differ_by_design_save_nothing_by_equal_work() -> None:
+    job = shape(64, stage_cost={1: 0.5}, jitter=0.0)
+    assert saved_by_equal_work_ns(run_of(job)) == pytest.approx(0, abs=0.001 * step_ns(job))
+
+
+def test_one_rank_has_none_to_be_equal_to() -> None:
+    assert saved_by_equal_work_ns(rank_run(parts_of(Job(data=2))[:1])) is None

@@ -43,6 +43,21 @@ def savings_of_late_ranks(
         return None
 
 
+def saved_by_equal_work_ns(run: RankRun) -> float | None:
+    """Return the time that a run saves per step if all ranks of a stage work as long as their mean.
+
+    None where the run cannot be replayed, or each stage has one rank.
+    """
+    try:
+        whole = uncut(run)
+        if run_replay_error(whole) > MOST_ERROR:
+            return None
+        equal = simulate_run(whole, [EqualWork(stage=stages_of(whole))])
+        return max(0.0, float((simulate_run(whole, ()).step_ns - equal.step_ns).mean()))
+    except MissingDataError:
+        return None
+
+
 def _mask(run: RankRun, whole: RankRun, group: Sequence[int]) -> Mask:
     late = {run.parts[index].evidence.worker for index in group}
     return np.array([part.evidence.worker in late for part in whole.parts], dtype=bool)

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 import pandas as pd
 
 from stepscope.analyses.communication.rank_table import rank_table
+from stepscope.analyses.communication.ranked_run import several_ranks
 from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.analyses.core import requirements
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.findings import EvidenceTable, Severity
 from stepscope.base.formatting import duration, share
+from stepscope.replay.run_savings import saved_by_equal_work_ns
 from stepscope.rules import Finding, Fix, Rule, RunClaim, RunEvidence, Thresholds, option
 from stepscope.rules.shared import facts, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, rank_name
@@ -75,6 +77,11 @@ def _has_straggler(ranks: Ranks) -> bool:
 
 
 def _claim(beyond_ns: float, table: pd.DataFrame, ranks: Ranks) -> RunClaim:
+    saved_ns = saved_by_equal_work_ns(several_ranks(ranks.parts))
+    method = "The longest computing time per step less the mean; half of it at least."
+    if saved_ns is not None:
+        beyond_ns = saved_ns
+        method = "The run replayed with equal work on the ranks of a stage; half of it at least."
     waits = {
         ranks.recording(row).trace: min(beyond_ns, float(str(row["wait_ns"])))
         for row in table[table["wait_ns"].notna()].to_dict("records")
@@ -82,7 +89,7 @@ def _claim(beyond_ns: float, table: pd.DataFrame, ranks: Ranks) -> RunClaim:
     return RunClaim(
         low_ns=HALF_TO_ALL.low * beyond_ns,
         high_ns=HALF_TO_ALL.high * beyond_ns,
-        method="The longest computing time per step less the mean; half of it at least.",
+        method=method,
         taken_ns=waits,
         taken_from=("exposed-communication",),
     )
@@ -125,7 +132,8 @@ RULE = Rule(
         "Traces that do not meet in collectives are no ranks of one job.",
         "Where one rank comes late, straggler-rank claims the time, and this claims none.",
     ),
-    saving="At most the longest computing time less the mean; half of that at least.",
+    saving="The run is replayed with equal work on all ranks of a pipeline stage; half of that at "
+    "least. Where it cannot be replayed, the longest computing time less the mean.",
     fix=Fix(
         "Give every rank the same amount of work: tokens, samples by length, experts.",
         "# batches of about as many tokens on every rank, not as many samples\n"
