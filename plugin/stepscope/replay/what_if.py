@@ -13,7 +13,7 @@ from stepscope.analyses.steps.step_breakdown import whole_parts
 from stepscope.base.errors import UsageError
 from stepscope.model import intervals
 from stepscope.model.arrays import Mask
-from stepscope.model.trace import Trace
+from stepscope.model.trace import Trace, computed
 from stepscope.replay.changes import Change, ScaleAllHost, ScaleDevice, ScaleHost, Unblock
 from stepscope.replay.loading import MoveLoading, move_loading
 from stepscope.replay.points import chain_of_calls
@@ -109,7 +109,7 @@ def predict(trace: Trace, what_if: WhatIf, changes: Iterable[Change] = ()) -> Pr
         recorded_ns=round(result.recorded_ns / count),
         simulated_ns=round(result.simulated_ns / count),
         replay_error=replay_error(trace),
-        limits=_limits(result),
+        limits=_limits(trace, result),
         matches=tuple(int(_matching(trace, scale).sum()) for scale in what_if.scales),
         assumptions=tuple(change.assumption for change in every if isinstance(change, MoveLoading)),
     )
@@ -164,8 +164,13 @@ def _host_scales(trace: Trace, mask: Mask, factor: float) -> Iterator[ScaleHost]
         yield ScaleHost(times=times, factor=factor, chain=int(number))
 
 
-def _limits(result: Simulation) -> tuple[Part, ...]:
-    paths = result.recorded_path_ns(), result.simulated_path_ns()
+@computed
+def _recorded_path_ns(trace: Trace) -> dict[str, int]:
+    return simulate(trace, ()).recorded_path_ns()
+
+
+def _limits(trace: Trace, result: Simulation) -> tuple[Part, ...]:
+    paths = _recorded_path_ns(trace), result.simulated_path_ns()
     totals = result.recorded_ns, result.simulated_ns
     recorded, simulated = (
         whole_parts(np.array(list(path.values())), round(total / max(1, result.step_count)))
