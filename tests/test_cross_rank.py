@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import cross_rank
 from rankparts import Job, parts_of, shape
 from stepscope.analyses.communication.rank_metrics import compute_time, step_excess_ns
 from stepscope.analyses.communication.rank_summary import RankSummary
@@ -187,3 +188,11 @@ def test_nearly_equal_values_have_the_least_scale() -> None:
 @pytest.mark.parametrize(("count", "score"), [(2, OUTLIER), (1_024, 4.456), (16_384, 5.04)])
 def test_of_more_values_one_must_lie_further_out(count: int, score: float) -> None:
     assert outlier_score(count) == pytest.approx(score, abs=1e-3)
+
+
+def test_the_benchmark_measures_jobs_smaller_than_its_slow_rank(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["cross_rank", "--ranks", "16", "--steps", "2"])
+    cross_rank.main()
+    assert "replay prediction" in capsys.readouterr().out

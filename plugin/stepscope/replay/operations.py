@@ -102,7 +102,7 @@ def operation_graph(operations: Operations) -> OperationGraph:
     start_ns[:count] = operations.start_ns
     return OperationGraph(
         order=order,
-        first_edge=np.searchsorted(position[target][by_target], np.arange(points + 1)),
+        first_edge=scheduler.first_edges(position[target], points),
         source=position[source][by_target],
         operation=operation[by_target],
         start_ns=start_ns[order],

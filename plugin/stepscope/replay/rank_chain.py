@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 
 from stepscope.analyses.communication.rank_steps import Curve, RankSteps
-from stepscope.model.arrays import NONE, Ints, Mask
+from stepscope.model.arrays import NONE, Ints
 
 MOST_DELAY_NS = 100_000
 """A collective that starts later after the one before in its group did not wait for that one."""
@@ -117,8 +117,9 @@ def _waits(curve: Curve, arrivals: Arrivals, end_ns: int) -> Ints:
     """Return how long communication had been exposed at each collective's end; 0: it was hidden."""
     if not len(curve.at_ns):
         return np.zeros(len(arrivals.end_ns), dtype=np.int64)
-    at_ns, vertex = np.unique(curve.at_ns, return_index=True)
-    is_exposed = _mostly(np.diff(curve.until_ns[vertex]), np.diff(at_ns))
+    vertex = np.flatnonzero(np.diff(curve.at_ns, prepend=curve.at_ns[0] - 1))
+    at_ns = curve.at_ns[vertex]
+    is_exposed = 2 * np.diff(curve.until_ns[vertex]) > np.diff(at_ns)
     begins = np.flatnonzero(is_exposed & ~np.append(False, is_exposed[:-1]))
     segment = np.searchsorted(at_ns, arrivals.end_ns, side="left") - 1
     inside = (segment >= 0) & (segment < len(is_exposed)) & (arrivals.end_ns <= end_ns)
@@ -128,7 +129,3 @@ def _waits(curve: Curve, arrivals: Arrivals, end_ns: int) -> Ints:
     first = begins[np.searchsorted(begins, segment[rows], side="right") - 1]
     waits[rows] = arrivals.end_ns[rows] - at_ns[first]
     return waits
-
-
-def _mostly(exposed_ns: Ints, duration_ns: Ints) -> Mask:
-    return 2 * exposed_ns > duration_ns
