@@ -81,9 +81,10 @@ bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure reading
 	$(MAKE) overhead
 
 .PHONY: overhead
-overhead: $(MADE)/dev ## measure the recorder's cost in unrecorded steps; fails above 1 % of 10 ms
+overhead: $(MADE)/dev ## measure the recorder's cost in unrecorded steps, which fails above 1 % of 10 ms, and the cost of each recorded event
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.recorder_overhead
 	PYTHONPATH=tests $(BIN)/python -m benchmarks.record_overhead
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.event_costs
 
 .PHONY: scale
 scale: $(MADE)/dev ## measure jobs of up to 1,024 ranks, and rewrite docs/scaling.md (SCALE="--only look dask")

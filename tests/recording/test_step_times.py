@@ -1,5 +1,6 @@
 """The recorder measures the steps that it does not record, and says so in the trace."""
 
+import itertools
 import json
 import logging
 import time
@@ -32,18 +33,20 @@ def unrecorded(folder: Path) -> list[dict[str, int]]:
     return [recorder["unrecorded_steps"] for recorder in recorders]
 
 
-def train(steps: int, **options: Any) -> None:
-    """A loop of steps of 4 ms."""
+def train(steps: int, **options: Any) -> float:
+    """Run steps of 4 ms; return the longest, in ms: on a busy machine, sleep lasts longer."""
+    moments = []
     with profile(activities=[ProfilerActivity.CPU], **options) as profiler:
         for _ in range(steps):
+            moments.append(time.perf_counter())
             torch.ones(2).add(1)
             time.sleep(STEP_MS / 1000)
             profiler.step()
+    return 1000 * max(after - before for before, after in itertools.pairwise(moments))
 
 
-def assert_is_step(figures: dict[str, int], count: int) -> None:
-    assert figures["count"] == count
-    assert STEP_MS <= figures["median_ns"] / 1e6 < 3 * STEP_MS
+def assert_is_step(figures: dict[str, int], longest_ms: float) -> None:
+    assert STEP_MS <= figures["median_ns"] / 1e6 <= longest_ms
     assert figures["first_quartile_ns"] <= figures["median_ns"] <= figures["third_quartile_ns"]
 
 
@@ -64,10 +67,10 @@ def even(step: int) -> Any:
 def test_steps_before_the_window_are_measured_without_the_first(
     tmp_path: Path, steps: Callable[[int], Any]
 ) -> None:
-    train(11, schedule=steps, on_trace_ready=stepscope.trace_handler(tmp_path))
+    longest_ms = train(11, schedule=steps, on_trace_ready=stepscope.trace_handler(tmp_path))
     (figures,) = unrecorded(tmp_path)
     assert 4 <= figures["count"] <= 7, "a slow step in the first half may be left out"
-    assert_is_step(figures, figures["count"])
+    assert_is_step(figures, longest_ms)
 
 
 def test_with_several_windows_the_steps_between_them_are_measured(tmp_path: Path) -> None:
@@ -78,10 +81,10 @@ def test_with_several_windows_the_steps_between_them_are_measured(tmp_path: Path
         time.sleep(0.1)
         handler(profiler)
 
-    train(17, schedule=steps, on_trace_ready=slow_handler)
+    longest_ms = train(17, schedule=steps, on_trace_ready=slow_handler)
     first, second = unrecorded(tmp_path)
     assert first == {"count": 0}, "a function that calls the handler hides it from the start"
-    assert_is_step(second, second["count"])
+    assert_is_step(second, longest_ms)
 
 
 def test_a_schedule_that_records_at_once_leaves_nothing_to_measure(
@@ -122,12 +125,12 @@ def test_a_callback_measures_training_steps_and_no_evaluation(tmp_path: Path) ->
         time.sleep(STEP_MS / 1000)
         if step == 6:
             loop.interrupted()
-            time.sleep(0.5)  # the evaluation
+            time.sleep(2)  # the evaluation
     loop.ended()
     (figures,) = unrecorded(tmp_path)
     assert figures["count"] <= 10, "12 without the first, and the one before the evaluation"
     assert figures["count"] >= 5
-    assert figures["mean_ns"] < 100_000_000
+    assert figures["mean_ns"] < 200_000_000, "the evaluation is in no step"
 
 
 # Which steps count

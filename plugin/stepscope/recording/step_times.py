@@ -39,23 +39,28 @@ DEVICES = ("cuda", "xpu", "mtia", "hpu")
 class StepTimes:
     """Collects the times of unrecorded steps; no method raises."""
 
-    def __init__(self, backlog_ns: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        backlog_ns: Callable[[], int] | None = None,
+        clock_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
         self.is_driven = False
         """Whether the caller reports the steps, and no schedule does."""
         self.summary: dict[str, int] = {}
         """Times of the last stretch with enough steps, as written into a trace."""
         self._backlog_ns = backlog_ns or device_backlog_ns
+        self._clock_ns = clock_ns
         self._began_ns: int | None = None
         self._durations_ns: deque[int] = deque(maxlen=MOST_STEPS)
 
     def step_started(self) -> None:
         """Begin an unrecorded step."""
-        self._began_ns = time.perf_counter_ns()
+        self._began_ns = self._clock_ns()
 
     def step_ended(self) -> None:
         """End the unrecorded step, if one is in progress."""
         if self._began_ns is not None:
-            self._durations_ns.append(time.perf_counter_ns() - self._began_ns)
+            self._durations_ns.append(self._clock_ns() - self._began_ns)
             self._began_ns = None
 
     def interrupted(self) -> None:
