@@ -296,9 +296,9 @@ def graph_network() -> Step:
 
 
 def fine_tuning() -> Step:
-    body, head, batch = nn.Sequential(Attention(), Attention()), nn.Linear(64, 4), None
+    body, head = nn.Sequential(Attention(), Attention()), nn.Linear(64, 4)
     for parameter in body.parameters():
-        parameter.requires_grad_(requires_grad=False)
+        parameter.requires_grad = False
     batch = torch.randn(8, 48, 64)
     target = torch.randint(0, 4, (8,))
 
