@@ -60,6 +60,12 @@ def test_the_terminal_gives_the_step_its_parts_and_the_ranks() -> None:
     assert lines[-2].startswith("6 recorded steps of 2 ranks. Replayed without changes")
 
 
+def test_the_folder_of_a_run_without_changes_shows_what_its_ranks_wait() -> None:
+    lines = run(SLOW).output.splitlines()
+    assert lines[0] == "The step of the run takes 60.2 ms, as recorded."
+    assert "Rank 0  20.4 ms    20.4 ms  39.1 ms    39.1 ms" in lines
+
+
 def test_markdown_has_both_tables() -> None:
     output = run(SLOW, "--network", "2", "--format", "markdown").output
     assert output.startswith("**The step of the run takes ")
@@ -75,6 +81,7 @@ def test_markdown_has_both_tables() -> None:
         ((SLOW, "--stage", "2"), "is not of the form STAGE=FACTOR"),
         ((SLOW, "--ranks-alike", "--host", "0.5"), "give those of one kind"),
         ((SLOW, "--worker", "rank0", "--ranks-alike"), "only one rank was recorded"),
+        ((SLOW, "--host", "0.5"), "this command needs one trace, but there are 2"),
         ((str(RANKS), "--ranks-alike"), "there are several runs (balanced, becomes_slow, one_slow"),
     ],
 )

@@ -9,10 +9,10 @@ from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection, with_selection
-from stepscope.cli.whatif_ranks import RankOptions, with_rank_options, write_run
+from stepscope.cli.whatif_ranks import RankOptions, has_ranks, with_rank_options, write_run
 
 if TYPE_CHECKING:
-    from stepscope.replay.what_if import Prediction, WhatIf
+    from stepscope.replay.what_if import Prediction
 
 FACTOR = click.FloatRange(min=0, max=100)
 MOST_CORES = 4096
@@ -112,8 +112,9 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
         workers=worker_count,
         cores=cores,
     )
-    if ranks.is_given:
-        _require_only_ranks(what_if, trace_output)
+    is_trace_changed = what_if != WhatIf() or trace_output is not None
+    if ranks.is_given or (not is_trace_changed and has_ranks(path, selection)):
+        _require_only_ranks(is_trace_changed=is_trace_changed)
         write_run(path, ranks, selection, printing, effort)
         return
     task = functools.partial(predict, what_if=what_if, output=trace_output)
@@ -121,11 +122,10 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     printing.write(_rendered(prediction, printing))
 
 
-def _require_only_ranks(what_if: "WhatIf", trace_output: str | None) -> None:
+def _require_only_ranks(*, is_trace_changed: bool) -> None:
     from stepscope.base.errors import UsageError
-    from stepscope.replay.what_if import WhatIf
 
-    if what_if != WhatIf() or trace_output is not None:
+    if is_trace_changed:
         msg = (
             "--ranks-alike, --without-rank, --network and --stage change a run, the other options "
             "a trace: give those of one kind"

@@ -91,6 +91,13 @@ with_rank_options = with_options(
 """Add the options of `RankOptions`, as `ranks`."""
 
 
+def has_ranks(path: str, selection: Selection) -> bool:
+    """Return whether the selected traces at a path are of several ranks of one run."""
+    files, _ = files_at([path])
+    files = selection.of(files)
+    return len({file.worker for file in files}) > 1 and len({file.folder for file in files}) == 1
+
+
 def write_run(
     path: str, options: RankOptions, selection: Selection, printing: Printing, effort: Effort
 ) -> None:

@@ -70,6 +70,8 @@ def headline(prediction: RunPrediction) -> str:
     """Return the result in one sentence."""
     recorded, simulated = prediction.recorded_ns, prediction.simulated_ns
     subject = "The step of the run takes" if prediction.step_count else "The run takes"
+    if not prediction.is_changed:
+        return f"{subject} {duration(recorded)}, as recorded."
     saved = recorded - simulated
     verb = "saves" if saved >= 0 else "costs"
     times = f"{duration(simulated)} instead of {duration(recorded)}"

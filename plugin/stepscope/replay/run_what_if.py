@@ -72,6 +72,8 @@ class RankPrediction(msgspec.Struct, frozen=True, kw_only=True):
 class RunPrediction(msgspec.Struct, frozen=True, kw_only=True):
     """The simulated step of a run beside the recorded one; times are means over ranks and steps."""
 
+    is_changed: bool
+    """Whether the simulated run differs from the recorded one at all."""
     step_count: int
     """Recorded steps; 0: the times are of the whole traces."""
     recorded_ns: float
@@ -123,6 +125,7 @@ def predict_run(run: RankRun, what_if: RunWhatIf) -> RunPrediction:
     used = {part.evidence.worker for part in whole.parts}
     workers = (part.evidence.worker for part in run.parts)
     return RunPrediction(
+        is_changed=bool(changes),
         step_count=graph.step_ns.shape[1] if whole.parts[0].steps.has_steps else 0,
         recorded_ns=float(graph.step_ns.mean()),
         simulated_ns=float(simulated.step_ns.mean()),
