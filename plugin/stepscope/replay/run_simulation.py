@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analyses.communication.rank_metrics import compute_time
-from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, rank_run
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.arrays import Ints
 from stepscope.replay.operations import OperationTimes
@@ -36,7 +36,11 @@ def uncut(run: RankRun) -> RankRun:
     is_short = compute_time(run).is_short
     if not is_short.any():
         return run
-    return rank_run([part for part, short in zip(run.parts, is_short, strict=True) if not short])
+    whole = np.flatnonzero(~is_short).tolist()
+    return RankRun(
+        parts=tuple(run.parts[index] for index in whole),
+        ranks=tuple(run.ranks[index] for index in whole),
+    )
 
 
 def simulate_run(run: RankRun, changes: Sequence[RunChange]) -> RunSimulation:
