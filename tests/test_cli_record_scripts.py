@@ -149,6 +149,29 @@ def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
     assert worker.step.count == 4
 
 
+PLAIN = """
+import torch
+net = torch.nn.Linear(8, 8)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(20):
+    sgd.zero_grad()
+    net(torch.ones(2, 8)).sum().backward()
+    sgd.step()
+"""
+
+
+def test_skipped_steps_are_measured_without_the_profiler(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PLAIN)
+    run(tmp_path, "--skip", "9", "--", sys.executable, "train.py")
+    (worker,) = stepscope.advise(stepscope.load(tmp_path / "log")).report.workers
+    unrecorded = worker.step.unrecorded
+    assert unrecorded is not None
+    assert 4 <= unrecorded.count <= 8, "9 without the first, and without slow ones after it"
+    assert worker.verdict.startswith("Recorded steps take ")
+    flags = {missing.flag for missing in worker.record_next}
+    assert flags.isdisjoint({"unrecorded-steps", "waiting-steps"})
+
+
 GAN = """
 import os, torch, warnings
 from model import model
