@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stepscope
-from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from loading import ROOT, trace_of
 from logs import ROWS, write_run, write_trace
 from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.cli import cli
 from stepscope.model.frames import Column
 from stepscope.model.trace import Trace
 from stepscope.render import table_csv, table_export, table_json
-from stepscope.render.table_export import LEADING, Request, schema_of
+from stepscope.render.table_export import LEADING, schema_of
 from stepscope.render.table_file import TableHeader
 from stepscope.tables import RunTable, Table, all_tables, find
 
@@ -392,21 +392,6 @@ def test_every_table_is_listed_and_described() -> None:
     text = run("--describe", "kernels").stdout
     assert all(column.name in text for column in (*LEADING, *find("kernels").schema))
     assert max(map(len, text.splitlines())) <= 80
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", shared_trace_names())
-def test_every_table_of_every_recording_can_be_written(name: str, tmp_path: Path) -> None:
-    trace = trace_at(SHARED_TRACES / name)
-    for form in table_export.WRITERS:
-        request = Request(tables=tuple(all_tables()), form=form, run="r", folder=str(tmp_path))
-        given = table_export.tabulate(trace, request)
-        for table, each in given.items():
-            whole = table_export.gather(table, [("r", each)], form, str(tmp_path))
-            assert not whole.failed
-            if whole.rows:
-                table_export.write_file(whole, form, tmp_path / f"{table}.{form}")
-    trace.results.clear()
 
 
 def test_python_has_the_same_tables(log: Path) -> None:

@@ -1,9 +1,10 @@
 """Real traces of many machines and eras: all are read, and every figure adds up exactly."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
@@ -24,16 +25,21 @@ from stepscope.api.endpoints.grouped_tables import kernels_table, operators_tabl
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.trace import Run, Trace
+from stepscope.render import table_export
+from stepscope.render.table_export import Request
+from stepscope.tables import all_tables
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=shared_trace_names() or [""])
-def trace(request: pytest.FixtureRequest) -> Trace:
-    """One real trace after the other; each is read once."""
+def trace(request: pytest.FixtureRequest) -> Iterator[Trace]:
+    """One real trace after the other; each is read and analysed once."""
     if not request.param:
         pytest.skip("the collection of real traces is not beside this clone (../shared/traces)")
-    return trace_at(SHARED_TRACES / request.param)
+    found = trace_at(SHARED_TRACES / request.param)
+    yield found
+    found.results.clear()
 
 
 @cache
@@ -118,6 +124,20 @@ def test_tables_are_whole_and_can_be_sent(trace: Trace) -> None:
     by_name, by_launch = tables[2:]
     assert sum(by_name.values["total_ns"]) == sum(by_launch.values["total_ns"]) == by_name.total_ns
     assert by_name.total_ns == trace.kernels["duration_ns"].sum()
+
+
+def test_every_table_can_be_written(
+    trace: Trace, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """One trace as CSV, the next as JSON, the next as Parquet."""
+    forms = tuple(table_export.WRITERS)
+    form = forms[request.node.callspec.indices["trace"] % len(forms)]
+    wanted = Request(tables=tuple(all_tables()), form=form, run="r", folder=str(tmp_path))
+    for table, tabulated in table_export.tabulate(trace, wanted).items():
+        whole = table_export.gather(table, [("r", tabulated)], form, str(tmp_path))
+        assert not whole.failed
+        if whole.rows:
+            table_export.write_file(whole, form, tmp_path / f"{table}.{form}")
 
 
 def test_shares_are_shares(trace: Trace) -> None:
