@@ -10,15 +10,21 @@ from playwright.sync_api import BrowserContext, expect
 
 from browser import servers
 from browser.servers import Server
-from browser.visits import OF_ALL_RUNS, PATIENCE_MS, VIEWS, Visit, visit
+from browser.visits import (
+    COMPARED,
+    CONTRAST,
+    OF_ALL_RUNS,
+    PATIENCE_MS,
+    RULES,
+    VIEWS,
+    Visit,
+    visit,
+)
 from logs import write_long_ago
 from stepscope.api.messages import Overview, RunState, Span, Table, Worker
 from stepscope.base.report import RunReport
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
-
-COMPARED = frozenset({"advice", "overview", "operators", "kernels", "health"})
-"""Views that are held against what the server says, by `see_compared_views`."""
 
 
 def spans_of(run: RunState) -> Iterator[tuple[Worker, Span]]:
@@ -297,7 +303,9 @@ def test_no_server_stays_silent_about_a_page_that_is_not_there(alone: Visit) -> 
     alone.open()
     expect(alone.main.locator(".verdict-words")).to_be_visible(timeout=PATIENCE_MS)
     alone.frame.evaluate("() => { document.querySelector('.verdict-words').style.color = '#ddd'; }")
-    assert [each.partition(":")[0] for each in alone.inaccessible()] == ["color-contrast"]
+    for rules in (RULES, CONTRAST):
+        found = alone.inaccessible(rules)
+        assert [each.partition(":")[0] for each in found] == ["color-contrast"]
     alone.frame.evaluate("() => fetch('http://stepscope.invalid/').catch(() => null)")
     alone.frame.evaluate("() => fetch('api/nope')")
     assert len(alone.faults) >= 2
