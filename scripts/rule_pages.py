@@ -1,7 +1,7 @@
 """Write the pages of all rules into docs/rules/, as `stepscope explain` prints them.
 
-Ids of rules as arguments limit it to their pages. Without
-any, pages of rules that are gone are removed.
+Ids of rules as arguments limit it to their pages. Without any, it also removes the pages of rules
+that are gone.
 """
 
 import sys

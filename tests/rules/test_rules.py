@@ -18,7 +18,7 @@ says
     events                 the first of the events: [name, what is said of it]
     method                 the whole sentences on how the saving was reckoned
 
-`settings:` are those of the run, as the trace handler recorded them (`analyses/recorded_settings`).
+`settings:` are those of the run, as the trace handler recorded them (`analyses/settings`).
 `dialect: generic` has the same events told by a device of which no more is known than that.
 `near: least_share` says that the trace lies close to that option's threshold: the answer must be
 another one when the threshold is moved by a tenth (by one, where it is a small number).

@@ -17,7 +17,6 @@ VARIABLE = "STEPSCOPE_RECORD"
 ACCOUNTS = "STEPSCOPE_RECORD_ACCOUNTS"
 """The environment variable that names the folder for accounts."""
 StepsFrom = Literal["auto", "optimizer", "dataloader", "none"]
-STEPS_FROM: tuple[StepsFrom, ...] = ("auto", "optimizer", "dataloader", "none")
 
 
 @dataclass(frozen=True, kw_only=True)

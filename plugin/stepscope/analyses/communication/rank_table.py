@@ -121,7 +121,7 @@ CLOCK_SCHEMA: Schema = (
     " the offset's error.",
 )
 def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    """Return one row per trace, in `SCHEMA` columns, by rank.
+    """Return one row per trace, in `CLOCK_SCHEMA` columns, by rank.
 
     Raises:
         MissingDataError: the traces are of one rank.

@@ -117,8 +117,8 @@ LEAK_SCHEMA: Schema = (
 def memory_leaks(trace: Trace) -> pd.DataFrame:
     """Return one row per device, operator, module and stack whose allocations accumulate.
 
-    In `SCHEMA` columns, the most memory first: allocations left behind in at least two steps, and
-    in half of them.
+    In `LEAK_SCHEMA` columns, the most memory first: allocations left behind in at least two steps,
+    and in half of them.
 
 
     Raises:
