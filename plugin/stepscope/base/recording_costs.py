@@ -6,8 +6,9 @@ differences of process time best (least squares, none below 0). An event costs m
 loop of one call, where the profiler's code and data stay in the cache: 0.29 us for an operator.
 
 With twenty trainings, each judged by the costs that the other nineteen give, four of five recorded
-steps cost 0.8 to 1.9 times the sum of their events: what tensors lose to the profiler in caches and
-in the allocator depends on the program. Another processor scales all kinds alike.
+steps cost 0.8 to 1.7 times the sum of their events: what tensors lose to the profiler in caches and
+in the allocator depends on the program. Of 100 steps (five sets of options), 73 are predicted to
+10 %; the median error is 6 %. Another processor scales all kinds alike.
 """
 
 from dataclasses import dataclass
@@ -35,5 +36,5 @@ RUNTIME_CALL = EventCost(
     "an estimate: no device was measured, and no public figure per call exists. As a whole, "
     "intel/torch-xpu-ops#1784 reports 3.2 s of text generation on CUDA as 6.2 s when recorded",
 )
-LEAST_FACTOR, MOST_FACTOR = 0.8, 1.9
+LEAST_FACTOR, MOST_FACTOR = 0.8, 1.7
 """Range of a program's cost, as factors of the sum of its events: four of five are inside."""
