@@ -1,9 +1,12 @@
 """The number of generated examples of a test."""
 
+from typing import Any
+
 from hypothesis import settings
 
 
-def examples(most: int) -> settings:
-    """At most so many examples; in `make test` as few as other tests have (see conftest)."""
+def examples(most: int, **others: Any) -> settings:
+    """At most so many examples, with other settings; fewer in `make test` (see conftest)."""
     usual = settings().max_examples
-    return settings(max_examples=most if usual >= 100 else min(most, usual), deadline=None)
+    count = most if usual >= 100 else min(most, usual)
+    return settings(max_examples=count, deadline=None, **others)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import tracebuild
+from generated import examples
 from loading import SHARED_TRACES, shared_trace_names
 from stepscope.analyses.core.trace_cut import cut, time_of_steps
 from stepscope.base.errors import MissingDataError, UsageError
@@ -167,7 +168,7 @@ ROWS_OF_ANY_KIND = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS_OF_ANY_KIND, start=TIMES, length=st.integers(1, 40), is_packed=st.booleans())
 def test_reading_it_again_gives_the_same_events(
     tmp_path: Path, rows: list[Any], start: int, length: int, *, is_packed: bool

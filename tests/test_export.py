@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import stepscope
+from generated import examples
 from loading import ROOT, trace_of
 from logs import ROWS, write_run, write_trace
 from stepscope.base.errors import MissingDataError, UsageError
@@ -193,7 +194,7 @@ texts = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_cha
 numbers = st.floats(allow_infinity=False)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.tuples(texts, numbers), max_size=8))
 def test_csv_gives_back_what_went_in(rows: list[tuple[str | None, float]]) -> None:
     frame = _frame(rows)
@@ -206,7 +207,7 @@ def test_csv_gives_back_what_went_in(rows: list[tuple[str | None, float]]) -> No
         assert digits == "" if np.isnan(number) else float(digits) == number
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.tuples(texts, numbers), max_size=8))
 def test_json_gives_back_what_went_in(rows: list[tuple[str | None, float]]) -> None:
     found = json.loads(_whole(table_json, _frame(rows)))["rows"]

@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
+from generated import examples
 from reports import (
     FOUND,
     HOSTILE,
@@ -209,7 +210,7 @@ def test_every_rule_can_be_described() -> None:
 
 
 @given(st.text(st.one_of(st.sampled_from("[](){}\\/:%?#\r\n\x1b\u202e"), st.characters())))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_no_text_of_a_trace_breaks_the_log(found: str) -> None:
     rendered = sarif.render(with_texts(found))
     rendered.encode()

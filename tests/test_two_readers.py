@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from generated import examples
@@ -280,8 +280,8 @@ SIZES = st.one_of(
         piece=st.integers(1, 300),
     ),
 )
-SEARCH = settings(
-    max_examples=examples(150).max_examples,
+SEARCH = examples(
+    150,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 

@@ -6,9 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from generated import examples
 from stepscope.analyses.core.trace_cut import cut
 from stepscope.analyses.host.call_stacks import call_stacks
 from stepscope.analyses.host.function_costs import function_costs
@@ -69,7 +70,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=EVENTS)
 def test_nothing_else_goes_wrong(tmp_path: Path, events: list[dict[str, Any]]) -> None:
     path = tmp_path / "worker.1.pt.trace.json"

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rankbuild
+from generated import examples
 from loading import ROOT, columns_of, trace_at, trace_of
 from rankbuild import US, Group, Plan, Truth
 from stepscope.analyses.communication.collective_matching import match_collectives
@@ -130,7 +131,7 @@ def _check_clocks(truth: Truth, table: pd.DataFrame) -> None:
         assert abs(row["offset_ns"] - true_ns) <= row["likely_error_ns"] + 1
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(
     offsets=st.lists(st.integers(-(10**9), 10**9), min_size=8, max_size=8),
     slow=st.integers(0, 7),

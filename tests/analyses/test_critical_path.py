@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import ROOT, rows_of, trace_at, trace_of
 from stepscope.analyses.idle import device_waits, host_waits
 from stepscope.analyses.idle.critical_path import NAMES, critical_path
@@ -339,7 +340,7 @@ def traces(draw: st.DrawFn) -> Trace:
     return trace_of([*rows, ["cpu_op", "aten::always", 30, 5]])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces())
 def test_the_segments_of_a_step_are_the_step(trace: Trace) -> None:
     path, steps = critical_path(trace), step_breakdown(trace)
@@ -354,7 +355,7 @@ def test_the_segments_of_a_step_are_the_step(trace: Trace) -> None:
         assert summary["total_ns"].sum() == 2 * steps.duration_ns.sum()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces())
 def test_running_segments_lie_within_what_runs(trace: Trace) -> None:
     path = critical_path(trace)
@@ -370,7 +371,7 @@ def test_running_segments_lie_within_what_runs(trace: Trace) -> None:
     assert (path.end_ns[on_host] <= host.end_ns[stretch]).all()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces())
 def test_work_on_a_device_waits_for_the_last_of_its_predecessors(trace: Trace) -> None:
     """Against a search of everything, where no synchronization is recorded."""
@@ -409,7 +410,7 @@ def _slow_activities(trace: Trace) -> list[tuple[int, int, int]]:
     return found
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces())
 def test_an_activity_begins_after_the_one_that_ended_last(trace: Trace) -> None:
     """Against a search of everything."""

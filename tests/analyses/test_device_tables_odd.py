@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import trace_of
 from stepscope.base.errors import MissingDataError
 from stepscope.tables import all_tables
@@ -61,7 +62,7 @@ ROW = st.builds(
 PROPERTIES = st.lists(st.dictionaries(st.sampled_from(["id", "name", "numSms"]), ODD), max_size=2)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(ROW, min_size=1, max_size=12), st.one_of(PROPERTIES, ODD))
 def test_odd_events_give_tables_of_the_right_form(rows: list[Any], properties: Any) -> None:
     trace = trace_of(rows, deviceProperties=properties)

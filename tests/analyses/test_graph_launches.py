@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import SHARED_TRACES, rows_of, trace_at, trace_of
 from stepscope.analyses.compiled.graph_launches import (
     graph_launch_table,
@@ -143,7 +144,7 @@ def traces(draw: st.DrawFn) -> Trace:
     return trace_of(rows)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces())
 def test_each_launch_against_a_slow_count(trace: Trace) -> None:
     calls, events = trace.runtime_calls, trace.device_events

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import columns_of
 from stepscope.advice import file_health
 from stepscope.analyses.health import health
@@ -82,7 +83,7 @@ HEADERS = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(events(), min_size=1, max_size=25), HEADERS)
 def test_every_check_gets_through(rows: list[dict[str, Any]], header: dict[str, Any]) -> None:
     content = json.dumps({**header, "traceEvents": rows})

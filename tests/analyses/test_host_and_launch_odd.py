@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import columns_of
 from stepscope.analyses.idle.critical_path import critical_path
 from stepscope.analyses.steps.step_breakdown import step_breakdown
@@ -111,7 +112,7 @@ def traces(draw: st.DrawFn) -> Trace:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(traces())
 def test_each_table_is_given_or_withheld(trace: Trace) -> None:
     for name in TABLES:
@@ -126,7 +127,7 @@ def test_each_table_is_given_or_withheld(trace: Trace) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(traces())
 def test_the_path_is_as_long_as_the_steps(trace: Trace) -> None:
     steps = step_breakdown(trace)

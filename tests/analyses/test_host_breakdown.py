@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import rows_of, trace_of
 from stepscope.analyses.host.breakdown import CATEGORIES, host_breakdown
 from stepscope.base.errors import MissingDataError
@@ -111,7 +112,7 @@ def _category_at(trace: Trace, moment: int) -> str:
     return next((name for name in CATEGORIES if holds.get(name)), "python")
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces())
 def test_steps_are_the_sum_of_their_parts(trace: Trace) -> None:
     table = host_breakdown(trace)

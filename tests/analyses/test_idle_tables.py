@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import rows_of, trace_of
 from stepscope.analyses.core.device_activity import device_activity
 from stepscope.analyses.core.host_activity import main_thread_stacks
@@ -194,7 +195,7 @@ def traces(draw: st.DrawFn) -> Trace:
     return trace_of(rows)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces())
 def test_every_table_sums_to_the_idle_time(trace: Trace) -> None:
     span = window(trace)
@@ -216,7 +217,7 @@ def test_every_table_sums_to_the_idle_time(trace: Trace) -> None:
             assert found["device_idle_ns"].sum() == idle_ns
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(traces(), st.lists(st.integers(0, 5_000_000), min_size=1))
 def test_places_are_the_innermost_at_each_moment(trace: Trace, moments: list[int]) -> None:
     places = main_thread_stacks(trace)

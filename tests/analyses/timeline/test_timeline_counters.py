@@ -3,9 +3,10 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import trace_of
 from stepscope.analyses.timeline.counters import BUCKET_PIXELS, BUCKETS, counter_tile
 from stepscope.analyses.timeline.timeline import timeline
@@ -47,7 +48,7 @@ def slow_bucket(samples: list[Sample], low: int, high: int) -> tuple[float, floa
     return (min(seen), max(seen), seen[-1]) if seen else None
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(SAMPLES, st.integers(0, 12), st.integers(0, 3))
 def test_a_bucket_knows_what_was_in_it_and_what_held_when_it_began(
     samples: list[Sample], level: int, number: int

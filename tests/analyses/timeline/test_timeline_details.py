@@ -1,8 +1,9 @@
 """What is known of one slice, and which slices are around it."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from loading import trace_of
 from stepscope.analyses.timeline.slice_details import Details, details
 from stepscope.analyses.timeline.slice_neighbors import around, children, neighbour
@@ -145,7 +146,7 @@ def test_own_time_is_without_what_is_within_and_a_step_is_the_one_it_began_in() 
     assert of(trace, "aten::view").step is None
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(CALLS)
 def test_what_is_around_a_slice_contains_it_and_children_are_within(
     calls: list[tuple[int, int]],
