@@ -39,7 +39,22 @@ def test_a_blocking_call_returns_after_the_host_came_to_it_and_the_device_ended(
 def test_a_trace_without_a_device_is_a_chain_of_the_host() -> None:
     trace = trace_of([["cpu_op", "aten::mm", 0, 50], ["cpu_op", "aten::add", 60, 40]])
     graph = replay_graph(trace)
-    assert (graph.time_ns.tolist(), graph.weight_ns.tolist()) == ([0, 100_000], [100_000])
+    kinds = [Point(kind).name for kind in graph.kind.tolist()]
+    assert kinds == ["FIRST", "STEP", "STEP", "LAST"]
+    assert (graph.time_ns.tolist(), graph.weight_ns.tolist()) == (
+        [0, 0, 100_000, 100_000],
+        [0, 100_000, 0],
+    )
+
+
+def test_work_whose_launch_is_unknown_follows_the_main_thread() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "aten::mm", 0, 50],
+            ["kernel", "gemm", 60, 40, {"stream": 7, "device": 0}],
+        ]
+    )
+    assert kinds_into(trace, Point.DEVICE_START) == ["ANCHORED"]
 
 
 def test_a_trace_of_nothing_is_an_empty_graph() -> None:

@@ -9,13 +9,14 @@ from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from replay.test_graph import GEMM, recorded
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import (
     Change,
     ScaleAllHost,
     ScaleDevice,
-    ScaleDeviceTimes,
     ScaleHost,
+    Shorten,
     Unblock,
 )
 from stepscope.replay.edges import Edge
@@ -61,14 +62,38 @@ def test_host_work_is_taken_out_where_it_lies() -> None:
     )
 
 
-def test_device_work_is_scaled_as_far_as_it_lies_in_the_times() -> None:
+def shorten(trace: Trace, times: Intervals, share: float, *, device: bool = True) -> Shorten:
+    return Shorten(
+        times=times,
+        share=share,
+        is_device_work=device,
+        reference_ns=simulate(trace, []).weight_ns,
+    )
+
+
+def test_device_work_is_shortened_as_far_as_it_lies_in_the_times() -> None:
     trace = recorded({"repeat": 10, "body": [GEMM]})
     start = trace.device_events["start_ns"].to_numpy()
     halves = intervals.union(start, start + 500_000)
-    saved_ns = simulate(trace, [ScaleDeviceTimes(times=halves, factor=0.5)]).saved_ns
+    saved_ns = simulate(trace, [shorten(trace, halves, 0.5)]).saved_ns
     assert saved_ns == len(start) * 250_000
-    none = ScaleDeviceTimes(times=halves, factor=0.5, rows=np.zeros(0, dtype=np.int64))
-    assert simulate(trace, [none]).saved_ns == 0
+
+
+def test_parts_of_one_stretch_of_host_work_are_taken_each_by_itself() -> None:
+    trace = recorded({"host": 1000})
+    start, end = (trace.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
+    middle = (start + end) // 2
+    first, last = intervals.union(start, middle), intervals.union(middle, end)
+    halves = [shorten(trace, times, 0.5, device=False) for times in (first, last)]
+    whole = shorten(trace, intervals.merged(first, last), 0.5, device=False)
+    assert simulate(trace, halves).saved_ns == simulate(trace, [whole]).saved_ns > 0
+
+
+def test_more_than_all_of_a_stretch_is_never_taken() -> None:
+    trace = recorded({"host": 1000})
+    whole = intervals.union(*(trace.steps[name].to_numpy() for name in ("start_ns", "end_ns")))
+    all_of_it = shorten(trace, whole, 1.0, device=False)
+    assert simulate(trace, [all_of_it, all_of_it]).simulated_ns == 0
 
 
 def test_times_of_all_chains_scale_every_thread() -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepscope.analyses.idle.device_waits import LAUNCH_OUTLIER_NS
 from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.intervals import Intervals
@@ -39,20 +40,42 @@ class ScaleDevice(Change):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ScaleDeviceTimes(Change):
-    """Times of device events that take another time."""
+class Shorten(Change):
+    """Times of which a fraction goes: of device work, and of the host's.
+
+    Several of them may change one edge, of which each takes its part; disjoint times never take
+    more than all of it.
+    """
 
     times: Intervals
-    """Times that change, where events run in them (shape (n, 2), nanoseconds)."""
-    factor: float
-    rows: Ints | None = None
-    """Rows of `device_events`; None: all of them."""
+    """Times of the trace that are saved (shape (n, 2), nanoseconds)."""
+    share: float
+    """Fraction (0 to 1) of them that is saved."""
+    is_device_work: bool
+    """Whether the host stays as it is."""
+    reference_ns: Ints
+    """Weights before any part was taken; shape (m,)."""
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
-        """Scale the part of each event's duration that lies in `times`."""
-        edges = graph.edges_into(Edge.RUNS, self.rows)
-        start, end = graph.time_ns[graph.source[edges]], graph.time_ns[graph.target[edges]]
-        return _scaled_inside(weight_ns, Stretches(edges, start, end), self.times, self.factor)
+        """Take the fraction of the part of each edge that lies in `times`."""
+        shortened = weight_ns.copy()
+        stretches = [_device_stretches(graph)]
+        if not self.is_device_work:
+            stretches += [_host_stretches(graph), _late_launches(graph)]
+        for stretch in stretches:
+            edges, part = _inside(stretch, self.times)
+            saved_ns = np.rint(self.reference_ns[edges] * part * self.share).astype(np.int64)
+            shortened[edges] = np.maximum(0, weight_ns[edges] - saved_ns)
+        return self._without_delays(graph, shortened)
+
+    def _without_delays(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
+        """Drop the delays on the stream before device events that go as a whole."""
+        if self.share < 1:
+            return weight_ns
+        edges, part = _inside(_device_stretches(graph), self.times)
+        into = graph.edges_into(Edge.STREAM, graph.row[graph.target[edges[part == 1]]])
+        weight_ns[into] = np.minimum(weight_ns[into], 0)
+        return weight_ns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,10 +90,8 @@ class ScaleHost(Change):
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Scale the part of the host's time between two points that lies in `times`."""
-        work = graph.host_work
-        rows = slice(None) if self.chain is None else np.flatnonzero(work.chain == self.chain)
-        stretches = Stretches(work.edges[rows], work.start_ns[rows], work.end_ns[rows])
-        return _scaled_inside(weight_ns, stretches, self.times, self.factor)
+        edges, part = _inside(_host_stretches(graph, self.chain), self.times)
+        return _scaled(weight_ns, edges, 1 - part * (1 - self.factor))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,10 +134,28 @@ def _scaled(weight_ns: Ints, edges: Ints, factor: float | Floats) -> Ints:
     return scaled
 
 
-def _scaled_inside(weight_ns: Ints, stretches: Stretches, times: Intervals, factor: float) -> Ints:
-    """Return the weights with each edge's multiplied, as far as its stretch lies in `times`."""
+def _device_stretches(graph: ReplayGraph) -> Stretches:
+    edges = graph.edges_into(Edge.RUNS)
+    return Stretches(edges, graph.time_ns[graph.source[edges]], graph.time_ns[graph.target[edges]])
+
+
+def _host_stretches(graph: ReplayGraph, chain: int | None = None) -> Stretches:
+    work = graph.host_work
+    rows = slice(None) if chain is None else np.flatnonzero(work.chain == chain)
+    return Stretches(work.edges[rows], work.start_ns[rows], work.end_ns[rows])
+
+
+def _late_launches(graph: ReplayGraph) -> Stretches:
+    """Return the launches whose work begins so late that something unrecorded delays it."""
+    edges = graph.edges_into(Edge.LAUNCHED)
+    edges = edges[graph.weight_ns[edges] > LAUNCH_OUTLIER_NS]
+    end_ns = graph.time_ns[graph.target[edges]]
+    return Stretches(edges, end_ns - graph.weight_ns[edges], end_ns)
+
+
+def _inside(stretches: Stretches, times: Intervals) -> tuple[Ints, Floats]:
+    """Return the edges that lie in some times, and the part of each that does."""
     edges, start, end = stretches
     inside = intervals.covered_ns(times, start, end)
     changed = np.flatnonzero(inside)
-    part = inside[changed] / (end[changed] - start[changed])
-    return _scaled(weight_ns, edges[changed], 1 - part * (1 - factor))
+    return edges[changed], inside[changed] / (end[changed] - start[changed])

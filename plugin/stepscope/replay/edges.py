@@ -44,6 +44,8 @@ class Edge(IntEnum):
     """The batch before, for the next one: workers make them. Dormant, as recorded."""
     LOADED = 10
     """The batch, for the return of the call for it. Dormant, as recorded."""
+    ANCHORED = 11
+    """The main thread's latest point, for a point that nothing else explains."""
 
 
 NEVER_NS = np.iinfo(np.int64).min // 4
@@ -94,12 +96,31 @@ def all_edges(trace: Trace, numbering: Numbering) -> list[Edges]:
         launch = _launch_points(trace, numbering)
         edges += [_running(numbering), *_device_edges(trace, numbering, launch)]
         edges.append(_queue_edges(trace, numbering, launch))
-    return [_forward(numbering, part) for part in edges]
+    edges = [_forward(numbering, part) for part in edges]
+    return [*edges, _anchors(numbering, edges)]
+
+
+def _anchors(numbering: Numbering, edges: list[Edges]) -> Edges:
+    """Return an edge from the main thread to each point that nothing else explains.
+
+    Such are work whose launch was not recorded, and other threads: they follow the main thread as
+    far behind its last point as they were recorded.
+    """
+    host, time_ns = numbering.host, numbering.time_ns
+    is_explained = np.zeros(len(time_ns), dtype=bool)
+    for part in edges:
+        is_explained[part.target] = True
+    main = np.flatnonzero(host.chain == 0)
+    is_explained[main] = True
+    orphans = np.flatnonzero(~is_explained)
+    before = np.searchsorted(time_ns[main], time_ns[orphans], side="left") - 1
+    orphans, source = orphans[before >= 0], main[before[before >= 0]]
+    lag_ns = time_ns[orphans] - time_ns[source]
+    return Edges(kind=Edge.ANCHORED, source=source, target=orphans, weight_ns=lag_ns)
 
 
 def _forward(numbering: Numbering, edges: Edges) -> Edges:
     """Leave out edges that contradict the recorded times: clocks that cross, or damage."""
-    time_ns = numbering.time_ns
     time_ns, source, target = numbering.time_ns, edges.source, edges.target
     is_forward = time_ns[source] + edges.weight_ns <= time_ns[target]
     is_dormant = edges.weight_ns == NEVER_NS
@@ -119,7 +140,8 @@ def _host_edges(trace: Trace, numbering: Numbering) -> tuple[Edges, Edges]:
     into = np.full(len(host.time_ns) + 1, NONE)
     into[source + 1] = np.arange(len(source))
     waits = _waits(trace, numbering)
-    did_wait = time_ns[waits.source] + waits.weight_ns == time_ns[waits.target]
+    is_binding = time_ns[waits.source] + waits.weight_ns == time_ns[waits.target]
+    did_wait = is_binding & (waits.weight_ns >= 0)
     into_return = into[waits.target[did_wait]]
     weight[into_return] = np.minimum(weight[into_return], waits.weight_ns[did_wait])
     chain = Edges(kind=Edge.HOST, source=source, target=source + 1, weight_ns=weight)
@@ -167,9 +189,13 @@ def _waits(trace: Trace, numbering: Numbering) -> Edges:
     )
 
 
-def _weights(slack_ns: Ints, is_binding: Mask) -> Ints:
-    """Return weights: the slack of edges that bound their target, else the median of those."""
-    typical = int(np.median(slack_ns[is_binding])) if is_binding.any() else 0
+def _weights(slack_ns: Ints, is_binding: Mask, is_typical: Mask | None = None) -> Ints:
+    """Return weights: the slack of edges that bound their target, else at most a typical one.
+
+    The typical slack is the median of those that bound, in `is_typical` if it is given.
+    """
+    sample = slack_ns[is_binding if is_typical is None else is_typical]
+    typical = int(np.median(sample)) if len(sample) else 0
     return np.where(is_binding, slack_ns, np.minimum(slack_ns, typical))
 
 
@@ -187,7 +213,10 @@ def _running(numbering: Numbering) -> Edges:
 
 
 def _device_edges(trace: Trace, numbering: Numbering, launch: Ints) -> list[Edges]:
-    """Return the edges to device events' starts; the latest source of each is the binding one."""
+    """Return the edges to device events' starts: of each, one binds, which explains its time.
+
+    It is the one whose source, with the typical delay of its kind, is latest.
+    """
     waits = device_waits.device_waits(trace)
     inferred = np.where(waits.edge == device_waits.INFERRED, waits.awaited, NONE)
     sources = {Edge.LAUNCHED: launch}
@@ -202,14 +231,22 @@ def _device_edges(trace: Trace, numbering: Numbering, launch: Ints) -> list[Edge
     time_ns = np.append(numbering.time_ns, never)
     ready = np.stack([time_ns[source] for source in sources.values()])
     ready[ready > time_ns[start]] = never
-    binding = ready.argmax(axis=0)
+    slack = time_ns[start] - ready
+    latest = np.where(launch >= 0, ready.argmax(axis=0), NONE)
+    typical = [_quartile(slack[number, latest == number]) for number in range(len(sources))]
+    binding = (ready + np.array(typical)[:, None]).argmax(axis=0)
     edges = []
     for number, (kind, source) in enumerate(sources.items()):
         index = np.flatnonzero(ready[number] > never)
-        slack = time_ns[start[index]] - ready[number][index]
-        weight = _weights(slack, binding[index] == number)
+        is_binding = binding[index] == number
+        weight = _weights(slack[number, index], is_binding, is_binding & (launch[index] >= 0))
         edges.append(Edges(kind=kind, source=source[index], target=start[index], weight_ns=weight))
     return edges
+
+
+def _quartile(delay_ns: Ints) -> int:
+    """Return the first quartile of delays: those above it may have waited for something else."""
+    return int(np.percentile(delay_ns, 25)) if len(delay_ns) else 0
 
 
 def _queue_edges(trace: Trace, numbering: Numbering, launch: Ints) -> Edges:

@@ -52,16 +52,15 @@ class ReplayGraph:
 
     @cached_property
     def host_work(self) -> "HostWork":
-        """The edges of host work, in the order of time."""
-        edges = np.flatnonzero(self.edge == Edge.HOST)
-        start, end = self.time_ns[self.source[edges]], self.time_ns[self.target[edges]]
-        edges = edges[end > start]
+        """The edges of host work, in the order of time; a wait ends before its work begins."""
+        edges = np.flatnonzero((self.edge == Edge.HOST) & (self.weight_ns > 0))
         edges = edges[np.argsort(self.time_ns[self.target[edges]], kind="stable")]
+        end_ns = self.time_ns[self.target[edges]]
         return HostWork(
             edges=edges,
             chain=self.chain[self.target[edges]],
-            start_ns=self.time_ns[self.source[edges]],
-            end_ns=self.time_ns[self.target[edges]],
+            start_ns=end_ns - self.weight_ns[edges],
+            end_ns=end_ns,
         )
 
     def edges_into(self, kind: Edge, rows: Ints | None = None) -> Ints:

@@ -4,12 +4,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from stepscope.analyses.core import ancestry, frame_times
 from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace
-from stepscope.replay.changes import Change, ScaleHost
+from stepscope.replay.changes import Change, ScaleHost, Unblock
 from stepscope.replay.edges import Edge
 from stepscope.replay.graph import ReplayGraph
 
@@ -106,6 +108,22 @@ def remove(trace: Trace, rows: Ints, *, with_launches: bool = True) -> Remove:
     is_removed[rows] = True
     call = links(trace).call_of_device_event
     return Remove(rows=rows, host=_times(trace, np.setdiff1d(call[rows], call[~is_removed])))
+
+
+def remove_calls(trace: Trace, rows: Ints) -> tuple[Change, ...]:
+    """Return the removal of rows of `host_calls`, with all that they launch and wait for."""
+    calls, linked, waits = trace.host_calls, links(trace), synchronizations(trace).calls
+    is_removed = np.zeros(len(calls), dtype=bool)
+    is_removed[rows] = True
+    launching, waiting = (
+        ancestry.nearest_of(calls["parent"].to_numpy(), owner, is_removed) >= 0
+        for owner in (linked.owner_of_device_event, linked.owner_of_call[waits])
+    )
+    host = frame_times.times(calls, rows)
+    return (
+        Remove(rows=np.flatnonzero(launching), host=host),
+        Unblock(calls=waits[waiting]),
+    )
 
 
 def join(trace: Trace, start_ns: int, end_ns: int) -> Join:

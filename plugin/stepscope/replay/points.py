@@ -11,6 +11,8 @@ from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.device_waits import LAUNCH, LAUNCH_OUTLIER_NS, device_waits
 from stepscope.analyses.idle.host_waits import Activities, host_waits
 from stepscope.model import call_tree, intervals
 from stepscope.model.arrays import NONE, Ints
@@ -26,18 +28,18 @@ class Point(IntEnum):
 
     FIRST = 0
     """The first activity of a chain begins."""
-    STEP = 1
-    """A step begins or ends."""
-    FETCH = 2
-    """A call for the next batch begins."""
-    ENTER = 3
-    """A blocking call begins."""
-    LAUNCH = 4
-    """A runtime call that launches device work begins."""
-    RETURN = 5
+    RETURN = 1
     """A blocking call returns."""
-    FETCHED = 6
+    FETCHED = 2
     """A call for the next batch returns."""
+    STEP = 3
+    """A step begins or ends; without steps and devices, the window."""
+    FETCH = 4
+    """A call for the next batch begins."""
+    ENTER = 5
+    """A blocking call begins."""
+    LAUNCH = 6
+    """A runtime call launches device work: at its start, or later if the host is busy in it."""
     LAST = 7
     """The last activity of a chain ends."""
     DEVICE_START = 8
@@ -54,7 +56,8 @@ class HostPoints:
     kind: Ints
     """`Point`."""
     row: Ints
-    """Row of `steps`, `host_calls` (fetches) or `runtime_calls`; -1 for `FIRST` and `LAST`."""
+    """Row of `steps`, `host_calls` (fetches) or `runtime_calls`; -1 for `FIRST`, `LAST` and the
+    window's ends."""
     chain: Ints
     """Number of the chain: of the threads that take turns with each other."""
 
@@ -113,7 +116,8 @@ def _parts(trace: Trace) -> Iterator[dict[str, Ints]]:
     is_launch[launched_by] = True
     launches = np.flatnonzero(is_launch[:-1])
     waits = synchronizations(trace).calls
-    yield _part(Point.LAUNCH, thread[launches], start[launches], launches)
+    waits = waits[start[waits] < end[waits]]
+    yield _part(Point.LAUNCH, thread[launches], _launch_ns(trace)[launches], launches)
     yield _part(Point.ENTER, thread[waits], start[waits], waits)
     yield _part(Point.RETURN, thread[waits], end[waits], waits)
     fetches = _fetches(trace)
@@ -126,13 +130,35 @@ def _parts(trace: Trace) -> Iterator[dict[str, Ints]]:
     stepping, *extents = spans(steps)
     for time_ns in extents:
         yield _part(Point.STEP, stepping, time_ns, np.arange(len(steps)))
+    if not len(steps) and not len(trace.device_events):
+        span, main = window(trace), np.full(2, _code_of_main_thread(trace))
+        ends = np.array((span.start_ns, span.end_ns))
+        yield _part(Point.STEP, main, ends, np.full(2, NONE))
+
+
+def _launch_ns(trace: Trace) -> Ints:
+    """Return the time at which each runtime call launches its work, shape (calls,).
+
+    It is the call's start. Where the work begins long after it with no other reason, the host is
+    busy in the call: it stages a copy, allocates memory or loads a module.
+    """
+    _, start, end = spans(trace.runtime_calls)
+    call, waits = links(trace).call_of_device_event, device_waits(trace)
+    begin = trace.device_events["start_ns"].to_numpy()
+    rows = np.flatnonzero(waits.edge == LAUNCH)
+    rows = rows[begin[rows] - start[call[rows]] > LAUNCH_OUTLIER_NS]
+    work_ns = np.full(len(start), np.iinfo(np.int64).max)
+    np.minimum.at(work_ns, call[rows], begin[rows])
+    is_busy = (work_ns < np.iinfo(np.int64).max) & (end - start > LAUNCH_OUTLIER_NS)
+    return np.where(is_busy, np.minimum(work_ns, end), start)
 
 
 def _fetches(trace: Trace) -> Ints:
     """Return the outermost calls for the next batch, as `host_calls` rows."""
     rows = data_loading(trace).rows
     thread, start, end = spans(trace.host_calls.iloc[rows])
-    return rows[call_tree.nest(thread, start, end - start).parent < 0]
+    is_outermost = call_tree.nest(thread, start, end - start).parent < 0
+    return rows[is_outermost & (start < end)]
 
 
 def _part(kind: Point, thread: NDArray[np.integer], time_ns: Ints, row: Ints) -> dict[str, Ints]:

@@ -26,7 +26,7 @@ HOST, DEVICE, WAITING, LOADING = PARTS = (
 PART_OF_EDGE = {
     Edge.HOST: HOST,
     Edge.RUNS: DEVICE,
-    **dict.fromkeys((*DELAYS, Edge.QUEUED), WAITING),
+    **dict.fromkeys((*DELAYS, Edge.QUEUED, Edge.ANCHORED), WAITING),
     **dict.fromkeys((Edge.FETCHING, Edge.MADE, Edge.LOADED), LOADING),
 }
 """Part of the path that an edge belongs to."""

@@ -135,6 +135,20 @@ def ancestor_named(trace: Trace, rows: Ints, names: frozenset[str]) -> Ints:
     return ancestor
 
 
+def outermost_named(trace: Trace, rows: Ints, names: frozenset[str]) -> Ints:
+    """Return, for each `host_calls` row with a name, the outermost of the calls so named around it.
+
+    Calls between them have such names as well: `aten::item` calls `aten::_local_scalar_dense`.
+    """
+    calls = trace.host_calls
+    is_named = np.append(name_mask(calls["name"], names.__contains__), False)
+    parent = np.append(calls["parent"].to_numpy(), -1)
+    outermost = rows.copy()
+    while is_named[parent[outermost]].any():
+        outermost = np.where(is_named[parent[outermost]], parent[outermost], outermost)
+    return outermost
+
+
 def outermost_operator(trace: Trace, rows: Ints) -> Ints:
     """Return, for each `host_calls` row (or -1), the outermost operator around it."""
     calls = trace.host_calls

@@ -6,9 +6,10 @@ Of these, each event waits for the last one to finish:
 - work of another stream, by an event (`EVENT`) in the synchronization records,
 - the call that launched it (`LAUNCH`), from that call's start, as in HTA.
 
-Without such records, waits between streams are inferred: work that begins more than
-`LAUNCH_OUTLIER_NS` after all predecessors is assumed to have waited for the work that ended last on
-another stream of its device (`INFERRED`).
+Without such records, waits between streams are inferred (`INFERRED`). Work is assumed to have
+waited for the work that ended last on another stream of its device if it begins more than
+`LAUNCH_OUTLIER_NS` after all predecessors, or more than `LATE_NS` after them and less than
+`HANDOVER_NS` after the other work's end.
 """
 
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ from stepscope.model.trace import Trace, computed
 NOTHING, STREAM, EVENT, INFERRED, LAUNCH = range(5)
 LAUNCH_OUTLIER_NS = 100_000
 """HTA's `get_cuda_kernel_launch_stats`: work that begins later was delayed."""
+LATE_NS = 20_000
+"""Ours: launches in the shared traces begin within 10 us (median); 20 us is twice that."""
+HANDOVER_NS = 10_000
+"""Ours: waits by event in the shared traces end 1 to 5 us before the waiting work begins."""
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -55,8 +60,11 @@ def device_waits(trace: Trace) -> DeviceWaits:
     by_event = _valid(event_predecessors(trace), start)
     _prefer(edge, awaited, ready, (EVENT, by_event, _done(end, by_event, start)))
     if not len(trace.synchronization_events):
-        late = np.flatnonzero((ready > EARLIEST) & (start - ready > LAUNCH_OUTLIER_NS))
+        late = np.flatnonzero((ready > EARLIEST) & (start - ready > LATE_NS))
         inferred = _last_elsewhere(trace, late, ready)
+        done = np.append(end, EARLIEST)[inferred]
+        is_clear = (start - ready > LAUNCH_OUTLIER_NS) | (start - done < HANDOVER_NS)
+        inferred = np.where(is_clear, inferred, NONE)
         _prefer(edge, awaited, ready, (INFERRED, inferred, _done(end, inferred, start)))
     return DeviceWaits(edge=edge, awaited=awaited, ready_ns=np.where(edge == NOTHING, start, ready))
 
