@@ -1,13 +1,13 @@
-"""Savings that add up: each claimed nanosecond counts for one finding.
+"""Savings that add up: each is a step that was simulated, after the earlier findings' fixes.
 
-Rules claim time as intervals. Claims are resolved in the order of the rules, and each
-nanosecond goes to the first claim, so that the net savings of a trace never sum to more than its
-steps. Of device work that would become faster, only the part counts in which the device, not the
-host, is the limit (`analyses/devices/gpu_bound.py`).
+Rules claim times, or waits that would go. In the order of the rules, the trace is replayed with
+each finding's changes on top of those before it. The time that the window gains counts for that
+finding, so that the net savings of a trace never sum to more than its steps; each nanosecond of the
+trace is changed by one finding.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,22 @@ import numpy as np
 from stepscope.advice.outcome import doubts_of, outcome_of
 from stepscope.advice.settings import SEVERITIES
 from stepscope.analyses.core.window import Window, complete_steps, window
-from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.base.findings import ClaimReport, Confidence, Outcome, Severity
 from stepscope.base.formatting import duration, number_ranges
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
+from stepscope.replay.simulation import Simulation
 from stepscope.rules import Claim, Finding, Rule, claim_order, severity_of
-from stepscope.rules.shared.claimable_time import claimed_ns, possible
+from stepscope.rules.shared.claimable_time import (
+    changes_at_least,
+    changes_at_most,
+    claimed_ns,
+    is_refuted,
+    sure_times,
+    unchanged,
+    usable_times,
+)
 
 STEPS_FOR_HIGH_CONFIDENCE = 3
 
@@ -36,12 +44,13 @@ class RuleFinding:
 
     def severity(self, trace: Trace) -> Severity | None:
         """Return the severity; None: not worth reporting."""
-        finding = self.finding
-        severity = finding.severity
-        if severity is None and not finding.claims:
-            severity = "info"
+        severity, claims = self.finding.severity, self.finding.claims
+        if not claims:
+            severity = severity or "info"
         elif severity is None:
-            severity = severity_of(window_share(window(trace), claimed_ns(trace, finding.claims)))
+            severity = severity_of(window_share(window(trace), claimed_ns(trace, claims)))
+        elif is_refuted(trace, claims):
+            severity = "info"
         is_doubtful = severity == "critical" and self.confidence(trace) == "low"
         return "warning" if is_doubtful else severity
 
@@ -88,70 +97,137 @@ class ResolvedFinding:
     shares: tuple[Share, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Saving:
+    """Saving of a finding in the window, in nanoseconds."""
+
+    alone: float
+    """The most that it saves without the other findings."""
+    low: float
+    high: float
+    """The least and the most after the fixes of the earlier findings; at most `alone`."""
+
+
+NO_SHARES: tuple[Share, ...] = ()
+
+
 def resolve_savings(trace: Trace, findings: list[RuleFinding]) -> tuple[ResolvedFinding, ...]:
-    """Assign each claimed nanosecond to one finding, in the rules' `claim_order`."""
+    """Simulate the fix of one finding after the other, in the rules' `claim_order`."""
+    estimate = _Estimate(trace)
     claimed: list[tuple[str, Intervals]] = []
-    taken = intervals.EMPTY
     resolved = []
     order = claim_order(item.rule for item in findings)
     for finding in sorted(findings, key=lambda item: order[item.rule.id]):
-        claims = finding.finding.claims
-        claim_times = tuple(possible(trace, claim) for claim in claims)
-        earlier = tuple(claimed)
-        shares = []
-        for claim, times in zip(claims, claim_times, strict=True):
-            shares.append(_share(trace, claim, intervals.difference(times, taken)))
-            claimed.append((finding.rule.id, times))
-            taken = intervals.merged(taken, times)
-        report = _report(trace, claims, claim_times, tuple(shares), earlier) if claims else None
-        outcome = _outcome(trace, finding, report)
-        resolved.append(ResolvedFinding(rule=finding.rule, outcome=outcome, shares=tuple(shares)))
+        report, shares = None, NO_SHARES
+        if claims := finding.finding.claims:
+            shares, saving = estimate.next(claims)
+            report = _report(trace, claims, shares, saving, claimed)
+            claimed += [(finding.rule.id, usable_times(trace, claim)) for claim in claims]
+        resolved.append(
+            ResolvedFinding(
+                rule=finding.rule, outcome=_outcome(trace, finding, report), shares=shares
+            )
+        )
     return tuple(resolved)
 
 
-def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:
-    sure = net
-    if claim.low_intervals is not None:
-        sure = intervals.intersection(sure, claim.low_intervals)
-    if claim.is_device_work:
-        sure = intervals.intersection(sure, gpu_bound_times(trace).sure)
-    return Share(
-        times=net,
-        low=claim.factor.low,
-        high=claim.factor.high,
-        low_times=sure,
-        is_device_work=claim.is_device_work,
+class _Estimate:
+    """Savings of one finding after the other."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._taken = intervals.EMPTY
+        simulation = unchanged(trace).simulation
+        self._replay = _Replay(trace, simulation) if simulation else None
+
+    def next(self, claims: Sequence[Claim]) -> tuple[tuple[Share, ...], Saving]:
+        """Return the shares of the next finding's claims, and its saving."""
+        shares = tuple(self._share(claim) for claim in claims)
+        if self._replay is None:
+            high_ns = sum(share.high_ns for share in shares)
+            return shares, Saving(alone=claimed_ns(self._trace, claims), low=0.0, high=high_ns)
+        saving = self._replay.next(claims, shares)
+        return _scaled(shares, saving), saving
+
+    def _share(self, claim: Claim) -> Share:
+        times = usable_times(self._trace, claim)
+        net = intervals.difference(times, self._taken)
+        self._taken = intervals.merged(self._taken, times)
+        return Share(
+            times=net,
+            low=claim.factor.low,
+            high=claim.factor.high,
+            low_times=sure_times(self._trace, claim, net),
+            is_device_work=claim.is_device_work,
+        )
+
+
+class _Replay:
+    """The replayed window with the fixes of one finding after the other."""
+
+    def __init__(self, trace: Trace, simulation: Simulation) -> None:
+        self._trace = trace
+        self._least = self._most = simulation
+
+    def next(self, claims: Sequence[Claim], shares: Sequence[Share]) -> Saving:
+        """Return the saving of the next finding, and keep its fix."""
+        most, least = self._most, self._least
+        for claim, share in zip(claims, shares, strict=True):
+            most = most.with_changes(changes_at_most(self._trace, claim, share.times))
+            least = least.with_changes(changes_at_least(self._trace, claim, share.low_times))
+        alone_ns = claimed_ns(self._trace, claims)
+        high_ns = min(alone_ns, most.saved_ns - self._most.saved_ns)
+        sure_ns = sum(share.low_ns for share in shares)
+        low_ns = min(high_ns, sure_ns, least.saved_ns - self._least.saved_ns)
+        self._least, self._most = least, most
+        return Saving(alone=alone_ns, low=low_ns, high=high_ns)
+
+
+def _scaled(shares: Sequence[Share], saving: Saving) -> tuple[Share, ...]:
+    """Return shares whose savings sum to the simulated one."""
+    low_ns, high_ns = (
+        sum(share.low_ns for share in shares),
+        sum(share.high_ns for share in shares),
     )
+    low = saving.low / low_ns if low_ns else 0.0
+    high = saving.high / high_ns if high_ns else 0.0
+    return tuple(replace(share, low=share.low * low, high=share.high * high) for share in shares)
 
 
 def _report(
     trace: Trace,
     claims: Sequence[Claim],
-    claim_times: tuple[Intervals, ...],
-    shares: tuple[Share, ...],
+    shares: Sequence[Share],
+    saving: Saving,
     earlier: Sequence[tuple[str, Intervals]],
 ) -> ClaimReport:
     span = window(trace)
-    gross_ns = claimed_ns(trace, claims)
-    high_ns = sum(share.high_ns for share in shares)
-    method = " ".join(claim.method for claim in claims if claim.method)
+    methods = [claim.method for claim in claims if claim.method]
     takers: dict[str, None] = {}
-    if round(high_ns) < round(gross_ns):
-        lost = duration(span.per_step(gross_ns - high_ns))
-        whole = intervals.merged(*claim_times)
-        takers = {
-            rule: None for rule, times in earlier if len(intervals.intersection(whole, times))
-        }
-        method = f"{method} {lost} of it is counted under {', '.join(takers)}.".strip()
+    if round(saving.high) < round(saving.alone):
+        lost = duration(span.per_step(saving.alone - saving.high))
+        takers = _takers(trace, claims, earlier)
+        methods.append(f"{lost} of it is counted under {', '.join(takers)}.")
+    if reason := unchanged(trace).reason:
+        methods.append(f"Not simulated, and therefore at most this sum of times: {reason}.")
     return ClaimReport(
-        gross_ns=span.per_step(gross_ns),
-        net_low_ns=span.per_step(sum(share.low_ns for share in shares)),
-        net_high_ns=span.per_step(high_ns),
-        net_share=window_share(span, high_ns),
-        method=method,
+        gross_ns=span.per_step(saving.alone),
+        net_low_ns=span.per_step(saving.low),
+        net_high_ns=span.per_step(saving.high),
+        net_share=window_share(span, saving.high),
+        method=" ".join(methods),
         steps=_steps(trace, intervals.merged(*(share.times for share in shares))),
         counted_under=tuple(takers),
     )
+
+
+def _takers(
+    trace: Trace, claims: Iterable[Claim], earlier: Sequence[tuple[str, Intervals]]
+) -> dict[str, None]:
+    """Return the earlier rules whose claims share time with these; else all of them."""
+    whole = intervals.merged(*(usable_times(trace, claim) for claim in claims))
+    sharing = {rule: None for rule, times in earlier if len(intervals.intersection(whole, times))}
+    return sharing or {rule: None for rule, _ in earlier}
 
 
 def _steps(trace: Trace, times: Intervals) -> str:

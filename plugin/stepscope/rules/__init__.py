@@ -57,6 +57,7 @@ from stepscope.base.findings import (
     SourceLine,
     severity_of,
 )
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
@@ -154,7 +155,10 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Time that the fix could save. A gain in throughput alone is evidence, not a claim."""
+    """Time that the fix could save: what the replayed step gains when it goes.
+
+    A gain in throughput alone is evidence, not a claim.
+    """
 
     intervals: Intervals
     """Potential saving, on the window's clock (int64, shape (n, 2), nanoseconds)."""
@@ -166,8 +170,15 @@ class Claim:
     low_intervals: Intervals | None = None
     """The part to which the factor's `low` applies, where it is not all of it."""
     is_device_work: bool = False
-    """Whether the times are of device work that would become faster, not of waiting: then only the
-    part counts in which the device, not the host, is the limit."""
+    """Whether the times are of device work that would become faster, while the host stays as it
+    is; else host and devices skip them."""
+    waits: Ints | None = None
+    """Rows of `runtime_calls` that would not wait for the device any more."""
+    calls: Ints | None = None
+    """Rows of `host_calls` that would go, with all that they launch and wait for.
+
+    With either, the most that is saved is a step without these waits and calls.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -74,7 +74,7 @@ def check(trace: Trace, options: Options) -> Results:
         locations=collective_costs.locations(trace, mask),
         claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
     )
-    if lost.won_share < INFO_SHARE:
+    if lost.saved_share < INFO_SHARE:
         text = finding.message + collective_costs.host_is_late(trace, lost)
         yield RuledOut(message=text, evidence=finding.evidence)
     elif is_training(trace):

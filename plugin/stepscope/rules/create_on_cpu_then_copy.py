@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
+import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
@@ -85,7 +86,7 @@ def check(trace: Trace, options: Options) -> Results:
         tables=tables,
         events=events,
         locations=lines,
-        claims=_claims(late, claimed),
+        claims=_claims(created, late, claimed),
         fix=_fix(makers, _shapes(trace, created), copy_sources.target(trace), is_random=is_random),
         risk="numerics" if is_random else "none",
     )
@@ -108,7 +109,7 @@ def _cost(
     return late, intervals.merged(late, cost.exposed, cost.idle)
 
 
-def _claims(late: Intervals, claimed: Intervals) -> tuple[Claim, ...]:
+def _claims(created: CreatedCopies, late: Intervals, claimed: Intervals) -> tuple[Claim, ...]:
     if not len(claimed):
         return ()
     return (
@@ -119,6 +120,7 @@ def _claims(late: Intervals, claimed: Intervals) -> tuple[Claim, ...]:
             "which is saved; at most also the copying that no kernel hides and the idle time right "
             "behind the waits for it.",
             low_intervals=late,
+            calls=np.concatenate((created.maker, created.move)),
         ),
     )
 

@@ -55,6 +55,7 @@ def check(trace: Trace, options: Options) -> Results:
                 host,
                 HALF_TO_ALL,
                 "At least half of the host's time in the copies while no device worked.",
+                calls=calls,
             ),
             Claim(
                 device,

@@ -50,7 +50,7 @@ def check(trace: Trace, options: Options) -> Results:
     if setting is not None:
         evidence += (recorded_facts.evidence("broadcast_buffers", str(setting), "code"),)
     tables = (collective_costs.table(events, mask),)
-    if lost.won_share < options.least_share:
+    if lost.saved_share < options.least_share:
         late = collective_costs.host_is_late(trace, lost)
         message = f"{text} take {share(lost.share)} of the time.{late}"
         yield RuledOut(message=message, evidence=evidence, tables=tables)

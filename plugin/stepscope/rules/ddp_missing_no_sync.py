@@ -64,7 +64,7 @@ def check(trace: Trace, options: Options) -> Results:
         facts.count("Needless reductions in total", int(passes.early.sum())),
         facts.fraction("Exposed, of the window", lost.share),
     )
-    if lost.won_share < options.least_share:
+    if lost.saved_share < options.least_share:
         text += f"; nothing waits for them: {share(lost.share)} of the time is exposed."
         text += collective_costs.host_is_late(trace, lost)
         yield RuledOut(message=text, evidence=evidence)

@@ -77,7 +77,10 @@ def _checks_finding(trace: Trace, questions: Rows, chain: Rows) -> Finding:
             facts.fraction("Time lost to them", lost, "overview"),
         ),
         events=call_costs.longest(trace, questions),
-        claims=(Claim(idle, ALL_OF_IT, method), Claim(work, ALL_OF_IT, is_device_work=True)),
+        claims=(
+            Claim(idle, ALL_OF_IT, method, calls=chain),
+            Claim(work, ALL_OF_IT, is_device_work=True),
+        ),
         subject="checks for NaN",
     )
 
@@ -150,9 +153,9 @@ RULE = Rule(
         "torch.compile traces under anomaly detection: frames below its compiler do not count.",
         "With check_nan=False and without stacks the mode is invisible.",
     ),
-    saving="The idle time during the checks and right behind the reads, and the device's work for "
-    "them; on a CPU the checks' own time. The time to record stacks in the forward pass comes on "
-    "top and is not claimed.",
+    saving="At least the idle time during the checks and right behind the reads, and the device's "
+    "work for them; at most a step without the checks. On a CPU the checks' own time. The time to "
+    "record stacks in the forward pass comes on top and is not claimed.",
     fix=Fix(
         "Switch it on to search for a NaN, and off again.",
         "torch.autograd.set_detect_anomaly(False)    # and no `with detect_anomaly():` around\n"

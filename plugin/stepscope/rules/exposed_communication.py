@@ -86,7 +86,7 @@ def _evidence(running: float, hidden: float, lost: collective_costs.Exposed) -> 
     yield facts.fraction("Communication, of the window", running, "overview")
     yield facts.fraction("Hidden, of communication", hidden)
     if lost.is_device_work:
-        yield facts.fraction("Exposed while the device was the limit", lost.won_share)
+        yield facts.fraction("Potential saving, of the window", lost.saved_share)
 
 
 RULE = Rule(

@@ -60,6 +60,7 @@ def check(trace: Trace, options: Options) -> Results:
                 HALF_TO_ALL,
                 "Copying that no kernel hides and that the step waits for; a prefetcher hides at "
                 "least half of it.",
+                is_device_work=True,
             ),
         ),
         fix=_fix(copy_sources.module(trace), copy_sources.target(trace)),

@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Results:
     if not number or late_number < options.least_late_share * number:
         return
     lost = collective_costs.exposed(trace, late)
-    if lost.won_share < options.least_share:
+    if lost.saved_share < options.least_share:
         return
     steps = max(1, window(trace).step_count)
     yield Finding(

@@ -1,8 +1,11 @@
 """Reading values from the device drains it."""
 
+from dataclasses import replace as changed
+
 import numpy as np
 from msgspec.structs import replace
 
+from stepscope.analyses.core.synchronizations import ITEM, outermost_named
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.idle.sync_cost import value_reads
 from stepscope.base.calibration import ALL_OF_IT
@@ -32,6 +35,7 @@ def check(trace: Trace, options: Options) -> Results:
     waits = sync_waits.waits(trace, "item", options)
     if waits is None:
         return
+    waits = changed(waits, removed_calls=outermost_named(trace, waits.cost.operators, ITEM))
     if not (_has_scaler(trace) and waits.per_step <= SCALER_READS):
         more = (_work_for_reads(trace, waits),)
         yield sync_waits.result(trace, waits, TEXTS, _fix(trace), more)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.dispatch_gaps import BlockingLaunches, blocking_launches
 from stepscope.analyses.idle.ledger import idle_ledger
@@ -15,6 +16,7 @@ from stepscope.base.calibration import HALF_TO_ALL, part_of
 from stepscope.base.findings import Evidence, Link, Severity, severity_of
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
@@ -57,8 +59,9 @@ def check(trace: Trace, options: Options) -> Results:
         how = f"behind {share(waits)} of {number:,} launches the host waits for the device"
     else:
         return
-    idle = _idle(trace, is_waiting=blocks < options.least_blocked_share)
-    yield _finding(trace, blocking, idle, how)
+    is_waiting = blocks < options.least_blocked_share
+    freed = synchronizations(trace).calls if is_waiting else None
+    yield _finding(trace, blocking, _idle(trace, is_waiting=is_waiting), how, freed)
 
 
 def _idle(trace: Trace, *, is_waiting: bool) -> Intervals:
@@ -71,7 +74,9 @@ def _idle(trace: Trace, *, is_waiting: bool) -> Intervals:
     return intervals.merged(*(times[kind] for kind in kinds))
 
 
-def _finding(trace: Trace, blocking: BlockingLaunches, idle: Intervals, how: str) -> Finding:
+def _finding(
+    trace: Trace, blocking: BlockingLaunches, idle: Intervals, how: str, waits: Ints | None
+) -> Finding:
     span = window(trace)
     idle_ns = intervals.duration_ns(idle)
     won_ns = min(idle_ns, blocking.blocked_ns)
@@ -97,6 +102,7 @@ def _finding(trace: Trace, blocking: BlockingLaunches, idle: Intervals, how: str
                 part_of(HALF_TO_ALL, won_ns / max(1, idle_ns)),
                 "Where both work at once, the step is as long as the one that needs longer: what "
                 "is won is at most the host's waiting, and at most the device's.",
+                waits=waits,
             ),
         ),
         fix=_fix(trace),

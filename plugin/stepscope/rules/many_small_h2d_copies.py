@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from stepscope.analyses.core import requirements
+from stepscope.analyses.core.synchronizations import outermost_operator
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
@@ -10,6 +13,7 @@ from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import count, share, significant, size
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import copy_sources, facts, phrases
 
@@ -71,10 +75,19 @@ def check(trace: Trace, options: Options) -> Results:
                 "Idle time while the host is in the copies' calls, and at most also right behind "
                 "its waits for them; one copy instead of many saves half at least.",
                 low_intervals=cost.late,
+                calls=_all_but_one(trace, copies),
             ),
         ),
         fix=_fix(significant(often), copy_sources.target(trace)),
     )
+
+
+def _all_but_one(trace: Trace, copies: HostCopies) -> Ints:
+    """Return the operators of all copies but the last one of each step, or of all."""
+    step = np.searchsorted(np.sort(trace.steps["start_ns"].to_numpy()), copies.call_start_ns)
+    is_followed = np.append(step[:-1] == step[1:], False)[: len(step)]
+    operators = outermost_operator(trace, copies.owner[is_followed])
+    return np.unique(operators[operators >= 0])
 
 
 def _how_often(trace: Trace, copies: HostCopies) -> float:

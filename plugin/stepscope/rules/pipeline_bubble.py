@@ -50,6 +50,7 @@ def check(trace: Trace, options: Options) -> Results:
                 part_of(UP_TO_ALL, excess / waited),
                 "The waiting in sends and receives while nothing computes; of it the part beyond "
                 "the schedule's own bubble, and nothing at least.",
+                is_device_work=bool(len(trace.device_events)),
             ),
         ),
         subject=f"{stages.stage_count} stages",

@@ -47,7 +47,7 @@ def check(trace: Trace, options: Options) -> Results:
     )
     evidence = tuple(_evidence(trace, a_step, lost))
     tables = (collective_costs.table(events, is_batch_norm),)
-    if lost.won_share < INFO_SHARE:
+    if lost.saved_share < INFO_SHARE:
         text += collective_costs.host_is_late(trace, lost)
         yield RuledOut(message=text, evidence=evidence, tables=tables)
         return

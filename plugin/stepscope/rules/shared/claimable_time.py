@@ -1,35 +1,134 @@
-"""Potential savings of claims: time in the window; of device work only where it is the limit."""
+"""Savings of claims: how much sooner the replayed window ends without the claimed time.
 
-from collections.abc import Iterable
+A step is a race between host and device, so that a local sum of times says little: without a claim,
+the trace is simulated (`stepscope.replay`), as recorded.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
+from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
-from stepscope.model.trace import Trace
+from stepscope.model.trace import Trace, computed
+from stepscope.replay.changes import Change, Shorten, Unblock
+from stepscope.replay.launches import remove_calls
+from stepscope.replay.simulation import Simulation, simulate
 from stepscope.rules import Claim, severity_of
 
 
-def possible(trace: Trace, claim: Claim) -> Intervals:
-    """Return the part of a claim in which time can be saved."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unchanged:
+    """The unchanged replay of a trace, to which claims are compared."""
+
+    simulation: Simulation | None
+    """None: the replay does not describe this trace."""
+    reason: str = ""
+    """Reason why it does not."""
+
+
+@computed
+def unchanged(trace: Trace) -> Unchanged:
+    """Return the unchanged replay of a trace, or the reason why it has none."""
+    try:
+        return Unchanged(simulation=simulate(trace, ()))
+    except MissingDataError as error:
+        return Unchanged(simulation=None, reason=error.reason)
+
+
+def usable_times(trace: Trace, claim: Claim) -> Intervals:
+    """Return the part of a claim that lies in the window.
+
+    Without a replay, of device work only the part in which the device, not the host, is the limit.
+    """
     span = window(trace)
     times = intervals.clip(claim.intervals, span.start_ns, span.device_end_ns)
-    if not claim.is_device_work:
-        return times
-    return intervals.intersection(times, gpu_bound_times(trace).possible)
+    if claim.is_device_work and unchanged(trace).simulation is None:
+        return intervals.intersection(times, gpu_bound_times(trace).possible)
+    return times
 
 
-def claimed_ns(trace: Trace, claims: Iterable[Claim]) -> float:
-    """Return the greatest potential saving of claims, apart from all other findings."""
+def changes_at_most(trace: Trace, claim: Claim, times: Intervals) -> tuple[Change, ...]:
+    """Return the changes of a claim's `times` that save most."""
+    if claim.waits is None and claim.calls is None:
+        return _shortened(trace, claim, times, claim.factor.high)
+    unblocked = () if claim.waits is None else (Unblock(calls=claim.waits),)
+    return unblocked if claim.calls is None else (*unblocked, *remove_calls(trace, claim.calls))
+
+
+def changes_at_least(trace: Trace, claim: Claim, times: Intervals) -> tuple[Change, ...]:
+    """Return the changes of a claim's `times` that save least.
+
+    Of waits and calls that go, they are the same: then the claimed times limit the saving.
+    """
+    if claim.waits is None and claim.calls is None:
+        return _shortened(trace, claim, times, claim.factor.low)
+    return changes_at_most(trace, claim, times) if claim.factor.low else ()
+
+
+def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
+    """Return the part of a claim's `times` to which the factor's `low` applies.
+
+    Device work whose successor's launch was not recorded may be awaited by a late launch.
+    """
+    sure = times
+    if claim.low_intervals is not None:
+        sure = intervals.intersection(sure, claim.low_intervals)
+    if claim.is_device_work:
+        sure = intervals.difference(sure, gpu_bound_times(trace).unknown)
+    return sure
+
+
+def _shortened(
+    trace: Trace, claim: Claim, times: Intervals, saved_share: float
+) -> tuple[Change, ...]:
+    replay = unchanged(trace).simulation
+    if not saved_share or not len(times) or replay is None:
+        return ()
+    change = Shorten(
+        times=times,
+        share=saved_share,
+        is_device_work=claim.is_device_work,
+        reference_ns=replay.weight_ns,
+    )
+    return (change,)
+
+
+def claimed_ns(trace: Trace, claims: Sequence[Claim]) -> float:
+    """Return the greatest saving of claims in the window, without all other findings.
+
+    Where no replay describes the trace, it is the sum of the claimed times.
+    """
+    replay = unchanged(trace).simulation
+    if replay is None:
+        return _sum_ns(trace, claims)
+    changes = [
+        change
+        for claim in claims
+        for change in changes_at_most(trace, claim, usable_times(trace, claim))
+    ]
+    return float(replay.simulated_ns - replay.with_changes(changes).simulated_ns)
+
+
+def _sum_ns(trace: Trace, claims: Iterable[Claim]) -> float:
     taken = intervals.EMPTY
     total = 0.0
     for claim in claims:
-        times = possible(trace, claim)
+        times = usable_times(trace, claim)
         total += claim.factor.high * intervals.duration_ns(intervals.difference(times, taken))
         taken = intervals.merged(taken, times) if len(taken) else times
     return total
 
 
-def is_worth_reporting(trace: Trace, claims: Iterable[Claim]) -> bool:
+def is_worth_reporting(trace: Trace, claims: Sequence[Claim]) -> bool:
     """Return whether claims could save enough of the window for a finding."""
     return severity_of(claimed_ns(trace, claims) / window(trace).reference_ns) is not None
+
+
+def is_refuted(trace: Trace, claims: Sequence[Claim]) -> bool:
+    """Return whether claims of enough time for a finding save next to nothing of the step."""
+    whole_ns = window(trace).reference_ns
+    is_long = severity_of(_sum_ns(trace, claims) / whole_ns) is not None
+    return is_long and not is_worth_reporting(trace, claims)

@@ -16,8 +16,7 @@ from stepscope.analyses.core.exposed_communication import (
 )
 from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.core.window import window
-from stepscope.analyses.devices.gpu_bound import gpu_bound_times
-from stepscope.base.calibration import Factor
+from stepscope.base.calibration import ALL_OF_IT, Factor
 from stepscope.base.findings import (
     Effort,
     EventReference,
@@ -35,6 +34,7 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Claim, applies_if, conclusive_if, severity_of
 from stepscope.rules.shared import facts
+from stepscope.rules.shared.claimable_time import claimed_ns
 
 Mask = NDArray[np.bool_]
 """Over the rows of `collectives`."""
@@ -67,8 +67,8 @@ class Exposed:
     a_step_ns: int
     """Per step, or in total where there are no steps."""
     is_device_work: bool
-    won_share: float
-    """Of the window: the part in which the device, not the host, is the limit; on the host all."""
+    saved_share: float
+    """Of the window: the most that it would be shorter without them."""
 
 
 def timed(trace: Trace) -> pd.DataFrame:
@@ -115,15 +115,13 @@ def exposed(trace: Trace, mask: Mask) -> Exposed:
     span, times = window(trace), exposed_times(trace, mask)
     total_ns = intervals.duration_ns(times)
     is_device_work = bool((mask & (trace.collectives["kernel_count"].to_numpy() > 0)).any())
-    possible = times
-    if is_device_work:
-        possible = intervals.intersection(times, gpu_bound_times(trace).possible)
+    without = Claim(times, ALL_OF_IT, is_device_work=is_device_work)
     return Exposed(
         times=times,
         share=total_ns / span.reference_ns,
         a_step_ns=span.per_step(total_ns),
         is_device_work=is_device_work,
-        won_share=intervals.duration_ns(possible) / span.reference_ns,
+        saved_share=claimed_ns(trace, (without,)) / span.reference_ns,
     )
 
 
@@ -133,18 +131,18 @@ def running(trace: Trace, mask: Mask) -> int:
 
 
 def claim(lost: Exposed, factor: Factor, method: str) -> Claim:
-    """Claim exposed time: of a device's, the part in which the device is the limit."""
+    """Claim exposed time."""
     return Claim(lost.times, factor, method, is_device_work=lost.is_device_work)
 
 
 def severity(lost: Exposed) -> Severity:
     """Return the severity of exposed time, all of which could be saved; at least `info`."""
-    return severity_of(lost.won_share) or "info"
+    return severity_of(lost.saved_share) or "info"
 
 
 def host_is_late(trace: Trace, lost: Exposed) -> str:
     """Return a sentence where the host would be as late without these collectives, else ""."""
-    if lost.share < INFO_SHARE or lost.won_share >= lost.share / 2:
+    if lost.share < INFO_SHARE or lost.saved_share >= lost.share / 2:
         return ""
     return f" Meanwhile the host had not launched the {trace.dialect.device}'s next work."
 

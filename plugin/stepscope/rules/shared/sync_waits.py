@@ -19,6 +19,7 @@ from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, RuledOut, RuleResult, conclusive_if, option, severity_of
 from stepscope.rules.shared import facts, phrases
+from stepscope.rules.shared.claimable_time import claimed_ns
 
 Rows = NDArray[np.int64]
 MOST_SHOWN = 10
@@ -69,6 +70,8 @@ class Waits:
     is_costly: bool
     operators: Rows | None = None
     """The operators to be named, as `sync_sites` takes them."""
+    removed_calls: Rows | None = None
+    """Operators that go with the waits, as rows of `host_calls`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +118,7 @@ def finding(
 ) -> Finding:
     """Return the finding about waits; `more` is claimed besides the idle time behind them."""
     where = sync_sites(trace, waits.cost, waits.operators)
-    claims = (_claim(waits), *more)
+    claims = (_claim(trace, waits), *more)
     return Finding(
         severity=severity(trace, claims),
         message=f"{_happens(trace, waits, texts)}; {phrases.device(trace)} is then idle for "
@@ -206,7 +209,7 @@ def _require_awaited_work(trace: Trace, cost: SyncCost) -> None:
 
 def severity(trace: Trace, claims: tuple[Claim, ...]) -> Severity:
     """Return the severity of costly waits: at least a warning."""
-    saved_ns = sum(claim.factor.high * intervals.duration_ns(claim.intervals) for claim in claims)
+    saved_ns = claimed_ns(trace, claims)
     is_critical = severity_of(phrases.fraction_of_window(trace, saved_ns)) == "critical"
     return "critical" if is_critical else "warning"
 
@@ -227,14 +230,16 @@ def evidence(trace: Trace, waits: Waits, texts: Texts) -> tuple[Evidence, ...]:
     )
 
 
-def _claim(waits: Waits) -> Claim:
-    """Claim the idle time until the queue is filled again; right behind the waits it is certain."""
+def _claim(trace: Trace, waits: Waits) -> Claim:
+    """Claim the waits, and the idle time until the queue is filled again."""
     return Claim(
         waits.cost.refill,
         ALL_OF_IT,
         "At least the idle time right behind the waits; at most all of it until two operations are "
         "queued again.",
         low_intervals=waits.cost.idle,
+        waits=synchronizations(trace).calls[waits.cost.rows],
+        calls=waits.removed_calls,
     )
 
 
