@@ -1,4 +1,4 @@
-"""Work of the device that would become faster: won only where the device is the limit."""
+"""Work of the device that would become faster: saved only where the device is the limit."""
 
 import dataclasses
 from typing import Any
@@ -35,6 +35,17 @@ ROWS: list[list[Any]] = [
     ["kernel", "second", 110, 100, {"correlation": 2}],
     ["kernel", "third", 510, 100, {"correlation": 3}],
 ]
+"""The same work, queued at once, and a host that waits for it: the device is the limit."""
+QUEUED: list[list[Any]] = [
+    ["user_annotation", "ProfilerStep#1", 0, 1000],
+    ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}],
+    ["cuda_runtime", "cudaLaunchKernel", 10, 5, {"correlation": 2}],
+    ["cuda_runtime", "cudaLaunchKernel", 20, 5, {"correlation": 3}],
+    ["cuda_runtime", "cudaDeviceSynchronize", 30, 285],
+    ["kernel", "first", 10, 100, {"correlation": 1}],
+    ["kernel", "second", 110, 100, {"correlation": 2}],
+    ["kernel", "third", 210, 100, {"correlation": 3}],
+]
 
 
 def us(*spans: tuple[int, int]) -> Intervals:
@@ -58,13 +69,17 @@ def test_the_device_is_the_limit_where_its_next_work_is_queued_already() -> None
     assert bound.unknown.tolist() == []
 
 
-def test_time_is_won_there_alone() -> None:
-    claim = claim_of(trace_of(ROWS), working((10, 210), (510, 610)))
-    assert (claim.gross_ns, claim.net_low_ns, claim.net_high_ns) == (100_000, 50_000, 100_000)
+def test_faster_work_that_the_host_waits_for_shortens_the_step() -> None:
+    claim = claim_of(trace_of(QUEUED), working((10, 310)))
+    assert (claim.gross_ns, claim.net_low_ns, claim.net_high_ns) == (150_000, 75_000, 150_000)
+
+
+def test_faster_work_saves_nothing_where_the_host_is_late() -> None:
+    assert rule_outcomes(trace_of(ROWS), [working((10, 210), (510, 610))])[0].status == "passed"
 
 
 def test_of_work_with_an_unknown_successor_nothing_is_sure() -> None:
-    rows = [row for row in ROWS if row[:3] != ["cuda_runtime", "cudaLaunchKernel", 10]]
+    rows = [row for row in QUEUED if row[:3] != ["cuda_runtime", "cudaLaunchKernel", 10]]
     trace = trace_of(rows)
     assert gpu_bound_times(trace).unknown.tolist() == us((10, 110)).tolist()
     claim = claim_of(trace, working((10, 110)))
@@ -72,11 +87,11 @@ def test_of_work_with_an_unknown_successor_nothing_is_sure() -> None:
 
 
 def test_without_any_launch_only_the_last_is_known() -> None:
-    trace = trace_of([row for row in ROWS if row[0] != "cuda_runtime"])
+    trace = trace_of([row for row in QUEUED if row[0] == "kernel"])
     device = main_device(trace)
     assert device is not None
     assert gpu_bound_share(trace, device) is None
-    claim = claim_of(trace, working((10, 210)))
+    claim = claim_of(trace, working((0, 200)))
     assert (claim.net_low_ns, claim.net_high_ns) == (0, 100_000)
 
 
@@ -85,11 +100,15 @@ def test_without_a_device_there_is_no_work_of_one() -> None:
     assert rule_outcomes(trace, [working((0, 500))])[0].status == "passed"
 
 
-def test_waiting_and_work_never_hold_the_same_time() -> None:
+def test_waiting_and_work_never_save_the_same_time() -> None:
+    """Without its 300 us of waiting, the host launches the third at 210 us, still too late for
+    the others; a launch takes 10 us.
+    """
+    late = [*ROWS, ["cuda_runtime", "cudaDeviceSynchronize", 510, 105]]
     waiting = rule("waiting", claiming((210_000, 510_000), high=1.0), priority=10)
-    report = advise(Run(name="run", workers=(trace_of(ROWS),)), [waiting, working((10, 610))])
+    report = advise(Run(name="run", workers=(trace_of(late),)), [waiting, working((10, 610))])
     saved = {each.rule: each.claim.net_high_ns for each in report.outcomes if each.claim}
-    assert saved == {"waiting": 300_000, "faster": 100_000}
+    assert saved == {"waiting": 290_000, "faster": 50_000}
 
 
 def test_work_beside_other_work_is_not_alone() -> None:
@@ -122,6 +141,7 @@ BUSY: list[list[Any]] = [
     ["cuda_runtime", "cudaLaunchKernel", 10, 5, {"correlation": 2}],
     ["kernel", "void conv_backward(int)", 10, 690, {"correlation": 1}],
     ["kernel", "gemm", 700, 300, {"correlation": 2}],
+    ["cuda_runtime", "cudaDeviceSynchronize", 20, 980],
 ]
 
 
