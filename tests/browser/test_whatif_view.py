@@ -84,3 +84,19 @@ def test_both_timelines_are_downloaded_as_one_trace(alone: Visit, tmp_path: Path
     events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     processes = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     assert processes[:2] == ["Host, recorded", "Host, simulated"]
+
+
+def test_a_finding_leads_here_ticked_and_can_be_unticked(alone: Visit) -> None:
+    alone.open()
+    alone.go("advice", run="synthetic_item_sync/fault", open="item-sync")
+    alone.main.get_by_role("link", name="What if this were fixed").click(timeout=PATIENCE_MS)
+    alone.at_view("whatif")
+    box = alone.main.get_by_role("checkbox", name="Reading values")
+    expect(box).to_be_checked(timeout=PATIENCE_MS)
+    prediction = alone.main.get_by_role("region", name="Prediction")
+    expect(prediction).to_contain_text("instead of 10.9 ms: it saves")
+    assert alone.state()["o.fix"] == "item-sync"
+    box.uncheck()
+    expect(prediction).to_contain_text("The step takes 10.9 ms, as recorded.")
+    assert not alone.inaccessible()
+    alone.assert_clean()

@@ -64,6 +64,7 @@ export interface Gets {
   'trends': [TrendsQuery, Trends];
   'traces/{trace}/what-if': [WhatIfQuery, WhatIfStep];
   'traces/{trace}/what-if/names': [object, WhatIfNames];
+  'traces/{trace}/what-if/fixes': [WhatIfQuery, WhatIfFixes];
   'traces/{trace}/what-if/timeline': [WhatIfTimelineQuery, WhatIfTimeline];
   'traces/{trace}/what-if/file': [WhatIfQuery, ArrayBuffer];
 }
@@ -256,6 +257,7 @@ export interface WhatIfQuery {
   no_waits?: boolean;
   workers?: number;
   cores?: number;
+  fix?: string[];
 }
 
 export interface WhatIfTimelineQuery {
@@ -265,6 +267,7 @@ export interface WhatIfTimelineQuery {
   no_waits?: boolean;
   workers?: number;
   cores?: number;
+  fix?: string[];
   step?: number;
   pixels?: number;
 }
@@ -1677,6 +1680,7 @@ export interface WhatIfStep {
   step_count: number;
   recorded_ns: number;
   simulated_ns: number;
+  slowest_ns: number; // The simulated time where the fixes save least.
   replay_error: number; // Error of a replay with typical delays, as a fraction of the recorded time.
   parts: WhatIfPart[]; // They sum to the step.
   matches: number[]; // Number of events that each scale matches.
@@ -1701,6 +1705,21 @@ export interface ScalableNames {
   times_ns: number[]; // Sum of the events' durations.
   counts: number[]; // Number of events.
   all_count: number; // Number of all names.
+}
+
+/** The fixes of a trace's findings that save time. */
+export interface WhatIfFixes {
+  schema: number; // Version of the API's JSON.
+  fixes: WhatIfFix[];
+}
+
+/** The fix of one rule's findings. */
+export interface WhatIfFix {
+  rule: string;
+  title: string;
+  is_applied: boolean;
+  low_ns: number; // The least time per step that it saves on top of the changes.
+  high_ns: number; // The most.
 }
 
 /** One step as recorded and as simulated: the training loop, and the busiest streams. */

@@ -37,6 +37,13 @@ def apply_rules(
     return outcomes, resolve_savings(trace, findings)
 
 
+def findings_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[RuleFinding]:
+    """Return the findings of rules on one trace that are worth reporting, without savings."""
+    return [
+        finding for rule in rules if rule.check is not None for finding in _apply(trace, rule)[0]
+    ]
+
+
 def _apply(trace: Trace, rule: Rule[Any]) -> tuple[list[RuleFinding], list[Outcome]]:
     if damage := doubts(trace, rule.rests_on, "withheld"):
         item = damage[0]

@@ -23,6 +23,13 @@ MOST_CORES = 4096
 )
 @click.argument("path")
 @click.option(
+    "--fix",
+    "fixes",
+    multiple=True,
+    metavar="RULES",
+    help="Fix the findings of these rules, separated by commas. Can be repeated.",
+)
+@click.option(
     "--host",
     type=FACTOR,
     default=1.0,
@@ -71,6 +78,7 @@ MOST_CORES = 4096
 def whatif(  # noqa: PLR0913 (one parameter per option)
     *,
     path: str,
+    fixes: tuple[str, ...],
     host: float,
     device: float,
     scales: tuple[str, ...],
@@ -88,6 +96,7 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     PATH is a trace file, or a folder with one; for options of a run, the folder of its ranks.
 
     \b
+    stepscope whatif log/ --fix item-sync,tiny-kernels     # without these findings
     stepscope whatif log/ --scale 'kernels:*gemm*=0.5'     # would faster GEMMs help?
     stepscope whatif log/ --host 0.7 --device 0.5          # another machine
     stepscope whatif log/ --scale 'operators:aten::to=0'   # without these copies' host time
@@ -112,12 +121,13 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
         workers=worker_count,
         cores=cores,
     )
-    is_trace_changed = what_if != WhatIf() or trace_output is not None
+    is_trace_changed = what_if != WhatIf() or bool(fixes or trace_output)
     if ranks.is_given or (not is_trace_changed and has_ranks(path, selection)):
         _require_only_ranks(is_trace_changed=is_trace_changed)
         write_run(path, ranks, selection, printing, effort)
         return
-    task = functools.partial(predict, what_if=what_if, output=trace_output)
+    rules = tuple(rule for text in fixes for rule in text.split(",") if rule)
+    task = functools.partial(predict, what_if=what_if, fixes=rules, output=trace_output)
     prediction = run_task(one_at(path, selection), task, effort)
     printing.write(_rendered(prediction, printing))
 

@@ -123,18 +123,22 @@ def stack(trace: "Trace", *, request: "StackRequest") -> Refusal | None:
 
 
 def predict(
-    trace: "Trace", *, what_if: "WhatIf", output: str | None = None
+    trace: "Trace", *, what_if: "WhatIf", fixes: tuple[str, ...] = (), output: str | None = None
 ) -> "Prediction | Refusal":
-    """Return the step that a simulation predicts; with `output`, write the simulated trace."""
+    """Return the step that a simulation predicts; with `output`, write the simulated trace.
+
+    `fixes`: rules whose findings are fixed.
+    """
+    from stepscope.advice.fixes import fix_changes, predict_fixes
     from stepscope.render import simulated_trace
-    from stepscope.replay import what_if as replayed
     from stepscope.replay.simulation import simulate
+    from stepscope.replay.what_if import changes_of
 
     def work() -> "Prediction":
-        prediction = replayed.predict(trace, what_if)
+        prediction = predict_fixes(trace, fixes, what_if)
         if output is not None:
-            simulation = simulate(trace, replayed.changes_of(trace, what_if))
-            simulated_trace.write(trace, simulation, output)
+            changes = [*fix_changes(trace, fixes).most, *changes_of(trace, what_if)]
+            simulated_trace.write(trace, simulate(trace, changes), output)
         return prediction
 
     return _unless_refused(work)

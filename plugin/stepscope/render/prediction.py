@@ -1,6 +1,6 @@
 """A simulated step as text, Markdown or JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from rich.table import Table
@@ -50,15 +50,27 @@ def text(prediction: Prediction, *, width: int = WIDTH, is_coloured: bool = Fals
 
 def headline(prediction: Prediction) -> str:
     """Return the result in one sentence."""
-    recorded, simulated = prediction.recorded_ns, prediction.simulated_ns
+    recorded, fastest = prediction.recorded_ns, prediction.simulated_ns
+    slowest = fastest if prediction.slowest_ns is None else prediction.slowest_ns
     subject = "The step takes" if prediction.step_count else "The trace takes"
-    saved = recorded - simulated
-    if not saved:
+    if recorded == fastest == slowest:
         return f"{subject} {duration(recorded)}, as recorded."
-    times = f"{duration(simulated)} instead of {duration(recorded)}"
-    verb = "saves" if saved >= 0 else "costs"
-    fraction = share(abs(saved) / max(1, recorded))
-    return f"{subject} {times}: it {verb} {duration(abs(saved))} ({fraction})."
+    times = f"{_range(map(duration, (fastest, slowest)))} instead of {duration(recorded)}"
+    if fastest < recorded < slowest:
+        return f"{subject} {times}."
+    verb = "saves" if recorded >= slowest else "costs"
+    saved = [abs(recorded - simulated) for simulated in (slowest, fastest)]
+    fractions = _range(share(time_ns / max(1, recorded)) for time_ns in saved)
+    return f"{subject} {times}: it {verb} {_range(map(duration, saved))} ({fractions})."
+
+
+def _range(texts: Iterable[str]) -> str:
+    """Return one quantity, or two: `8.66 to 9.15 ms`."""
+    first, *rest = dict.fromkeys(texts)
+    if not rest:
+        return first
+    number, _, unit = first.rpartition(" ")
+    return f"{number if rest[0].endswith(' ' + unit) else first} to {rest[0]}"
 
 
 def limit(prediction: Prediction) -> str:

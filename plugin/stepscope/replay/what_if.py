@@ -67,6 +67,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """Recorded steps; 0: the times are of the whole trace."""
     recorded_ns: int
     simulated_ns: int
+    slowest_ns: int | None = None
+    """The simulated time where fixes of findings save least; None without such fixes."""
     replay_error: float
     """How far off the recorded end a replay with typical delays is; a fraction of the window."""
     limits: tuple[Part, ...]

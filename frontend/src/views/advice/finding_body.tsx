@@ -257,6 +257,20 @@ export function FindingBody(props: Props): ReactNode {
             </section>
           )}
           {outcome.claim && <Estimate claim={outcome.claim} step={step} />}
+          {outcome.claim && outcome.trace !== '' && (
+            <Goto
+              to={{
+                view: 'whatif',
+                worker: outcome.worker,
+                span: outcome.span,
+                options: { fix: outcome.rule },
+              }}
+              className="button"
+              title="Simulate the step without this finding"
+            >
+              <Icon name="sliders" size={14} /> What if this were fixed
+            </Goto>
+          )}
         </div>
         <div>
           {outcome.fix && <FixSection fix={outcome.fix} />}

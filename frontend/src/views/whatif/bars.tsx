@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { WhatIfPart, WhatIfStep } from '../../api/types.gen';
 import { colourOf } from '../../core/colour';
-import { duration, quantityExact, share } from '../../core/format';
+import { duration, durationRange, quantityExact, share } from '../../core/format';
 
 /** Categories with the colours of the parts. */
 const COLOURS: Readonly<Record<string, string>> = {
@@ -21,15 +21,22 @@ interface BarProps {
   readonly totalNs: number;
   /** The length of the longer bar. */
   readonly mostNs: number;
+  /** Time that is saved for sure. */
   readonly savedNs: number;
+  /** Time that may be saved in addition; it follows the parts. */
+  readonly unsureNs: number;
 }
 
-function Bar({ label, parts, totalNs, mostNs, savedNs }: BarProps): ReactNode {
+function Bar({ label, parts, totalNs, mostNs, savedNs, unsureNs }: BarProps): ReactNode {
   const shown = parts.filter(([, timeNs]) => timeNs > 0);
   const words = shown.map(([name, timeNs]) => `${name} ${duration(timeNs)}`).join(', ');
   const width = (ns: number): string => `${(ns / mostNs) * 100}%`;
   return (
-    <div className="whatif-bar" role="img" aria-label={`${label}, ${duration(totalNs)}: ${words}`}>
+    <div
+      className="whatif-bar"
+      role="img"
+      aria-label={`${label}, ${durationRange(totalNs, totalNs + unsureNs)}: ${words}`}
+    >
       <span className="muted">{label}</span>
       <span className="whatif-track">
         {shown.map(([name, timeNs]) => (
@@ -39,16 +46,23 @@ function Bar({ label, parts, totalNs, mostNs, savedNs }: BarProps): ReactNode {
             title={`${capital(name)}: ${quantityExact(timeNs, 'ns')}, ${share(timeNs / totalNs)}`}
           />
         ))}
+        {unsureNs > 0 && (
+          <span
+            className="whatif-unsure"
+            style={{ width: width(unsureNs) }}
+            title={`Saved at most: ${quantityExact(unsureNs, 'ns')} more`}
+          />
+        )}
         {savedNs > 0 && (
           <span
             className="whatif-saved"
             style={{ width: width(savedNs) }}
-            title={`Saved: ${quantityExact(savedNs, 'ns')}`}
+            title={`Saved at least: ${quantityExact(savedNs, 'ns')}`}
           />
         )}
       </span>
       <span className="strong number" title={quantityExact(totalNs, 'ns')}>
-        {duration(totalNs)}
+        {durationRange(totalNs, totalNs + unsureNs)}
       </span>
     </div>
   );
@@ -59,8 +73,8 @@ interface Props {
 }
 
 export function Bars({ step }: Props): ReactNode {
-  const { recorded_ns: recorded, simulated_ns: simulated, parts } = step;
-  const mostNs = Math.max(recorded, simulated, 1);
+  const { recorded_ns: recorded, simulated_ns: simulated, slowest_ns: slowest, parts } = step;
+  const mostNs = Math.max(recorded, slowest, 1);
   const ofParts = (time: (part: WhatIfPart) => number): BarProps['parts'] =>
     parts.map((part) => [part.name, time(part)]);
   return (
@@ -71,13 +85,15 @@ export function Bars({ step }: Props): ReactNode {
         totalNs={recorded}
         mostNs={mostNs}
         savedNs={0}
+        unsureNs={0}
       />
       <Bar
         label="Simulated"
         parts={ofParts((part) => part.simulated_ns)}
         totalNs={simulated}
         mostNs={mostNs}
-        savedNs={recorded - simulated}
+        savedNs={recorded - slowest}
+        unsureNs={slowest - simulated}
       />
     </figure>
   );

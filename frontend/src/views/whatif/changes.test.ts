@@ -34,6 +34,7 @@ const everyChange: fc.Arbitrary<Changes> = fc.record({
   ),
   workers: fc.option(fc.integer({ min: 1, max: 1000 })),
   cores: fc.option(fc.integer({ min: 1, max: 1000 })),
+  fixes: fc.uniqueArray(fc.stringMatching(/^[a-z][a-z-]*$/), { maxLength: 3 }),
 });
 
 describe('changes in the URL', () => {
@@ -74,17 +75,18 @@ describe('changes in the URL', () => {
       scale: ['kernels:a=b=0.5'],
       workers: null,
       cores: null,
+      fix: [],
     });
   });
 
   it('are a command of the terminal, quoted for a shell', () => {
     const changes = withScale(
-      { ...UNCHANGED, host: 0.7, hasNoWaits: true, workers: 4 },
+      { ...UNCHANGED, host: 0.7, hasNoWaits: true, workers: 4, fixes: ['item-sync'] },
       'kernels',
       "*it's*",
     );
     expect(commandOf(changes, 'a b.json')).toBe(
-      "stepscope whatif 'a b.json' --host 0.7 --scale 'kernels:*it'\\''s*=0.5' --no-waits --workers 4",
+      "stepscope whatif 'a b.json' --fix item-sync --host 0.7 --scale 'kernels:*it'\\''s*=0.5' --no-waits --workers 4",
     );
   });
 

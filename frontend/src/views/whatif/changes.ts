@@ -20,6 +20,8 @@ export interface Changes {
   readonly workers: number | null;
   /** Cores for the training loop and its workers; null: as recorded. */
   readonly cores: number | null;
+  /** Rules whose findings are fixed. */
+  readonly fixes: readonly string[];
 }
 
 export const UNCHANGED: Changes = {
@@ -29,6 +31,7 @@ export const UNCHANGED: Changes = {
   scales: [],
   workers: null,
   cores: null,
+  fixes: [],
 };
 
 /** The limits of the API. */
@@ -76,12 +79,13 @@ export function changesOf(options: Readonly<Record<string, string>>): Changes {
       .slice(0, MOST_SCALES),
     workers: wholeOf(options.workers),
     cores: wholeOf(options.cores),
+    fixes: [...new Set((options.fix ?? '').split(',').filter(Boolean))].slice(0, MOST_SCALES),
   };
 }
 
 /** The options of the URL; defaults are null. */
 export function optionsOf(changes: Changes): OptionChanges {
-  const { host, device, hasNoWaits, scales, workers, cores } = changes;
+  const { host, device, hasNoWaits, scales, workers, cores, fixes } = changes;
   return {
     host: host === 1 ? null : String(host),
     device: device === 1 ? null : String(device),
@@ -89,14 +93,20 @@ export function optionsOf(changes: Changes): OptionChanges {
     scale: scales.map(textOf).join(SEPARATOR),
     workers: workers === null ? null : String(workers),
     cores: cores === null ? null : String(cores),
+    fix: fixes.join(','),
   };
 }
 
 /** A query without defaults. */
 export type Parameters = { readonly [Name in keyof WhatIfQuery]-?: WhatIfQuery[Name] | null };
 
-export function parametersOf({ hasNoWaits, scales, ...others }: Changes): Parameters {
-  return { ...others, no_waits: hasNoWaits, scale: scales.map(textOf) };
+export function parametersOf({ hasNoWaits, scales, fixes, ...others }: Changes): Parameters {
+  return {
+    ...others,
+    no_waits: hasNoWaits,
+    scale: scales.map(textOf),
+    fix: [...fixes],
+  };
 }
 
 export const isUnchanged = (changes: Changes): boolean =>
@@ -115,9 +125,10 @@ const quoted = (text: string): string =>
 
 /** The same simulation on the command line. */
 export function commandOf(changes: Changes, file: string): string {
-  const { host, device, hasNoWaits, scales, workers, cores } = changes;
+  const { host, device, hasNoWaits, scales, workers, cores, fixes } = changes;
   return [
     `stepscope whatif ${quoted(file)}`,
+    ...(fixes.length === 0 ? [] : [`--fix ${fixes.join(',')}`]),
     ...(host === 1 ? [] : [`--host ${host}`]),
     ...(device === 1 ? [] : [`--device ${device}`]),
     ...scales.map((scale) => `--scale ${quoted(textOf(scale))}`),

@@ -28,6 +28,7 @@ import {
   withScale,
 } from './changes';
 import { Count, Factor } from './factor';
+import { Findings } from './findings';
 import { OpenSimulated } from './open_simulated';
 import { Result } from './result';
 import { AddScale, ScaleList } from './scales';
@@ -183,7 +184,7 @@ function Refused({ query, changes }: RefusedProps): ReactNode {
     return (
       <Empty icon="warning" title="A change does not apply to this trace">
         <p>{sentence(error.message)}</p>
-        <p>Remove or correct it under “Operators and kernels”.</p>
+        <p>Remove it, or reset all changes.</p>
       </Empty>
     );
   }
@@ -225,6 +226,13 @@ export default function Page({ selection }: PageProps): ReactNode {
       </ViewHeader>
       <div className="whatif">
         <div className="stack">
+          <Findings
+            trace={span.trace}
+            parameters={parameters}
+            isWaiting={query.isFetching}
+            totalNs={step?.recorded_ns}
+            onChange={(fixes) => apply({ ...changes, fixes })}
+          />
           <Machine {...controls} />
           <Loading {...controls} />
           <Scales {...controls} />
@@ -242,7 +250,9 @@ export default function Page({ selection }: PageProps): ReactNode {
           ) : (
             <Refused query={query} changes={changes} />
           )}
-          {step && <StepTimeline trace={span.trace} parameters={parameters} />}
+          {step && (
+            <StepTimeline trace={span.trace} parameters={parameters} isWaiting={query.isFetching} />
+          )}
         </div>
       </div>
     </div>

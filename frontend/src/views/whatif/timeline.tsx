@@ -180,9 +180,11 @@ function StepChoice({ timeline }: { readonly timeline: WhatIfTimeline }): ReactN
 interface Props {
   readonly trace: string;
   readonly parameters: Parameters;
+  /** Whether the prediction is requested, which comes first. */
+  readonly isWaiting: boolean;
 }
 
-export function StepTimeline({ trace, parameters }: Props): ReactNode {
+export function StepTimeline({ trace, parameters, isWaiting }: Props): ReactNode {
   const { location } = useNavigation();
   const { at = '' } = location.options;
   const step = /^\d{1,9}$/.test(at) ? Number(at) : null;
@@ -194,6 +196,7 @@ export function StepTimeline({ trace, parameters }: Props): ReactNode {
         { trace, ...parameters, step, pixels: PIXELS },
         signal,
       ),
+    enabled: !isWaiting,
     placeholderData: (previous, last) =>
       last?.queryKey[1] === trace ? keepPreviousData(previous) : undefined,
   });

@@ -3,8 +3,10 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
 import runs from '../../../tests/fixtures/runs.json';
 import { fakeApi, renderView } from '../../../tests/views';
+import { nextOf, savingWords } from './findings';
 import unchanged from './fixture.json';
 import changed from './fixtures/what-if.json';
+import fixes from './fixtures/what-if-fixes.json';
 import names from './fixtures/what-if-names.json';
 import timeline from './fixtures/what-if-timeline.json';
 import Page from './page';
@@ -12,8 +14,11 @@ import Page from './page';
 const api = fakeApi({
   runs,
   'what-if': (parameters: URLSearchParams) =>
-    parameters.get('host') === '1' && !parameters.has('scale') ? unchanged : changed,
+    parameters.get('host') === '1' && !parameters.has('scale') && !parameters.has('fix')
+      ? unchanged
+      : changed,
   'what-if/names': names,
+  'what-if/fixes': fixes,
   'what-if/timeline': timeline,
   tools: { perfetto: '', perfetto_hint: '' },
 });
@@ -133,7 +138,8 @@ describe('a trace', () => {
     shown();
     expect(await screen.findByText('no work of a device was recorded')).toBeTruthy();
     expect(((await slider('Device time')) as HTMLInputElement).disabled).toBe(true);
-    expect((screen.getByRole('checkbox') as HTMLInputElement).disabled).toBe(true);
+    const box = screen.getByRole('checkbox', { name: /never waits/ }) as HTMLInputElement;
+    expect(box.disabled).toBe(true);
     expect(screen.queryByRole('button', { name: 'Devices twice as fast' })).toBeNull();
   });
 
@@ -201,4 +207,56 @@ describe('the timeline', () => {
     const link = await screen.findByRole('link', { name: 'Download as a trace' });
     expect(link.getAttribute('href')).toMatch(/what-if\/file\?.*device=0\.5/);
   });
+});
+
+describe('findings', () => {
+  const [first, second] = fixes.fixes;
+  const boxOf = (title: string | undefined) =>
+    screen.findByRole('checkbox', { name: new RegExp(`^${title}`) });
+
+  it('are ticked into the URL and the requests', async () => {
+    const { store } = shown();
+    await userEvent.click(await boxOf(first?.title));
+    await userEvent.click(await boxOf(second?.title));
+    expect(store.current().options.fix).toBe(`${first?.rule},${second?.rule}`);
+    const both = `fix=${first?.rule}&fix=${second?.rule}`;
+    await waitFor(() => expect(api.requests.some((path) => path.includes(both))).toBe(true));
+    await userEvent.click(await boxOf(first?.title));
+    expect(store.current().options.fix).toBe(second?.rule);
+  });
+
+  it('show what they save, and which one matters next', async () => {
+    shown();
+    const region = await screen.findByRole('region', { name: 'Findings' });
+    expect(region.textContent).toMatch(/saves 17\.2–22\.9 ms, up to 44\.5 %/);
+    expect(within(region).getAllByText('next')).toHaveLength(1);
+  });
+
+  it('that this trace does not have can be unticked', async () => {
+    const { store } = shown({ fix: 'gone-rule' });
+    expect(await screen.findByText('not found in this trace')).toBeTruthy();
+    await userEvent.click(await boxOf('gone-rule'));
+    expect(store.current().options).toEqual({});
+  });
+
+  it('make the simulated time a range', async () => {
+    api.responses['what-if'] = { ...changed, slowest_ns: changed.simulated_ns + 5e6 };
+    shown({ fix: 'item-sync' });
+    const bar = await screen.findByRole('img', { name: /^Simulated, 30\.6–35\.6 ms/ });
+    expect(within(bar).getByTitle(/^Saved at most: 5,000,000 ns more/)).toBeTruthy();
+  });
+});
+
+it('the next finding is the one that saves most of those that are not ticked', () => {
+  const fix = (rule: string, high_ns: number, is_applied = false) => ({
+    rule,
+    title: rule,
+    is_applied,
+    low_ns: 0,
+    high_ns,
+  });
+  expect(nextOf([fix('a', 90, true), fix('b', 40), fix('c', 60)], 1000)).toBe('c');
+  expect(nextOf([fix('a', 90, true), fix('b', 0)], 1000)).toBeNull();
+  expect(savingWords(fix('b', 0), 1000)).toBe('no more to save');
+  expect(savingWords(fix('b', 100), 1000)).toBe('saves 0–100 ns, up to 10.0 %');
 });

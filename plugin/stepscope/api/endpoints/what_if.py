@@ -6,8 +6,10 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from stepscope.advice.fixes import fix_changes, fix_savings, predict_fixes
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.core.window import window
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.api.endpoint import Binary, Query, trace_endpoint
 from stepscope.api.endpoints.downloads import CHROME_TRACE
@@ -19,8 +21,8 @@ from stepscope.model.trace import Trace
 from stepscope.render import prediction as rendered
 from stepscope.render import simulated_trace
 from stepscope.replay.simulated_lanes import Blocks, step_lanes
-from stepscope.replay.simulation import simulate
-from stepscope.replay.what_if import Prediction, Scale, WhatIf, changes_of, parse_scale, predict
+from stepscope.replay.simulation import Simulation, simulate
+from stepscope.replay.what_if import Prediction, Scale, WhatIf, changes_of, parse_scale
 
 MOST_FACTOR = 100
 MOST_SCALES = 50
@@ -44,6 +46,8 @@ class WhatIfQuery(Query, frozen=True, kw_only=True):
     """Worker processes that load batches; absent: as recorded."""
     cores: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] | None = None
     """Cores for the training loop and its workers; absent: as recorded."""
+    fix: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_SCALES)] = ()
+    """Rule whose findings are fixed; can be repeated."""
 
 
 class WhatIfTimelineQuery(WhatIfQuery, frozen=True, kw_only=True):
@@ -75,6 +79,8 @@ class WhatIfStep(Response, frozen=True, kw_only=True):
     step_count: int
     recorded_ns: int
     simulated_ns: int
+    slowest_ns: int
+    """The simulated time where the fixes save least; the same without fixes."""
     replay_error: float
     """Error of a replay with typical delays, as a fraction of the recorded time."""
     parts: tuple[WhatIfPart, ...]
@@ -83,6 +89,25 @@ class WhatIfStep(Response, frozen=True, kw_only=True):
     """Number of events that each scale matches."""
     assumptions: tuple[str, ...]
     """What the prediction assumes, in sentences."""
+
+
+class WhatIfFix(msgspec.Struct, frozen=True):
+    """The fix of one rule's findings."""
+
+    rule: str
+    title: str
+    is_applied: bool
+    low_ns: int
+    """The least time per step that it saves on top of the changes; if it is one of them, the least
+    time that they save less without it."""
+    high_ns: int
+    """The most."""
+
+
+class WhatIfFixes(Response, frozen=True, kw_only=True):
+    """The fixes of a trace's findings that save time."""
+
+    fixes: tuple[WhatIfFix, ...]
 
 
 class ScalableNames(msgspec.Struct, frozen=True):
@@ -158,9 +183,34 @@ def what_if(trace: Trace, query: WhatIfQuery) -> WhatIfStep:
 
     Raises:
         MissingDataError: the model does not describe this trace.
-        UsageError: a scale has another form, a factor above 100, or matches no event.
+        UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
+            no finding that saves time.
     """
-    return _message(predict(trace, _differences(query)))
+    return _message(predict_fixes(trace, query.fix, _differences(query)))
+
+
+def fixes(trace: Trace, query: WhatIfQuery) -> WhatIfFixes:
+    """Return the fixes of a trace's findings, with what each saves on top of the changes.
+
+    Raises:
+        MissingDataError: the model does not describe this trace.
+        UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
+            no finding that saves time.
+    """
+    savings = fix_savings(trace, query.fix, changes_of(trace, _differences(query)))
+    steps = max(1, window(trace).step_count)
+    return WhatIfFixes(
+        fixes=tuple(
+            WhatIfFix(
+                rule=saving.rule.id,
+                title=saving.rule.title,
+                is_applied=saving.is_applied,
+                low_ns=round(saving.low_ns / steps),
+                high_ns=round(saving.high_ns / steps),
+            )
+            for saving in savings
+        )
+    )
 
 
 def _differences(query: WhatIfQuery) -> WhatIf:
@@ -183,13 +233,15 @@ def _scale(text: str) -> Scale:
 
 
 def _message(prediction: Prediction) -> WhatIfStep:
+    simulated_ns, slowest_ns = prediction.simulated_ns, prediction.slowest_ns
     return WhatIfStep(
         headline=rendered.headline(prediction),
         limit=rendered.limit(prediction),
         fidelity=rendered.fidelity(prediction),
         step_count=prediction.step_count,
-        recorded_ns=round(prediction.recorded_ns),
-        simulated_ns=round(prediction.simulated_ns),
+        recorded_ns=prediction.recorded_ns,
+        simulated_ns=simulated_ns,
+        slowest_ns=simulated_ns if slowest_ns is None else slowest_ns,
         replay_error=prediction.replay_error,
         parts=tuple(
             WhatIfPart(part.name, part.recorded_ns, part.simulated_ns) for part in prediction.limits
@@ -205,9 +257,10 @@ def timeline(trace: Trace, query: WhatIfTimelineQuery) -> WhatIfTimeline:
     Raises:
         MissingDataError: the model does not describe this trace.
         UnknownNameError: the trace has no such step.
-        UsageError: a scale has another form, a factor above 100, or matches no event.
+        UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
+            no finding that saves time.
     """
-    simulation = simulate(trace, changes_of(trace, _differences(query)))
+    simulation = _simulation(trace, query)
     content = step_lanes(trace, simulation, step=query.step, pixels=query.pixels)
     return WhatIfTimeline(
         step=content.step,
@@ -223,6 +276,11 @@ def timeline(trace: Trace, query: WhatIfTimelineQuery) -> WhatIfTimeline:
     )
 
 
+def _simulation(trace: Trace, query: WhatIfQuery) -> Simulation:
+    fix = fix_changes(trace, query.fix)
+    return simulate(trace, [*fix.most, *changes_of(trace, _differences(query))])
+
+
 def _columns(blocks: Blocks) -> WhatIfBlocks:
     return WhatIfBlocks(*(tuple(column.tolist()) for column in blocks))
 
@@ -232,9 +290,10 @@ def file(trace: Trace, query: WhatIfQuery) -> Binary:
 
     Raises:
         MissingDataError: the model does not describe this trace.
-        UsageError: a scale has another form, a factor above 100, or matches no event.
+        UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
+            no finding that saves time.
     """
-    simulation = simulate(trace, changes_of(trace, _differences(query)))
+    simulation = _simulation(trace, query)
     body = packed(lambda sink: simulated_trace.write_events(trace, simulation, sink))
     name = f"{trace.worker}_what-if.{trace.span}.pt.trace.json.gz"
     return Binary(body=body, file_name=name)
@@ -273,6 +332,7 @@ def _scalable(events: pd.DataFrame) -> ScalableNames:
 ENDPOINTS = (
     trace_endpoint("what-if", what_if),
     trace_endpoint("what-if/names", names),
+    trace_endpoint("what-if/fixes", fixes),
     trace_endpoint("what-if/timeline", timeline),
     trace_endpoint("what-if/file", file, response=CHROME_TRACE),
 )
