@@ -2,12 +2,14 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generated import examples
 from rankparts import Job, parts_of
 from stepscope.analyses.communication.rank_steps import Curve
 from stepscope.analyses.communication.rank_summary import RankSummary
@@ -34,7 +36,7 @@ def damaged(part: RankSummary, random: np.random.Generator) -> RankSummary:
     def times(size: int) -> Ints:
         return BEGIN_NS + random.integers(-LENGTH_NS // 4, LENGTH_NS, size)
 
-    columns = {
+    columns: dict[str, Any] = {
         "start_ns": times(count),
         "ready_ns": times(count),
         "duration_ns": random.integers(0, LENGTH_NS // 10, count),
@@ -54,7 +56,7 @@ def damaged(part: RankSummary, random: np.random.Generator) -> RankSummary:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 4))
 def test_a_damaged_run_is_replayed_or_refused(seed: int, count: int) -> None:
     random = np.random.default_rng(seed)
