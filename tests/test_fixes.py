@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
+import stepscope
 from loading import SAMPLE_LOGS, trace_at
 from stepscope.advice import advise_trace
 from stepscope.advice.fixes import fix_changes, fix_savings, fixes
@@ -103,3 +104,14 @@ def test_the_terminal_fixes_findings_by_rule(tmp_path: Path) -> None:
     refused = CliRunner().invoke(cli, ["whatif", folder, "--fix", "pin-memory"])
     assert refused.exit_code == 2
     assert "pin-memory has no finding in this trace that saves time" in refused.output
+
+
+def test_in_python_fixes_apply_below_all_changes() -> None:
+    trace = sample("synthetic_item_sync/fault")
+    half = ScaleDevice(rows=np.arange(len(trace.device_events)), factor=0.5)
+    step = stepscope.whatif(trace, half, fixes=("item-sync",)).prediction
+    text = stepscope.whatif(trace, "kernels:*=0.5", fixes=("item-sync",)).prediction
+    assert step.simulated_ns == text.simulated_ns
+    assert step.simulated_ns < stepscope.whatif(trace, half).prediction.simulated_ns
+    assert step.slowest_ns is not None
+    assert step.slowest_ns >= step.simulated_ns

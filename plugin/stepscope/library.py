@@ -1,7 +1,7 @@
 """The Python interface: `stepscope.load`, `advise`, `table`, `compare` and `whatif`."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -12,6 +12,7 @@ import pandas as pd
 from stepscope import comparison
 from stepscope._version import __version__
 from stepscope.advice import AdviceSettings, advise_with_settings
+from stepscope.advice.fixes import fix_changes, predict_fixes
 from stepscope.advice.settings import Changes
 from stepscope.advice.settings_files import read_settings
 from stepscope.analyses.communication.rank_summary import rank_summary
@@ -40,7 +41,7 @@ from stepscope.render.table_export import labelled, schema_of, stacked
 from stepscope.replay.changes import Change
 from stepscope.replay.run_what_if import RunPrediction, RunWhatIf, StageScale, predict_run
 from stepscope.replay.simulation import simulate
-from stepscope.replay.what_if import Prediction, WhatIf, changes_of, parse_scale, predict
+from stepscope.replay.what_if import Prediction, WhatIf, changes_of, parse_scale
 from stepscope.storage import discover
 from stepscope.storage.discover import TraceFile
 from stepscope.tables import find
@@ -276,6 +277,7 @@ class PredictedStep:
 def whatif(  # noqa: PLR0913 (options of the user)
     of: Run | Trace | str | PathLike[str],
     *changes: Change | str,
+    fixes: Collection[str] = (),
     host: float = 1.0,
     device: float = 1.0,
     is_unblocked: bool = False,
@@ -291,7 +293,8 @@ def whatif(  # noqa: PLR0913 (options of the user)
     Args:
         of: A trace, a run of one trace, or the path of one.
         changes: Scales as `"kernels:*gemm*=0.5"` or `"operators:aten::to=0"`, or changes of
-            `stepscope.replay.changes`; they apply first.
+            `stepscope.replay.changes`; they apply first, after fixes.
+        fixes: Rules whose findings are fixed, as `("item-sync", "tiny-kernels")`.
         host: Factor of all of the host's time.
         device: Factor of all device events.
         is_unblocked: Whether no call waits for the device any more.
@@ -303,7 +306,8 @@ def whatif(  # noqa: PLR0913 (options of the user)
         MissingDataError: The replay does not describe this trace: without changes, it misses the
             recorded end by more than 2 %; or the trace lacks data on its workers.
         UnreadableError: The file cannot be read.
-        UsageError: There are several traces, or a scale is invalid or matches no event.
+        UsageError: There are several traces, a scale is invalid or matches no event, or a rule has
+            no finding that saves time.
     """
     trace = _only_trace(of)
     what_if = WhatIf(
@@ -315,9 +319,10 @@ def whatif(  # noqa: PLR0913 (options of the user)
         cores=cores,
     )
     first = [change for change in changes if isinstance(change, Change)]
-    prediction = predict(trace, what_if, first)
+    prediction = predict_fixes(trace, fixes, what_if, first)
     if output is not None:
-        simulation = simulate(trace, [*first, *changes_of(trace, what_if)])
+        every = [*fix_changes(trace, fixes).most, *first, *changes_of(trace, what_if)]
+        simulation = simulate(trace, every)
         simulated_trace.write(trace, simulation, fspath(output))
     return PredictedStep(prediction)
 

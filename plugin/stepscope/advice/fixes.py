@@ -129,18 +129,20 @@ def _changes(trace: Trace, rule_ids: Collection[str]) -> FixChanges:
     )
 
 
-def predict_fixes(trace: Trace, rule_ids: Collection[str], what_if: WhatIf) -> Prediction:
-    """Return the step that a simulation of fixes, then of the changes of `what_if`, predicts.
+def predict_fixes(
+    trace: Trace, rule_ids: Collection[str], what_if: WhatIf, changes: Sequence[Change] = ()
+) -> Prediction:
+    """Return the step that a simulation of fixes, changes, then those of `what_if`, predicts.
 
     Raises:
         MissingDataError: the model does not describe this trace, or it lacks data on its workers.
         UsageError: a rule has no finding that saves time, or a scale matches no event.
     """
     least, most = fix_changes(trace, rule_ids)
-    prediction = predict(trace, what_if, most)
+    prediction = predict(trace, what_if, [*most, *changes])
     if not rule_ids:
         return prediction
-    slowest = simulate(trace, [*least, *changes_of(trace, what_if)])
+    slowest = simulate(trace, [*least, *changes, *changes_of(trace, what_if)])
     slowest_ns = round(slowest.simulated_ns / max(1, slowest.step_count))
     return structs.replace(prediction, slowest_ns=max(slowest_ns, prediction.simulated_ns))
 
