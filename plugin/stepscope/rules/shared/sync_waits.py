@@ -29,9 +29,9 @@ DETECTS = (
     "on. Waits that cost less are ruled out from `least_a_step` per step on."
 )
 SAVING = (
-    "At least the idle time right behind the waits; at most all idle time until two operations are "
-    "queued again, in the same step. Of a gap of 1 ms or more, a wait accounts for as much as it "
-    "waited: the rest is the host's own work."
+    "At least the idle time right behind the waits; at most what a replayed step gains without the "
+    "waits: the host runs ahead, which may fill later gaps as well. Of a gap of 1 ms or more, a "
+    "wait accounts for as much as it waited: the rest is the host's own work."
 )
 SILENT = (
     "Waits of the profiler itself, outside the steps, are not counted.",
@@ -235,8 +235,8 @@ def _claim(trace: Trace, waits: Waits) -> Claim:
     return Claim(
         waits.cost.refill,
         ALL_OF_IT,
-        "At least the idle time right behind the waits; at most all of it until two operations are "
-        "queued again.",
+        "At least the idle time right behind the waits; at most what a replayed step gains without "
+        "them.",
         low_intervals=waits.cost.idle,
         waits=synchronizations(trace).calls[waits.cost.rows],
         calls=waits.removed_calls,
