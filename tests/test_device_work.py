@@ -20,6 +20,7 @@ from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Run, Trace
 from stepscope.rules import Claim, Finding, Rule
+from stepscope.rules.shared.claimable_time import Unchanged
 from test_advice import claiming, rule
 
 pytestmark = pytest.mark.frames
@@ -76,6 +77,24 @@ def test_faster_work_that_the_host_waits_for_shortens_the_step() -> None:
 
 def test_faster_work_saves_nothing_where_the_host_is_late() -> None:
     assert rule_outcomes(trace_of(ROWS), [working((10, 210), (510, 610))])[0].status == "passed"
+
+
+def test_a_saving_is_stated_for_the_step_without_the_profiler_as_well() -> None:
+    """Four calls of 1 us less before the waits: the device is the limit in both steps."""
+    claim = claim_of(trace_of(QUEUED), working((10, 310)))
+    assert (claim.unrecorded_low_ns, claim.unrecorded_high_ns) == (75_000, 150_000)
+    assert "without the profiler" not in claim.method, "it is the same"
+
+
+def test_without_a_replay_the_step_without_the_profiler_is_unknown() -> None:
+    trace = trace_of(QUEUED)
+    trace.results["stepscope.rules.shared.claimable_time.unchanged"] = Unchanged(
+        simulation=None, reason="it has a circle"
+    )
+    claim = claim_of(trace, working((10, 310)))
+    assert (claim.gross_ns, claim.net_low_ns, claim.net_high_ns) == (150_000, 0, 150_000)
+    assert claim.unrecorded_high_ns is None
+    assert claim.method.endswith("at most this sum of times: it has a circle.")
 
 
 def test_of_work_with_an_unknown_successor_nothing_is_sure() -> None:

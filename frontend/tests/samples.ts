@@ -73,6 +73,8 @@ export function claim(netHighNs: number): NonNullable<Outcome['claim']> {
     method: 'Estimated from idle time.',
     steps: '',
     counted_under: [],
+    unrecorded_low_ns: null,
+    unrecorded_high_ns: null,
   };
 }
 

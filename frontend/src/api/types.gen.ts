@@ -506,6 +506,8 @@ export interface ClaimReport {
   method: string; // One sentence on how the saving was estimated.
   steps: string; // Numbers of the steps that contain some of it, as ranges.
   counted_under: string[]; // Rules whose findings count the rest of `gross_ns`.
+  unrecorded_low_ns: number | null;
+  unrecorded_high_ns: number | null;
 }
 
 /** One measured fact behind a finding: a label, a value with its unit, and a link to it. */

@@ -21,7 +21,7 @@ from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.replay.simulation import Simulation
-from stepscope.rules import Claim, Finding, Rule, claim_order, severity_of
+from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, claim_order, severity_of
 from stepscope.rules.shared.claimable_time import (
     changes_at_least,
     changes_at_most,
@@ -29,10 +29,13 @@ from stepscope.rules.shared.claimable_time import (
     is_refuted,
     sure_times,
     unchanged,
+    unrecorded,
     usable_times,
 )
 
 STEPS_FOR_HIGH_CONFIDENCE = 3
+OTHER_SAVING = 0.2
+"""Fraction by which a saving in unrecorded steps differs where it is worth a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,6 +109,8 @@ class Saving:
     low: float
     high: float
     """The least and the most after the fixes of the earlier findings; at most `alone`."""
+    unrecorded: tuple[float, float] | None = None
+    """The least and the most in the window as it runs without the profiler; None: unknown."""
 
 
 NO_SHARES: tuple[Share, ...] = ()
@@ -137,8 +142,9 @@ class _Estimate:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._taken = intervals.EMPTY
-        simulation = unchanged(trace).simulation
-        self._replay = _Replay(trace, simulation) if simulation else None
+        recorded, without_profiler = unchanged(trace).simulation, unrecorded(trace)
+        self._replay = _Replay(trace, recorded) if recorded else None
+        self._unrecorded = _Replay(trace, without_profiler) if without_profiler else None
 
     def next(self, claims: Sequence[Claim]) -> tuple[tuple[Share, ...], Saving]:
         """Return the shares of the next finding's claims, and its saving."""
@@ -146,7 +152,16 @@ class _Estimate:
         if self._replay is None:
             high_ns = sum(share.high_ns for share in shares)
             return shares, Saving(alone=claimed_ns(self._trace, claims), low=0.0, high=high_ns)
-        saving = self._replay.next(claims, shares)
+        low_ns, high_ns = self._replay.next(claims, shares)
+        alone_ns = claimed_ns(self._trace, claims)
+        high_ns = min(alone_ns, high_ns)
+        sure_ns = sum(share.low_ns for share in shares)
+        saving = Saving(
+            alone=alone_ns,
+            low=min(high_ns, sure_ns, low_ns),
+            high=high_ns,
+            unrecorded=self._unrecorded and self._unrecorded.next(claims, shares),
+        )
         return _scaled(shares, saving), saving
 
     def _share(self, claim: Claim) -> Share:
@@ -163,24 +178,22 @@ class _Estimate:
 
 
 class _Replay:
-    """The replayed window with the fixes of one finding after the other."""
+    """A replayed window with the fixes of one finding after the other."""
 
     def __init__(self, trace: Trace, simulation: Simulation) -> None:
         self._trace = trace
-        self._least = self._most = simulation
+        self._begin = self._least = self._most = simulation
 
-    def next(self, claims: Sequence[Claim], shares: Sequence[Share]) -> Saving:
-        """Return the saving of the next finding, and keep its fix."""
-        most, least = self._most, self._least
+    def next(self, claims: Sequence[Claim], shares: Sequence[Share]) -> tuple[int, int]:
+        """Return the least and the greatest saving of the next finding, and keep its fix."""
+        trace, begin, most, least = self._trace, self._begin, self._most, self._least
         for claim, share in zip(claims, shares, strict=True):
-            most = most.with_changes(changes_at_most(self._trace, claim, share.times))
-            least = least.with_changes(changes_at_least(self._trace, claim, share.low_times))
-        alone_ns = claimed_ns(self._trace, claims)
-        high_ns = min(alone_ns, most.saved_ns - self._most.saved_ns)
-        sure_ns = sum(share.low_ns for share in shares)
-        low_ns = min(high_ns, sure_ns, least.saved_ns - self._least.saved_ns)
+            most = most.with_changes(changes_at_most(trace, claim, share.times, begin))
+            least = least.with_changes(changes_at_least(trace, claim, share.low_times, begin))
+        high_ns = max(0, most.saved_ns - self._most.saved_ns)
+        low_ns = max(0, least.saved_ns - self._least.saved_ns)
         self._least, self._most = least, most
-        return Saving(alone=alone_ns, low=low_ns, high=high_ns)
+        return min(low_ns, high_ns), high_ns
 
 
 def _scaled(shares: Sequence[Share], saving: Saving) -> tuple[Share, ...]:
@@ -208,6 +221,7 @@ def _report(
         lost = duration(span.per_step(saving.alone - saving.high))
         takers = _takers(trace, claims, earlier)
         methods.append(f"{lost} of it is counted under {', '.join(takers)}.")
+    methods += _without_profiler(span, saving)
     if reason := unchanged(trace).reason:
         methods.append(f"Not simulated, and therefore at most this sum of times: {reason}.")
     return ClaimReport(
@@ -218,7 +232,24 @@ def _report(
         method=" ".join(methods),
         steps=_steps(trace, intervals.merged(*(share.times for share in shares))),
         counted_under=tuple(takers),
+        unrecorded_low_ns=saving.unrecorded and span.per_step(saving.unrecorded[0]),
+        unrecorded_high_ns=saving.unrecorded and span.per_step(saving.unrecorded[1]),
     )
+
+
+def _without_profiler(span: Window, saving: Saving) -> list[str]:
+    """Return a sentence on the step without the profiler, where the saving is another one there."""
+    if saving.unrecorded is None:
+        return []
+    low_ns, high_ns = saving.unrecorded
+    difference_ns = abs(high_ns - saving.high)
+    is_close = difference_ns < OTHER_SAVING * max(high_ns, saving.high)
+    if is_close or window_share(span, difference_ns) < INFO_SHARE:
+        return []
+    return [
+        f"In a step without the profiler it saves {duration(span.per_step(low_ns))} to "
+        f"{duration(span.per_step(high_ns))}."
+    ]
 
 
 def _takers(

@@ -158,6 +158,10 @@ class ClaimReport(msgspec.Struct, frozen=True):
     """Numbers of the steps that contain some of it, as ranges: `3-9, 12`."""
     counted_under: tuple[str, ...] = ()
     """Rules whose findings count the rest of `gross_ns`."""
+    unrecorded_low_ns: int | None = None
+    unrecorded_high_ns: int | None = None
+    """The net saving in a step as it runs without the profiler, whose host is faster: measured by
+    the recorder, else estimated from the cost of recorded events. None: unknown."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from stepscope.model.trace import Trace, computed
 from stepscope.replay.changes import Change, Shorten, Unblock
 from stepscope.replay.launches import remove_calls
 from stepscope.replay.simulation import Simulation, simulate
+from stepscope.replay.unrecorded import unrecorded_world
 from stepscope.rules import Claim, severity_of
 
 
@@ -50,22 +51,36 @@ def usable_times(trace: Trace, claim: Claim) -> Intervals:
     return times
 
 
-def changes_at_most(trace: Trace, claim: Claim, times: Intervals) -> tuple[Change, ...]:
-    """Return the changes of a claim's `times` that save most."""
+@computed
+def unrecorded(trace: Trace) -> Simulation | None:
+    """Return the replay of the step as it runs without the profiler; None without a replay."""
+    replay = unchanged(trace).simulation
+    return replay and replay.with_changes(unrecorded_world(trace).changes)
+
+
+def changes_at_most(
+    trace: Trace, claim: Claim, times: Intervals, replay: Simulation | None = None
+) -> tuple[Change, ...]:
+    """Return the changes of a claim's `times` that save most.
+
+    They shorten the host and the devices of `replay`, by default the recorded ones.
+    """
     if claim.waits is None and claim.calls is None:
-        return _shortened(trace, claim, times, claim.factor.high)
+        return _shortened(claim, times, claim.factor.high, replay or unchanged(trace).simulation)
     unblocked = () if claim.waits is None else (Unblock(calls=claim.waits),)
     return unblocked if claim.calls is None else (*unblocked, *remove_calls(trace, claim.calls))
 
 
-def changes_at_least(trace: Trace, claim: Claim, times: Intervals) -> tuple[Change, ...]:
+def changes_at_least(
+    trace: Trace, claim: Claim, times: Intervals, replay: Simulation | None = None
+) -> tuple[Change, ...]:
     """Return the changes of a claim's `times` that save least.
 
     Of waits and calls that go, they are the same: then the claimed times limit the saving.
     """
     if claim.waits is None and claim.calls is None:
-        return _shortened(trace, claim, times, claim.factor.low)
-    return changes_at_most(trace, claim, times) if claim.factor.low else ()
+        return _shortened(claim, times, claim.factor.low, replay or unchanged(trace).simulation)
+    return changes_at_most(trace, claim, times, replay) if claim.factor.low else ()
 
 
 def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
@@ -82,9 +97,8 @@ def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
 
 
 def _shortened(
-    trace: Trace, claim: Claim, times: Intervals, saved_share: float
+    claim: Claim, times: Intervals, saved_share: float, replay: Simulation | None
 ) -> tuple[Change, ...]:
-    replay = unchanged(trace).simulation
     if not saved_share or not len(times) or replay is None:
         return ()
     change = Shorten(
@@ -101,13 +115,37 @@ def claimed_ns(trace: Trace, claims: Sequence[Claim]) -> float:
 
     Where no replay describes the trace, it is the sum of the claimed times.
     """
+    simulated, key = _simulated(trace), tuple(claims)
+    if key not in simulated:
+        simulated[key] = _alone_ns(trace, key)
+    return simulated[key]
+
+
+@computed
+def _simulated(trace: Trace) -> dict[tuple[Claim, ...], float]:  # noqa: ARG001 (the key)
+    """Return the savings that were simulated: a rule, the engine and the severity ask alike."""
+    return {}
+
+
+def _alone_ns(trace: Trace, claims: Sequence[Claim]) -> float:
     replay = unchanged(trace).simulation
-    if replay is None:
-        return _sum_ns(trace, claims)
+    return _sum_ns(trace, claims) if replay is None else _saved_ns(trace, claims, replay)
+
+
+def unrecorded_ns(trace: Trace, claims: Sequence[Claim]) -> float | None:
+    """Return the greatest saving of claims in the window as it runs without the profiler.
+
+    None where no replay describes the trace.
+    """
+    replay = unrecorded(trace)
+    return None if replay is None else _saved_ns(trace, claims, replay)
+
+
+def _saved_ns(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> float:
     changes = [
         change
         for claim in claims
-        for change in changes_at_most(trace, claim, usable_times(trace, claim))
+        for change in changes_at_most(trace, claim, usable_times(trace, claim), replay)
     ]
     return float(replay.simulated_ns - replay.with_changes(changes).simulated_ns)
 
