@@ -20,7 +20,8 @@ ROWS: list[list[Any]] = [
     for row in (
         ["user_annotation", f"ProfilerStep#{n}", 1000 * n, 1000],
         ["user_annotation", LOADER, 1000 * n, 400],
-        ["kernel", "gemm", 1000 * n + 400, 600],
+        ["cuda_runtime", "cudaLaunchKernel", 1000 * n + 400, 5, {"correlation": n}],
+        ["kernel", "gemm", 1000 * n + 400, 600, {"correlation": n}],
     )
 ]
 
@@ -140,7 +141,9 @@ def test_a_verdict_says_up_to_of_what_may_be_needed_or_is_work(shared_traces: Pa
     trace = trace_at(sorted((SAMPLE_LOGS / "masking/numpy_without_stacks").glob("*.json.gz"))[0])
     assert "in the step alone costs up to 5.90 ms of it" in advise_trace(trace).worker.verdict
     work = sorted((shared_traces / "kineto/resnet50_num_workers_4").glob("*.json.gz"))[0]
-    assert "in float32 alone costs up to 50.2 ms" in advise_trace(trace_at(work)).worker.verdict
-    assert "launching kernels one by one alone costs 5.27 ms" in (
+    assert "launching kernels one by one alone costs 19.6 ms" in (
+        advise_trace(trace_at(work)).worker.verdict
+    )
+    assert "launching kernels one by one alone costs 5.02 ms" in (
         advice("synthetic_tiny_batch/fault").worker.verdict
     )

@@ -98,5 +98,6 @@ def test_a_finding_leads_here_ticked_and_can_be_unticked(alone: Visit) -> None:
     assert alone.state()["o.fix"] == "item-sync"
     box.uncheck()
     expect(prediction).to_contain_text("The step takes 10.9 ms, as recorded.")
+    alone.settled()
     assert not alone.inaccessible()
     alone.assert_clean()

@@ -74,7 +74,7 @@ export function Findings({
     <Card
       title="Findings"
       label="Findings"
-      className={query.isPlaceholderData ? 'whatif-stale' : ''}
+      className={query.isPlaceholderData ? 'stale' : ''}
       note={<Goto to={{ view: 'advice' }}>Advice</Goto>}
     >
       <ul className="whatif-findings">

@@ -113,7 +113,7 @@ export function Result({ step, traceName, isStale, actions, children }: Props): 
   return (
     <Card
       title={step.step_count > 0 ? 'Predicted step' : 'Predicted trace'}
-      className={isStale ? 'whatif-result whatif-stale' : 'whatif-result'}
+      className={isStale ? 'whatif-result stale' : 'whatif-result'}
       label="Prediction"
       actions={
         <div className="row">
