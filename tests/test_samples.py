@@ -225,8 +225,8 @@ STATED: list[Stated] = [
     (CTL, "pageable-h2d-copy", "passed", None),
     (NCCL, "pageable-h2d-copy", "not-applicable", None),
     (FALCON_AMD, "pageable-h2d-copy", "not-applicable", None),
-    (CTL, "exposed-h2d-copy", "info", ("Exposed copying", 0.036, 0.0005)),
-    (CTL, "exposed-h2d-copy", "info", ("Copies in total", 150, 0)),  # 25 per step
+    (CTL, "exposed-h2d-copy", "rejected", ("Exposed copying", 0.036, 0.0005)),
+    (CTL, "exposed-h2d-copy", "rejected", ("Copies in total", 150, 0)),  # 25 per step
     (W4[0], "exposed-h2d-copy", "passed", None),  # 2.2 %
     (EVS, "item-sync", "warning", ("Idle time right behind them", 0.032, 0.0005)),
     (CTL, "item-sync", "rejected", ("Idle time right behind them", 0.004, 0.0005)),

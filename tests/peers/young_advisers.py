@@ -59,14 +59,14 @@ CASES = (
     ),
     Case(
         path="kineto/resnet50_num_workers_4/worker0.1623212756351.pt.trace.json.gz",
-        truth="float32 matrix products, and 19 % dispatch",
-        rules=("no-mixed-precision", "launch-bound"),
+        truth="the host: dispatch; with all kernels at zero time the step is 1 % shorter",
+        rules=("launch-bound",),
         names=r"launch|dispatch|small ?batch|mixed.precision|\bamp\b",
     ),
     Case(
         path="kineto/resnet50_num_workers_4/worker0.1623213129365.pt.trace.json.gz",
-        truth="float32 matrix products, and 19 % dispatch",
-        rules=("no-mixed-precision", "launch-bound"),
+        truth="the host: stalls, and dispatch; with all kernels at zero time the step stays 143 ms",
+        rules=("gpu-idle-gap", "launch-bound"),
         names=r"launch|dispatch|small ?batch|mixed.precision|\bamp\b",
     ),
     Case(

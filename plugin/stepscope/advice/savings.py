@@ -160,7 +160,7 @@ class _Estimate:
             alone=alone_ns,
             low=min(high_ns, sure_ns, low_ns),
             high=high_ns,
-            unrecorded=self._unrecorded and self._unrecorded.next(claims, shares),
+            unrecorded=self._unrecorded.next(claims, shares) if self._unrecorded else None,
         )
         return _scaled(shares, saving), saving
 

@@ -15,7 +15,7 @@ from stepscope.base.formatting import count, share, size
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
-from stepscope.rules.shared import copy_sources, facts, phrases
+from stepscope.rules.shared import copy_sources, facts, kernel_time, phrases
 from stepscope.rules.shared.copy_sources import ANY_DEVICE
 
 
@@ -47,7 +47,7 @@ def check(trace: Trace, options: Options) -> Results:
         yield RuledOut(message=_message(trace, copies, exposed, lost), evidence=evidence)
         return
     tables, events, lines = copy_sources.sources(trace, copies, copy_sources.longest(copies))
-    yield Finding(
+    finding = Finding(
         message=f"{_copied(copies)} take {phrases.time(trace, intervals.duration_ns(waited))} "
         f"({share(lost)}) in which the step waits and nothing computes.",
         evidence=evidence,
@@ -65,6 +65,7 @@ def check(trace: Trace, options: Options) -> Results:
         ),
         fix=_fix(copy_sources.module(trace), copy_sources.target(trace)),
     )
+    yield kernel_time.result(trace, finding)
 
 
 def _exposed(trace: Trace, device: DeviceActivity, copies: HostCopies) -> Intervals:
