@@ -8,27 +8,18 @@ import msgspec
 from stepscope.advice.duplicate_ranks import with_duplicates
 from stepscope.advice.job_savings import JobRequest, job_savings, with_job
 from stepscope.advice.merging import merged_outcomes
+from stepscope.advice.outcome_order import order
 from stepscope.advice.overall_status import SERIOUS
 from stepscope.advice.ranks import representative_traces, worker_reports
 from stepscope.advice.run_rules import ALL_READ, Unread, apply_run_rules, reduce_saving
-from stepscope.advice.settings import SEVERITIES, Changes
+from stepscope.advice.settings import Changes
 from stepscope.advice.suppression import apply_changes
 from stepscope.advice.trace_advice import NO_CHANGES, TraceAdvice
 from stepscope.advice.trace_report import undamaged
-from stepscope.base.findings import Outcome, Status
+from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import MergedOutcome, RunReport
 from stepscope.rules import Rule
-
-STATUSES: tuple[Status, ...] = (
-    "found",
-    "rejected",
-    "failed",
-    "passed",
-    "cannot-tell",
-    "not-applicable",
-    "suppressed",
-)
 
 
 def run_report(
@@ -68,26 +59,6 @@ def with_outcomes(run: RunReport, outcomes: Iterable[Outcome]) -> RunReport:
     savings = job_savings(run, ordered)
     merged = tuple(merged_outcomes(ordered, run.workers, savings.by_rule))
     return msgspec.structs.replace(run, outcomes=ordered, merged=merged, job=savings.job)
-
-
-def order(outcome: Outcome) -> tuple[int, bool, bool, int, int, int, str, str, str]:
-    """Return a sort key: findings first, causes before related symptoms, then by severity.
-
-    Among these the greatest least saving comes first: a measured wait goes before work that might
-    become several times as fast.
-    """
-    claim = outcome.claim
-    return (
-        STATUSES.index(outcome.status),
-        outcome.is_symptom,
-        claim is not None and not claim.net_high_ns,
-        SEVERITIES.index(outcome.severity) if outcome.severity else len(SEVERITIES),
-        -(claim.net_low_ns if claim else 0),
-        -(claim.net_high_ns if claim else 0),
-        outcome.rule,
-        outcome.worker,
-        outcome.span,
-    )
 
 
 def _verdict(run: RunReport) -> str:

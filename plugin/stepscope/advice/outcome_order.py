@@ -1,0 +1,34 @@
+"""Order of outcomes in the advice."""
+
+from stepscope.advice.settings import SEVERITIES
+from stepscope.base.findings import Outcome, Status
+
+STATUSES: tuple[Status, ...] = (
+    "found",
+    "rejected",
+    "failed",
+    "passed",
+    "cannot-tell",
+    "not-applicable",
+    "suppressed",
+)
+
+
+def order(outcome: Outcome) -> tuple[int, bool, bool, int, int, int, str, str, str]:
+    """Return a sort key: findings first, causes before related symptoms, then by severity.
+
+    Among these the greatest least saving comes first: a measured wait goes before work that might
+    become several times as fast.
+    """
+    claim = outcome.claim
+    return (
+        STATUSES.index(outcome.status),
+        outcome.is_symptom,
+        claim is not None and not claim.net_high_ns,
+        SEVERITIES.index(outcome.severity) if outcome.severity else len(SEVERITIES),
+        -(claim.net_low_ns if claim else 0),
+        -(claim.net_high_ns if claim else 0),
+        outcome.rule,
+        outcome.worker,
+        outcome.span,
+    )
