@@ -1,7 +1,7 @@
-"""Jobs with faults that can be switched on, recorded in turns with and without them.
+"""Jobs with faults that can be switched on, run in turns with and without them.
 
-`job` has what a script needs, `turns` measures a pair, `python -m pairs` records every pair. Each
-other module is a family of pairs:
+`job` has what a script needs, `turns` measures a pair, `python -m pairs` all of them. Each other
+module is a family of pairs, with these names:
 
     FAULTS      name of each fault, with the rules that should name it
     train       the job, with the faults of a set
@@ -10,4 +10,5 @@ other module is a family of pairs:
     samples     optional: samples of a step with the faults of a set, where a fault changes it
     RANKS       optional: number of processes; `train` is called in each, in a gloo group
     THREADS     optional: torch's threads in each process, 1 by default
+    STACKS      optional: whether the traces have Python stacks, False by default
 """

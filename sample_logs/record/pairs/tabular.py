@@ -21,8 +21,8 @@ FAULTS = {
 }
 PAIRS = (("no_workers",), ("one_by_one",), ("no_workers", "one_by_one"))
 SEED = 20_261
-BATCH = 64
-COLUMNS = 64
+BATCH = 128
+COLUMNS = 128
 BINS = 32
 WIDTH = 256
 DEPTH = 6
