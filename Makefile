@@ -101,6 +101,11 @@ score: $(MADE)/dev $(MADE)/peers ## compare the advice, and that of other progra
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m score
 	$(BIN)/python scripts/rule_pages.py
 
+.PHONY: pairs
+pairs: $(MADE)/dev ## run jobs with and without faults in turns, and store what they show (PAIRS="tabular:no_workers", about 20 s each)
+	-PYTHONPATH=sample_logs/record $(BIN)/python -m pairs $(PAIRS)
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m score.pairs
+
 .PHONY: sample-outcomes
 sample-outcomes: $(MADE)/dev ## write the outcomes of the rules on sample_logs/ into tests/rules/*.yml
 	$(BIN)/python scripts/sample_outcomes.py

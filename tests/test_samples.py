@@ -14,9 +14,10 @@ from score.__main__ import PAGE
 from score.answers import report, serious, statuses
 from score.judging import reported_rules, right_first
 from score.page import page, parts
-from score.pairs import Holds, result_of
 from score.peers import hash_of, stored_results
+from score.ranges import Holds
 from score.stories import Pair, Recording, stories
+from score.story_pairs import result_of
 from stepscope.advice import advise
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.report import RunReport

@@ -7,11 +7,12 @@ import pytest
 
 from peers.young_advisers import PEERS
 from score import pair_tables
-from score import pairs as scored
+from score import story_pairs as scored
 from score.__main__ import printed
-from score.pairs import Result, Span, likely_difference
 from score.peers import PROGRAMS, ProgramOutput, grade, names_of, run_programs, stored_results
+from score.ranges import Span, judgement
 from score.stories import Pair, Recording, stories
+from score.story_pairs import Result, likely_difference
 from stepscope.comparison.significance import LEVEL, permutation_test
 from stepscope.render.rule_page import RuleRecord, RunCounts, accuracy
 
@@ -75,7 +76,7 @@ def test_a_range_holds_what_was_won_or_not(
     predicted: tuple[float, float], won: float, likely: tuple[float, float], answer: str
 ) -> None:
     said, possible = (Span(low=low, high=high) for low, high in (predicted, likely))
-    assert scored._holds(said, won, possible) == answer  # noqa: SLF001
+    assert judgement(said, won, possible) == answer
 
 
 def test_by_the_sample_a_larger_batch_saves_though_its_step_is_longer() -> None:

@@ -1,5 +1,7 @@
 """`make score`: write docs/accuracy.md from the traces in sample_logs/, and print most of it.
 
+Pairs that ran in turns come from pairs.json, which `python -m score.pairs` writes.
+
 Also writes rule_records.json, which the package contains for the accuracy section of each rule.
 
 Other programs run on the traces that changed since their last run; peers.json stores their output.
@@ -8,14 +10,15 @@ Other programs run on the traces that changed since their last run; peers.json s
 import sys
 
 from loading import ROOT
-from score import rule_records
+from score import picture, rule_records
 from score.page import page, parts
 from score.peers import current_results
 from score.stories import stories
+from score.turn_pairs import stored_pairs
 
 PAGE = ROOT / "docs" / "accuracy.md"
 HEADING = "\n## "
-PRINTED = ("{ #pairs }", "{ #rules }")
+PRINTED = ("{ #pairs }", "{ #turns }", "{ #rules }")
 """Ends of the headings whose sections are printed after the summary."""
 
 
@@ -25,6 +28,8 @@ def main() -> None:
     text = page(truth, current_results(truth))
     rule_records.FILE.write_bytes(rule_records.content(parts(truth)))
     PAGE.write_text(text, encoding="utf-8")
+    if pairs := stored_pairs():
+        picture.FILE.write_text(picture.picture(pairs), encoding="utf-8")
     sys.stdout.write(printed(text))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from score import pair_tables, peer_tables
+from score import pair_tables, peer_tables, turn_tables
 from score.answers import report, serious
 from score.judging import (
     RuleRecord,
@@ -14,10 +14,11 @@ from score.judging import (
     reported_rules,
     right_first,
 )
-from score.pairs import Result, result_of
 from score.peers import RunOutputs
 from score.stories import Recording, Stories
+from score.story_pairs import Result, result_of
 from score.tables import names, part, table
+from score.turn_pairs import stored_pairs
 from stepscope.base.formatting import count, share
 from stepscope.render import rule_page
 from stepscope.rules import all_rules
@@ -79,6 +80,7 @@ def page(stories: Stories, answers: dict[str, RunOutputs]) -> str:
         *peer_tables.summary(stories, answers),
         *_how(),
         *pair_tables.pairs(of["recorded"].results, of["synthetic"].results),
+        *turn_tables.turns(stored_pairs()),
         *_healthy(of),
         *_rules(of),
         *peer_tables.details(stories, answers),
@@ -98,7 +100,8 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
         "of date.",
         "",
     )
-    yield from (*(_in_a_line(*part) for part in of.items()), "")
+    yield from (*(_in_a_line(*part) for part in of.items()), *turn_tables.in_a_line(stored_pairs()))
+    yield ""
     rows = [
         ("Faults whose true cause is named first", *map(_right, of.values())),
         ("Faults whose cause is not named (missed)", *map(_missed, of.values())),

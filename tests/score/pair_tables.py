@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from score.pairs import Holds, Result, Span
+from score.ranges import Holds, Span
+from score.story_pairs import Result
 from score.tables import names, part, table
 from stepscope.base import calibration
 from stepscope.base.formatting import count, duration, share

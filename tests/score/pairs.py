@@ -1,179 +1,146 @@
-"""Estimated saving of a fault and measured saving of its fix, by pair of runs."""
+"""`python -m score.pairs [build/pairs]`: store what the accuracy page needs of pairs in turns.
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from typing import Literal
+The folder has a result and two traces per pair (`python -m pairs`). A stored pair without a folder
+keeps its entry, unless its family no longer has it.
+"""
 
-import numpy as np
-from numpy.typing import NDArray
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-from loading import SAMPLE_LOGS
-from score.answers import SERIOUS, claimed_ns, first_cause, report, saving_ns
-from score.stories import Pair, stories
-from stepscope.base import calibration
-from stepscope.comparison.samples import sample
-from stepscope.comparison.side import SideSamples, batched, between_spans, side_samples
-from stepscope.comparison.significance import LEVEL, permutation_test
-from stepscope.library import load_all
+import msgspec
 
-Holds = Literal["yes", "within noise", "no", "nothing predicted"]
-Floats = NDArray[np.float64]
-HALVINGS = 24
-"""Of the distance from the estimate to a bound, which is thus found to a millionth of that."""
-FARTHEST = 2.0**20
-"""Largest shift, in standard errors; if the test accepts it, there is no bound."""
+from loading import ROOT, fresh_trace_at
+from pairs.family import family_names, load_family, pairs_of
+from pairs.result import FILE_NAME, PairResult
+from score.answers import serious
+from score.interval_method import SETTINGS, interval_savings, whole_savings
+from score.turn_pairs import FILE, Bounds, RuleSaving, StoredPair, TurnPair, encode, stored_pairs
+from stepscope.advice import advise_with_settings
+from stepscope.base.findings import Outcome
+from stepscope.base.report import RunReport
+from stepscope.library import load
+from stepscope.model.trace import Run
 
-
-@dataclass(frozen=True, kw_only=True)
-class Span:
-    """A range of nanoseconds."""
-
-    low: float
-    high: float
-
-    def holds(self, value: float) -> bool:
-        """Return whether the range contains a value."""
-        return self.low <= value <= self.high
-
-    def meets(self, other: "Span") -> bool:
-        """Return whether two ranges overlap."""
-        return self.low <= other.high and other.low <= self.high
+FOLDER = ROOT / "build" / "pairs"
+DIGITS = 4
+TRACES = "*.pt.trace.json.gz"
+OF_RUN = ""
+"""Trace of outcomes of rules over the run."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """Result of a pair: times in nanoseconds per step, or per sample if that is its unit."""
-
-    pair: Pair
-    before_ns: float
-    after_ns: float
-    step_counts: tuple[int, int]
-    first_rule: str
-    """First named cause of the fault; empty: none."""
-    is_first_serious: bool
-    """True if it is reported at warning or above."""
-    healed: tuple[str, ...]
-    """Causes that the fix removes."""
-    claimed_ns: float
-    """Potential saving of these causes, each alone."""
-    predicted: Span
-    """Estimated saving of the causes that the fix removes, together."""
-    predicted_by_all: Span
-    """Estimated saving of all findings together."""
-    likely: Span
-    """95 % confidence interval of the measured saving."""
-
-    @property
-    def won_ns(self) -> float:
-        """Measured saving of the fix: the difference of the mean steps."""
-        return self.before_ns - self.after_ns
-
-    @property
-    def holds(self) -> Holds:
-        """Whether the estimated range contains the measured saving."""
-        return _holds(self.predicted, self.won_ns, self.likely)
-
-    @property
-    def holds_by_all(self) -> Holds:
-        """The same for the estimate of all findings together."""
-        return _holds(self.predicted_by_all, self.won_ns, self.likely)
-
-    @property
-    def is_calibration_source(self) -> bool:
-        """True if a factor was measured on this pair."""
-        return bool(factors_from(self.pair))
+def main(folder: Path) -> int:
+    """Write the file; a pair that cannot be read keeps its entry, and is reported."""
+    current = {pair.name for name in family_names() for pair in pairs_of(load_family(name))}
+    pairs = {pair.name: pair.stored for pair in stored_pairs() if pair.name in current}
+    failures = 0
+    for path in sorted(folder.rglob(FILE_NAME)):
+        try:
+            stored = read_pair(path.parent)
+        except Exception as error:  # the others are still stored
+            failures += 1
+            sys.stderr.write(f"{path.parent}: {type(error).__name__}: {error}\n")
+            continue
+        pairs[TurnPair(stored=stored).name] = stored
+        sys.stderr.write(f"{TurnPair(stored=stored).name}\n")
+    FILE.write_bytes(encode([pairs[name] for name in sorted(pairs)]))
+    return 1 if failures else 0
 
 
-def _holds(predicted: Span, won_ns: float, likely: Span) -> Holds:
-    if not predicted.high:
-        return "nothing predicted"
-    if predicted.holds(won_ns):
-        return "yes"
-    return "within noise" if predicted.meets(likely) else "no"
-
-
-def factors_from(pair: Pair) -> tuple[str, ...]:
-    """Return the factors of `calibration` whose source names the pair's traces."""
-    folder = f"sample_logs/{pair.fault.split('/', maxsplit=1)[0]}"
-    return tuple(
-        name
-        for name, factor in vars(calibration).items()
-        if isinstance(factor, calibration.Factor) and folder in factor.source
+def read_pair(folder: Path) -> StoredPair:
+    """Return a pair's result with the advice on its traces."""
+    result = msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=PairResult)
+    faults = load_family(result.family).faults
+    behind = {rule for name in result.behind for rule in faults[name].rules}
+    fix = advice(load(folder / "fix"))
+    alarms = dict.fromkeys(outcome.rule for outcome in serious(fix) if outcome.rule not in behind)
+    return StoredPair(
+        result=msgspec.structs.replace(
+            result, fault_ms=rounded(result.fault_ms), fix_ms=rounded(result.fix_ms)
+        ),
+        savings=savings_of(folder / "fault"),
+        alarms=tuple(alarms),
     )
 
 
-@cache
-def side(run: str) -> SideSamples:
-    """Return a run's traces as one side of a comparison."""
-    [traces] = load_all(SAMPLE_LOGS / run)
-    return side_samples(run, [sample(trace) for trace in traces.workers])
+def rounded(values_ms: Iterable[float]) -> tuple[float, ...]:
+    """Return times without meaningless digits."""
+    return tuple(round(value, DIGITS) for value in values_ms)
 
 
-@cache
-def result_of(pair: Pair) -> Result:
-    """Return the estimated and measured savings of a pair."""
-    first = first_cause(report(pair.fault))
-    healed = stories().healed(pair)
-    sides = side(pair.fault), side(pair.fix)
-    before, after = (
-        runs.durations() / count for runs, count in zip(sides, pair.samples, strict=True)
-    )
-    apart = max(
-        float(between_spans(runs, values[None, :])[0])
-        for runs, values in zip(sides, (before, after), strict=True)
-    )
-    return Result(
-        pair=pair,
-        before_ns=float(before.mean()),
-        after_ns=float(after.mean()),
-        step_counts=(sides[0].step_count, sides[1].step_count),
-        first_rule=first.rule if first else "",
-        is_first_serious=first is not None and first.severity in SERIOUS,
-        healed=healed,
-        claimed_ns=claimed_ns(report(pair.fault), frozenset(healed)) / pair.samples[0],
-        predicted=_predicted(pair, frozenset(healed)),
-        predicted_by_all=_predicted(pair, None),
-        likely=likely_difference(before, after, apart),
-    )
+def advice(run: Run) -> RunReport:
+    """Return the report on a run.
 
-
-def _predicted(pair: Pair, rules: frozenset[str] | None) -> Span:
-    low, high = saving_ns(report(pair.fault), rules)
-    return Span(low=low / pair.samples[0], high=high / pair.samples[0])
-
-
-def likely_difference(before: Floats, after: Floats, apart: float = 0.0) -> Span:
-    """Return the 95 % confidence interval of the difference of the means.
-
-    The permutation test of `compare` is inverted: a difference is possible if, after subtracting it
-    from every step before, the test finds no significant change. `apart`, the difference between
-    spans of one side, widens the interval.
+    Raises:
+        UnreadableError: a trace could not be analysed.
     """
-    estimate = float(before.mean() - after.mean())
-    first, second = batched(before[None, :]), batched(after[None, :])
-
-    def is_possible(difference: float) -> bool:
-        return not permutation_test(first - difference, second, 1.0).p[0] < LEVEL
-
-    error = float(permutation_test(first, second, 1.0).error[0])
-    if not error > 0:
-        return Span(low=estimate - apart, high=estimate + apart)
-    low, high = (_bound(is_possible, estimate, way * error) for way in (-1.0, 1.0))
-    return Span(low=low - apart, high=high + apart)
+    report, problems = advise_with_settings(run, SETTINGS)
+    for problem in problems:
+        raise problem
+    return report
 
 
-def _bound(is_possible: Callable[[float], bool], start: float, step: float) -> float:
-    """Return the last possible value, from a start in the direction of a step."""
-    scale = 1.0
-    while is_possible(start + scale * step):
-        scale *= 2
-        if scale > FARTHEST:
-            return start + float(np.copysign(np.inf, step))
-    inside, outside = (scale / 2 if scale > 1 else 0.0), scale
-    for _ in range(HALVINGS):
-        middle = (inside + outside) / 2
-        inside, outside = (
-            (middle, outside) if is_possible(start + middle * step) else (inside, middle)
+def savings_of(folder: Path) -> tuple[RuleSaving, ...]:
+    """Return the estimates of all rules with a finding on a run, in the order of its report.
+
+    Of several ranks, a rule's saving is that in the rank where it is greatest.
+    """
+    run = load(folder)
+    report = advice(run)
+    wholes = [whole_savings(trace) for trace in run.workers]
+    by_intervals = [interval_savings(fresh_trace_at(path)) for path in folder.glob(TRACES)]
+    rules = dict.fromkeys(merged.outcome.rule for merged in report.merged)
+    rules |= dict.fromkeys(rule for savings in by_intervals for rule in savings)
+    severities = {merged.outcome.rule: merged.outcome.severity for merged in report.merged}
+    positions = {rule: position for position, rule in enumerate(severities, 1)}
+    return tuple(
+        RuleSaving(
+            rule=rule,
+            severity=severities.get(rule) or "",
+            position=positions.get(rule, 0),
+            recorded=(bounds := bounds_of(rule, report.outcomes))[0],
+            unrecorded=bounds[1],
+            intervals=greatest(savings[rule] for savings in by_intervals if rule in savings),
+            whole_ns=max((of[rule] for of in wholes if rule in of), default=None),
         )
-    return start + inside * step
+        for rule in rules
+    )
+
+
+def bounds_of(rule: str, outcomes: Iterable[Outcome]) -> tuple[Bounds | None, Bounds | None]:
+    """Return a rule's savings in the recorded and the unrecorded step."""
+    recorded: dict[str, Bounds] = {}
+    unrecorded: dict[str, Bounds] = {}
+    for outcome in outcomes:
+        claim = outcome.claim
+        if outcome.rule != rule or outcome.status != "found" or claim is None:
+            continue
+        added(recorded, outcome.trace, (claim.net_low_ns, claim.net_high_ns))
+        if claim.unrecorded_low_ns is not None and claim.unrecorded_high_ns is not None:
+            bounds = claim.unrecorded_low_ns, claim.unrecorded_high_ns
+            added(unrecorded, outcome.trace, bounds)
+    return of_worst_trace(recorded), of_worst_trace(unrecorded)
+
+
+def added(savings: dict[str, Bounds], trace: str, bounds: Bounds) -> None:
+    """Add a finding's bounds to those of its trace."""
+    low, high = savings.get(trace, (0, 0))
+    savings[trace] = (low + bounds[0], high + bounds[1])
+
+
+def of_worst_trace(savings: Mapping[str, Bounds]) -> Bounds | None:
+    """Return the greatest saving of a trace, plus that over the run."""
+    of_run = savings.get(OF_RUN)
+    worst = greatest(bounds for trace, bounds in savings.items() if trace != OF_RUN)
+    if of_run is None or worst is None:
+        return of_run or worst
+    return of_run[0] + worst[0], of_run[1] + worst[1]
+
+
+def greatest(savings: Iterable[Bounds]) -> Bounds | None:
+    """Return the bounds with the greatest upper end; None without any."""
+    return max(savings, key=lambda bounds: (bounds[1], bounds[0]), default=None)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER))

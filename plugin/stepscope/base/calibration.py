@@ -18,6 +18,8 @@ class Factor:
     """Origin of the two numbers: a measurement, a paper, a data sheet, or an estimate."""
     previous: tuple[float, float] | None = None
     """The two numbers before pairs of traces improved them; None if they never changed."""
+    pairs: tuple[str, ...] = ()
+    """Names of the pairs that it was fitted on (`family:fault`, in `sample_logs/record/pairs`)."""
 
 
 def speedup(

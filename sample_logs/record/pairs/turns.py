@@ -14,11 +14,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 
 import msgspec
-import torch
 
 from pairs.family import Pair
 from pairs.result import FILE_NAME, PairResult
@@ -187,7 +187,7 @@ def result_of(
         fix_ms=means_ms[1],
         turn_step_counts=(sides[0].counted_steps, sides[1].counted_steps),
         attempt_count=1,
-        torch=str(torch.__version__),
+        torch=version("torch"),
         processor=processor(),
         core_count=os.cpu_count() or 0,
         ranks=family.ranks,
