@@ -190,10 +190,12 @@ class _Replay:
         for claim, share in zip(claims, shares, strict=True):
             most = most.with_changes(changes_at_most(trace, claim, share.times, begin))
             least = least.with_changes(changes_at_least(trace, claim, share.low_times, begin))
-        high_ns = max(0, most.saved_ns - self._most.saved_ns)
-        low_ns = max(0, least.saved_ns - self._least.saved_ns)
-        self._least, self._most = least, most
-        return min(low_ns, high_ns), high_ns
+        high_ns = most.saved_ns - self._most.saved_ns
+        low_ns = least.saved_ns - self._least.saved_ns
+        # A fix that costs time is no reason for the next one to save more.
+        self._most = most if high_ns >= 0 else self._most
+        self._least = least if low_ns >= 0 else self._least
+        return max(0, min(low_ns, high_ns)), max(0, high_ns)
 
 
 def _scaled(shares: Sequence[Share], saving: Saving) -> tuple[Share, ...]:

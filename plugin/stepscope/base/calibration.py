@@ -65,6 +65,9 @@ EXPOSED_TIME_WITHOUT_DEVICE = Factor(
     "and a batch has to be received from them",
     (0.4, 1.0),
 )
+MOVED_LOADING = Factor(
+    1.0, 1.0, "none: the trace is simulated with worker processes that make the batches"
+)
 ALL_OF_IT = Factor(1.0, 1.0, "the work is no longer done")
 COMPILING_AGAIN = Factor(
     1.0,

@@ -27,6 +27,14 @@ class Change(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class ChangeRange:
+    """The changes with which a fix saves least, and those with which it saves most."""
+
+    least: tuple[Change, ...]
+    most: tuple[Change, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ScaleDevice(Change):
     """Device events that take another time: faster kernels, smaller copies; 0: no time at all."""
 

@@ -1,15 +1,18 @@
 """Batches made by worker processes in place of the loop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.short_operator_runs import short_operator_runs
 from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import recorded_settings, usable_cpus
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import count, duration
+from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import Change
@@ -20,10 +23,17 @@ HANDOVER_NS = 1_300_000
 """The loop's time to take a batch that is ready from a worker. Measured with torch 2.13: 1.2, 1.3
 and 1.3 ms per call in `cifar_resnet18/thin_workers`, `dataloader/two_workers` and
 `lightning_fetch/workers_keep_up` of `sample_logs`. In Kineto's traces with four workers, 1.4 ms."""
+HANDOVERS_NS = (800_000, 2_000_000)
+"""The least and the most of it. Measured with torch 2.13 and two workers that were ahead: 0.9 to
+1.1 ms for a batch of one tensor, 1.2 to 1.4 ms for two, 1.7 to 2.0 ms for four."""
 CONTENTION = 0.1
 """Slowdown of the loop's host per busy worker, although each has a core: they share caches, memory
 and, of hyperthreads, the core. Measured: -0.01 and 0.03 in `cifar_resnet18` and `lightning_fetch`,
 0.28 and 0.10 in the two spans of Kineto's pair of traces; this is their mean."""
+CONTENTIONS = (0.0, 0.3)
+"""The least and the most of these."""
+LONG_OPERATOR_NS = 250_000
+"""Operators that take less mostly run on one thread: they split no work, or little."""
 
 MOST_HANDOVER = 2
 """Calls for a batch that take longer than so many handovers wait for the workers."""
@@ -40,8 +50,9 @@ class MoveLoading(Change):
     workers: int
     cores: int
     """Cores for the loop and its workers."""
-    threads: int = 1
-    """Threads that compute in the loop: one with a device, else those of an operator."""
+    threads: float = 1
+    """Cores that compute in the loop on average: one with a device, else up to those of an
+    operator."""
     batch_ns: int | None = None
     """A worker's time for a batch; None: the recorded time, which the loop took itself."""
     handover_ns: int = HANDOVER_NS
@@ -50,9 +61,9 @@ class MoveLoading(Change):
     @property
     def assumption(self) -> str:
         """A sentence on the numbers that the change rests on."""
-        threads = count(self.threads, "computing thread")
         return (
-            f"{count(self.workers, 'worker')} and the loop with {threads} share "
+            f"{count(self.workers, 'worker')} and the loop with "
+            f"{count(round(self.threads), 'computing thread')} share "
             f"{count(self.cores, 'core')}; the loop takes {duration(self.handover_ns)} to receive "
             "a batch."
         )
@@ -118,6 +129,36 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
         threads=1 if has_device else threads,
         batch_ns=_batch_of_workers_ns(trace, calls),
     )
+
+
+def move_loading_range(
+    trace: Trace, workers: int, cores: int | None = None
+) -> tuple[MoveLoading, MoveLoading]:
+    """Return the change to a number of workers at its worst and at its best.
+
+    They differ in what is unknown: the times of `HANDOVERS_NS` and `CONTENTIONS`, and whether all
+    operators of the loop use all of its threads or only the long ones do.
+
+    Raises:
+        NotApplicableError: the trace has no call for a batch.
+        MissingDataError: the number of cores, or of the recorded workers, is unknown, or the
+            recorded workers keep up.
+    """
+    least = move_loading(trace, workers, cores)
+    computing = 1 + (least.threads - 1) * _long_operator_share(trace)
+    return (
+        replace(least, handover_ns=HANDOVERS_NS[1], contention=CONTENTIONS[1]),
+        replace(least, threads=computing, handover_ns=HANDOVERS_NS[0], contention=CONTENTIONS[0]),
+    )
+
+
+def _long_operator_share(trace: Trace) -> float:
+    """Return the part of the loop's time between batches that long operators take."""
+    span = window(trace)
+    loading = intervals.clip(data_loading(trace).times, span.start_ns, span.end_ns)
+    short = intervals.difference(short_operator_runs(trace, LONG_OPERATOR_NS).times, loading)
+    between_ns = span.duration_ns - intervals.duration_ns(loading)
+    return max(0.0, 1 - intervals.duration_ns(short) / max(1, between_ns))
 
 
 def _batch_of_workers_ns(trace: Trace, calls: "FetchCalls") -> int | None:

@@ -60,6 +60,7 @@ from stepscope.base.findings import (
 from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
+from stepscope.replay.changes import ChangeRange
 
 __all__ = [
     "CRITICAL_SHARE",
@@ -179,6 +180,8 @@ class Claim:
 
     With either, the most that is saved is a step without these waits and calls.
     """
+    changes: ChangeRange | None = None
+    """Changes of the replay in place of the factor, which limits their saving all the same."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,6 +19,7 @@ from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
 IN_PROCESS = "_SingleProcess"
 BY_WORKERS = "_MultiProcessing"
+WORKERS_IN_PLACE_OF_NONE = 4
 VERIFY = "The fraction of DataLoader in Overview falls below 5 %."
 
 
@@ -64,10 +65,12 @@ def check(trace: Trace, options: Options) -> Results:
     waiting = worker_wait_share(trace, stalls.rows) if _has_workers(stalls) else None
     were_ready = _were_ready(waiting, stalls, options)
     fix, effort = _fix(trace, stalls, exposed)
+    workers = _advised_workers(trace, stalls, exposed)
     if were_ready:
         fix, effort = _cheaper_handover(stalls, has_stacks=waiting is not None), "hour"
+        workers = 0
     step = f" of each {duration(span.per_step(span.reference_ns))} step" if span.has_steps else ""
-    yield Finding(
+    finding = Finding(
         confidence=loading_costs.confidence(trace, stalls),
         message=f"Data loading takes {duration(span.per_step(stalls.exposed_ns))}{step} "
         f"({share(exposed)}), in which nothing else goes on; "
@@ -77,10 +80,11 @@ def check(trace: Trace, options: Options) -> Results:
         tables=(loading_costs.table(stalls, costs),),
         events=slowest_calls(trace, stalls),
         locations=loading_costs.lines(costs),
-        claims=(loading_costs.claim(stalls),),
+        claims=(loading_costs.claim(trace, stalls, workers),),
         fix=fix,
         effort=effort,
     )
+    yield loading_costs.ruled_out(trace, finding) or finding
 
 
 def _has_workers(stalls: DataStalls) -> bool:
@@ -129,19 +133,36 @@ def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> tuple[Fix, Effort]
         return WHOLE_BATCHES, "flag"
     code = (
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-        f"num_workers={recorded_facts.bounded(trace, 4)},\n"
+        f"num_workers={_advised_workers(trace, stalls, exposed)},\n"
         f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
     )
     return Fix("Load in worker processes: see dataloader-no-workers.", code, verify=VERIFY), "flag"
 
 
+def _advised_workers(trace: Trace, stalls: DataStalls, exposed: float) -> int:
+    """Return the number of workers that the fix names; 0: it is another fix, or names none."""
+    if _has_workers(stalls):
+        workers, cpus = worker_count(trace), usable_cpus(trace)
+        if cpus is not None and workers >= cpus:
+            return 0
+        return recorded_facts.bounded(trace, math.ceil(workers * _needed_speedup(exposed)))
+    is_cheap = stalls.batch_ns < CHEAP_BATCH_NS
+    if is_cheap or not any(IN_PROCESS in name for name in stalls.iterators):
+        return 0
+    return recorded_facts.bounded(trace, WORKERS_IN_PLACE_OF_NONE)
+
+
+def _needed_speedup(exposed: float) -> float:
+    return 1 / max(0.05, 1 - exposed)
+
+
 def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
-    speedup = 1 / max(0.05, 1 - exposed)
+    speedup = _needed_speedup(exposed)
     workers = worker_count(trace)
     cpus = usable_cpus(trace)
     if workers and cpus is not None and workers >= cpus:
         return _less_work(trace, workers, speedup)
-    needed = f"{recorded_facts.bounded(trace, math.ceil(workers * speedup))}" if workers else "..."
+    needed = _advised_workers(trace, stalls, exposed) or "..."
     now = f" (now {workers})" if workers else ""
     ahead = recorded_facts.loader_setting(
         trace, lambda loader: loader.prefetch_factor, has_workers=True
@@ -210,9 +231,10 @@ RULE = Rule(
     "stacks a call takes less than `ready_call_ns` in the median and in the mean, the message says "
     "that batches were ready.",
     silent=("A device works while batches are fetched: nothing could be saved.",),
-    saving="All waiting during which no device works, of which faster loading saved 77 and 84 % in "
-    "torch-tb-profiler's pair of traces. The claims of a special cause (dataloader-worker-respawn, "
-    "dataloader-no-workers) are counted there.",
+    saving="Where the fix is a number of workers, the trace is replayed with them, as by "
+    "dataloader-no-workers. Else all waiting during which no device works, of which faster loading "
+    "saved 77 and 84 % in torch-tb-profiler's pair of traces. The claims of a special cause "
+    "(dataloader-worker-respawn, dataloader-no-workers) are counted there.",
     fix=Fix("Load faster, or earlier.", verify=VERIFY),
     effort="flag",
     risk="memory",

@@ -65,6 +65,8 @@ def changes_at_most(
 
     They shorten the host and the devices of `replay`, by default the recorded ones.
     """
+    if claim.changes is not None:
+        return claim.changes.most if len(times) else ()
     if claim.waits is None and claim.calls is None:
         return _shortened(claim, times, claim.factor.high, replay or unchanged(trace).simulation)
     unblocked = () if claim.waits is None else (Unblock(calls=claim.waits),)
@@ -78,6 +80,8 @@ def changes_at_least(
 
     Of waits and calls that go, they are the same: then the claimed times limit the saving.
     """
+    if claim.changes is not None:
+        return claim.changes.least if len(times) else ()
     if claim.waits is None and claim.calls is None:
         return _shortened(claim, times, claim.factor.low, replay or unchanged(trace).simulation)
     return changes_at_most(trace, claim, times, replay) if claim.factor.low else ()
@@ -147,7 +151,7 @@ def _saved_ns(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> floa
         for claim in claims
         for change in changes_at_most(trace, claim, usable_times(trace, claim), replay)
     ]
-    return float(replay.simulated_ns - replay.with_changes(changes).simulated_ns)
+    return float(max(0, replay.simulated_ns - replay.with_changes(changes).simulated_ns))
 
 
 def _sum_ns(trace: Trace, claims: Iterable[Claim]) -> float:
