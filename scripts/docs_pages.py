@@ -159,7 +159,8 @@ def _factors() -> Iterator[str]:
     for name, factor in vars(calibration).items():
         if isinstance(factor, calibration.Factor):
             low, high = share(factor.low), share(factor.high)
-            yield f"| `{name}` | {low} | {high} | {_cell(factor.source)} |"
+            fitted = f" (fitted on the pairs {', '.join(factor.pairs)})" if factor.pairs else ""
+            yield f"| `{name}` | {low} | {high} | {_cell(factor.source + fitted)} |"
     yield ""
 
 

@@ -13,6 +13,7 @@ from loading import SAMPLE_LOGS, fresh_trace_at, trace_at
 from pairs.family import Family, Pair, find_pairs, load_family
 from pairs.job import Fault
 from pairs.result import FILE_NAME, PairResult, half_interval
+from pairs.side import Turn
 from pairs.turns import TURN_COUNT, alternate, measure, record_pair
 from score import picture, turn_pairs, turn_tables
 from score.factors import (
@@ -102,6 +103,12 @@ class Side:
 
     def __init__(self, name: str, times_ms: Sequence[float], order: list[str]) -> None:
         self._name, self._times_ms, self._order = name, list(times_ms), order
+
+    def begin(self, turn: Turn) -> None:
+        self._order.append(f"{self._name}: {turn.step_count} steps")
+
+    def times_ns(self) -> tuple[float, ...]:
+        return ()
 
     def warm_up(self) -> None:
         self._order.append(f"warm {self._name}")

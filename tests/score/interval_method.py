@@ -1,6 +1,7 @@
 """Savings as sums of intervals, without a simulation: the method before the replay."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from stepscope.advice.settings import AdviceSettings, available_rules, selected_rules
 from stepscope.advice.trace_rules import apply_rules, findings_of
@@ -50,21 +51,8 @@ def whole_savings(trace: Trace) -> dict[str, int]:
         claims.setdefault(finding.rule.id, []).extend(finding.finding.claims)
     per_step = window(trace).per_step
     wholes = {
-        rule: unrecorded_ns(trace, [whole(claim) for claim in claims[rule]])
+        rule: unrecorded_ns(trace, [replace(claim, factor=ALL_OF_IT) for claim in claims[rule]])
         for rule in claims
         if claims[rule]
     }
     return {rule: per_step(saving) for rule, saving in wholes.items() if saving is not None}
-
-
-def whole(claim: Claim) -> Claim:
-    """Return a claim that promises all of its time."""
-    return Claim(
-        claim.intervals,
-        ALL_OF_IT,
-        claim.method,
-        low_intervals=claim.low_intervals,
-        is_device_work=claim.is_device_work,
-        waits=claim.waits,
-        calls=claim.calls,
-    )

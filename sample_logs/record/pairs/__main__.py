@@ -7,7 +7,7 @@ still run. `python -m score.pairs` then stores what the accuracy page needs of t
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from pairs.family import Pair, family_names, find_pairs
@@ -28,7 +28,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=OUT, metavar="DIR")
     parser.add_argument("--missing", action="store_true", help="only pairs without a result")
     parser.add_argument(
-        "--minutes", type=float, default=60.0, help="start no pair after this time (default: 60)"
+        "--minutes", type=float, default=30.0, help="start no pair after this time (default: 30)"
     )
     return parser.parse_args()
 
@@ -39,13 +39,18 @@ def report(text: str) -> None:
     sys.stderr.flush()
 
 
-def selected(names: list[str], failures: list[str]) -> Iterator[Pair]:
-    """Yields the pairs of these names; a script that cannot be imported is a failure."""
+def selected(names: list[str], failures: list[str]) -> list[Pair]:
+    """Returns the pairs of these names: the first of each, then the second of each.
+
+    A script that cannot be imported is a failure.
+    """
+    pairs = []
     for name in names or family_names():
         try:
-            yield from find_pairs(name)
+            pairs.append(find_pairs(name))
         except Exception as error:  # a script's own fault must not stop the others
             failures.append(f"{name}: {type(error).__name__}: {error}")
+    return [pair for turn in zip_longest(*pairs) for pair in turn if pair is not None]
 
 
 def summary(result: PairResult) -> str:
@@ -62,7 +67,7 @@ def main(options: argparse.Namespace) -> int:
     """Records the pairs one after the other, and lists the failures."""
     failures: list[str] = []
     begin = time.monotonic()
-    for pair in list(selected(options.names, failures)):
+    for pair in selected(options.names, failures):
         folder = options.out / pair.family.name / pair.name.partition(":")[2]
         if options.missing and (folder / FILE_NAME).exists():
             continue

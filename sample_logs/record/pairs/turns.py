@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
@@ -29,7 +29,7 @@ TURN_S = 0.4
 FEWEST_STEPS = 8
 """A turn takes both at least."""
 DROPPED = 4
-WARM_S = 1.0
+WARM_S = 0.6
 FIRST_STEPS = 4
 UNRECORDED_S = 0.4
 FEWEST_UNRECORDED = 12
@@ -53,21 +53,30 @@ class Side:
         self.step_s = 0.0
         """Median step of the warm-up."""
 
-    def run(self, turn: Turn) -> tuple[float, ...]:
-        """Returns the times of a turn's steps, in nanoseconds: of several ranks, their means.
+    def begin(self, turn: Turn) -> None:
+        """Start a turn, whose `times_ns` must be read before the next."""
+        with suppress(OSError):  # the job ended: reading its times says so
+            for connection in self._connections:
+                connection.send(turn)
+
+    def times_ns(self) -> tuple[float, ...]:
+        """Wait for the end of a turn; returns the times of its steps: of several ranks, the means.
 
         Raises:
             RuntimeError: the job failed, or takes too long.
         """
         try:
-            for connection in self._connections:
-                connection.send(turn)
             durations_ns = [self._reply(connection) for connection in self._connections]
         except (EOFError, OSError) as error:
             lines = self._log.read_text(errors="replace").strip().splitlines()[-5:]
             message = f"the job ended: {' | '.join(lines)}"
             raise RuntimeError(message) from error
         return tuple(map(statistics.fmean, zip(*durations_ns, strict=True)))
+
+    def run(self, turn: Turn) -> tuple[float, ...]:
+        """Runs a turn and returns the times of its steps."""
+        self.begin(turn)
+        return self.times_ns()
 
     def _reply(self, connection: Connection) -> tuple[int, ...]:
         if not connection.poll(REPLY_S):
@@ -77,8 +86,7 @@ class Side:
         return durations_ns
 
     def warm_up(self) -> None:
-        """Run the first steps, and estimate the time of a step."""
-        self.run(Turn(step_count=FIRST_STEPS))
+        """Run steps until they are warm, and estimate the time of one."""
         self.step_s = statistics.median(self.run(Turn(step_count=FIRST_STEPS))) * 1e-9
         steps_ns = self.run(Turn(step_count=max(FIRST_STEPS, self.steps_in(WARM_S))))
         self.step_s = statistics.median(steps_ns) * 1e-9
@@ -158,6 +166,10 @@ def alternate(sides: tuple[Side, Side]) -> tuple[tuple[float, ...], tuple[float,
 
 def measure(pair: Pair, sides: tuple[Side, Side]) -> PairResult:
     """Runs the turns of a pair, again if they are disturbed; returns the steadiest series."""
+    for side in sides:  # both make their data and models
+        side.begin(Turn(step_count=FIRST_STEPS))
+    for side in sides:
+        side.times_ns()
     for side in sides:
         side.warm_up()
     results: list[PairResult] = []
