@@ -113,9 +113,12 @@ def test_a_step_below_the_devices_time_is_as_short_as_the_device_allows() -> Non
     schedule = {"machine": "h100", "actions": [{"steps": 4, "body": body}]}
     document = tracebuild.document(schedule=schedule) | measured(5_000)
     world = unrecorded_world(trace_of(document=document))
-    assert world.method == "host"
+    assert (world.method, world.factor) == ("events", 1.0)
     assert world.predicted_ns > 19_000_000
-    assert world.origin.endswith(", and the device still takes longer")
+    assert world.origin == (
+        "measured by the recorder: 5.00 ms; recorded events have their usual cost, "
+        "and the device still takes longer"
+    )
 
 
 @given(st.lists(st.floats(0, 10), min_size=2, max_size=5))

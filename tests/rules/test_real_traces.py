@@ -7,7 +7,7 @@
 A key is a part of the path that one recording has alone: of the shared traces (below
 `shared/traces`), or of our own (`sample_logs/...`). `found`, `rejected`, `cannot-tell` and
 `not-applicable` are the rule's answers; `silent` is none of `found`. `share` bounds what can be
-saved of the step.
+saved of the decisive step.
 """
 
 from collections.abc import Iterator
@@ -82,4 +82,4 @@ def test_a_rule_says_of_a_real_recording_what_is_true(name: str, rule: str, expe
     if "share" in expected:
         low, high = expected["share"]
         assert found.claim is not None
-        assert low <= found.claim.net_share <= high, found.claim
+        assert low <= found.claim.decisive_share <= high, found.claim

@@ -506,8 +506,14 @@ export interface ClaimReport {
   method: string; // One sentence on how the saving was estimated.
   steps: string; // Numbers of the steps that contain some of it, as ranges.
   counted_under: string[]; // Rules whose findings count the rest of `gross_ns`.
+  unrecorded_gross_ns: number | null;
   unrecorded_low_ns: number | null;
   unrecorded_high_ns: number | null;
+  unrecorded_share: number | null; // `unrecorded_high_ns` as a fraction of the unrecorded step.
+  is_measured: boolean; // Whether the recorder measured unrecorded steps.
+  steps_differ: boolean;
+  decisive_step: 'recorded' | 'unrecorded';
+  holds_in: 'both' | 'neither' | 'recorded' | 'unrecorded';
 }
 
 /** One measured fact behind a finding: a label, a value with its unit, and a link to it. */

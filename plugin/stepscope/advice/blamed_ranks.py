@@ -140,7 +140,7 @@ def _peer_findings(findings: Sequence[Sequence[Outcome]]) -> _PeerFindings:
 
 
 def _high_ns(outcomes: Iterable[Outcome]) -> int | None:
-    claims = [outcome.claim.net_high_ns for outcome in outcomes if outcome.claim is not None]
+    claims = [outcome.claim.decisive_high_ns for outcome in outcomes if outcome.claim is not None]
     return sum(claims) if claims else None
 
 

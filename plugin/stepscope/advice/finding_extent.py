@@ -133,7 +133,7 @@ def steps_of(outcomes: Iterable[Outcome], workers: Mapping[str, WorkerReport]) -
     for outcome in outcomes:
         if outcome.claim is None or outcome.trace not in workers:
             return StepExtent()
-        if outcome.claim.net_high_ns > 0:
+        if not outcome.claim.is_covered:
             by_trace.setdefault(outcome.trace, set()).add(outcome.claim.steps)
     texts = {text for of_trace in by_trace.values() for text in of_trace}
     if not texts or any(not text or CUT_OFF in text for text in texts):

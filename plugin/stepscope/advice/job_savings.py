@@ -215,9 +215,10 @@ def _wait_share(workers: Iterable[WorkerReport]) -> float | None:
 
 def _share(outcome: Outcome) -> Range:
     claim = outcome.claim
-    if claim is None or claim.net_high_ns <= 0:
+    if claim is None or claim.decisive_high_ns <= 0:
         return NOTHING
-    return claim.net_share * claim.net_low_ns / claim.net_high_ns, claim.net_share
+    high_share = claim.decisive_share
+    return high_share * claim.decisive_low_ns / claim.decisive_high_ns, high_share
 
 
 def _means(traces: Sequence[Mapping[str, Range]]) -> dict[str, Range]:

@@ -80,5 +80,5 @@ def saving_per_trace(outcomes: Iterable[Outcome]) -> list[tuple[int, int]]:
     for outcome in outcomes:
         if (claim := outcome.claim) is not None:
             low, high = savings.get(outcome.trace, (0, 0))
-            savings[outcome.trace] = (low + claim.net_low_ns, high + claim.net_high_ns)
+            savings[outcome.trace] = (low + claim.decisive_low_ns, high + claim.decisive_high_ns)
     return list(savings.values())

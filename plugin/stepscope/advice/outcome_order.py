@@ -24,10 +24,10 @@ def order(outcome: Outcome) -> tuple[int, bool, bool, int, int, int, str, str, s
     return (
         STATUSES.index(outcome.status),
         outcome.is_symptom,
-        claim is not None and not claim.net_high_ns,
+        claim is not None and claim.is_covered,
         SEVERITIES.index(outcome.severity) if outcome.severity else len(SEVERITIES),
-        -(claim.net_low_ns if claim else 0),
-        -(claim.net_high_ns if claim else 0),
+        -(claim.decisive_low_ns if claim else 0),
+        -(claim.decisive_high_ns if claim else 0),
         outcome.rule,
         outcome.worker,
         outcome.span,

@@ -88,4 +88,4 @@ def _costly(merged: Iterable[MergedOutcome]) -> Iterator[MergedOutcome]:
 
 def _least_and_most(finding: MergedOutcome) -> tuple[int, int]:
     claim = finding.outcome.claim
-    return (claim.net_low_ns, claim.net_high_ns) if claim is not None else (0, 0)
+    return (claim.decisive_low_ns, claim.decisive_high_ns) if claim is not None else (0, 0)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.outcome import outcome_of
-from stepscope.advice.savings import less_serious
+from stepscope.advice.rule_finding import less_serious
 from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.advice.trace_rules import failure_status
 from stepscope.base.findings import ClaimReport, Outcome
@@ -124,17 +124,34 @@ def reduce_saving(outcome: Outcome, taken: TakenTime) -> Outcome:
     """Return a finding without the part of its saving that a rule over the run counts."""
     lost_ns, rule = taken.get((outcome.trace, outcome.rule), (0.0, ""))
     claim = outcome.claim
-    if claim is None or not lost_ns or not claim.net_high_ns:
+    if claim is None or not lost_ns or claim.is_covered:
         return outcome
-    high_ns = max(0, claim.net_high_ns - round(lost_ns))
-    lost = duration(claim.net_high_ns - high_ns)
+    less = _without(claim, round(lost_ns))
+    lost = duration(claim.decisive_high_ns - less.decisive_high_ns)
+    less = msgspec.structs.replace(
+        less,
+        method=f"{claim.method} {lost} of it is counted under {rule}.".strip(),
+        counted_under=(*claim.counted_under, rule),
+    )
+    severity = less_serious(outcome.severity, severity_of(less.decisive_share))
+    return msgspec.structs.replace(outcome, claim=less, severity=severity)
+
+
+def _without(claim: ClaimReport, lost_ns: int) -> ClaimReport:
+    """Return a claim with a net saving that is smaller by this time, in either step."""
+    high_ns = max(0, claim.net_high_ns - lost_ns)
     less = msgspec.structs.replace(
         claim,
         net_low_ns=min(claim.net_low_ns, high_ns),
         net_high_ns=high_ns,
-        net_share=claim.net_share * high_ns / claim.net_high_ns,
-        method=f"{claim.method} {lost} of it is counted under {rule}.".strip(),
-        counted_under=(*claim.counted_under, rule),
+        net_share=claim.net_share * high_ns / max(1, claim.net_high_ns),
     )
-    severity = less_serious(outcome.severity, severity_of(less.net_share))
-    return msgspec.structs.replace(outcome, claim=less, severity=severity)
+    if claim.unrecorded_high_ns is None or claim.unrecorded_share is None:
+        return less
+    high_ns = max(0, claim.unrecorded_high_ns - lost_ns)
+    return msgspec.structs.replace(
+        less,
+        unrecorded_low_ns=min(claim.unrecorded_low_ns or 0, high_ns),
+        unrecorded_high_ns=high_ns,
+        unrecorded_share=claim.unrecorded_share * high_ns / max(1, claim.unrecorded_high_ns),
+    )

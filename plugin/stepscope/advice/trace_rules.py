@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stepscope.advice.outcome import doubts_of, outcome_of
-from stepscope.advice.savings import ResolvedFinding, RuleFinding, resolve_savings
+from stepscope.advice.rule_finding import RuleFinding
+from stepscope.advice.savings import ResolvedFinding, resolve_savings
 from stepscope.analyses.health import doubts
 from stepscope.base.errors import MissingDataError, NotApplicableError, in_one_line
 from stepscope.base.findings import Outcome, Status

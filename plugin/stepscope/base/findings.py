@@ -23,6 +23,10 @@ Risk = Literal["none", "numerics", "memory", "behaviour"]
 """Side effect of a fix: on results, on memory, or on the behaviour of the program."""
 LifeCycle = Literal["preview", "stable", "deprecated"]
 SuppressedBy = Literal["", "configuration", "baseline", "recording"]
+TimedStep = Literal["recorded", "unrecorded"]
+"""A step as recorded, or as it runs without the profiler, which slows the host."""
+HoldsIn = Literal["both", "recorded", "unrecorded", "neither"]
+"""The steps of which a finding saves 1 % or more."""
 BaselineState = Literal["", "new", "unchanged", "worse"]
 View = Literal[
     "advice",
@@ -144,7 +148,9 @@ class ClaimReport(msgspec.Struct, frozen=True):
     """Potential saving of a finding, per step if there are steps, otherwise over the window.
 
     `gross_ns` is the most that the finding alone could save; `net_*` is the remainder after every
-    nanosecond that several findings claim was assigned to one of them.
+    nanosecond that several findings claim was assigned to one of them. Both are of the step as
+    recorded; `unrecorded_*` is the net saving in the step without the profiler. Severity and order
+    rest on the saving in the `decisive_step`.
     """
 
     gross_ns: int
@@ -158,10 +164,52 @@ class ClaimReport(msgspec.Struct, frozen=True):
     """Numbers of the steps that contain some of it, as ranges: `3-9, 12`."""
     counted_under: tuple[str, ...] = ()
     """Rules whose findings count the rest of `gross_ns`."""
+    unrecorded_gross_ns: int | None = None
     unrecorded_low_ns: int | None = None
     unrecorded_high_ns: int | None = None
-    """The net saving in a step as it runs without the profiler, whose host is faster: measured by
-    the recorder, else estimated from the cost of recorded events. None: unknown."""
+    """The same three figures in a step as it runs without the profiler, whose host is faster:
+    measured by the recorder, else estimated from the cost of recorded events. None: unknown."""
+    unrecorded_share: float | None = None
+    """`unrecorded_high_ns` as a fraction of the unrecorded step."""
+    is_measured: bool = False
+    """Whether the recorder measured unrecorded steps."""
+    steps_differ: bool = False
+    """Whether the savings in the two steps differ by 20 % or more, and by 1 % of the step."""
+    decisive_step: TimedStep = "recorded"
+    """The unrecorded step where it was measured, else the step of the smaller saving; the recorded
+    one where they do not differ."""
+    holds_in: HoldsIn = "both"
+    """The steps of which the finding alone saves 1 % or more."""
+
+    @property
+    def decisive_gross_ns(self) -> int:
+        """The most that the finding alone saves in the decisive step."""
+        return self._decisive(self.gross_ns, self.unrecorded_gross_ns)
+
+    @property
+    def decisive_low_ns(self) -> int:
+        """The least net saving in the decisive step."""
+        return self._decisive(self.net_low_ns, self.unrecorded_low_ns)
+
+    @property
+    def decisive_high_ns(self) -> int:
+        """The greatest net saving in the decisive step."""
+        return self._decisive(self.net_high_ns, self.unrecorded_high_ns)
+
+    @property
+    def decisive_share(self) -> float:
+        """`decisive_high_ns` as a fraction of the decisive step."""
+        is_recorded = self.decisive_step == "recorded" or self.unrecorded_share is None
+        return self.net_share if is_recorded else self.unrecorded_share
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether nothing is saved in either step: other findings claim all of its time."""
+        return self.net_high_ns <= 0 and (self.unrecorded_high_ns or 0) <= 0
+
+    def _decisive(self, recorded_ns: int, unrecorded_ns: int | None) -> int:
+        is_recorded = self.decisive_step == "recorded" or unrecorded_ns is None
+        return recorded_ns if is_recorded else unrecorded_ns
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ class AdviceItem:
     def is_covered(self) -> bool:
         """Check whether other findings claim all of its time: it is a related symptom."""
         claim = self.outcome.claim
-        return claim is not None and claim.net_high_ns <= 0
+        return claim is not None and claim.is_covered
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ cost is deducted where an event begins, half where it ends, from the host's time
 points around that moment. Device work keeps its time, and the host waits for it as long as needed.
 
 Where the recorder measured unrecorded steps, all costs are multiplied by one factor such that the
-simulated step is the measured one.
+simulated step is the measured one; a factor of 1 remains where that step is within 0.5 % of it.
 """
 
 from collections.abc import Callable
@@ -33,6 +33,10 @@ GREATEST_FACTOR = 4.0
 """Events that would have to cost more than this do not explain the difference."""
 HALVINGS = 20
 CLOSE = 1.001
+"""Time of the shortest attainable step, as a multiple: where the measured step is shorter still."""
+NEAR = 0.005
+"""Relative difference to the measured step up to which the usual costs remain: where the device is
+the limit, many factors give the same step."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,12 +92,14 @@ class UnrecordedWorld:
         measured = f"measured by the recorder: {duration(self.measured_ns)}"
         if self.method == "none":
             return f"{measured}, no shorter than recorded steps"
-        if self.method == "events":
-            factor = significant(self.factor)
-            return f"{measured}; each recorded event costs {factor} times its usual cost"
-        host = f"{measured}; recorded events cost less: all host time is {share(self.factor)}"
-        is_met = self.predicted_ns <= CLOSE * self.measured_ns
-        return host if is_met else f"{host}, and the device still takes longer"
+        if self.method == "host":
+            cause = f"recorded events cost less: all host time is {share(self.factor)}"
+        elif self.factor == 1:
+            cause = "recorded events have their usual cost"
+        else:
+            cause = f"each recorded event costs {significant(self.factor)} times its usual cost"
+        is_met = self.predicted_ns <= (1 + NEAR) * self.measured_ns
+        return f"{measured}; {cause}{'' if is_met else ', and the device still takes longer'}"
 
 
 @computed
@@ -197,9 +203,11 @@ def _calibrated(
     def by_host(part: float) -> Change:
         return ScaleAllHost(factor=1 - part)
 
+    attainable_ns = max(target_ns, round(CLOSE * _simulated_ns(recorded, by_host(1.0))))
+    if abs(_simulated_ns(recorded, change) - attainable_ns) <= NEAR * attainable_ns:
+        return change, "events"
     if _simulated_ns(recorded, by_events(GREATEST_FACTOR)) <= target_ns:
         return by_events(_least(recorded, by_events, GREATEST_FACTOR, target_ns)), "events"
-    attainable_ns = max(target_ns, round(CLOSE * _simulated_ns(recorded, by_host(1.0))))
     return by_host(_least(recorded, by_host, 1.0, attainable_ns)), "host"
 
 

@@ -6,10 +6,10 @@ from stepscope.base.formatting import share
 from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import (
     call_costs,
-    claimable_time,
     optimizer_steps,
     phrases,
     recorded_facts,
+    step_savings,
 )
 from stepscope.rules.shared.optimizer_steps import FUSED, LISTWISE, NO_LISTS, Updates
 
@@ -47,7 +47,7 @@ def _finding(trace: Trace, updates: Updates) -> Finding:
         "At most the idle time during the updates, and what a fused update saves of reading and "
         "writing; at least half of the idle time.",
     )
-    saves = claimable_time.is_worth_reporting(trace, claims)
+    saves = step_savings.is_worth_reporting(trace, claims)
     return Finding(
         message=_message(trace, updates, saves=saves),
         evidence=optimizer_steps.evidence(trace, updates),

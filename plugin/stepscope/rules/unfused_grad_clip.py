@@ -15,7 +15,7 @@ from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
-from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
+from stepscope.rules.shared import call_costs, facts, phrases, step_savings
 
 READ = frozenset({"aten::item"})
 
@@ -38,7 +38,7 @@ def check(trace: Trace, options: Options) -> Results:
         return
     cost = call_cost(trace, norms.times, launched_work(trace, norms.rows).events)
     claims = (_claim(trace, cost),)
-    saves = claimable_time.is_worth_reporting(trace, claims)
+    saves = step_savings.is_worth_reporting(trace, claims)
     yield Finding(
         message=_message(trace, cost, len(norms.rows) / update_count),
         evidence=_evidence(trace, norms, cost),

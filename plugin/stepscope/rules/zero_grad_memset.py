@@ -6,7 +6,7 @@ from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
 from stepscope.base.findings import Link
 from stepscope.base.formatting import share
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
-from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
+from stepscope.rules.shared import call_costs, facts, phrases, step_savings
 
 
 class Options(Thresholds):
@@ -30,7 +30,7 @@ def check(trace: Trace, options: Options) -> Results:
 def _finding(trace: Trace, zeroed: ZeroedGradients) -> Finding:
     cost = zeroed.cost
     claims = _claims(cost, has_device=len(trace.device_events) > 0)
-    saves = claimable_time.is_worth_reporting(trace, claims)
+    saves = step_savings.is_worth_reporting(trace, claims)
     return Finding(
         message=_message(trace, len(zeroed.fills), cost),
         evidence=(

@@ -17,7 +17,7 @@ from stepscope.replay.changes import Change, Shorten, Unblock
 from stepscope.replay.launches import remove_calls
 from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.unrecorded import unrecorded_world
-from stepscope.rules import Claim, severity_of
+from stepscope.rules import Claim
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,7 +133,7 @@ def _simulated(trace: Trace) -> dict[tuple[Claim, ...], float]:  # noqa: ARG001 
 
 def _alone_ns(trace: Trace, claims: Sequence[Claim]) -> float:
     replay = unchanged(trace).simulation
-    return _sum_ns(trace, claims) if replay is None else _saved_ns(trace, claims, replay)
+    return summed_ns(trace, claims) if replay is None else _saved_ns(trace, claims, replay)
 
 
 def unrecorded_ns(trace: Trace, claims: Sequence[Claim]) -> float | None:
@@ -154,7 +154,8 @@ def _saved_ns(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> floa
     return float(max(0, replay.simulated_ns - replay.with_changes(changes).simulated_ns))
 
 
-def _sum_ns(trace: Trace, claims: Iterable[Claim]) -> float:
+def summed_ns(trace: Trace, claims: Iterable[Claim]) -> float:
+    """Return the sum of the claimed times in the window, at their greatest factors."""
     taken = intervals.EMPTY
     total = 0.0
     for claim in claims:
@@ -162,15 +163,3 @@ def _sum_ns(trace: Trace, claims: Iterable[Claim]) -> float:
         total += claim.factor.high * intervals.duration_ns(intervals.difference(times, taken))
         taken = intervals.merged(taken, times) if len(taken) else times
     return total
-
-
-def is_worth_reporting(trace: Trace, claims: Sequence[Claim]) -> bool:
-    """Return whether claims could save enough of the window for a finding."""
-    return severity_of(claimed_ns(trace, claims) / window(trace).reference_ns) is not None
-
-
-def is_refuted(trace: Trace, claims: Sequence[Claim]) -> bool:
-    """Return whether claims of enough time for a finding save next to nothing of the step."""
-    whole_ns = window(trace).reference_ns
-    is_long = severity_of(_sum_ns(trace, claims) / whole_ns) is not None
-    return is_long and not is_worth_reporting(trace, claims)

@@ -28,11 +28,8 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Claim, Finding, RuleResult
 from stepscope.rules.shared import facts, phrases
-from stepscope.rules.shared.claimable_time import (
-    claimed_ns,
-    is_worth_reporting,
-    unrecorded_ns,
-)
+from stepscope.rules.shared.claimable_time import claimed_ns
+from stepscope.rules.shared.step_savings import is_worth_reporting
 
 HOST_IS_THE_LIMIT = (
     "Less device work would save next to nothing now: the host launches too late, and is the limit."
@@ -133,22 +130,11 @@ def result(trace: Trace, finding: Finding) -> RuleResult:
     costs = [(one.factor.high, intervals.duration_ns(one.intervals)) for one in finding.claims]
     most = sum(high * cost_ns for high, cost_ns in costs) / whole_ns
     little = f"At most {share(most)} of the window could be saved."
-    saved_ns = unrecorded_ns(trace, finding.claims) or 0.0
-    without_profiler = saved_ns / whole_ns
     return finding.ruled_out(
         f"{finding.message} {little if most < INFO_SHARE else HOST_IS_THE_LIMIT}",
         facts.fraction("Of the window", sum(cost_ns for _, cost_ns in costs) / whole_ns),
         facts.fraction(
             "Potential saving, of the window", claimed_ns(trace, finding.claims) / whole_ns
-        ),
-        *(
-            (
-                facts.fraction(
-                    "Potential saving without the profiler, of the window", without_profiler
-                ),
-            )
-            if without_profiler >= INFO_SHARE
-            else ()
         ),
     )
 

@@ -1,0 +1,175 @@
+"""Savings in the recorded step and without the profiler: which one decides, and where it holds."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tracebuild
+from loading import trace_of
+from stepscope.advice import rule_outcomes
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import Factor
+from stepscope.base.findings import ClaimReport, Fix, Outcome, Severity
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, Thresholds
+from stepscope.rules.shared.step_savings import StepShares
+
+ALL = Factor(low=1.0, high=1.0, source="The test.")
+FRACTIONS = st.floats(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "unrecorded", "is_measured", "expected"),
+    [
+        (0.10, None, False, ("recorded", 0.10, "both")),
+        (0.10, 0.11, False, ("recorded", 0.10, "both")),
+        (0.10, 0.09, False, ("recorded", 0.10, "both")),
+        (0.10, 0.09, True, ("unrecorded", 0.09, "both")),
+        (0.10, 0.05, False, ("unrecorded", 0.05, "both")),
+        (0.05, 0.10, False, ("recorded", 0.05, "both")),
+        (0.05, 0.10, True, ("unrecorded", 0.10, "both")),
+        (0.009, 0.30, False, ("recorded", 0.009, "unrecorded")),
+        (0.009, 0.30, True, ("unrecorded", 0.30, "unrecorded")),
+        (0.30, 0.0, False, ("unrecorded", 0.0, "recorded")),
+        (0.30, 0.0, True, ("unrecorded", 0.0, "recorded")),
+        (0.011, 0.009, False, ("recorded", 0.011, "both")),
+        (0.009, 0.008, False, ("recorded", 0.009, "neither")),
+    ],
+)
+def test_the_measured_step_decides_else_the_smaller_saving(
+    recorded: float,
+    unrecorded: float | None,
+    is_measured: bool,  # noqa: FBT001
+    expected: tuple[str, float, str],
+) -> None:
+    shares = StepShares(recorded=recorded, unrecorded=unrecorded, is_measured=is_measured)
+    assert (shares.decisive_step, shares.decisive, shares.holds_in) == expected
+
+
+@given(recorded=FRACTIONS, unrecorded=FRACTIONS)
+def test_an_estimate_never_raises_a_saving(recorded: float, unrecorded: float) -> None:
+    shares = StepShares(recorded=recorded, unrecorded=unrecorded)
+    assert shares.decisive <= recorded
+    assert shares.decisive <= max(unrecorded / 0.8, unrecorded + INFO_SHARE) + 1e-12
+
+
+def on_device(median_share: float | None = None) -> Trace:
+    """Four steps of 200 operators, 10 us each on the host, 9 us on the device.
+
+    Without the cost of recording, the host takes less than 9 us, and the device is the limit.
+    """
+    gemm = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 9}]}
+    body = [{"repeat": 200, "body": [gemm]}]
+    schedule = {"machine": "h100", "actions": [{"steps": 4, "body": body}]}
+    document = tracebuild.document(schedule=schedule)
+    if median_share is not None:
+        names = ("median_ns", "first_quartile_ns", "third_quartile_ns")
+        figures = {"count": 20, **dict.fromkeys(names, round(2_000_000 * median_share))}
+        document |= {"stepscope_recorder": {"unrecorded_steps": figures}}
+    return trace_of(document=document)
+
+
+class NoOptions(Thresholds):
+    """None."""
+
+
+def kernels(trace: Trace) -> Claim:
+    """Claim all kernels, at zero time."""
+    device = trace.device_events
+    times = intervals.union(device["start_ns"].to_numpy(), device["end_ns"].to_numpy())
+    return Claim(times, ALL, "All kernels.", is_device_work=True)
+
+
+def gaps(trace: Trace) -> Claim:
+    """Claim all time in which the device is idle."""
+    span = window(trace)
+    whole = np.array([[span.start_ns, span.device_end_ns]])
+    return Claim(intervals.difference(whole, kernels(trace).intervals), ALL, "All idle time.")
+
+
+def advised(trace: Trace, claim: Claim, severity: Severity | None = None) -> Outcome:
+    """Return the outcome of a rule with this claim alone."""
+
+    def check(_trace: Trace, _options: NoOptions) -> Iterable[Finding]:
+        yield Finding(message="It is slow.", severity=severity, claims=(claim,))
+
+    rule = Rule(
+        id="slow",
+        title="slow",
+        category="fake",
+        why="Because.",
+        detects="All.",
+        saving="All.",
+        effort="flag",
+        risk="none",
+        fix=Fix(summary="Do it."),
+        options=NoOptions(),
+        check=check,
+    )
+    [outcome] = rule_outcomes(trace, [rule])
+    return outcome
+
+
+def claim_of(outcome: Outcome) -> ClaimReport:
+    assert outcome.claim is not None
+    return outcome.claim
+
+
+ONLY_UNRECORDED = (
+    "It is slow. Holds only without the profiler: as recorded, the host hardly waits for the GPU."
+)
+ONLY_RECORDED = (
+    "It is slow. Holds only as recorded: without the profiler, it saves less than 1 % of the step."
+)
+
+
+def test_a_saving_that_an_estimate_alone_shows_is_of_low_confidence() -> None:
+    trace = on_device()
+    outcome = advised(trace, kernels(trace))
+    claim = claim_of(outcome)
+    assert (outcome.severity, outcome.confidence) == ("info", "low")
+    assert (claim.decisive_step, claim.holds_in) == ("recorded", "unrecorded")
+    assert outcome.message == ONLY_UNRECORDED
+    assert claim.net_share < INFO_SHARE < 0.05 < (claim.unrecorded_share or 0)
+
+
+@pytest.mark.parametrize("stated", [None, "critical", "info"])
+def test_a_saving_in_measured_steps_counts_as_any_other(stated: Severity | None) -> None:
+    trace = on_device(median_share=0.9)
+    outcome = advised(trace, kernels(trace), stated)
+    claim = claim_of(outcome)
+    assert (outcome.severity, outcome.confidence) == (stated or "warning", "high")
+    assert (claim.decisive_step, claim.holds_in) == ("unrecorded", "unrecorded")
+    assert claim.decisive_high_ns == claim.unrecorded_high_ns
+    assert claim.decisive_share == pytest.approx(claim.decisive_high_ns / 1_800_000, rel=0.01)
+    assert outcome.message == ONLY_UNRECORDED
+
+
+@pytest.mark.parametrize("median_share", [None, 0.9])
+@pytest.mark.parametrize("stated", [None, "critical"])
+def test_a_saving_of_the_recorded_step_alone_is_less_certain(
+    median_share: float | None, stated: Severity | None
+) -> None:
+    trace = on_device(median_share)
+    outcome = advised(trace, gaps(trace), stated)
+    claim = claim_of(outcome)
+    assert (outcome.severity, outcome.confidence) == ("info", "medium")
+    assert (claim.decisive_step, claim.holds_in) == ("unrecorded", "recorded")
+    assert claim.decisive_high_ns < 0.01 * claim.net_high_ns
+    assert outcome.message == ONLY_RECORDED
+
+
+def test_a_saving_in_both_steps_is_said_without_condition() -> None:
+    trace = on_device(median_share=1.0)
+    outcome = advised(trace, gaps(trace))
+    claim = claim_of(outcome)
+    assert (outcome.severity, outcome.confidence, outcome.message) == (
+        "warning",
+        "high",
+        "It is slow.",
+    )
+    assert claim.decisive_high_ns == claim.net_high_ns == claim.unrecorded_high_ns
