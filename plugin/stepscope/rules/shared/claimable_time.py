@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import TimedStep
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -119,21 +120,7 @@ def claimed_ns(trace: Trace, claims: Sequence[Claim]) -> float:
 
     Where no replay describes the trace, it is the sum of the claimed times.
     """
-    simulated, key = _simulated(trace), tuple(claims)
-    if key not in simulated:
-        simulated[key] = _alone_ns(trace, key)
-    return simulated[key]
-
-
-@computed
-def _simulated(trace: Trace) -> dict[tuple[Claim, ...], float]:  # noqa: ARG001 (the key)
-    """Return the savings that were simulated: a rule, the engine and the severity ask alike."""
-    return {}
-
-
-def _alone_ns(trace: Trace, claims: Sequence[Claim]) -> float:
-    replay = unchanged(trace).simulation
-    return summed_ns(trace, claims) if replay is None else _saved_ns(trace, claims, replay)
+    return _cached(trace, claims, "recorded")
 
 
 def unrecorded_ns(trace: Trace, claims: Sequence[Claim]) -> float | None:
@@ -141,8 +128,23 @@ def unrecorded_ns(trace: Trace, claims: Sequence[Claim]) -> float | None:
 
     None where no replay describes the trace.
     """
-    replay = unrecorded(trace)
-    return None if replay is None else _saved_ns(trace, claims, replay)
+    return None if unrecorded(trace) is None else _cached(trace, claims, "unrecorded")
+
+
+def _cached(trace: Trace, claims: Sequence[Claim], step: TimedStep) -> float:
+    simulated, key = _simulated(trace), (step, *claims)
+    if key not in simulated:
+        replay = unchanged(trace).simulation if step == "recorded" else unrecorded(trace)
+        simulated[key] = (
+            summed_ns(trace, claims) if replay is None else _saved_ns(trace, claims, replay)
+        )
+    return simulated[key]
+
+
+@computed
+def _simulated(trace: Trace) -> dict[tuple[TimedStep | Claim, ...], float]:  # noqa: ARG001 (the key)
+    """Return the savings that were simulated: a rule, the engine and the severity ask alike."""
+    return {}
 
 
 def _saved_ns(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> float:

@@ -22,7 +22,7 @@ from stepscope.replay.changes import ChangeRange
 from stepscope.replay.loading import MoveLoading, move_loading_range
 from stepscope.rules import Claim, Finding, RuledOut
 from stepscope.rules.shared import facts, phrases, recorded_facts
-from stepscope.rules.shared.claimable_time import is_worth_reporting
+from stepscope.rules.shared.step_savings import is_worth_reporting
 
 MOST_WORKERS = 16
 """The most workers advised: a loop that needs more should do less work per sample."""
