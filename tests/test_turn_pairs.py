@@ -204,6 +204,16 @@ def test_an_estimate_contains_the_realised_saving_or_not(
     assert turn_pair(saving(low_ms, high_ms), result=result).holds() == answer
 
 
+def test_a_fault_is_ruled_out_if_the_report_says_so_and_has_no_finding() -> None:
+    ruled_out = RuleSaving(rule="item-sync", is_ruled_out=True)
+    assert turn_pair(ruled_out).is_ruled_out
+    assert not turn_pair().is_ruled_out
+    result = pair_result(rules=("item-sync", "numpy-in-step"))
+    both = (ruled_out, RuleSaving(rule="numpy-in-step", position=1))
+    assert not turn_pair(*both, result=result).is_ruled_out
+    assert "| ruled out |" in "\n".join(turn_tables.turns([turn_pair(ruled_out)]))
+
+
 def test_the_interval_score_is_the_width_and_20_times_the_distance() -> None:
     estimate = Span(low=2, high=5)
     assert interval_score(estimate, 3) == 3
@@ -305,10 +315,11 @@ def test_the_realised_factor_is_the_saving_over_that_of_the_whole_claim() -> Non
     )
 
 
-def test_pairs_with_several_rules_have_no_factor_of_one() -> None:
+def test_pairs_with_several_rules_or_disturbed_turns_have_no_realised_factor() -> None:
     found = RuleSaving(rule="item-sync", unrecorded=(2 * MS, 8 * MS), whole_ns=8 * MS)
-    result = pair_result(rules=("item-sync", "numpy-in-step"))
-    assert realised_factors([turn_pair(found, result=result)]) == ()
+    several = pair_result(rules=("item-sync", "numpy-in-step"))
+    disturbed = pair_result((6, 10, 14))
+    assert realised_factors([turn_pair(found, result=e) for e in (several, disturbed)]) == ()
 
 
 def test_the_range_of_one_family_has_the_pooled_spread() -> None:

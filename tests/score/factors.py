@@ -60,11 +60,12 @@ class HeldOut:
 
 
 def realised_factors(pairs: Sequence[TurnPair]) -> tuple[Realised, ...]:
-    """Return the realised factors of the pairs whose faults concern one rule that found them."""
+    """Return the realised factors of steady pairs whose faults concern one rule that found them."""
     realised = []
     for pair in pairs:
         savings = [e for e in pair.stored.savings if e.rule in pair.result.rules and e.whole_ns]
-        if len(pair.result.rules) != 1 or not savings or not savings[0].replayed:
+        is_usable = len(pair.result.rules) == 1 and not pair.result.is_disturbed
+        if not is_usable or not savings or not savings[0].replayed:
             continue
         [saving] = savings
         whole_ns = (saving.whole_ns or 0) / pair.result.samples[0]

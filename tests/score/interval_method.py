@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stepscope.advice.savings import RuleFinding, resolve_savings
 from stepscope.advice.settings import AdviceSettings, available_rules, selected_rules
-from stepscope.advice.trace_rules import apply_rules, findings_of
+from stepscope.advice.trace_rules import findings_of
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
-from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.calibration import ALL_OF_IT, EXPOSED_TIME_WITHOUT_DEVICE
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Rule
 from stepscope.rules.shared import claimable_time
@@ -30,7 +31,7 @@ def interval_savings(trace: Trace) -> dict[str, tuple[int, int]]:
     `trace` is one that no rule has seen: its replay is replaced by none.
     """
     trace.results[UNCHANGED_KEY] = Unchanged(simulation=None, reason=REASON)
-    _, findings = apply_rules(trace, rules_of(trace))
+    findings = resolve_savings(trace, [by_factor(e) for e in findings_of(trace, rules_of(trace))])
     per_step = window(trace).per_step
     savings: dict[str, tuple[int, int]] = {}
     for finding in findings:
@@ -42,6 +43,20 @@ def interval_savings(trace: Trace) -> dict[str, tuple[int, int]]:
             high + per_step(sum(share.high_ns for share in finding.shares)),
         )
     return savings
+
+
+def by_factor(finding: RuleFinding) -> RuleFinding:
+    """Return a finding whose claims are times with a factor, without changes of the replay.
+
+    Only findings on loading have such changes; the factor is that of before.
+    """
+    claims = tuple(
+        claim
+        if claim.changes is None
+        else replace(claim, changes=None, factor=EXPOSED_TIME_WITHOUT_DEVICE)
+        for claim in finding.finding.claims
+    )
+    return replace(finding, finding=replace(finding.finding, claims=claims))
 
 
 def whole_savings(trace: Trace) -> dict[str, int]:

@@ -91,6 +91,8 @@ def savings_of(folder: Path) -> tuple[RuleSaving, ...]:
     by_intervals = [interval_savings(fresh_trace_at(path)) for path in folder.glob(TRACES)]
     rules = dict.fromkeys(merged.outcome.rule for merged in report.merged)
     rules |= dict.fromkeys(rule for savings in by_intervals for rule in savings)
+    ruled_out = {outcome.rule for outcome in report.outcomes if outcome.status == "rejected"}
+    rules |= dict.fromkeys(sorted(ruled_out))
     severities = {merged.outcome.rule: merged.outcome.severity for merged in report.merged}
     positions = {rule: position for position, rule in enumerate(severities, 1)}
     return tuple(
@@ -98,6 +100,7 @@ def savings_of(folder: Path) -> tuple[RuleSaving, ...]:
             rule=rule,
             severity=severities.get(rule) or "",
             position=positions.get(rule, 0),
+            is_ruled_out=rule in ruled_out,
             recorded=(bounds := bounds_of(rule, report.outcomes))[0],
             unrecorded=bounds[1],
             intervals=greatest(savings[rule] for savings in by_intervals if rule in savings),

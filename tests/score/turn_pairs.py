@@ -24,13 +24,15 @@ Bounds = tuple[int, int]
 """Least and greatest saving per step, in nanoseconds."""
 
 
-class RuleSaving(msgspec.Struct, frozen=True, kw_only=True):
+class RuleSaving(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Estimated saving of a rule's findings, per step of the run with the faults."""
 
     rule: str
     severity: str = ""
     position: int = 0
     """Position among the findings of the report, from 1; 0: no finding."""
+    is_ruled_out: bool = False
+    """Whether the report says that a suspicion of this rule costs nothing, with the numbers."""
     recorded: Bounds | None = None
     """In the step as recorded; None: no finding, or one without a claim."""
     unrecorded: Bounds | None = None
@@ -52,7 +54,8 @@ class StoredPair(msgspec.Struct, frozen=True, kw_only=True):
 
     result: PairResult
     savings: tuple[RuleSaving, ...]
-    """Of the rules with a finding by either method, in the order of the report."""
+    """Of the rules with a finding by either method, or that were ruled out, in the order of the
+    report."""
     alarms: tuple[str, ...] = ()
     """Rules at warning or above on the fix, without those of faults that stay on."""
 
@@ -102,6 +105,13 @@ class TurnPair:
     def holds(self, method: Method = "replay") -> Holds:
         """Return whether the estimate contains the realised saving."""
         return judgement(self.estimate(method), self.realised_ns, self.likely)
+
+    @property
+    def is_ruled_out(self) -> bool:
+        """Whether the report says that the faults cost nothing: no estimate, with a reason."""
+        of_rules = [e for e in self.stored.savings if e.rule in self.result.rules]
+        has_finding = any(saving.position for saving in of_rules)
+        return not has_finding and any(saving.is_ruled_out for saving in of_rules)
 
     def score(self, method: Method = "replay") -> float:
         """Return the interval score of the estimate, as a fraction of the step."""

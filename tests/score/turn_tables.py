@@ -80,7 +80,8 @@ def _method(pairs: Sequence[TurnPair]) -> Iterator[str]:
         "interval by turns. *Estimated*: the potential saving that the advice on the trace of the "
         "fault shows for the faults' rules, in the step without the profiler where that is known. "
         "*Contained*: whether the estimate contains the realised saving; *within the jitter*: it "
-        "does not, but it overlaps the confidence interval. *Width*: upper over lower end. *Sum of "
+        "does not, but it overlaps the confidence interval; *ruled out*: the advice says that the "
+        "fault costs nothing here, with the numbers. *Width*: upper over lower end. *Sum of "
         "intervals*: the estimate as factors times claimed times, without a simulation. *Own*: a "
         "factor was fitted on a pair of the same family with one of these faults. Where a fault "
         "changes the number of samples in a step, times are per sample. A pair is repeated, twice "
@@ -164,7 +165,7 @@ def _row(pair: TurnPair) -> tuple[str, ...]:
         f"{duration(pair.before_ns)}{by}",
         _range(estimate),
         f"{duration(pair.realised_ns)} ({likely}{disturbed})",
-        ANSWERS[pair.holds()],
+        "ruled out" if pair.is_ruled_out else ANSWERS[pair.holds()],
         width(estimate.width) if estimate.high else "–",
         _range(by_intervals),
         "own" if pair.is_own else "",
@@ -215,7 +216,7 @@ def _factors(pairs: Sequence[TurnPair]) -> Iterator[str]:
     yield from (
         "### Realised factors { #factors }",
         "",
-        "Of pairs with one rule: the realised saving over the saving that is simulated if all that "
+        "Of pairs with one rule and steady turns: the realised saving over the saving that is simulated if all that "
         "the rule claims goes, in the step without the profiler. *Center*: geometric mean over "
         "families. *Range*: in which 90 % of further families' factors are expected; the spread of "
         "logarithms is shrunk to that of all rules, and factors below "
