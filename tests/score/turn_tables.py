@@ -218,8 +218,8 @@ def _factors(pairs: Sequence[TurnPair]) -> Iterator[str]:
         "",
         "Of pairs with one rule and steady turns: the realised saving over the saving that is "
         "simulated if all that the rule claims goes, in the step without the profiler. *Center*: "
-        "geometric mean over families. *Range*: in which 90 % of further families' factors are expected; the spread of "
-        "logarithms is shrunk to that of all rules, and factors below "
+        "geometric mean over families. *Range*: in which 90 % of further families' factors are "
+        "expected; the spread of logarithms is shrunk to that of all rules, and factors below "
         f"{FLOOR} count as {FLOOR}. *Held out*: pairs whose factor is in the range that the other "
         "families give (`python -m score.factors` lists them).",
         "",
