@@ -11,8 +11,10 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle import device_waits
 from stepscope.analyses.idle.host_waits import awaited_work
+from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace
+from stepscope.replay.full_devices import TAIL_NS, filling_work
 from stepscope.replay.points import HostPoints, Point
 
 QUEUE_LENGTH = 1024
@@ -46,10 +48,16 @@ class Edge(IntEnum):
     """The batch, for the return of the call for it. Dormant, as recorded."""
     ANCHORED = 11
     """The main thread's latest point, for a point that nothing else explains."""
+    FULL = 12
+    """The end of long work of another stream, which filled the device (see `full_devices`)."""
 
 
 NEVER_NS = np.iinfo(np.int64).min // 4
 """Weight of an edge that does not hold its target back: it is dormant, or a change dropped it."""
+
+
+LEAST_WEIGHT_NS = {Edge.WAITED: -SYNC_SLACK_NS, Edge.FULL: -TAIL_NS}
+"""Kinds of edges whose weight may be negative."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +69,12 @@ class Edges:
     """Index of a point."""
     target: Ints
     weight_ns: Ints
-    """Least time from source to target; never negative, but `NEVER_NS` where it is dormant."""
+    """Least time from source to target; `NEVER_NS` where it is dormant.
+
+    It is negative only of waits, by at most `SYNC_SLACK_NS`: the call returns before the work that
+    it waited for ends, since the clocks of host and device differ; and of full devices, by less
+    than `TAIL_NS`. The work has always begun before the target, so that no circle arises.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,9 +135,10 @@ def _anchors(numbering: Numbering, edges: list[Edges]) -> Edges:
 def _forward(numbering: Numbering, edges: Edges) -> Edges:
     """Leave out edges that contradict the recorded times: clocks that cross, or damage."""
     time_ns, source, target = numbering.time_ns, edges.source, edges.target
+    least_ns = LEAST_WEIGHT_NS.get(edges.kind, 0)
     is_forward = time_ns[source] + edges.weight_ns <= time_ns[target]
     is_dormant = edges.weight_ns == NEVER_NS
-    index = np.flatnonzero(is_forward & (is_dormant | (edges.weight_ns >= 0)))
+    index = np.flatnonzero(is_forward & (is_dormant | (edges.weight_ns >= least_ns)))
     weight_ns = edges.weight_ns[index]
     return replace(edges, source=source[index], target=target[index], weight_ns=weight_ns)
 
@@ -132,7 +146,8 @@ def _forward(numbering: Numbering, edges: Edges) -> Edges:
 def _host_edges(trace: Trace, numbering: Numbering) -> tuple[Edges, Edges]:
     """Return the edges of chains, and those of calls that wait for device work.
 
-    After a wait, the host's time is what the call takes once the device has ended.
+    After a wait, the host's time is what the call takes once the device has ended: nothing, if by
+    the clocks it returns before.
     """
     host, time_ns = numbering.host, numbering.time_ns
     source = np.flatnonzero(host.chain[1:] == host.chain[:-1])
@@ -140,10 +155,10 @@ def _host_edges(trace: Trace, numbering: Numbering) -> tuple[Edges, Edges]:
     into = np.full(len(host.time_ns) + 1, NONE)
     into[source + 1] = np.arange(len(source))
     waits = _waits(trace, numbering)
-    is_binding = time_ns[waits.source] + waits.weight_ns == time_ns[waits.target]
-    did_wait = is_binding & (waits.weight_ns >= 0)
+    did_wait = time_ns[waits.source] + waits.weight_ns == time_ns[waits.target]
     into_return = into[waits.target[did_wait]]
-    weight[into_return] = np.minimum(weight[into_return], waits.weight_ns[did_wait])
+    tail_ns = np.maximum(0, waits.weight_ns[did_wait])
+    weight[into_return] = np.minimum(weight[into_return], tail_ns)
     chain = Edges(kind=Edge.HOST, source=source, target=source + 1, weight_ns=weight)
     return chain, waits
 
@@ -180,12 +195,11 @@ def _waits(trace: Trace, numbering: Numbering) -> Edges:
     has_work = (work >= 0) & (target >= 0)
     source = work[has_work] + numbering.first_end
     slack = time_ns[target[has_work]] - time_ns[source]
-    is_binding = did_wait[has_work] & (slack >= 0)
     return Edges(
         kind=Edge.WAITED,
         source=source,
         target=target[has_work],
-        weight_ns=_weights(slack, is_binding),
+        weight_ns=_weights(slack, did_wait[has_work]),
     )
 
 
@@ -195,7 +209,7 @@ def _weights(slack_ns: Ints, is_binding: Mask, is_typical: Mask | None = None) -
     The typical slack is the median of those that bound, in `is_typical` if it is given.
     """
     sample = slack_ns[is_binding if is_typical is None else is_typical]
-    typical = int(np.median(sample)) if len(sample) else 0
+    typical = max(0, int(np.median(sample))) if len(sample) else 0
     return np.where(is_binding, slack_ns, np.minimum(slack_ns, typical))
 
 
@@ -215,7 +229,8 @@ def _running(numbering: Numbering) -> Edges:
 def _device_edges(trace: Trace, numbering: Numbering, launch: Ints) -> list[Edges]:
     """Return the edges to device events' starts: of each, one binds, which explains its time.
 
-    It is the one whose source, with the typical delay of its kind, is latest.
+    It is the one whose source, with the typical delay of its kind, is latest; but that from the
+    work that filled the device, if there is one.
     """
     waits = device_waits.device_waits(trace)
     inferred = np.where(waits.edge == device_waits.INFERRED, waits.awaited, NONE)
@@ -232,16 +247,25 @@ def _device_edges(trace: Trace, numbering: Numbering, launch: Ints) -> list[Edge
     ready = np.stack([time_ns[source] for source in sources.values()])
     ready[ready > time_ns[start]] = never
     slack = time_ns[start] - ready
-    latest = np.where(launch >= 0, ready.argmax(axis=0), NONE)
+    filling = filling_work(trace)
+    latest = np.where((launch >= 0) & (filling < 0), ready.argmax(axis=0), NONE)
     typical = [_quartile(slack[number, latest == number]) for number in range(len(sources))]
     binding = (ready + np.array(typical)[:, None]).argmax(axis=0)
-    edges = []
+    binding[filling >= 0] = NONE
+    edges = [_full(numbering, filling)]
     for number, (kind, source) in enumerate(sources.items()):
         index = np.flatnonzero(ready[number] > never)
         is_binding = binding[index] == number
         weight = _weights(slack[number, index], is_binding, is_binding & (launch[index] >= 0))
         edges.append(Edges(kind=kind, source=source[index], target=start[index], weight_ns=weight))
     return edges
+
+
+def _full(numbering: Numbering, filling: Ints) -> Edges:
+    rows = np.flatnonzero(filling >= 0)
+    source, target = filling[rows] + numbering.first_end, rows + numbering.first_start
+    delay_ns = numbering.time_ns[target] - numbering.time_ns[source]
+    return Edges(kind=Edge.FULL, source=source, target=target, weight_ns=delay_ns)
 
 
 def _quartile(delay_ns: Ints) -> int:

@@ -10,7 +10,7 @@ from stepscope.replay.edges import Edge
 from stepscope.replay.graph import ReplayGraph, replay_graph
 from stepscope.replay.points import Point
 
-DELAYS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.WAITED)
+DELAYS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.FULL, Edge.WAITED)
 """Edges whose weights are delays, not work."""
 LEAST_OF_CLASS = 5
 """Delays of a kind of edge and a kind of device event; of fewer, the median of the kind of edge."""

@@ -15,7 +15,7 @@ from stepscope.replay.changes import Change, ScaleHost, Unblock
 from stepscope.replay.edges import Edge
 from stepscope.replay.graph import ReplayGraph
 
-STARTS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED)
+STARTS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.FULL)
 """Edges to the start of a device event."""
 GRAPH_GAP_NS = 1_000
 """Time between kernels of one graph launch, as in `calibration.FEWER_LAUNCHES`."""

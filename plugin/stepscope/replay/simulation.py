@@ -88,7 +88,7 @@ class Simulation:
             return result
         end = int(self.points[time_ns[self.points].argmax()])
         path, edges = self.graph.path(end, weight_ns, time_ns)
-        at_ns = np.maximum(time_ns[path], self.begin_ns)
+        at_ns = np.minimum.accumulate(np.maximum(time_ns[path], self.begin_ns))
         spent_ns = sums(at_ns[:-1] - at_ns[1:], self.graph.edge[edges], len(Edge))
         for kind, part in PART_OF_EDGE.items():
             result[part] += int(spent_ns[kind])
