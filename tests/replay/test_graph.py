@@ -8,9 +8,11 @@ import pytest
 import tracebuild
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.model.trace import Trace
-from stepscope.replay.edges import NEVER_NS, Edge
+from stepscope.replay.changes import ScaleDevice
+from stepscope.replay.edges import LEAST_WEIGHT_NS, NEVER_NS, Edge
 from stepscope.replay.graph import replay_graph
 from stepscope.replay.points import Point
+from stepscope.replay.simulation import simulate
 
 GEMM = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 1000}]}
 
@@ -34,6 +36,22 @@ def test_a_kernel_waits_for_its_launch_and_for_the_work_before_it() -> None:
 
 def test_a_blocking_call_returns_after_the_host_came_to_it_and_the_device_ended() -> None:
     assert kinds_into(recorded(GEMM, {"item": 4}), Point.RETURN) == ["HOST", "WAITED"]
+
+
+@pytest.mark.parametrize("early_us", [0, 3])
+def test_a_call_waits_for_work_that_by_the_devices_clock_ends_later(early_us: int) -> None:
+    trace = trace_of(
+        [
+            ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}],
+            ["kernel", "gemm", 10, 1_000, {"correlation": 1}],
+            ["cuda_runtime", "cudaDeviceSynchronize", 20, 990 - early_us, {"correlation": 2}],
+            ["cpu_op", "aten::mm", 1_010 - early_us, 90],
+        ]
+    )
+    faster = simulate(trace, [ScaleDevice(rows=np.array([0]), factor=0.5)])
+    assert (faster.graph.edge == Edge.WAITED).sum() == 1
+    [end] = faster.time_ns[faster.graph.kind == Point.LAST]
+    assert end == 600_000 - early_us * 1_000
 
 
 def test_a_trace_without_a_device_is_a_chain_of_the_host() -> None:
@@ -66,5 +84,6 @@ def test_unchanged_the_graph_gives_every_recorded_time_back(name: str) -> None:
     graph = replay_graph(trace_at(SHARED_TRACES / name))
     assert np.array_equal(graph.times(graph.weight_ns), graph.time_ns)
     is_dormant = np.isin(graph.edge, (Edge.MADE, Edge.LOADED))
-    assert (graph.weight_ns[~is_dormant] >= 0).all()
+    least_ns = np.array([LEAST_WEIGHT_NS.get(kind, 0) for kind in Edge])
+    assert (graph.weight_ns >= least_ns[graph.edge])[~is_dormant].all()
     assert (graph.weight_ns[is_dormant] == NEVER_NS).all()
