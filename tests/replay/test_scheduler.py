@@ -44,6 +44,21 @@ def test_each_point_is_as_early_as_all_its_edges_allow(edges: Links, recorded: l
     assert scheduler.times(first, source, weight, at).tolist() == expected
 
 
+@given(links, st.integers(0, POINTS - 1))
+def test_the_longest_path_leads_along_edges_that_bind(edges: Links, end: int) -> None:
+    first, source, weight = arrays(edges)
+    at = scheduler.times(first, source, weight, np.zeros(POINTS, dtype=np.int64))
+    path = scheduler.path(first, source, weight, at, end).tolist()
+    assert path == scheduler.path_in_python(first, source, weight, at, end).tolist()
+    points = [end, *(int(source[edge]) for edge in path)]
+    assert [int(weight[edge]) for edge in path] == (-np.diff(at[points])).tolist()
+    assert first[points[-1]] == first[points[-1] + 1]
+    for point, edge in zip(points, path, strict=False):
+        into = range(first[point], first[point + 1])
+        binding = [one for one in into if at[source[one]] + weight[one] == at[point]]
+        assert at[source[edge]] == max(at[source[one]] for one in binding)
+
+
 @given(links)
 def test_sources_come_before_their_targets(edges: Links) -> None:
     source, target = (np.array([edge[end] for edge in edges], dtype=np.int64) for end in (0, 1))

@@ -49,3 +49,28 @@ def times(
                         latest = ready
                 time_ns[point] = latest
     return result
+
+
+def path(
+    const long long[:] first_edge,
+    const long long[:] source,
+    const long long[:] weight_ns,
+    const long long[:] time_ns,
+    Py_ssize_t end,
+):
+    cdef Py_ssize_t point = end, edge, binding = 0, count = 0
+    result = np.empty(end + 1, dtype=np.int64)
+    cdef long long[:] edges = result
+    with nogil:
+        while binding >= 0:
+            binding = -1
+            for edge in range(first_edge[point], first_edge[point + 1]):
+                if time_ns[source[edge]] + weight_ns[edge] != time_ns[point]:
+                    continue
+                if binding < 0 or time_ns[source[edge]] >= time_ns[source[binding]]:
+                    binding = edge
+            if binding >= 0:
+                edges[count] = binding
+                count += 1
+                point = source[binding]
+    return result[:count].copy()

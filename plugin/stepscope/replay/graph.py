@@ -96,19 +96,8 @@ class ReplayGraph:
         There is one edge less than points. Of edges that bind a point alike, the one with the last
         source counts: delays of others are estimates.
         """
-        edges = np.flatnonzero(self.is_binding(weight_ns, time_ns))
-        binding = np.full(len(self.time_ns), NONE)
-        binding[self.target[edges]] = edges
-        is_tie = np.bincount(self.target[edges], minlength=len(binding))[self.target[edges]] > 1
-        ties = edges[is_tie]
-        ties = ties[np.argsort(time_ns[self.source[ties]], kind="stable")]
-        binding[self.target[ties]] = ties  # what is set last stays
-        before = np.append(self.source, NONE)[binding].tolist()
-        points = [end]
-        while (point := before[points[-1]]) >= 0:
-            points.append(point)
-        path = np.array(points, dtype=np.int64)
-        return path, binding[path[:-1]]
+        edges = scheduler.path(self.first_edge, self.source, weight_ns, time_ns, end)
+        return np.append(end, self.source[edges]), edges
 
     def times(self, weight_ns: Ints) -> Ints:
         """Return each point's time with these weights of edges (shape (m,), nanoseconds).

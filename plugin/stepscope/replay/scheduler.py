@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from stepscope.model.arrays import Ints
+from stepscope.model.arrays import NONE, Ints
 
 try:
     from stepscope.replay import _scheduler
@@ -48,6 +48,23 @@ def times(first_edge: Ints, source: Ints, weight_ns: Ints, recorded_ns: Ints) ->
     return np.asarray(function(first_edge, source, weight_ns, recorded_ns))
 
 
+def path(first_edge: Ints, source: Ints, weight_ns: Ints, time_ns: Ints, end: int) -> Ints:
+    """Return the edges of the longest path to a point, from the last to the first; shape (k,).
+
+    Of edges that bind a point alike, the one with the last source counts: delays of others are
+    estimates.
+
+    Args:
+        first_edge: Each point's first edge; points in topological order; shape (n + 1,).
+        source: The point that each edge comes from, by target; shape (m,).
+        weight_ns: Least time from source to target; shape (m,).
+        time_ns: The points' `times` with these weights; shape (n,).
+        end: The point to which the path leads.
+    """
+    function = _scheduler.path if IS_BUILT else path_in_python
+    return np.asarray(function(first_edge, source, weight_ns, time_ns, end))
+
+
 def topological_order_in_python(first: Ints, target: Ints, pending: Ints) -> Ints:
     """See `topological_order`; edges are given by source."""
     starts, targets, left = first.tolist(), target.tolist(), pending.tolist()
@@ -71,3 +88,19 @@ def times_in_python(first_edge: Ints, source: Ints, weight_ns: Ints, recorded_ns
         if first < last:
             result[point] = max(result[before] + weight for before, weight in edges[first:last])
     return np.array(result, dtype=np.int64)
+
+
+def path_in_python(
+    first_edge: Ints, source: Ints, weight_ns: Ints, time_ns: Ints, end: int
+) -> Ints:
+    """See `path`."""
+    since_ns, target = time_ns[source], np.repeat(np.arange(len(time_ns)), np.diff(first_edge))
+    edges = np.flatnonzero(since_ns + weight_ns == time_ns[target])
+    edges = edges[np.argsort(since_ns[edges], kind="stable")]
+    binding = np.full(len(time_ns), NONE)
+    binding[target[edges]] = edges  # what is set last stays
+    edge_into, before, path = binding.tolist(), source.tolist(), []
+    while (edge := edge_into[end]) >= 0:
+        path.append(edge)
+        end = before[edge]
+    return np.array(path, dtype=np.int64)
