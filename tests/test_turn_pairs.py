@@ -260,9 +260,9 @@ def test_a_factor_names_pairs_that_exist() -> None:
 def test_the_score_of_a_group_counts_its_answers() -> None:
     pairs = [turn_pair(saving(3, 5)), turn_pair(saving(1, 2)), turn_pair()]
     assert turn_tables.score_row("all", "replay", pairs, "replay") == (
-        "all",
+        "all (3)",
         "replay",
-        "1 of 3 (33.3 %)",
+        "1 of 2 (50.0 %)",
         "0",
         "1",
         "1",

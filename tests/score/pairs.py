@@ -1,11 +1,13 @@
-"""`python -m score.pairs [build/pairs]`: store what the accuracy page needs of pairs in turns.
+"""`python -m score.pairs [build/pairs] [--new]`: store what the accuracy page needs of pairs in turns.
 
 The folder has a result and two traces per pair (`python -m pairs`). A stored pair without a folder
-keeps its entry, unless its family no longer has it.
+keeps its entry, unless its family no longer has it. `--new` reads only pairs whose result is not
+stored yet.
 """
 
 import sys
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -21,43 +23,62 @@ from stepscope.base.findings import Outcome
 from stepscope.base.report import RunReport
 from stepscope.library import load
 from stepscope.model.trace import Run
+from stepscope.rules import all_rules
 
 FOLDER = ROOT / "build" / "pairs"
+NEW = "--new"
 DIGITS = 4
 TRACES = "*.pt.trace.json.gz"
 OF_RUN = ""
 """Trace of outcomes of rules over the run."""
+OVER_RUNS = frozenset(rule.id for rule in all_rules() if rule.scope == "run")
 
 
-def main(folder: Path) -> int:
+def main(folder: Path, *, is_new_only: bool = False) -> int:
     """Write the file; a pair that cannot be read keeps its entry, and is reported."""
     current = {pair.name for name in family_names() for pair in pairs_of(load_family(name))}
     pairs = {pair.name: pair.stored for pair in stored_pairs() if pair.name in current}
+    results = {pair.result for pair in pairs.values()} if is_new_only else set()
+    folders = [path.parent for path in sorted(folder.rglob(FILE_NAME))]
+    folders = [path for path in folders if result_in(path) not in results]
     failures = 0
-    for path in sorted(folder.rglob(FILE_NAME)):
-        try:
-            stored = read_pair(path.parent)
-        except Exception as error:  # the others are still stored
-            failures += 1
-            sys.stderr.write(f"{path.parent}: {type(error).__name__}: {error}\n")
-            continue
-        pairs[TurnPair(stored=stored).name] = stored
-        sys.stderr.write(f"{TurnPair(stored=stored).name}\n")
+    with ProcessPoolExecutor() as pool:
+        for path, stored in zip(folders, pool.map(read_or_report, folders), strict=True):
+            if stored is None:
+                failures += 1
+                continue
+            pairs[TurnPair(stored=stored).name] = stored
+            sys.stderr.write(f"{path.relative_to(folder)}\n")
     FILE.write_bytes(encode([pairs[name] for name in sorted(pairs)]))
     return 1 if failures else 0
 
 
+def read_or_report(folder: Path) -> StoredPair | None:
+    """Return a pair, or None after writing why it cannot be read."""
+    try:
+        return read_pair(folder)
+    except Exception as error:  # the others are still stored
+        sys.stderr.write(f"{folder}: {type(error).__name__}: {error}\n")
+        return None
+
+
+def result_in(folder: Path) -> PairResult:
+    """Return the result in a pair's folder, without meaningless digits."""
+    result = msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=PairResult)
+    return msgspec.structs.replace(
+        result, fault_ms=rounded(result.fault_ms), fix_ms=rounded(result.fix_ms)
+    )
+
+
 def read_pair(folder: Path) -> StoredPair:
     """Return a pair's result with the advice on its traces."""
-    result = msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=PairResult)
+    result = result_in(folder)
     faults = load_family(result.family).faults
     behind = {rule for name in result.behind for rule in faults[name].rules}
     fix = advice(load(folder / "fix"))
     alarms = dict.fromkeys(outcome.rule for outcome in serious(fix) if outcome.rule not in behind)
     return StoredPair(
-        result=msgspec.structs.replace(
-            result, fault_ms=rounded(result.fault_ms), fix_ms=rounded(result.fix_ms)
-        ),
+        result=result,
         savings=savings_of(folder / "fault"),
         alarms=tuple(alarms),
     )
@@ -103,7 +124,8 @@ def savings_of(folder: Path) -> tuple[RuleSaving, ...]:
             is_ruled_out=rule in ruled_out,
             recorded=(bounds := bounds_of(rule, report.outcomes))[0],
             unrecorded=bounds[1],
-            intervals=greatest(savings[rule] for savings in by_intervals if rule in savings),
+            intervals=greatest(savings[rule] for savings in by_intervals if rule in savings)
+            or (bounds[0] if rule in OVER_RUNS else None),
             whole_ns=max((of[rule] for of in wholes if rule in of), default=None),
         )
         for rule in rules
@@ -146,4 +168,5 @@ def greatest(savings: Iterable[Bounds]) -> Bounds | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER))
+    folders = [Path(argument) for argument in sys.argv[1:] if argument != NEW]
+    sys.exit(main(folders[0] if folders else FOLDER, is_new_only=NEW in sys.argv))

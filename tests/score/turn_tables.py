@@ -20,12 +20,13 @@ def in_a_line(pairs: Sequence[TurnPair]) -> Iterator[str]:
     judged = estimable(pairs)
     if judged:
         answers = [pair.holds() for pair in judged]
+        estimated = len(judged) - answers.count("nothing predicted")
         families = {pair.result.family for pair in judged}
         yield (
             f"- **In turns:** of {count(len(judged), 'saving')} in "
-            f"{count(len(families), 'family', 'families')} of jobs, realised without the profiler "
-            f"and estimated from a trace, {answers.count('yes')} "
-            f"({share(answers.count('yes') / len(judged))}) are in the estimated range, and "
+            f"{count(len(families), 'family', 'families')} of jobs, realised without the profiler, "
+            f"{estimated} are estimated from a trace of the fault: {answers.count('yes')} of these "
+            f"({share(answers.count('yes') / max(1, estimated))}) are in the estimated range, "
             f"{answers.count('within noise')} are outside by no more than the variation of turns; "
             f"median width of a range: {width(median_width(judged))} ([pairs](#turns))."
         )
@@ -82,7 +83,8 @@ def _method(pairs: Sequence[TurnPair]) -> Iterator[str]:
         "*Contained*: whether the estimate contains the realised saving; *within the jitter*: it "
         "does not, but it overlaps the confidence interval; *ruled out*: the advice says that the "
         "fault costs nothing here, with the numbers. *Width*: upper over lower end. *Sum of "
-        "intervals*: the estimate as factors times claimed times, without a simulation. *Own*: a "
+        "intervals*: the estimate as factors times claimed times, without a simulation (of "
+        "rules over all ranks: the same estimate). *Own*: a "
         "factor was fitted on a pair of the same family with one of these faults. Where a fault "
         "changes the number of samples in a step, times are per sample. A pair is repeated, twice "
         "at most, while half of its confidence interval exceeds "
@@ -129,13 +131,16 @@ def _scores(pairs: Sequence[TurnPair]) -> Iterator[str]:
 def score_row(title: str, name: str, pairs: Sequence[TurnPair], method: Method) -> tuple[str, ...]:
     """Return the row of a group of pairs (at least one)."""
     answers = [pair.holds(method) for pair in pairs]
+    missing = answers.count("nothing predicted")
+    estimated = len(pairs) - missing
+    percentage = f" ({share(answers.count('yes') / estimated)})" if estimated else ""
     return (
-        title,
+        f"{title} ({len(pairs)})",
         name,
-        f"{part(answers.count('yes'), len(pairs))} ({share(answers.count('yes') / len(pairs))})",
+        f"{part(answers.count('yes'), estimated)}{percentage}",
         str(answers.count("within noise")),
         str(answers.count("no")),
-        str(answers.count("nothing predicted")),
+        str(missing),
         width(median_width(pairs, method)),
         f"{statistics.fmean(pair.score(method) for pair in pairs):.3f}",
     )
