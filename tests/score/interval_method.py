@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stepscope.advice.savings import RuleFinding, resolve_savings
+from stepscope.advice.rule_finding import RuleFinding
+from stepscope.advice.savings import resolve_savings
 from stepscope.advice.settings import AdviceSettings, available_rules, selected_rules
 from stepscope.advice.trace_rules import findings_of
 from stepscope.analyses.core.training_detection import is_training

@@ -1,4 +1,4 @@
-"""`python -m score.pairs [build/pairs] [--new]`: store what the accuracy page needs of pairs in turns.
+"""`python -m score.pairs [build/pairs] [--new]`: store what the accuracy page needs of pairs.
 
 The folder has a result and two traces per pair (`python -m pairs`). A stored pair without a folder
 keeps its entry, unless its family no longer has it. `--new` reads only pairs whose result is not
