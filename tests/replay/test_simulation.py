@@ -13,6 +13,7 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import (
     Change,
+    Part,
     ScaleAllHost,
     ScaleDevice,
     ScaleHost,
@@ -63,12 +64,9 @@ def test_host_work_is_taken_out_where_it_lies() -> None:
 
 
 def shorten(trace: Trace, times: Intervals, share: float, *, device: bool = True) -> Shorten:
-    return Shorten(
-        times=times,
-        share=share,
-        is_device_work=device,
-        reference_ns=simulate(trace, []).weight_ns,
-    )
+    parts = (Part(times, share),)
+    host = () if device else parts
+    return Shorten(device=parts, host=host, reference_ns=simulate(trace, []).weight_ns)
 
 
 def test_device_work_is_shortened_as_far_as_it_lies_in_the_times() -> None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.advice.rule_finding import RuleFinding
-from stepscope.analyses.core.window import complete_steps, window
+from stepscope.analyses.core.window import Window, complete_steps, window
 from stepscope.base.findings import ClaimReport
 from stepscope.base.formatting import duration, number_ranges
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim
+from stepscope.rules import INFO_SHARE, Claim
 from stepscope.rules.shared import step_savings
 from stepscope.rules.shared.claimable_time import unchanged, usable_times
 from stepscope.rules.shared.step_savings import StepShares
@@ -27,6 +27,22 @@ class Saving:
     low_ns: float
     high_ns: float
     """The least and the most after the fixes of the earlier findings; at most `alone_ns`."""
+    earlier_ns: float = 0.0
+    """The most that counts for the earlier findings."""
+    after_fixes_ns: float = 0.0
+    """The most that it saves once the earlier findings are fixed: more than `high_ns` where only
+    the fixes together shorten the step."""
+
+    def per_step(self, span: Window) -> tuple[int, int, int]:
+        """Return the saving alone, the least and the most per step, in nanoseconds.
+
+        Rounding is such that the greatest savings of all findings sum to that of their sum.
+        """
+        total_ns = span.per_step(self.earlier_ns + self.high_ns)
+        high_ns = total_ns - span.per_step(self.earlier_ns)
+        alone_ns = max(high_ns, span.per_step(self.alone_ns))
+        is_all = round(self.high_ns) == round(self.alone_ns)
+        return high_ns if is_all else alone_ns, min(high_ns, span.per_step(self.low_ns)), high_ns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,33 +80,49 @@ def claim_report(
 
     `times` are those that no earlier finding claims; `earlier` has the times of each earlier rule.
     """
-    span, recorded, unrecorded = window(trace), savings.recorded, savings.unrecorded
-    claims, per_step = finding.finding.claims, span.per_step
+    span, claims = window(trace), finding.finding.claims
+    gross_ns, low_ns, high_ns = savings.recorded.per_step(span)
+    unrecorded = savings.unrecorded.per_step(span) if savings.unrecorded else (None, None, None)
     methods = [claim.method for claim in claims if claim.method]
     takers: dict[str, None] = {}
     lost_ns = savings.decisive.alone_ns - savings.decisive.high_ns
     if round(savings.decisive.high_ns) < round(savings.decisive.alone_ns):
         takers = _takers(trace, claims, earlier)
-        methods.append(f"{duration(per_step(lost_ns))} of it is counted under {', '.join(takers)}.")
+        lost = duration(span.per_step(lost_ns))
+        methods.append(f"{lost} of it is counted under {', '.join(takers)}.")
+    methods += _after_fixes(span, savings, earlier)
     if reason := unchanged(trace).reason:
         methods.append(f"Not simulated, and therefore at most this sum of times: {reason}.")
     return ClaimReport(
-        gross_ns=per_step(recorded.alone_ns),
-        net_low_ns=per_step(recorded.low_ns),
-        net_high_ns=per_step(recorded.high_ns),
+        gross_ns=gross_ns,
+        net_low_ns=low_ns,
+        net_high_ns=high_ns,
         net_share=savings.shares.recorded,
         method=" ".join(methods),
         steps=_steps(trace, times),
         counted_under=tuple(takers),
-        unrecorded_gross_ns=unrecorded and per_step(unrecorded.alone_ns),
-        unrecorded_low_ns=unrecorded and per_step(unrecorded.low_ns),
-        unrecorded_high_ns=unrecorded and per_step(unrecorded.high_ns),
+        unrecorded_gross_ns=unrecorded[0],
+        unrecorded_low_ns=unrecorded[1],
+        unrecorded_high_ns=unrecorded[2],
         unrecorded_share=savings.shares.unrecorded,
         is_measured=savings.shares.is_measured,
         steps_differ=savings.shares.differ,
         decisive_step=savings.shares.decisive_step,
         holds_in=finding.holds_in(trace),
     )
+
+
+def _after_fixes(
+    span: Window, savings: StepSavings, earlier: Sequence[tuple[str, Intervals]]
+) -> list[str]:
+    """Return a sentence on what only the fixes together save, where that is worth one."""
+    worlds = (savings.recorded, ""), (savings.unrecorded, " in a step without the profiler")
+    for saving, where in worlds:
+        if saving and saving.after_fixes_ns - saving.high_ns >= INFO_SHARE * span.reference_ns:
+            names = ", ".join(dict.fromkeys(rule for rule, _ in earlier))
+            most = duration(span.per_step(saving.after_fixes_ns))
+            return [f"After the fixes of {names}, it saves up to {most}{where}."]
+    return []
 
 
 def one_step_only(trace: Trace, finding: RuleFinding) -> str:

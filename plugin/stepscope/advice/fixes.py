@@ -10,7 +10,6 @@ from stepscope.advice.settings import DEFAULT, available_rules, selected_rules
 from stepscope.advice.trace_rules import findings_of
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.base.errors import UsageError
-from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
 from stepscope.replay.changes import Change
@@ -18,12 +17,7 @@ from stepscope.replay.graph import ReplayGraph
 from stepscope.replay.simulation import simulate
 from stepscope.replay.what_if import Prediction, WhatIf, changes_of, predict
 from stepscope.rules import Claim, Rule, claim_order
-from stepscope.rules.shared.claimable_time import (
-    changes_at_least,
-    changes_at_most,
-    sure_times,
-    usable_times,
-)
+from stepscope.rules.shared.claimable_time import fixes_at_least, fixes_at_most
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +41,10 @@ class Weights(Change):
 
 
 class FixChanges(NamedTuple):
-    """The first change of a simulation with fixes; no time is changed by two of them."""
+    """The first change of a simulation with fixes.
+
+    Of a time that several of them change, the greatest fraction goes.
+    """
 
     least: tuple[Change, ...] = ()
     """The fixes save as little as they can; empty without fixes."""
@@ -114,18 +111,14 @@ def _last_changes(trace: Trace) -> dict[frozenset[str], FixChanges]:  # noqa: AR
 
 
 def _changes(trace: Trace, rule_ids: Collection[str]) -> FixChanges:
-    least: list[Change] = []
-    most: list[Change] = []
-    taken = intervals.EMPTY
-    claims = (claim for fix in fixes(trace) if fix.rule.id in rule_ids for claim in fix.claims)
-    for claim in claims:
-        times = usable_times(trace, claim)
-        rest = intervals.difference(times, taken)
-        taken = intervals.merged(taken, times)
-        least += changes_at_least(trace, claim, sure_times(trace, claim, rest))
-        most += changes_at_most(trace, claim, rest)
+    claims = [claim for fix in fixes(trace) if fix.rule.id in rule_ids for claim in fix.claims]
+    recorded = simulate(trace, ())
+    least, most = (
+        recorded.with_changes(changes(trace, claims, recorded))
+        for changes in (fixes_at_least, fixes_at_most)
+    )
     return FixChanges(
-        *((Weights(weight_ns=simulate(trace, changes).weight_ns),) for changes in (least, most))
+        least=(Weights(weight_ns=least.weight_ns),), most=(Weights(weight_ns=most.weight_ns),)
     )
 
 

@@ -29,6 +29,7 @@ from stepscope.rules.shared.claimable_time import (
     changes_at_least,
     changes_at_most,
     claimed_ns,
+    host_times,
     sure_times,
     unchanged,
     unrecorded,
@@ -143,13 +144,18 @@ class _Replay:
     def __init__(self, trace: Trace, simulation: Simulation) -> None:
         self._trace = trace
         self._begin = self._least = self._most = simulation
+        self._taken = intervals.EMPTY
+        self.counted_ns = 0.0
+        """The most that counts for the findings so far."""
 
     def next(self, claims: Sequence[Claim], shares: Sequence[Share]) -> tuple[int, int]:
         """Return the least and the greatest saving of the next finding, and keep its fix."""
         trace, begin, most, least = self._trace, self._begin, self._most, self._least
         for claim, share in zip(claims, shares, strict=True):
-            most = most.with_changes(changes_at_most(trace, claim, share.times, begin))
-            least = least.with_changes(changes_at_least(trace, claim, share.low_times, begin))
+            taken, times, sure = self._taken, share.times, share.low_times
+            most = most.with_changes(changes_at_most(trace, claim, times, begin, taken))
+            least = least.with_changes(changes_at_least(trace, claim, sure, begin, taken))
+            self._taken = intervals.merged(taken, host_times(trace, claim, times))
         high_ns = most.saved_ns - self._most.saved_ns
         low_ns = least.saved_ns - self._least.saved_ns
         # A fix that costs time is no reason for the next one to save more.
@@ -162,10 +168,18 @@ def _saving(
     replay: _Replay, claims: Sequence[Claim], shares: Sequence[Share], alone_ns: float
 ) -> Saving:
     """Return the saving of the next finding: at most what it saves alone, and its sure part."""
-    low_ns, high_ns = replay.next(claims, shares)
-    most_ns = min(alone_ns, high_ns)
+    low_ns, after_fixes_ns = replay.next(claims, shares)
+    most_ns = min(alone_ns, after_fixes_ns)
+    earlier_ns = replay.counted_ns
+    replay.counted_ns += most_ns
     sure_ns = sum(share.low_ns for share in shares)
-    return Saving(alone_ns=alone_ns, low_ns=min(most_ns, sure_ns, low_ns), high_ns=most_ns)
+    return Saving(
+        alone_ns=alone_ns,
+        low_ns=min(most_ns, sure_ns, low_ns),
+        high_ns=most_ns,
+        earlier_ns=earlier_ns,
+        after_fixes_ns=after_fixes_ns,
+    )
 
 
 def _times(shares: Sequence[Share]) -> Intervals:

@@ -5,6 +5,7 @@ weights: so one more fix never makes a simulated step longer.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,6 +48,23 @@ class ScaleDevice(Change):
         return _scaled(weight_ns, graph.edges_into(Edge.RUNS, self.rows), self.factor)
 
 
+class Part(NamedTuple):
+    """Times of which a fraction is saved."""
+
+    times: Intervals
+    """Times of the trace (shape (n, 2), nanoseconds)."""
+    share: float
+    """Fraction (0 to 1)."""
+
+
+class ChainTimes(NamedTuple):
+    """Times of one chain of host threads."""
+
+    chain: int
+    times: Intervals
+    """Shape (n, 2), nanoseconds."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shorten(Change):
     """Times of which a fraction goes: of device work, and of the host's.
@@ -55,34 +73,44 @@ class Shorten(Change):
     more than all of it.
     """
 
-    times: Intervals
-    """Times of the trace that are saved (shape (n, 2), nanoseconds)."""
-    share: float
-    """Fraction (0 to 1) of them that is saved."""
-    is_device_work: bool
-    """Whether the host stays as it is."""
+    device: tuple[Part, ...] = ()
+    """Parts of device work; their times are disjoint."""
+    host: tuple[Part, ...] = ()
+    """Parts of the time of all host threads; their times are disjoint."""
+    removed: tuple[ChainTimes, ...] = ()
+    """Times that go as a whole, of one entry per chain of host threads."""
     reference_ns: Ints
     """Weights before any part was taken; shape (m,)."""
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
-        """Take the fraction of the part of each edge that lies in `times`."""
+        """Take the fraction of the part of each edge that lies in the times."""
         shortened = weight_ns.copy()
-        stretches = [_device_stretches(graph)]
-        if not self.is_device_work:
-            stretches += [_host_stretches(graph), _late_launches(graph)]
-        for stretch in stretches:
-            edges, part = _inside(stretch, self.times)
-            saved_ns = np.rint(self.reference_ns[edges] * part * self.share).astype(np.int64)
+        for parts, stretches in self._stretches(graph):
+            edges, fraction = _saved(stretches, parts)
+            saved_ns = np.rint(self.reference_ns[edges] * fraction).astype(np.int64)
             shortened[edges] = np.maximum(0, weight_ns[edges] - saved_ns)
         return self._without_delays(graph, shortened)
 
+    def _stretches(self, graph: ReplayGraph) -> Iterator[tuple[tuple[Part, ...], "Stretches"]]:
+        """Yield parts with the edges that they change: those of chains with removed times alone."""
+        if self.device:
+            yield self.device, _device_stretches(graph)
+        if self.host:
+            yield self.host, _late_launches(graph)
+        if not self.host and not self.removed:
+            return
+        chains = [chain for chain, _ in self.removed]
+        yield self.host, _host_stretches(graph, without=chains)
+        for chain, gone in self.removed:
+            rest = tuple(Part(intervals.difference(of, gone), share) for of, share in self.host)
+            yield (*rest, Part(gone, 1.0)), _host_stretches(graph, chain)
+
     def _without_delays(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Drop the delays on the stream before device events that go as a whole."""
-        if self.share < 1:
-            return weight_ns
-        edges, part = _inside(_device_stretches(graph), self.times)
-        into = graph.edges_into(Edge.STREAM, graph.row[graph.target[edges[part == 1]]])
-        weight_ns[into] = np.minimum(weight_ns[into], 0)
+        for times in (part.times for part in self.device if part.share == 1):
+            edges, fraction = _inside(_device_stretches(graph), times)
+            into = graph.edges_into(Edge.STREAM, graph.row[graph.target[edges[fraction == 1]]])
+            weight_ns[into] = np.minimum(weight_ns[into], 0)
         return weight_ns
 
 
@@ -147,9 +175,15 @@ def _device_stretches(graph: ReplayGraph) -> Stretches:
     return Stretches(edges, graph.time_ns[graph.source[edges]], graph.time_ns[graph.target[edges]])
 
 
-def _host_stretches(graph: ReplayGraph, chain: int | None = None) -> Stretches:
+def _host_stretches(
+    graph: ReplayGraph, chain: int | None = None, without: Collection[int] = ()
+) -> Stretches:
+    """Return the host's work in one chain, or in all of them but some."""
     work = graph.host_work
-    rows = slice(None) if chain is None else np.flatnonzero(work.chain == chain)
+    if chain is None and not without:
+        return Stretches(work.edges, work.start_ns, work.end_ns)
+    is_other = np.isin(work.chain, list(without))
+    rows = np.flatnonzero(~is_other if chain is None else work.chain == chain)
     return Stretches(work.edges[rows], work.start_ns[rows], work.end_ns[rows])
 
 
@@ -167,3 +201,13 @@ def _inside(stretches: Stretches, times: Intervals) -> tuple[Ints, Floats]:
     inside = intervals.covered_ns(times, start, end)
     changed = np.flatnonzero(inside)
     return edges[changed], inside[changed] / (end[changed] - start[changed])
+
+
+def _saved(stretches: Stretches, parts: Iterable[Part]) -> tuple[Ints, Floats]:
+    """Return the edges of which some time is saved, and the fraction of each."""
+    edges, start, end = stretches
+    saved_ns = np.zeros(len(edges))
+    for times, share in parts:
+        saved_ns += share * intervals.covered_ns(times, start, end)
+    changed = np.flatnonzero(saved_ns)
+    return edges[changed], saved_ns[changed] / (end[changed] - start[changed])

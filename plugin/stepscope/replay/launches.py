@@ -1,6 +1,8 @@
 """Changes of launched work: removed, launched together, or inserted."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,9 +13,10 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace
-from stepscope.replay.changes import Change, ScaleHost, Unblock
+from stepscope.replay.changes import ChainTimes, Change, ScaleHost, Unblock
 from stepscope.replay.edges import Edge
 from stepscope.replay.graph import ReplayGraph
+from stepscope.replay.points import chain_of_calls
 
 STARTS = (Edge.LAUNCHED, Edge.STREAM, Edge.EVENT, Edge.INFERRED, Edge.FULL)
 """Edges to the start of a device event."""
@@ -110,7 +113,16 @@ def remove(trace: Trace, rows: Ints, *, with_launches: bool = True) -> Remove:
     return Remove(rows=rows, host=_times(trace, np.setdiff1d(call[rows], call[~is_removed])))
 
 
-def remove_calls(trace: Trace, rows: Ints) -> tuple[Change, ...]:
+class RemovedCalls(NamedTuple):
+    """Calls that go, with all that they launch and wait for."""
+
+    changes: tuple[Change, ...]
+    """Changes of device work and of waits."""
+    host: tuple[ChainTimes, ...]
+    """Times of the calls' threads that go."""
+
+
+def remove_calls(trace: Trace, rows: Ints) -> RemovedCalls:
     """Return the removal of rows of `host_calls`, with all that they launch and wait for."""
     calls, linked, waits = trace.host_calls, links(trace), synchronizations(trace).calls
     is_removed = np.zeros(len(calls), dtype=bool)
@@ -119,11 +131,17 @@ def remove_calls(trace: Trace, rows: Ints) -> tuple[Change, ...]:
         ancestry.nearest_of(calls["parent"].to_numpy(), owner, is_removed) >= 0
         for owner in (linked.owner_of_device_event, linked.owner_of_call[waits])
     )
-    host = frame_times.times(calls, rows)
-    return (
-        Remove(rows=np.flatnonzero(launching), host=host),
-        Unblock(calls=waits[waiting]),
+    return RemovedCalls(
+        changes=(Remove(rows=np.flatnonzero(launching)), Unblock(calls=waits[waiting])),
+        host=tuple(_times_by_chain(trace, rows)),
     )
+
+
+def _times_by_chain(trace: Trace, rows: Ints) -> Iterator[ChainTimes]:
+    chain = chain_of_calls(trace)[rows]
+    for number in np.unique(chain[chain >= 0]):
+        times = frame_times.times(trace.host_calls, rows[chain == number])
+        yield ChainTimes(int(number), times)
 
 
 def join(trace: Trace, start_ns: int, end_ns: int) -> Join:

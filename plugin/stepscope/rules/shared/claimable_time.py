@@ -6,6 +6,9 @@ the trace is simulated (`stepscope.replay`), as recorded.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
@@ -14,8 +17,8 @@ from stepscope.base.findings import TimedStep
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
-from stepscope.replay.changes import Change, Shorten, Unblock
-from stepscope.replay.launches import remove_calls
+from stepscope.replay.changes import Change, Part, Shorten, Unblock
+from stepscope.replay.launches import RemovedCalls, remove_calls
 from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.unrecorded import unrecorded_world
 from stepscope.rules import Claim
@@ -60,22 +63,19 @@ def unrecorded(trace: Trace) -> Simulation | None:
 
 
 def changes_at_most(
-    trace: Trace, claim: Claim, times: Intervals, replay: Simulation | None = None
+    trace: Trace, claim: Claim, times: Intervals, replay: Simulation, taken: Intervals
 ) -> tuple[Change, ...]:
     """Return the changes of a claim's `times` that save most.
 
-    They shorten the host and the devices of `replay`, by default the recorded ones.
+    They shorten the host and the devices of `replay`; the host not where it is `taken`.
     """
     if claim.changes is not None:
         return claim.changes.most if len(times) else ()
-    if claim.waits is None and claim.calls is None:
-        return _shortened(claim, times, claim.factor.high, replay or unchanged(trace).simulation)
-    unblocked = () if claim.waits is None else (Unblock(calls=claim.waits),)
-    return unblocked if claim.calls is None else (*unblocked, *remove_calls(trace, claim.calls))
+    return _changes(trace, [(claim, Part(times, claim.factor.high))], replay, taken)
 
 
 def changes_at_least(
-    trace: Trace, claim: Claim, times: Intervals, replay: Simulation | None = None
+    trace: Trace, claim: Claim, times: Intervals, replay: Simulation, taken: Intervals
 ) -> tuple[Change, ...]:
     """Return the changes of a claim's `times` that save least.
 
@@ -83,9 +83,37 @@ def changes_at_least(
     """
     if claim.changes is not None:
         return claim.changes.least if len(times) else ()
-    if claim.waits is None and claim.calls is None:
-        return _shortened(claim, times, claim.factor.low, replay or unchanged(trace).simulation)
-    return changes_at_most(trace, claim, times, replay) if claim.factor.low else ()
+    return _changes(trace, [(claim, Part(times, claim.factor.low))], replay, taken)
+
+
+def host_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
+    """Return the times of the host that the changes of a claim's `times` shorten."""
+    if claim.calls is not None:
+        removed = remove_calls(trace, claim.calls).host
+        return intervals.merged(intervals.EMPTY, *(of_chain.times for of_chain in removed))
+    return intervals.EMPTY if claim.is_device_work or claim.waits is not None else times
+
+
+def fixes_at_most(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> tuple[Change, ...]:
+    """Return the changes of claims whose fixes are all made, and save most.
+
+    Of a time that several of them claim, the greatest of their fractions goes: so a further fix
+    never makes the step longer, and their order does not matter. What a claim changes by itself
+    (`Claim.changes`) comes first, and no other claim shortens its times.
+    """
+    own = [claim.changes.most for claim in claims if claim.changes is not None]
+    timed = [(claim, Part(usable_times(trace, claim), claim.factor.high)) for claim in claims]
+    return (*chain.from_iterable(own), *_changes(trace, timed, replay))
+
+
+def fixes_at_least(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> tuple[Change, ...]:
+    """Return the changes of claims whose fixes are all made, and save least."""
+    own = [claim.changes.least for claim in claims if claim.changes is not None]
+    timed = [
+        (claim, Part(sure_times(trace, claim, usable_times(trace, claim)), claim.factor.low))
+        for claim in claims
+    ]
+    return (*chain.from_iterable(own), *_changes(trace, timed, replay))
 
 
 def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
@@ -101,18 +129,50 @@ def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
     return sure
 
 
-def _shortened(
-    claim: Claim, times: Intervals, saved_share: float, replay: Simulation | None
+Timed = tuple[Claim, Part]
+"""A claim, and the times of which its fix saves a fraction."""
+NO_CALLS = RemovedCalls(changes=(), host=())
+
+
+def _changes(
+    trace: Trace, timed: Iterable[Timed], replay: Simulation, taken: Intervals = intervals.EMPTY
 ) -> tuple[Change, ...]:
-    if not saved_share or not len(times) or replay is None:
-        return ()
-    change = Shorten(
-        times=times,
-        share=saved_share,
-        is_device_work=claim.is_device_work,
+    """Return the changes of claims: waits and calls that go; of others, their times."""
+    active = [(claim, part) for claim, part in timed if part.share]
+    moved = [usable_times(trace, claim) for claim, _ in active if claim.changes is not None]
+    own = intervals.merged(intervals.EMPTY, *moved)
+    parts = [item for item in active if _is_timed(item[0])]
+    waits = [claim.waits for claim, _ in active if claim.waits is not None]
+    calls = [claim.calls for claim, _ in active if claim.calls is not None]
+    removed = remove_calls(trace, np.unique(np.concatenate(calls))) if calls else NO_CALLS
+    taken = intervals.merged(taken, own)
+    shorten = Shorten(
+        device=_greatest((part for _, part in parts), own),
+        host=_greatest((part for claim, part in parts if not claim.is_device_work), taken),
+        removed=tuple(
+            of_chain._replace(times=intervals.difference(of_chain.times, taken))
+            for of_chain in removed.host
+        ),
         reference_ns=replay.weight_ns,
     )
-    return (change,)
+    return (*(Unblock(calls=of_claim) for of_claim in waits), *removed.changes, shorten)
+
+
+def _is_timed(claim: Claim) -> bool:
+    return claim.waits is None and claim.calls is None and claim.changes is None
+
+
+def _greatest(parts: Iterable[Part], taken: Intervals) -> tuple[Part, ...]:
+    """Return disjoint parts: of each time that is not taken, the greatest fraction."""
+    times_of: dict[float, list[Intervals]] = {}
+    for times, fraction in parts:
+        times_of.setdefault(fraction, []).append(times)
+    disjoint = []
+    for fraction in sorted(times_of, reverse=True):
+        whole = intervals.merged(taken, *times_of[fraction])
+        disjoint.append(Part(intervals.difference(whole, taken), fraction))
+        taken = whole
+    return tuple(part for part in disjoint if len(part.times))
 
 
 def claimed_ns(trace: Trace, claims: Sequence[Claim]) -> float:
@@ -148,12 +208,8 @@ def _simulated(trace: Trace) -> dict[tuple[TimedStep | Claim, ...], float]:  # n
 
 
 def _saved_ns(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> float:
-    changes = [
-        change
-        for claim in claims
-        for change in changes_at_most(trace, claim, usable_times(trace, claim), replay)
-    ]
-    return float(max(0, replay.simulated_ns - replay.with_changes(changes).simulated_ns))
+    changed = replay.with_changes(fixes_at_most(trace, claims, replay))
+    return float(max(0, replay.simulated_ns - changed.simulated_ns))
 
 
 def summed_ns(trace: Trace, claims: Iterable[Claim]) -> float:
