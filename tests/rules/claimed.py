@@ -76,7 +76,8 @@ def spans(draw: st.DrawFn, trace: Trace) -> Intervals:
     length = max(8, span.device_end_ns - span.start_ns)
     eighths = draw(st.lists(st.tuples(st.integers(-1, 8), st.integers(1, 4)), max_size=3))
     start = np.array([span.start_ns + at * length // 8 for at, _ in eighths], dtype=np.int64)
-    return intervals.union(start, start + [size * length // 8 for _, size in eighths])
+    sizes = np.array([size * length // 8 for _, size in eighths], dtype=np.int64)
+    return intervals.union(start, start + sizes)
 
 
 @st.composite

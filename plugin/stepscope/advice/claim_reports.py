@@ -64,7 +64,7 @@ class StepSavings:
 
 def step_savings_of(trace: Trace, recorded: Saving, unrecorded: Saving | None) -> StepSavings:
     """Return savings in both steps with their fractions."""
-    without_profiler_ns = unrecorded and unrecorded.high_ns
+    without_profiler_ns = unrecorded.high_ns if unrecorded else None
     shares = step_savings.shares(trace, recorded.high_ns, without_profiler_ns)
     return StepSavings(shares=shares, recorded=recorded, unrecorded=unrecorded)
 
