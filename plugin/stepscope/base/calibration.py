@@ -159,13 +159,22 @@ FUSED_SHORT_ATTENTION = speedup(
 DOUBLE_PRECISION = speedup(
     2, 16, "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory 1:2"
 )
-DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
-    2,
+DOUBLE_PRECISION_CONVOLUTIONS_ON_CPU = speedup(
+    2.3,
     14,
-    "a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times); convolutions "
-    "6.9 times in sample_logs/precision, and 7.4 times in sample_logs/double_precision (images of "
-    "96²; of 64² 9.5 times, of 32² 13.5 times)",
-    previous=(2, 7),
+    "measured on one thread of an EPYC, forward and backward, 3 to 64 channels of 8² to 112²: 2.3 "
+    "to 6.9 times; a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times); 6.9 "
+    "times in sample_logs/precision, and 7.4 times in sample_logs/double_precision (images of 96²; "
+    "of 64² 9.5 times, of 32² 13.5 times)",
+    previous=(2, 14),
+)
+DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
+    1.7,
+    3,
+    "measured on one thread of an EPYC: products of 16 by 64 by 64 up to 1,024³ 1.8 to 2.3 times, "
+    "64 products of 64 by 32 by 64 2.9 times; convolutions of one element, which are products, 1.8 "
+    "to 2.7 times",
+    previous=(2, 14),
 )
 DOUBLE_PRECISION_ON_CPU = speedup(
     1.2,
@@ -192,23 +201,53 @@ FUSED_UPDATE = Factor(0.0, 0.5, "an estimate: the rest of a `foreach` update is 
 BFLOAT16_ON_CPU = speedup(
     1.5,
     4.0,
-    "measured on one thread of an EPYC with avx512_bf16: products of 256³ and more 1.9 to 4 times; "
-    "PyTorch's blog: whole models 1.4 to 1.6 times; the pair in sample_logs/mixed_precision",
+    "PyTorch's blog: whole models 1.4 to 1.6 times with AVX512-BF16, and more with matrix units "
+    "(AMX), which no trace of ours has",
+)
+BFLOAT16_IN_VECTORS_ON_CPU = speedup(
+    1.7,
+    3.0,
+    "the instructions do twice the work. Measured on one thread of an EPYC with avx512_bf16, "
+    "products of 64 to 8,192 rows, forward and backward, with autocast's conversions: 1.5 to 2.1 "
+    "times; 2.5 times in sample_logs/mixed_precision",
+    previous=(1.5, 4.0),
 )
 FUSED_MOMENTS_ON_CPU = speedup(
-    1.6,
+    2.4,
     8.0,
-    "measured on one and two threads of an EPYC, 2 to 400 parameters of 256 to 9 M numbers: Adam "
-    "and AdamW 1.7 to 9.7 times as fast in the fused update, Adagrad 1.8 to 3.4 times; `foreach` "
-    "does not help there: with more than 16 k numbers it was slower than the loop. None of these "
-    "traces is published; in sample_logs/optimizer the fused update is 4.1 times as fast as the "
-    "loop and 3.1 times as fast as `foreach`",
+    "measured on one thread of an EPYC, 4 to 60 parameters of 256 to 4 M numbers, by the process's "
+    "own time: Adam and AdamW in the fused update 2.5 to 6.7 times as fast as the loop and 3.1 to "
+    "6.0 times as fast as `foreach`, earlier up to 9.7 times with hundreds of small ones; in "
+    "sample_logs/optimizer 4.1 and 3.1 times",
+    previous=(1.6, 8.0),
+)
+FUSED_ADAGRAD_ON_CPU = speedup(
+    2.0,
+    5.6,
+    "measured in the same way: 2.1 to 4.3 times as fast as the loop, 2.6 to 5.5 times as "
+    "fast as `foreach`",
+    previous=(1.6, 8.0),
+)
+FUSED_SHORT_MOMENTUM_ON_CPU = speedup(
+    2.0,
+    4.0,
+    "measured in the same way: SGD with momentum, up to 16 k numbers a parameter, 3.2 and 3.7 "
+    "times as fast as the loop (5.0 with 256 numbers) and 2.0 to 3.1 times as fast as `foreach`",
+    previous=(1.0, 2.0),
+)
+FUSED_BRIEF_MOMENTUM_ON_CPU = speedup(
+    1.6,
+    2.5,
+    "measured in the same way: SGD with momentum of the six parameters of sample_logs/metrics 2.2 "
+    "times as fast as the loop and 2.0 times as fast as `foreach`; calling the optimizer remains",
+    previous=(1.0, 2.0),
 )
 FUSED_MOMENTUM_ON_CPU = speedup(
-    1.0,
+    1.1,
     2.0,
-    "measured in the same way: SGD with momentum 1.1 to 2.0 times, and up to 5.4 times with "
-    "hundreds of the smallest parameters; without momentum 0.7 to 1.3 times",
+    "measured in the same way: from 64 k numbers a parameter on 1.4 to 1.7 times, where memory "
+    "limits both; without momentum 0.7 to 1.3 times",
+    previous=(1.0, 2.0),
 )
 ZEROING_ON_CPU = Factor(
     0.0,

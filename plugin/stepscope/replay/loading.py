@@ -75,12 +75,15 @@ class MoveLoading(Change):
             return weight_ns
         work, index = graph.host_work, calls.index_of_host_work(graph)
         is_inside = index >= 0
-        load = self._load(calls)
+        inside, outside = work.edges[is_inside], work.edges[~is_inside]
+        load = self._load(
+            calls.mean_ns * _ratio(weight_ns[inside], graph.weight_ns[inside]),
+            calls.between_ns * _ratio(weight_ns[outside], graph.weight_ns[outside]),
+        )
         changed = weight_ns.copy()
-        outside = work.edges[~is_inside]
         changed[outside] = np.rint(weight_ns[outside] * load.host_factor)
-        inside, duration_ns = work.edges[is_inside], calls.duration_ns[index[is_inside]]
-        changed[inside] = np.rint(weight_ns[inside] * (self.handover_ns / duration_ns))
+        duration_ns = calls.duration_ns[index[is_inside]]
+        changed[inside] = np.rint(graph.weight_ns[inside] * (self.handover_ns / duration_ns))
         made = graph.edges_into(Edge.MADE)
         is_first = ~np.isin(graph.target[calls.fetching], graph.target[made])
         changed[calls.fetching] = np.where(is_first, weight_ns[calls.fetching], NEVER_NS)
@@ -88,12 +91,12 @@ class MoveLoading(Change):
         changed[calls.loaded] = self.handover_ns
         return changed
 
-    def _load(self, calls: "FetchCalls") -> "Load":
-        """Return the work of loop and workers per batch."""
-        batch_ns = calls.mean_ns if self.batch_ns is None else float(self.batch_ns)
-        loop_ns = calls.between_ns + self.handover_ns
+    def _load(self, fetching_ns: float, between_ns: float) -> "Load":
+        """Return the work of loop and workers per batch; without workers it takes two times."""
+        batch_ns = fetching_ns if self.batch_ns is None else float(self.batch_ns)
+        loop_ns = between_ns + self.handover_ns
         step_ns = max(1.0, loop_ns, batch_ns / self.workers)
-        core_ns = calls.between_ns * min(self.threads, self.cores) + self.handover_ns + batch_ns
+        core_ns = between_ns * min(self.threads, self.cores) + self.handover_ns + batch_ns
         crowding = max(1.0, core_ns / (self.cores * step_ns))
         busy_workers = batch_ns / (step_ns * crowding)
         return Load(
@@ -173,6 +176,11 @@ def _batch_of_workers_ns(trace: Trace, calls: "FetchCalls") -> int | None:
         msg = "the number of the recorded workers is unknown"
         raise MissingDataError(msg, "stepscope.trace_handler(...)")
     return round((calls.mean_ns + calls.between_ns) * workers)
+
+
+def _ratio(weight_ns: Ints, recorded_ns: Ints) -> float:
+    """Return the time of some of the host's work after earlier changes, over the recorded one."""
+    return float(weight_ns.sum()) / max(1.0, float(recorded_ns.sum()))
 
 
 @dataclass(frozen=True, kw_only=True)

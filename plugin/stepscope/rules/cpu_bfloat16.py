@@ -11,7 +11,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
-from stepscope.base.calibration import BFLOAT16_ON_CPU
+from stepscope.base.calibration import BFLOAT16_IN_VECTORS_ON_CPU, BFLOAT16_ON_CPU
 from stepscope.base.findings import Link
 from stepscope.base.formatting import share
 from stepscope.model import intervals
@@ -21,6 +21,7 @@ from stepscope.rules.shared import facts, phrases, product_evidence
 
 UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
 """Instructions that multiply bfloat16, by their names in `torch.cpu.get_capabilities()`."""
+VECTORS = frozenset({"avx512_bf16"})
 RECORD_SETTINGS = "on_trace_ready=stepscope.trace_handler(log_dir)"
 
 
@@ -59,6 +60,7 @@ def check(trace: Trace, options: Options) -> Results:
         )
         return
     flops = float(operator_work(trace).flops[rows].sum())
+    factor = BFLOAT16_ON_CPU if units != VECTORS else BFLOAT16_IN_VECTORS_ON_CPU
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
     yield Finding(
         confidence="medium",
@@ -76,9 +78,9 @@ def check(trace: Trace, options: Options) -> Results:
         claims=(
             Claim(
                 products,
-                BFLOAT16_ON_CPU,
-                f"Products in bfloat16 are {product_evidence.times(BFLOAT16_ON_CPU)} times as "
-                "fast, including the conversion.",
+                factor,
+                f"Products in bfloat16 are {product_evidence.times(factor)} times as fast, "
+                "including the conversion.",
             ),
         ),
         fix=_fix(trace),

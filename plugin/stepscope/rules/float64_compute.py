@@ -16,6 +16,7 @@ from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.operators.double_precision import (
     DoublePrecision,
     by_operator,
+    filtering,
     on_device,
     on_host,
     slow_convolutions,
@@ -23,6 +24,7 @@ from stepscope.analyses.operators.double_precision import (
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import (
     DOUBLE_PRECISION,
+    DOUBLE_PRECISION_CONVOLUTIONS_ON_CPU,
     DOUBLE_PRECISION_ON_CPU,
     DOUBLE_PRECISION_PRODUCTS_ON_CPU,
     Factor,
@@ -43,6 +45,7 @@ torch.set_default_dtype(torch.float32)   # or leave set_default_dtype out
 model = model.float()
 inputs = inputs.float()   # NumPy makes float64: torch.from_numpy(a).float()"""
 PRODUCTS, OTHERS = "products and convolutions", "other operators"
+CONVOLUTIONS, MATRIX_PRODUCTS = "convolutions", "matrix products"
 Mask = NDArray[np.bool_]
 
 
@@ -188,15 +191,30 @@ def _claims(trace: Trace, double: DoublePrecision) -> Iterator[Claim]:
 def _without_twin(
     trace: Trace, double: DoublePrecision, mask: Mask
 ) -> tuple[tuple[str, Mask, Factor], ...]:
+    if main_device(trace) is None:
+        return _on_host_without_twin(trace, double, mask)
     ratio = peak_ratio(trace, "float32", "float64")
     products, others = DOUBLE_PRECISION, at_most(DOUBLE_PRECISION, MEMORY_TIMES)
-    if main_device(trace) is None:
-        products, others = DOUBLE_PRECISION_PRODUCTS_ON_CPU, DOUBLE_PRECISION_ON_CPU
-    elif ratio:
+    if ratio:
         products = at_most(DOUBLE_PRECISION, max(MEMORY_TIMES, ratio))
     return (
         (PRODUCTS, mask & double.is_product, products),
         (OTHERS, mask & ~double.is_product, others),
+    )
+
+
+def _on_host_without_twin(
+    trace: Trace, double: DoublePrecision, mask: Mask
+) -> tuple[tuple[str, Mask, Factor], ...]:
+    is_convolution = double.is_product & filtering(trace, double.calls)
+    return (
+        (CONVOLUTIONS, mask & is_convolution, DOUBLE_PRECISION_CONVOLUTIONS_ON_CPU),
+        (
+            MATRIX_PRODUCTS,
+            mask & double.is_product & ~is_convolution,
+            DOUBLE_PRECISION_PRODUCTS_ON_CPU,
+        ),
+        (OTHERS, mask & ~double.is_product, DOUBLE_PRECISION_ON_CPU),
     )
 
 
@@ -245,7 +263,7 @@ RULE = Rule(
     ),
     saving="Where the same operator with the same shapes also runs in float32, the difference of "
     "the two. Otherwise a range: on a device by the ratio of its two peaks, at least twice for "
-    "memory; on a CPU by the traces in sample_logs/precision and a published case. Of device work "
+    "memory; on a CPU as measured, by kind: convolutions, matrix products, others. Of device work "
     "only the part that the host launches early enough.",
     fix=Fix(
         "Work in float32.",

@@ -5,6 +5,7 @@ counts, without autograd's nodes. The float32 cost of a call is the mean of the 
 operator and shapes in float32.
 """
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import TYPES, is_product, kernels_in_window
+from stepscope.analyses.operators.product_shapes import distinct, shape
 from stepscope.model.arrays import NONE, Floats, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
@@ -27,6 +29,9 @@ OPERATOR = re.compile(r"(?!autograd::|torch::autograd::)\w+::")
 """`aten::mm`, `torchvision::nms`; not `MmBackward0`, `Optimizer.step#SGD.step`."""
 SLOW_CONVOLUTION = re.compile(r"^aten::(?:thnn_conv|_?slow_conv)")
 """Fallback where oneDNN does not support the type (`aten/src/ATen/native/Convolution.cpp`)."""
+CONVOLUTION, BACKWARD = re.compile(r"conv(?!ert)"), re.compile(r"backward")
+MOST_DIMENSIONS_OF_PRODUCTS = 3
+"""A weight has two dimensions, and one or more of the filter."""
 FLOATING = frozenset({DOUBLE, SINGLE, "float16", "bfloat16"})
 
 
@@ -204,6 +209,22 @@ def by_operator(trace: Trace, double: DoublePrecision) -> pd.DataFrame:
     grouped = frame.groupby(["name", "dims"], dropna=False, sort=False)
     table = grouped.agg(calls=("ns", "size"), ns=("ns", "sum"), float32_ns=("float32_ns", "mean"))
     return table.reset_index().sort_values("ns", ascending=False, kind="stable")
+
+
+def filtering(trace: Trace, calls: Ints) -> Mask:
+    """Return a mask of some calls: convolutions of more than one element, or of unknown shape.
+
+    A convolution of one element is a matrix product.
+    """
+    group, pairs = distinct(trace, calls)
+    return np.array([_is_filtering(name, dims) for name, dims in pairs], dtype=bool)[group]
+
+
+def _is_filtering(name: str, dims: str) -> bool:
+    if not CONVOLUTION.search(name):
+        return False
+    weight = shape(dims, 2 if BACKWARD.search(name) else 1)
+    return len(weight) < MOST_DIMENSIONS_OF_PRODUCTS or math.prod(weight[2:]) > 1
 
 
 def slow_convolutions(trace: Trace) -> list[str]:
