@@ -29,7 +29,7 @@ PAIRS = (
 SEED = 20_275
 BATCH = 8
 NOISE = 64
-WIDTH = 24
+WIDTH = 16
 SIDE = 32
 MOMENTS = (0.5, 0.999)
 
@@ -75,7 +75,7 @@ def hinge(scores: Tensor, sign: float) -> Tensor:
 def preview(make: nn.Module, noise: Tensor) -> Tensor:
     """Returns images of fixed noise as one sheet of bytes, to watch the training."""
     with torch.no_grad():
-        images = (make(noise) * 127.5 + 127.5).to(torch.uint8)
+        images: Tensor = (make(noise) * 127.5 + 127.5).to(torch.uint8)
     return images.permute(1, 2, 0, 3).reshape(3, SIDE, -1)
 
 

@@ -28,13 +28,13 @@ PAIRS = (
     ("gradients", "float32", "numpy_resize"),
 )
 SEED = 20_276
-REQUEST = 8
+REQUEST = 4
 UPLOADED_SIDE = 96
 SIDE = 64
 PATCH = 8
-WIDTH = 256
-HEADS = 8
-DEPTH = 4
+WIDTH = 192
+HEADS = 6
+DEPTH = 3
 CLASSES = 100
 PATCHES = (SIDE // PATCH) ** 2
 Pixels = npt.NDArray[np.uint8]
@@ -119,16 +119,17 @@ def scores(model: nn.Module, images: Tensor, *, one_by_one: bool) -> Tensor:
 def train(faults: Set[str], steps: Steps) -> None:
     """Serve; `faults` are the names of the faults that are switched on."""
     torch.manual_seed(SEED)
-    model = VisionTransformer().eval()
+    dtype = torch.float32 if "float32" in faults else torch.bfloat16
+    model = VisionTransformer().eval().to(dtype)
     queue = requests()
     prepare = resized_in_numpy if "numpy_resize" in faults else resized
     mode: AbstractContextManager[object] = (
         nullcontext() if "gradients" in faults else torch.inference_mode()
     )
-    with mode, torch.autocast("cpu", torch.bfloat16, enabled="float32" not in faults):
+    with mode:
         while steps.remain:
             with record_function("prepare"):
-                images = prepare(next(queue))
+                images = prepare(next(queue)).to(dtype)
             probabilities = scores(model, images, one_by_one="one_by_one" in faults)
             probabilities.topk(5, dim=1).indices.tolist()
             steps.step()

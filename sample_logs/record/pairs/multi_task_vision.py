@@ -31,14 +31,15 @@ PAIRS = (
 SEED = 20_281
 BATCH = 8
 EPOCH = 4 * BATCH
-SIDE = 64
+SIDE = 48
 PATCH = 4
 TOKENS = (SIDE // PATCH) ** 2
-WIDTH = 96
+WIDTH = 48
 HEADS = 4
 DEPTH = 2
 CLASSES = 12
-POINTS = 8
+POINTS = 12
+NEAR = 0.2
 
 
 class Scenes(Dataset[tuple[Tensor, Tensor, Tensor, Tensor]]):
@@ -97,22 +98,28 @@ class SharedEncoder(nn.Module):
         return self.depth(tokens).squeeze(-1), self.scene(mean), self.points(mean)
 
 
-def log_one_by_one(log: defaultdict[str, float], errors: dict[str, Tensor]) -> None:
-    """Adds each sample's error of each task, and counts those of a large error."""
+def log_one_by_one(log: defaultdict[str, float], errors: dict[str, Tensor], misses: Tensor) -> None:
+    """Adds each sample's error of each task, and counts large errors and correct points."""
     for task, values in errors.items():
         for row in range(len(values)):
             log[task] += values[row].item()
             if values[row] > 1:
                 log[f"{task} large"] += 1
+    for row in range(len(misses)):
+        for point in range(2 * POINTS):
+            if misses[row, point] < NEAR:
+                log[f"point {point}"] += 1
 
 
-def log_sums(log: defaultdict[str, float], errors: dict[str, Tensor]) -> None:
-    """Adds the errors of each task, and counts those of a large error."""
+def log_sums(log: defaultdict[str, float], errors: dict[str, Tensor], misses: Tensor) -> None:
+    """Adds the errors of each task, and counts large errors and correct points."""
     values = torch.stack(tuple(errors.values()))
     sums, large = values.sum(dim=1).tolist(), (values > 1).sum(dim=1).tolist()
     for task, total, number in zip(errors, sums, large, strict=True):
         log[task] += total
         log[f"{task} large"] += number
+    for point, number in enumerate((misses < NEAR).sum(dim=0).tolist()):
+        log[f"point {point}"] += number
 
 
 def train(faults: Set[str], steps: Steps) -> None:
@@ -134,15 +141,16 @@ def train(faults: Set[str], steps: Steps) -> None:
     while steps.remain:
         images, depth, scene, points = next(batches)
         distances, logits, places = model(images)
+        misses = (places - points).abs()
         errors = {
             "depth": (distances - depth).square().mean(dim=1),
             "scene": functional.cross_entropy(logits, scene, reduction="none"),
-            "points": (places - points).abs().mean(dim=1),
+            "points": misses.mean(dim=1),
         }
         optimizer.zero_grad()
         torch.stack(tuple(errors.values())).sum(dim=0).mean().backward()
         optimizer.step()
-        add(log, {task: values.detach() for task, values in errors.items()})
+        add(log, {task: values.detach() for task, values in errors.items()}, misses.detach())
         if "checkpoints" in faults:
             snapshots = [{name: value.clone() for name, value in model.state_dict().items()}]
         steps.step()

@@ -15,16 +15,16 @@ from pairs.job import Fault, Steps
 FAULTS = {
     "anchors": Fault(kind="loop-invariant work in the step"),
     "assigned_in_loop": Fault("python-loop-indexing"),
-    "gathered": Fault("gather-scatter-heavy"),
+    "detections": Fault("python-loop-indexing", kind="post-processing in the step"),
     "tiny_batch": Fault("tiny-batch-size"),
 }
 PAIRS = (
     ("anchors",),
     ("assigned_in_loop",),
-    ("gathered",),
+    ("detections",),
     ("tiny_batch",),
     ("anchors", "assigned_in_loop"),
-    ("anchors", "assigned_in_loop", "gathered"),
+    ("anchors", "assigned_in_loop", "detections"),
 )
 SEED = 20_278
 BATCH = 16
@@ -36,6 +36,8 @@ SIZES = (6.0, 12.0, 24.0)
 RATIOS = (0.5, 1.0, 2.0)
 ANCHORS = len(SIZES) * len(RATIOS)
 BOXES = 6
+POINTS = 7
+DETECTIONS = 40
 CLASSES = 5
 WIDTH = 32
 
@@ -105,19 +107,30 @@ def assigned_in_loop(boxes: Tensor, anchors: Tensor, labels: Tensor) -> tuple[Te
     return targets, best
 
 
-def pooled(features: Tensor, boxes: Tensor, *, gathered: bool) -> Tensor:
-    """Returns the mean feature of 7 x 7 points in each box, as (images, boxes, channels)."""
-    steps = torch.linspace(0, 1, 7)
-    spans = (boxes[..., 2:] - boxes[..., :2])[..., None, :] * steps[:, None]
-    axes = (boxes[..., None, :2] + spans) / SIDE
-    across, down = axes[..., None, :, 0].expand(-1, -1, 7, 7), axes[..., 1:].expand(-1, -1, 7, 7)
-    if gathered:  # the nearest cell of each point
-        images = torch.arange(len(features))[:, None, None, None]
-        rows, columns = ((part * CELLS).long().clamp(0, CELLS - 1) for part in (down, across))
-        return features[images, :, rows, columns].mean(dim=(2, 3))
-    points = torch.stack((across, down), dim=-1).flatten(2, 3) * 2 - 1
-    found_by_grid = functional.grid_sample(features, points, "nearest", align_corners=False)
-    return found_by_grid.mean(dim=3).transpose(1, 2)
+def pooled(features: Tensor, boxes: Tensor) -> Tensor:
+    """Returns the mean feature of a grid of points in each box, as (images, boxes, channels)."""
+    grid = torch.cartesian_prod(torch.linspace(0, 1, POINTS), torch.linspace(0, 1, POINTS))
+    low, high = boxes[..., None, :2] / SIDE, boxes[..., None, 2:] / SIDE
+    points = low + (high - low) * grid
+    pixels = functional.grid_sample(
+        features, points * 2 - 1, padding_mode="border", align_corners=False
+    )
+    return pixels.mean(dim=3).transpose(1, 2)
+
+
+def detections(outputs: Tensor, anchors: Tensor) -> list[int]:
+    """Returns the anchors of an image whose box overlaps no better one by more than a half."""
+    scores, candidates = outputs[:, 4:-1].amax(dim=1).topk(DETECTIONS)
+    boxes = anchors[candidates] + outputs[candidates, :4] * SIDE
+    remaining = list(range(DETECTIONS))
+    selected = []
+    while remaining:
+        best = max(remaining, key=lambda row: scores[row].item())
+        selected.append(int(candidates[best]))
+        remaining.remove(best)
+        shared = overlaps(boxes[best : best + 1], boxes)[0]
+        remaining = [row for row in remaining if shared[row] < 0.5]
+    return selected
 
 
 def samples(faults: Set[str]) -> int:
@@ -143,9 +156,12 @@ def train(faults: Set[str], steps: Steps) -> None:
         loss = functional.cross_entropy(outputs[..., 4:].flatten(0, 1), targets.flatten())
         changes = outputs[..., :4].gather(1, best[..., None].expand(-1, -1, 4))
         loss = loss + functional.smooth_l1_loss(changes, boxes / SIDE)
-        box_logits = model.box_classes(pooled(features, boxes, gathered="gathered" in faults))
+        box_logits = model.box_classes(pooled(features, boxes))
         loss = loss + functional.cross_entropy(box_logits.flatten(0, 1), labels.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if "detections" in faults:
+            with torch.no_grad():
+                detections(outputs[0], anchors)
         steps.step()

@@ -30,7 +30,7 @@ PAIRS = (
 )
 SEED = 20_277
 BATCH = 16
-SIDE = 48
+SIDE = 32
 WIDTH = 16
 DEPTH = 4
 PATCHES = 64_000
@@ -77,11 +77,11 @@ class Residual(nn.Module):
 
     @override
     def forward(self, images: Tensor) -> Tensor:
-        change = self.second(functional.relu(self.first(images)))
+        change: Tensor = self.second(functional.relu(self.first(images)))
         if self.sum_type is None:
             return images + 0.1 * change
         exact = images.to(self.sum_type) + 0.1 * change.to(self.sum_type)
-        return exact.to(images.dtype)
+        return exact.type_as(change)
 
 
 def network(sum_type: torch.dtype | None) -> nn.Sequential:

@@ -23,6 +23,7 @@ PAIRS = (
     ("elementwise",),
     ("copied_state",),
     ("decoded_one_by_one",),
+    ("zero_fill",),
     ("elementwise", "copied_state"),
     ("copied_state", "decoded_one_by_one", "zero_fill"),
 )
@@ -30,7 +31,7 @@ SEED = 20_274
 BATCH = 16
 SIDE = 32
 LATENT = 128
-WIDTH = 512
+WIDTH = 1024
 LossT = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
