@@ -75,8 +75,10 @@ format: $(MADE)/dev ## format the Python sources, and apply automatic fixes
 	$(BIN)/python -m ruff format .
 
 .PHONY: bench
-bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure reading time against other tools, and the cost of recording (FULL=1: up to 10 M events, TRACE=a trace to repeat)
+bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure reading time against other tools, replay times, and the cost of recording (FULL=1: up to 10 M events, TRACE=a trace to repeat)
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(TRACE),--seed $(TRACE))
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks.replay_times
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks.stored_ranks
 	$(if $(FULL),STEPSCOPE_LARGE=1 $(PYTEST) -n 0 tests/benchmarks)
 	$(MAKE) overhead
 

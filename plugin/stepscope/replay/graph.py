@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace, computed
 from stepscope.replay import scheduler
-from stepscope.replay.edges import Edge, Numbering, all_edges
+from stepscope.replay.edges import Edge, Edges, Numbering, all_edges
 from stepscope.replay.points import Point, host_points
+
+Codes = NDArray[np.int8]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +33,7 @@ class ReplayGraph:
 
     time_ns: Ints
     """Recorded time, on the trace's clock."""
-    kind: Ints
+    kind: Codes
     """`Point`."""
     row: Ints
     """Row of `steps`, `host_calls` (batches), `runtime_calls` or `device_events`; -1: none."""
@@ -42,7 +45,7 @@ class ReplayGraph:
     """The point that an edge comes from."""
     weight_ns: Ints
     """Least time from source to target; `NEVER_NS` where an edge is dormant."""
-    edge: Ints
+    edge: Codes
     """`Edge`."""
 
     @cached_property
@@ -130,12 +133,7 @@ def replay_graph(trace: Trace) -> ReplayGraph:
     fetch = host.fetches
     time_ns = np.concatenate((host.time_ns, *ends, host.time_ns[fetch]))
     numbering = Numbering(host=host, time_ns=time_ns, device_count=count)
-    edges = all_edges(trace, numbering)
-    source, target, weight_ns = (
-        np.concatenate([getattr(part, name) for part in edges])
-        for name in ("source", "target", "weight_ns")
-    )
-    kind = np.repeat([int(part.kind) for part in edges], [len(part.source) for part in edges])
+    source, target, weight_ns, kind = _joined(all_edges(trace, numbering))
     order = scheduler.topological_order(source, target, len(time_ns))
     if len(order) < len(time_ns):
         msg = "the links of launches, streams and waits form a circle: record the trace again"
@@ -144,11 +142,11 @@ def replay_graph(trace: Trace) -> ReplayGraph:
     position[order] = np.arange(len(order))
     target = position[target]
     by_target = np.argsort(target, kind="stable")
-    kinds = int(Point.DEVICE_START), int(Point.DEVICE_END), int(Point.READY)
+    kinds = np.array([Point.DEVICE_START, Point.DEVICE_END, Point.READY], dtype=np.int8)
     other_kinds = np.repeat(kinds, (count, count, len(fetch)))
     return ReplayGraph(
         time_ns=time_ns[order],
-        kind=np.concatenate((host.kind, other_kinds))[order],
+        kind=np.concatenate((host.kind.astype(np.int8), other_kinds))[order],
         row=np.concatenate((host.row, rows, rows, host.row[fetch]))[order],
         chain=np.concatenate((host.chain, np.full(len(other_kinds), NONE)))[order],
         first_edge=scheduler.first_edges(target, len(order)),
@@ -156,3 +154,13 @@ def replay_graph(trace: Trace) -> ReplayGraph:
         weight_ns=weight_ns[by_target],
         edge=kind[by_target],
     )
+
+
+def _joined(parts: list[Edges]) -> tuple[Ints, Ints, Ints, Codes]:
+    """Return sources, targets, weights and kinds of all edges, so that the parts can be freed."""
+    source, target, weight_ns = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("source", "target", "weight_ns")
+    )
+    kinds = np.array([part.kind for part in parts], dtype=np.int8)
+    return source, target, weight_ns, np.repeat(kinds, [len(part.source) for part in parts])
