@@ -11,6 +11,7 @@ import stepscope
 from loading import SAMPLE_LOGS, trace_at
 from stepscope.advice import advise_trace
 from stepscope.advice.fixes import fix_changes, fix_savings, fixes
+from stepscope.advice.settings import DEFAULT, AdviceSettings, Changes, Suppression
 from stepscope.analyses.core.window import window
 from stepscope.api.endpoints.what_if import WhatIfQuery, what_if
 from stepscope.api.endpoints.what_if import fixes as fixes_message
@@ -77,10 +78,10 @@ def test_a_rule_without_a_finding_is_refused() -> None:
 
 def test_the_page_gets_the_range_of_the_simulated_step() -> None:
     trace = sample("synthetic_item_sync/fault")
-    step = what_if(trace, WhatIfQuery(fix=("item-sync",)))
+    step = what_if(trace, DEFAULT, WhatIfQuery(fix=("item-sync",)))
     assert step.simulated_ns < step.slowest_ns < step.recorded_ns
     assert step.headline.startswith("The step takes 8.66 to 9.15 ms instead of 10.9 ms: it saves ")
-    message = fixes_message(trace, WhatIfQuery(fix=("item-sync",)))
+    message = fixes_message(trace, DEFAULT, WhatIfQuery(fix=("item-sync",)))
     assert [fix.rule for fix in message.fixes if fix.is_applied] == ["item-sync"]
     [fix] = [fix for fix in message.fixes if fix.is_applied]
     assert fix.high_ns == pytest.approx(step.recorded_ns - step.simulated_ns, abs=2)
@@ -115,3 +116,35 @@ def test_in_python_fixes_apply_below_all_changes() -> None:
     assert step.simulated_ns < stepscope.whatif(trace, half).prediction.simulated_ns
     assert step.slowest_ns is not None
     assert step.slowest_ns >= step.simulated_ns
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        Changes(ignore=("item-sync",)),
+        Changes(select=("info",)),
+        Changes(options={"item-sync": {"least_idle_share": 0.9}}),
+        Changes(suppressions=(Suppression(rule="item-sync", reason="It is logged."),)),
+    ],
+)
+def test_fixes_are_those_of_the_findings_that_the_users_settings_show(changes: Changes) -> None:
+    trace = sample("synthetic_item_sync/fault")
+    settings = AdviceSettings(changes=changes)
+    usual = [fix.rule.id for fix in fixes(trace)]
+    shown = {o.rule for o in advise_trace(trace, settings).outcomes if o.status == "found"}
+    assert usual == ["item-sync", "optimizer-not-fused"]
+    assert [fix.rule.id for fix in fixes(trace, settings)] == [
+        rule for rule in usual if rule in shown
+    ]
+    assert "item-sync" not in shown
+    with pytest.raises(UsageError, match="item-sync has no finding"):
+        fix_changes(trace, ["item-sync"], settings)
+
+
+def test_the_terminal_fixes_the_findings_by_the_nearest_configuration(tmp_path: Path) -> None:
+    (tmp_path / "stepscope.toml").write_text('ignore = ["item-sync"]')
+    folder = str(SAMPLE_LOGS / "synthetic_item_sync" / "fault")
+    arguments = ["whatif", folder, "--fix", "item-sync", "--config"]
+    refused = CliRunner().invoke(cli, [*arguments, str(tmp_path / "stepscope.toml")])
+    assert refused.exit_code == 2
+    assert "item-sync has no finding" in refused.output

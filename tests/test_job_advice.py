@@ -14,6 +14,7 @@ from stepscope.advice.job_savings import RankSavings, job_saving, total_saving
 from stepscope.base.findings import ClaimReport, Outcome
 from stepscope.base.report import (
     HealthItem,
+    JobOutlook,
     JobReport,
     JobSaving,
     MergedOutcome,
@@ -273,6 +274,7 @@ def test_hours_are_the_share_of_all_devices_for_a_day_and_money_is_their_price()
             "smallest saving of any rank, including time that the rank waits for others; 2 "
             "recorded ranks of 8 represent all ranks."
         ),
+        outlook=JobOutlook(rules=("rule",), low_ns=95 * MS, high_ns=99 * MS),
     )
     saved = merged(run).job_saving
     assert saved is not None

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from loading import trace_at, trace_of
+from stepscope.advice.settings import DEFAULT, AdviceSettings, Changes
 from stepscope.api.app import create_app
 from stepscope.api.endpoint import Query
 from stepscope.api.endpoints.what_if import (
@@ -44,9 +45,13 @@ ROWS = (
 
 @pytest.fixture(scope="module")
 def client() -> flask.testing.FlaskClient:
+    return client_by(None)
+
+
+def client_by(advice: AdviceSettings | None) -> flask.testing.FlaskClient:
     catalog = Catalog(
         [LogDirectory(path=str(SAMPLE))],
-        CatalogOptions(executor=AtOnce(), reader=InProcessReader()),
+        CatalogOptions(executor=AtOnce(), reader=InProcessReader(), advice=advice),
     )
     catalog.scan()
     catalog.start_reading()
@@ -139,7 +144,7 @@ def as_rows(message: WhatIfNames) -> dict[str, Any]:
 def test_loading_moves_to_workers_and_the_assumptions_are_stated() -> None:
     folder = SAMPLE.parents[1] / "synthetic_dataloader" / "fault"
     [file] = folder.iterdir()
-    step = what_if(trace_at(file), WhatIfQuery(workers=4, cores=8))
+    step = what_if(trace_at(file), DEFAULT, WhatIfQuery(workers=4, cores=8))
     assert step.simulated_ns < step.recorded_ns
     [assumption] = step.assumptions
     assert "4 workers" in assumption
@@ -148,7 +153,7 @@ def test_loading_moves_to_workers_and_the_assumptions_are_stated() -> None:
 
 def test_the_timeline_has_both_versions_of_a_step_from_its_start() -> None:
     trace = trace_at(FILE)
-    message = timeline(trace, WhatIfTimelineQuery(device=0.5, pixels=200))
+    message = timeline(trace, DEFAULT, WhatIfTimelineQuery(device=0.5, pixels=200))
     assert message.step in message.steps
     assert message.simulated_ns < message.recorded_ns
     assert [lane.label for lane in message.lanes] == ["host", "host, inside", "waits", "stream 7"]
@@ -163,11 +168,11 @@ def test_the_timeline_has_both_versions_of_a_step_from_its_start() -> None:
 
 def test_a_step_that_is_not_in_the_trace_is_not_found() -> None:
     with pytest.raises(UnknownNameError, match="no complete step 99"):
-        timeline(trace_at(FILE), WhatIfTimelineQuery(step=99))
+        timeline(trace_at(FILE), DEFAULT, WhatIfTimelineQuery(step=99))
 
 
 def test_the_file_has_recorded_and_simulated_events() -> None:
-    response = file(trace_at(FILE), WhatIfQuery(device=0.5))
+    response = file(trace_at(FILE), DEFAULT, WhatIfQuery(device=0.5))
     assert not isinstance(response.body, bytes)
     document = json.loads(gzip.decompress(b"".join(response.body)))
     processes = [
@@ -182,3 +187,16 @@ def test_the_file_has_recorded_and_simulated_events() -> None:
         "Device 0, simulated",
     ]
     assert response.file_name == "worker0_what-if.1.pt.trace.json.gz"
+
+
+@pytest.mark.parametrize(
+    ("ignored", "listed"),
+    [((), ["item-sync", "optimizer-not-fused"]), (("item-sync",), ["optimizer-not-fused"])],
+)
+def test_fixes_follow_the_servers_configuration(
+    ignored: tuple[str, ...], listed: list[str]
+) -> None:
+    client = client_by(AdviceSettings(changes=Changes(ignore=ignored)))
+    trace = client.get("/api/runs").json["runs"][0]["workers"][0]["spans"][0]["trace"]  # type: ignore[index]
+    response = client.get(f"/api/traces/{trace}/what-if/fixes").json
+    assert [fix["rule"] for fix in response["fixes"]] == listed  # type: ignore[index]

@@ -113,6 +113,8 @@ export function workerReport(patch: Partial<WorkerReport> = {}): WorkerReport {
     world_size: null,
     is_training: null,
     wait_ns: null,
+    outlook: null,
+    outlook_withheld: '',
     ...patch,
   };
 }

@@ -101,3 +101,28 @@ def test_a_rank_whose_file_is_damaged_is_reported_and_missing(tmp_path: Path) ->
     assert result.exit_code == 0
     assert "rank2" in result.output
     assert "saves 19.5 ms" in result.output
+
+
+def test_the_fix_of_a_straggler_is_the_run_without_it() -> None:
+    assert run(SLOW, "--fix", "straggler-rank").output == run(SLOW, "--without-rank", "1").output
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("rank-compute-imbalance", "rank-compute-imbalance has no finding in this run"),
+        ("missing-ranks", "missing-ranks has no finding in this run"),
+        ("straggler-rank,item-sync", "give those of one kind"),
+    ],
+)
+def test_a_fix_that_the_run_does_not_need_or_a_trace_is_refused(rules: str, message: str) -> None:
+    refused = run(SLOW, "--fix", rules)
+    assert refused.exit_code == 2
+    assert message in " ".join(refused.output.split())
+
+
+def test_a_disabled_rule_over_the_run_has_no_fix(tmp_path: Path) -> None:
+    (tmp_path / "stepscope.toml").write_text('ignore = ["straggler-rank"]')
+    config = str(tmp_path / "stepscope.toml")
+    refused = run(SLOW, "--fix", "straggler-rank", "--config", config)
+    assert (refused.exit_code, "straggler-rank has no finding" in refused.output) == (2, True)

@@ -370,6 +370,8 @@ export interface WorkerReport {
   world_size: number | null; // Ranks of the job.
   is_training: boolean | null; // Whether a backward pass or an optimizer step was recorded.
   wait_ns: number | null; // Exposed time per step waiting for other ranks in collectives.
+  outlook: Outlook | null; // None if no finding saves time, or the trace is not simulated.
+  outlook_withheld: string; // Reason for withholding the outlook although findings save time.
 }
 
 /** The mean step. Without steps, `count` is 0 and the numbers are for the whole window. */
@@ -459,6 +461,19 @@ export interface RunSetting {
   label: string;
   value: number | string; // `on` or `off` for a switch.
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
+}
+
+/** The step with the first fixes of the advice, simulated together, and its limit then. */
+export interface Outlook {
+  rules: string[]; // Rules whose findings are fixed, at most three, in the order of the advice.
+  world: 'recorded' | 'unrecorded'; // `unrecorded`.
+  now_ns: number; // The step without the fixes.
+  low_ns: number; // The step where the fixes save most.
+  high_ns: number; // The step where they save least.
+  limit: 'collectives' | 'data loading' | 'device' | 'host' | 'launches and waits';
+  limit_share: number; // Its fraction of that path.
+  next_rule: string; // The next rule in the order of the advice whose fix still saves 1 % or more.
+  next_saving_ns: number; // The most that it saves in addition.
 }
 
 /** Result of one rule for one worker's trace. */
@@ -618,6 +633,14 @@ export interface JobReport {
   total: JobSaving | null; // Of all findings together, which is not the sum of their savings.
   withheld: string; // Reason for not reporting a saving of the job, as a sentence.
   method: string; // How it was estimated, with its assumptions.
+  outlook: JobOutlook | null;
+}
+
+/** The step of a job of several ranks with the first fixes of its advice. */
+export interface JobOutlook {
+  rules: string[]; // Rules whose findings are fixed, at most three, in the order of the advice.
+  low_ns: number; // The step, estimated from the savings of the ranks as the job's saving is, at least.
+  high_ns: number; // The same at most.
 }
 
 /** A trace that represents part of a run. */

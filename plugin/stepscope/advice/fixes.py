@@ -1,23 +1,25 @@
 """Fixes of a trace's findings as changes of its replay."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from stepscope.advice.settings import DEFAULT, available_rules, selected_rules
-from stepscope.advice.trace_rules import findings_of
-from stepscope.analyses.core.training_detection import is_training
+from stepscope.advice.advised_findings import AdvisedFindings, advised_findings
+from stepscope.advice.savings import ResolvedFinding
+from stepscope.advice.settings import DEFAULT, AdviceSettings
 from stepscope.base.errors import UsageError
+from stepscope.model import intervals
 from stepscope.model.arrays import Ints
+from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 from stepscope.replay.changes import Change
 from stepscope.replay.graph import ReplayGraph
-from stepscope.replay.simulation import simulate
+from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.what_if import Prediction, WhatIf, changes_of, predict
-from stepscope.rules import Claim, Rule, claim_order
-from stepscope.rules.shared.claimable_time import fixes_at_least, fixes_at_most
+from stepscope.rules import Claim, Rule
+from stepscope.rules.shared.claimable_time import fixes_at_least, fixes_at_most, usable_times
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,27 +65,56 @@ class FixSaving:
     high_ns: int
 
 
-@computed
-def fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes of a trace's findings that save time, in the rules' `claim_order`.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FixedWindow:
+    """A trace's window with fixes; no time is changed by two of them."""
 
-    Rules and their options are the default ones.
-    """
+    least: Simulation
+    """The fixes save as little as they can."""
+    most: Simulation
+    """They save as much as they can."""
+    times: Intervals
+    """Recorded times that the fixes change."""
+
+
+def fixes_of(findings: Iterable[ResolvedFinding]) -> tuple[Fix, ...]:
+    """Return the fix of each rule whose findings save time, in the order of the findings."""
     claims: dict[str, list[Claim]] = {}
-    settings = DEFAULT.for_trace(is_training=is_training(trace))
-    available = available_rules(has_packages=DEFAULT.has_packages)
-    rules = {rule.id: rule for rule in selected_rules(settings, available)}
-    for item in findings_of(trace, tuple(rules.values())):
-        claims.setdefault(item.rule.id, []).extend(item.finding.claims)
-    order = claim_order(rules.values())
-    return tuple(
-        Fix(rule=rules[name], claims=tuple(claims[name]))
-        for name in sorted(claims, key=order.__getitem__)
-        if claims[name]
+    rules: dict[str, Rule[Any]] = {}
+    for finding in findings:
+        if finding.claims:
+            rules[finding.rule.id] = finding.rule
+            claims.setdefault(finding.rule.id, []).extend(finding.claims)
+    return tuple(Fix(rule=rules[name], claims=tuple(claims[name])) for name in rules)
+
+
+def fixes(trace: Trace, settings: AdviceSettings = DEFAULT) -> tuple[Fix, ...]:
+    """Return the fixes of the findings that the advice shows, in the rules' `claim_order`.
+
+    `settings` are those of the trace's run (`for_run`).
+
+    Raises:
+        UsageError: the settings name an unknown rule or option.
+    """
+    return fixes_of(advised_findings(trace, settings).findings)
+
+
+def fixed_window(trace: Trace, fixes: Iterable[Fix], begin: Simulation) -> FixedWindow:
+    """Return a simulated window with all of these fixes.
+
+    `begin` is the window without fixes, as recorded or without the profiler.
+    """
+    claims = [claim for fix in fixes for claim in fix.claims]
+    return FixedWindow(
+        least=begin.with_changes(fixes_at_least(trace, claims, begin)),
+        most=begin.with_changes(fixes_at_most(trace, claims, begin)),
+        times=intervals.merged(intervals.EMPTY, *(usable_times(trace, claim) for claim in claims)),
     )
 
 
-def fix_changes(trace: Trace, rule_ids: Collection[str]) -> FixChanges:
+def fix_changes(
+    trace: Trace, rule_ids: Collection[str], settings: AdviceSettings = DEFAULT
+) -> FixChanges:
     """Return the changes of the fixes of these rules' findings.
 
     Raises:
@@ -92,38 +123,42 @@ def fix_changes(trace: Trace, rule_ids: Collection[str]) -> FixChanges:
     """
     if not rule_ids:
         return FixChanges()
-    if unknown := set(rule_ids) - {fix.rule.id for fix in fixes(trace)}:
+    advised = advised_findings(trace, settings)
+    if unknown := set(rule_ids) - {fix.rule.id for fix in fixes_of(advised.findings)}:
         msg = f"{min(unknown)} has no finding in this trace that saves time"
         raise UsageError(msg)
-    key, cache = frozenset(rule_ids), _last_changes(trace)
+    key, cache = (advised, frozenset(rule_ids)), _last_changes(trace)
     changes = cache.get(key)
     if changes is None:
-        changes = _changes(trace, key)
+        changes = _changes(trace, key[1], advised)
         cache.clear()
         cache[key] = changes
     return changes
 
 
 @computed
-def _last_changes(trace: Trace) -> dict[frozenset[str], FixChanges]:  # noqa: ARG001 (the key)
+def _last_changes(
+    trace: Trace,  # noqa: ARG001 (the key)
+) -> dict[tuple[AdvisedFindings, frozenset[str]], FixChanges]:
     """Return the changes of the last set of fixes: a slider asks for the same ones again."""
     return {}
 
 
-def _changes(trace: Trace, rule_ids: Collection[str]) -> FixChanges:
-    claims = [claim for fix in fixes(trace) if fix.rule.id in rule_ids for claim in fix.claims]
-    recorded = simulate(trace, ())
-    least, most = (
-        recorded.with_changes(changes(trace, claims, recorded))
-        for changes in (fixes_at_least, fixes_at_most)
-    )
+def _changes(trace: Trace, rule_ids: Collection[str], advised: AdvisedFindings) -> FixChanges:
+    fixes = [fix for fix in fixes_of(advised.findings) if fix.rule.id in rule_ids]
+    window = fixed_window(trace, fixes, simulate(trace, ()))
     return FixChanges(
-        least=(Weights(weight_ns=least.weight_ns),), most=(Weights(weight_ns=most.weight_ns),)
+        least=(Weights(weight_ns=window.least.weight_ns),),
+        most=(Weights(weight_ns=window.most.weight_ns),),
     )
 
 
 def predict_fixes(
-    trace: Trace, rule_ids: Collection[str], what_if: WhatIf, changes: Sequence[Change] = ()
+    trace: Trace,
+    rule_ids: Collection[str],
+    what_if: WhatIf,
+    changes: Sequence[Change] = (),
+    settings: AdviceSettings = DEFAULT,
 ) -> Prediction:
     """Return the step that a simulation of fixes, changes, then those of `what_if`, predicts.
 
@@ -131,7 +166,7 @@ def predict_fixes(
         MissingDataError: the model does not describe this trace, or it lacks data on its workers.
         UsageError: a rule has no finding that saves time, or a scale matches no event.
     """
-    least, most = fix_changes(trace, rule_ids)
+    least, most = fix_changes(trace, rule_ids, settings)
     prediction = predict(trace, what_if, [*most, *changes])
     if not rule_ids:
         return prediction
@@ -141,7 +176,10 @@ def predict_fixes(
 
 
 def fix_savings(
-    trace: Trace, rule_ids: Collection[str], others: Sequence[Change]
+    trace: Trace,
+    rule_ids: Collection[str],
+    others: Sequence[Change],
+    settings: AdviceSettings = DEFAULT,
 ) -> tuple[FixSaving, ...]:
     """Return the saving of each fix on top of those of `rule_ids`, and of further changes.
 
@@ -149,12 +187,12 @@ def fix_savings(
         MissingDataError: the model does not describe this trace.
         UsageError: a rule has no finding that saves time.
     """
-    applied = frozenset(rule_ids)
-    base = _simulated_ns(trace, fix_changes(trace, applied), others)
+    applied, advised = frozenset(rule_ids), advised_findings(trace, settings)
+    base = _simulated_ns(trace, fix_changes(trace, applied, settings), others)
     savings = []
-    for fix in fixes(trace):
+    for fix in fixes_of(advised.findings):
         is_applied = fix.rule.id in applied
-        other = _simulated_ns(trace, _changes(trace, applied ^ {fix.rule.id}), others)
+        other = _simulated_ns(trace, _changes(trace, applied ^ {fix.rule.id}, advised), others)
         sign = -1 if is_applied else 1
         low_ns, high_ns = sorted(sign * (one - two) for one, two in zip(base, other, strict=True))
         savings.append(

@@ -100,7 +100,7 @@ def job_savings(run: RunReport, outcomes: Sequence[Outcome]) -> Savings:
     job = run.job
     if job is None or job.withheld:
         return Savings(job=job, by_rule={})
-    ranks, saved = _ranks(run.workers, outcomes), _of_run(outcomes)
+    ranks, saved = rank_savings(run.workers, outcomes), run_claims(outcomes)
     total = _priced(total_saving(ranks, saved.values()), job)
     for rule in dict.fromkeys(rule for rank in ranks for rule in rank.saved):
         by_rank = [rank.saved[rule] for rank in ranks]
@@ -149,7 +149,7 @@ def _priced(saved: Range, job: JobReport) -> JobSaving:
 # Ranks
 
 
-def _ranks(workers: Iterable[WorkerReport], outcomes: Iterable[Outcome]) -> list[RankSavings]:
+def rank_savings(workers: Iterable[WorkerReport], outcomes: Iterable[Outcome]) -> list[RankSavings]:
     """Return the undamaged ranks; an inconclusive rule saves the least that it saves elsewhere."""
     judged = _judged(outcomes)
     by_rank = _by_rank(workers)
@@ -233,7 +233,7 @@ def _means(traces: Sequence[Mapping[str, Range]]) -> dict[str, Range]:
     }
 
 
-def _of_run(outcomes: Iterable[Outcome]) -> dict[str, Range]:
+def run_claims(outcomes: Iterable[Outcome]) -> dict[str, Range]:
     """Return the claims of rules over the run."""
     claims: dict[str, Range] = {}
     for outcome in outcomes:

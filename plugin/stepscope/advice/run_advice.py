@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.duplicate_ranks import with_duplicates
+from stepscope.advice.job_outlook import job_outlook, with_valid_outlook
 from stepscope.advice.job_savings import JobRequest, job_savings, with_job
 from stepscope.advice.merging import merged_outcomes
 from stepscope.advice.outcome_order import order
@@ -18,7 +19,7 @@ from stepscope.advice.trace_advice import NO_CHANGES, TraceAdvice
 from stepscope.advice.trace_report import undamaged
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count, duration
-from stepscope.base.report import MergedOutcome, RunReport
+from stepscope.base.report import MergedOutcome, RunReport, WorkerReport
 from stepscope.rules import Rule
 
 
@@ -58,7 +59,22 @@ def with_outcomes(run: RunReport, outcomes: Iterable[Outcome]) -> RunReport:
     ordered = tuple(sorted(outcomes, key=order))
     savings = job_savings(run, ordered)
     merged = tuple(merged_outcomes(ordered, run.workers, savings.by_rule))
-    return msgspec.structs.replace(run, outcomes=ordered, merged=merged, job=savings.job)
+    job = savings.job
+    if job is not None:
+        job = msgspec.structs.replace(job, outlook=job_outlook(run, ordered, savings))
+    workers = tuple(_with_valid_outlooks(run.workers, ordered))
+    return msgspec.structs.replace(run, workers=workers, outcomes=ordered, merged=merged, job=job)
+
+
+def _with_valid_outlooks(
+    workers: Iterable[WorkerReport], outcomes: Iterable[Outcome]
+) -> Iterator[WorkerReport]:
+    saving: dict[str, set[str]] = {}
+    for outcome in outcomes:
+        if outcome.status == "found" and outcome.claim is not None and not outcome.claim.is_covered:
+            saving.setdefault(outcome.trace, set()).add(outcome.rule)
+    for worker in workers:
+        yield with_valid_outlook(worker, frozenset(saving.get(worker.trace, ())))
 
 
 def _verdict(run: RunReport) -> str:

@@ -69,6 +69,7 @@ class ResolvedFinding:
     rule: Rule[Any]
     outcome: Outcome
     shares: tuple[Share, ...]
+    claims: tuple[Claim, ...] = ()
 
 
 NO_SHARES: tuple[Share, ...] = ()
@@ -88,7 +89,10 @@ def resolve_savings(trace: Trace, findings: list[RuleFinding]) -> tuple[Resolved
             claimed += [(finding.rule.id, usable_times(trace, claim)) for claim in claims]
         resolved.append(
             ResolvedFinding(
-                rule=finding.rule, outcome=_outcome(trace, finding, report), shares=shares
+                rule=finding.rule,
+                outcome=_outcome(trace, finding, report),
+                shares=shares,
+                claims=claims,
             )
         )
     return tuple(resolved)

@@ -1,11 +1,13 @@
 """The advice on one trace: all that remains of it when its events are released."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from stepscope.advice.advised_findings import findings_by
+from stepscope.advice.outlook import outlook, outlook_withheld
 from stepscope.advice.overall_status import SERIOUS, overall_status
 from stepscope.advice.savings import ResolvedFinding, Share
 from stepscope.advice.settings import (
@@ -21,9 +23,7 @@ from stepscope.advice.step_summary import (
     step_summary,
     summary_with_ending,
 )
-from stepscope.advice.suppression import apply_changes, program_suppressions
 from stepscope.advice.trace_report import worker_report
-from stepscope.advice.trace_rules import apply_rules
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
@@ -127,24 +127,18 @@ def advise_trace_by(
     trace: Trace, rules: Sequence[Rule[Any]], changes: Changes = NO_CHANGES
 ) -> TraceAdvice:
     """Return the advice of some rules on one trace."""
-    others, findings = apply_rules(trace, rules)
-    suppressions = (*changes.suppressions, *program_suppressions(trace))
-    changes = replace(changes, suppressions=suppressions)
-    shown = apply_changes((finding.outcome for finding in findings), changes, rules)
-    outcomes = (*others, *(outcome for outcome in shown if outcome is not None))
-    findings = tuple(
-        replace(finding, outcome=outcome)
-        for finding, outcome in zip(findings, shown, strict=True)
-        if outcome is not None and outcome.status == "found"
-    )
+    advised = findings_by(trace, rules, changes)
+    findings = advised.findings
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
         budget=time_budget(trace, findings),
-        standing=overall_status(trace, outcomes, rules),
+        standing=overall_status(trace, advised.outcomes, rules),
         verdict=advised_verdict(trace, findings),
         is_training=is_training(trace),
+        outlook=outlook(trace, findings),
+        outlook_withheld=outlook_withheld(trace, findings),
     )
-    return TraceAdvice(worker=worker, outcomes=outcomes, part=rank_summary(trace))
+    return TraceAdvice(worker=worker, outcomes=advised.outcomes, part=rank_summary(trace))
 
 
 # The time budget

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, assert_never
 import flask
 import msgspec
 
+from stepscope.advice.settings import DEFAULT, AdviceSettings
 from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.api import encoding, http_errors
 from stepscope.api.endpoint import (
@@ -130,9 +131,14 @@ class Dispatcher:
             part = trace
             if isinstance(query, TimeRangeQuery) and not endpoint.is_whole:
                 part = slice_trace(trace, query.start_ns, query.end_ns)
-            return to_response(endpoint, endpoint.handler(part, query))
+            settings = (self._settings(entry),) if endpoint.has_settings else ()
+            return to_response(endpoint, endpoint.handler(part, *settings, query))
 
         return unless_cached((entry,), respond)
+
+    def _settings(self, entry: Entry) -> AdviceSettings:
+        """Return the settings of advice on a file's run."""
+        return (self._catalog.advice or DEFAULT).for_run(entry.file.run)
 
     def _of_groups(
         self, endpoint: GroupsEndpoint[Any, Any], parameters: dict[str, Any]

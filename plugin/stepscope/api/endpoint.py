@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
+from stepscope.advice import AdviceSettings
 from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
@@ -87,15 +88,18 @@ class TraceEndpoint(Generic[QueryT]):
 
     With a `TimeRangeQuery` that has bounds, the handler receives the trace clipped to them
     (`core.trace_cut`), unless `is_whole`: then it receives the whole trace and applies the range
-    itself.
+    itself. A handler of three arguments receives the settings of the run's advice, too.
     """
 
     path: str
     meaning: str
     response: ResponseType
-    handler: Callable[[Trace, QueryT], Message]
+    handler: Callable[..., Message]
+    """Function of the trace, the settings if it has them, and the query."""
     query: type[QueryT] = Query  # type: ignore[assignment]
     is_whole: bool = False
+    has_settings: bool = False
+    """Whether the handler receives the settings of advice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +151,7 @@ Endpoint = TraceEndpoint[Any] | GroupsEndpoint[Any, Any] | CatalogEndpoint[Any]
 
 def trace_endpoint(
     path: str,
-    handler: Callable[[Trace, Any], Message],
+    handler: Callable[..., Message],
     *,
     response: Bytes | None = None,
     is_whole: bool = False,
@@ -161,6 +165,7 @@ def trace_endpoint(
         handler=handler,
         query=query,
         is_whole=is_whole,
+        has_settings=AdviceSettings in get_type_hints(handler).values(),
     )
 
 

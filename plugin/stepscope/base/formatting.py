@@ -65,3 +65,12 @@ def number_ranges(numbers: Iterable[int], most: int = 12) -> str:
             ranges.append([number, number])
     texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
     return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
+
+
+def quantity_range(texts: Iterable[str]) -> str:
+    """Return one quantity, or two with their common unit once: `8.66 to 9.15 ms`."""
+    first, *rest = dict.fromkeys(texts)
+    if not rest:
+        return first
+    number, _, unit = first.rpartition(" ")
+    return f"{number if rest[0].endswith(' ' + unit) else first} to {rest[0]}"

@@ -84,6 +84,32 @@ class UnrecordedStepReport(msgspec.Struct, frozen=True):
     third_quartile_ns: int | None
 
 
+class Outlook(msgspec.Struct, frozen=True):
+    """The step with the first fixes of the advice, simulated together, and its limit then.
+
+    Times are per step; without steps, of the whole window.
+    """
+
+    rules: tuple[str, ...]
+    """Rules whose findings are fixed, at most three, in the order of the advice."""
+    world: Literal["recorded", "unrecorded"]
+    """`unrecorded`: of steps without the profiler, as the recorder measured them."""
+    now_ns: int
+    """The step without the fixes: the mean recorded one, or the median unrecorded one."""
+    low_ns: int
+    """The step where the fixes save most."""
+    high_ns: int
+    """The step where they save least; at most `now_ns`."""
+    limit: Literal["host", "device", "data loading", "collectives", "launches and waits"]
+    """The part that takes most of the path to the end of a step with the fixes."""
+    limit_share: float
+    """Its fraction of that path."""
+    next_rule: str = ""
+    """The next rule in the order of the advice whose fix still saves 1 % or more; empty: none."""
+    next_saving_ns: int = 0
+    """The most that it saves in addition."""
+
+
 class BudgetLine(msgspec.Struct, frozen=True):
     """One part of the mean step (without steps: of the window); the parts sum to the whole."""
 
@@ -195,6 +221,10 @@ class WorkerReport(msgspec.Struct, frozen=True):
     """Whether a backward pass or an optimizer step was recorded; None if no rules ran."""
     wait_ns: int | None = None
     """Exposed time per step waiting for other ranks in collectives; None if unknown."""
+    outlook: Outlook | None = None
+    """None if no finding saves time, or the trace is not simulated."""
+    outlook_withheld: str = ""
+    """Reason for withholding the outlook although findings save time; empty otherwise."""
 
 
 class RepresentativeTrace(msgspec.Struct, frozen=True):
@@ -225,6 +255,17 @@ class JobSaving(msgspec.Struct, frozen=True):
     """Per day, at the given price, in its currency; None without a price."""
 
 
+class JobOutlook(msgspec.Struct, frozen=True):
+    """The step of a job of several ranks with the first fixes of its advice."""
+
+    rules: tuple[str, ...]
+    """Rules whose findings are fixed, at most three, in the order of the advice."""
+    low_ns: int
+    """The step, estimated from the savings of the ranks as the job's saving is, at least."""
+    high_ns: int
+    """The same at most."""
+
+
 class JobReport(msgspec.Struct, frozen=True):
     """The job of a run: its devices, and the potential saving of all findings per day."""
 
@@ -243,6 +284,8 @@ class JobReport(msgspec.Struct, frozen=True):
     """Reason for not reporting a saving of the job, as a sentence; empty if one is reported."""
     method: str = ""
     """How it was estimated, with its assumptions."""
+    outlook: JobOutlook | None = None
+    """None for a single rank, if no finding saves the job time, or if that is withheld."""
 
 
 class RelatedFinding(msgspec.Struct, frozen=True):

@@ -1,15 +1,23 @@
 """`stepscope whatif`: simulate a trace or a run with a faster host, device, rank or network."""
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection, with_selection
-from stepscope.cli.whatif_ranks import RankOptions, has_ranks, with_rank_options, write_run
+from stepscope.cli.whatif_ranks import (
+    RankOptions,
+    RunReading,
+    has_ranks,
+    with_rank_options,
+    write_run,
+)
 
 if TYPE_CHECKING:
     from stepscope.replay.what_if import Prediction
@@ -73,6 +81,7 @@ MOST_CORES = 4096
 @with_rank_options
 @with_printing("JSON has times in nanoseconds.")
 @with_selection
+@with_configuration
 @with_summaries
 @with_effort
 def whatif(  # noqa: PLR0913 (one parameter per option)
@@ -89,6 +98,7 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     ranks: RankOptions,
     printing: Printing,
     selection: Selection,
+    rule_options: RuleOptions,
     effort: Effort,
 ) -> None:
     """Simulate a trace's steps after changes, and print what limits them then.
@@ -104,6 +114,7 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     stepscope whatif log/ --workers 4 --cores 8            # batches made by worker processes
     stepscope whatif log/ --device 0.5 --trace half.json.gz  # both timelines, for Perfetto
     stepscope whatif run/ --without-rank 17 --network 2    # no straggler, a faster network
+    stepscope whatif run/ --fix straggler-rank             # without this finding over the run
 
     The trace is replayed as a graph: each launch, kernel and copy begins as soon as everything that
     it waited for in the recording has ended. Without changes, the replay gives the recorded times.
@@ -121,15 +132,33 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
         workers=worker_count,
         cores=cores,
     )
-    is_trace_changed = what_if != WhatIf() or bool(fixes or trace_output)
+    of_run, of_trace = _split(fixes)
+    is_trace_changed = what_if != WhatIf() or bool(of_trace or trace_output)
+    ranks = replace(ranks, run_rules=of_run)
     if ranks.is_given or (not is_trace_changed and has_ranks(path, selection)):
         _require_only_ranks(is_trace_changed=is_trace_changed)
-        write_run(path, ranks, selection, printing, effort)
+        reading = RunReading(
+            path=path, selection=selection, effort=effort, rule_options=rule_options
+        )
+        write_run(reading, ranks, printing)
         return
+    file = one_at(path, selection)
+    settings = rule_options.settings().for_run(file.run) if of_trace else None
+    task = functools.partial(
+        predict, what_if=what_if, fixes=of_trace, output=trace_output, settings=settings
+    )
+    printing.write(_rendered(run_task(file, task, effort), printing))
+
+
+def _split(fixes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the rules over the run, and those of a trace."""
     rules = tuple(rule for text in fixes for rule in text.split(",") if rule)
-    task = functools.partial(predict, what_if=what_if, fixes=rules, output=trace_output)
-    prediction = run_task(one_at(path, selection), task, effort)
-    printing.write(_rendered(prediction, printing))
+    if not rules:
+        return (), ()
+    from stepscope.advice.run_fixes import is_of_run
+
+    of_run = tuple(rule for rule in rules if is_of_run(rule))
+    return of_run, tuple(rule for rule in rules if rule not in of_run)
 
 
 def _require_only_ranks(*, is_trace_changed: bool) -> None:
@@ -137,8 +166,8 @@ def _require_only_ranks(*, is_trace_changed: bool) -> None:
 
     if is_trace_changed:
         msg = (
-            "--ranks-alike, --without-rank, --network and --stage change a run, the other options "
-            "a trace: give those of one kind"
+            "--ranks-alike, --without-rank, --network, --stage and fixes of findings over a run "
+            "change a run, the other options a trace: give those of one kind"
         )
         raise UsageError(msg)
 

@@ -33,11 +33,14 @@ class RankOptions:
     without_ranks: tuple[int, ...]
     network: float
     stages: tuple[str, ...]
+    run_rules: tuple[str, ...] = ()
+    """Rules over the run whose findings are fixed."""
 
     @property
     def is_given(self) -> bool:
         """Whether any of them differs from its default."""
-        return self.ranks_alike or bool(self.without_ranks or self.stages) or self.network != 1
+        ranks = self.without_ranks or self.stages or self.run_rules
+        return self.ranks_alike or bool(ranks) or self.network != 1
 
     def what_if(self) -> "RunWhatIf":
         """Return the changes.
@@ -98,36 +101,46 @@ def has_ranks(path: str, selection: Selection) -> bool:
     return len({file.worker for file in files}) > 1 and len({file.folder for file in files}) == 1
 
 
-def write_run(
-    path: str, options: RankOptions, selection: Selection, printing: Printing, effort: Effort
-) -> None:
-    """Write the simulated step of the run at a path.
+@dataclass(frozen=True, kw_only=True)
+class RunReading:
+    """The traces of a run, and how they are read."""
+
+    path: str
+    selection: Selection
+    effort: Effort
+    rule_options: RuleOptions
+
+
+def write_run(reading: RunReading, options: RankOptions, printing: Printing) -> None:
+    """Write the simulated step of a run.
 
     Raises:
         UnreadableError: No trace of it can be read.
         UsageError: There are several runs, or the run cannot be simulated.
     """
-    what_if = options.what_if()
-    printing.write(_rendered(_prediction(path, what_if, selection, effort), printing))
+    printing.write(_rendered(_prediction(reading, options), printing))
 
 
-def _prediction(
-    path: str, what_if: "RunWhatIf", selection: Selection, effort: Effort
-) -> "RunPrediction":
+def _prediction(reading: RunReading, options: RankOptions) -> "RunPrediction":
+    from stepscope.advice.run_fixes import with_fixes
     from stepscope.analyses.communication.ranked_run import rank_run
     from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
     from stepscope.replay.run_what_if import predict_run
 
-    files, problems = files_at([path])
-    files = _of_one_run(selection.of(files))
+    what_if = options.what_if()
+    files, problems = files_at([reading.path])
+    files = _of_one_run(reading.selection.of(files))
     extract = Extraction(steps=_steps, of=lambda summary: summary.advice.part)
-    values = values_of(files, extract, RuleOptions().settings(), effort.settings())
+    rules = reading.rule_options.settings()
+    values = values_of(files, extract, rules, reading.effort.settings())
     problems += [value for value in values if isinstance(value, UnreadableError)]
     parts: list[RankSummary] = [value for value in values if not isinstance(value, UnreadableError)]
     if problems and not parts:
         raise problems[0]
     _print_problems(problems)
     try:
+        if options.run_rules:
+            what_if = with_fixes(what_if, parts, options.run_rules, rules.for_run(files[0].run))
         return predict_run(rank_run(parts), what_if)
     except MissingDataError as error:
         msg = f"{error.reason}. To record it: {error.remedy}"

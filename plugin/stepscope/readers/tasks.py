@@ -123,21 +123,28 @@ def stack(trace: "Trace", *, request: "StackRequest") -> Refusal | None:
 
 
 def predict(
-    trace: "Trace", *, what_if: "WhatIf", fixes: tuple[str, ...] = (), output: str | None = None
+    trace: "Trace",
+    *,
+    what_if: "WhatIf",
+    fixes: tuple[str, ...] = (),
+    output: str | None = None,
+    settings: "AdviceSettings | None" = None,
 ) -> "Prediction | Refusal":
     """Return the step that a simulation predicts; with `output`, write the simulated trace.
 
-    `fixes`: rules whose findings are fixed.
+    `fixes`: rules whose findings are fixed; the findings are those by the settings of the run.
     """
     from stepscope.advice.fixes import fix_changes, predict_fixes
+    from stepscope.advice.settings import DEFAULT
     from stepscope.render import simulated_trace
     from stepscope.replay.simulation import simulate
     from stepscope.replay.what_if import changes_of
 
     def work() -> "Prediction":
-        prediction = predict_fixes(trace, fixes, what_if)
+        advice = settings or DEFAULT
+        prediction = predict_fixes(trace, fixes, what_if, settings=advice)
         if output is not None:
-            changes = [*fix_changes(trace, fixes).most, *changes_of(trace, what_if)]
+            changes = [*fix_changes(trace, fixes, advice).most, *changes_of(trace, what_if)]
             simulated_trace.write(trace, simulate(trace, changes), output)
         return prediction
 

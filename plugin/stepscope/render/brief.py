@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from stepscope.base.formatting import count
 from stepscope.base.report import Report, RunReport
 from stepscope.render import advice_phrases as labels
-from stepscope.render import job_phrases, phrases
+from stepscope.render import job_phrases, outlook_phrases, phrases
 from stepscope.render.advice_sections import (
     SEVERITIES,
     AdviceItem,
@@ -123,11 +123,17 @@ def _lines(advice: AdviceSections, *, is_first: bool) -> Iterator[Line]:
     for number, item in enumerate(advice.findings, start=1):
         urgency = 1 if number == 1 else 2 + number
         yield Line(text=_finding(number, item, advice), urgency=urgency, kind="finding")
+    yield from _outlook(advice)
     for item in advice.ruled_out:
         text = line(f"{item.outcome.rule}: {item.outcome.message}", OTHER)
         start = f"- {labels.RULED_OUT}{_where(item.where)}"
         yield Line(text=f"{start}: {text}", urgency=7, kind="ruled-out finding")
     yield from _other_outcomes(advice)
+
+
+def _outlook(advice: AdviceSections) -> Iterator[Line]:
+    if outlook := outlook_phrases.outlook(advice):
+        yield Line(text=f"- {line(outlook, OTHER)}", urgency=2, kind="outlook")
 
 
 def _where(where: str) -> str:

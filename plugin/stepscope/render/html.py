@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from stepscope.base.formatting import count
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
-from stepscope.render import job_phrases, phrases
+from stepscope.render import job_phrases, outlook_phrases, phrases
 from stepscope.render.advice_sections import Reason, advice_sections
 from stepscope.render.evidence_table import is_text
 from stepscope.render.markdown_escape import ADDRESS
@@ -61,6 +61,7 @@ def _environment() -> Environment:
         labels=labels,
         phrases=phrases,
         job_phrases=job_phrases,
+        outlook_phrases=outlook_phrases,
         is_text=is_text,
         is_address=ADDRESS.fullmatch,
         rows_shown=ROWS_SHOWN,

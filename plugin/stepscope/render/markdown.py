@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Outcome
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
-from stepscope.render import job_phrases, phrases
+from stepscope.render import job_phrases, outlook_phrases, phrases
 from stepscope.render.advice_sections import AdviceItem, AdviceSections, advice_sections
 from stepscope.render.evidence_table import is_text
 from stepscope.render.markdown_escape import code, fenced, folded, link, table, text
@@ -43,6 +43,7 @@ def _run(advice: AdviceSections) -> Iterator[str]:
         yield from _finding(number, item, advice)
     yield from _ruled_out(advice)
     yield from _rest(advice)
+    yield from _outlook(advice)
 
 
 def _recorded(advice: AdviceSections) -> Iterator[str]:
@@ -219,6 +220,11 @@ def _rest(advice: AdviceSections) -> Iterator[str]:
     for passed in advice.passed:
         why = f" {text(passed.why)}" if passed.why else ""
         yield from folded(passed.label, [f"{_names(passed.rules)}.{why}"])
+
+
+def _outlook(advice: AdviceSections) -> Iterator[str]:
+    if line := outlook_phrases.outlook(advice):
+        yield from (f"**{text(line)}**", "")
 
 
 def _suppressed(advice: AdviceSections) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """A simulated step as text, Markdown or JSON."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.base.formatting import count, duration, share
+from stepscope.base.formatting import count, duration, quantity_range, share
 from stepscope.render.terminal import WIDTH, layout
 from stepscope.replay.simulation import LOADING, WAITING
 from stepscope.replay.what_if import Prediction
@@ -28,6 +28,7 @@ def markdown(prediction: Prediction) -> str:
     lines = [
         f"**{headline(prediction)}**",
         "",
+        *([limit(prediction), ""] if limit(prediction) else []),
         f"| {' | '.join(COLUMNS)} |",
         "|---|---:|---:|---:|",
     ]
@@ -42,7 +43,8 @@ def text(prediction: Prediction, *, width: int = WIDTH, is_coloured: bool = Fals
         table.add_column(name, justify="right" if name else "left")
     for row in rows(prediction):
         table.add_row(*row)
-    parts = (Text(headline(prediction), style="bold"), Text(), table, Text())
+    limits = [Text(limit(prediction))] if limit(prediction) else []
+    parts = (Text(headline(prediction), style="bold"), *limits, Text(), table, Text())
     notes = (*prediction.assumptions, fidelity(prediction))
     dim = (Text(note, style="dim") for note in notes)
     return layout((*parts, *dim), width=width, is_coloured=is_coloured)
@@ -55,22 +57,13 @@ def headline(prediction: Prediction) -> str:
     subject = "The step takes" if prediction.step_count else "The trace takes"
     if recorded == fastest == slowest:
         return f"{subject} {duration(recorded)}, as recorded."
-    times = f"{_range(map(duration, (fastest, slowest)))} instead of {duration(recorded)}"
+    times = f"{quantity_range(map(duration, (fastest, slowest)))} instead of {duration(recorded)}"
     if fastest < recorded < slowest:
         return f"{subject} {times}."
     verb = "saves" if recorded >= slowest else "costs"
     saved = [abs(recorded - simulated) for simulated in (slowest, fastest)]
-    fractions = _range(share(time_ns / max(1, recorded)) for time_ns in saved)
-    return f"{subject} {times}: it {verb} {_range(map(duration, saved))} ({fractions})."
-
-
-def _range(texts: Iterable[str]) -> str:
-    """Return one quantity, or two: `8.66 to 9.15 ms`."""
-    first, *rest = dict.fromkeys(texts)
-    if not rest:
-        return first
-    number, _, unit = first.rpartition(" ")
-    return f"{number if rest[0].endswith(' ' + unit) else first} to {rest[0]}"
+    fractions = quantity_range(share(time_ns / max(1, recorded)) for time_ns in saved)
+    return f"{subject} {times}: it {verb} {quantity_range(map(duration, saved))} ({fractions})."
 
 
 def limit(prediction: Prediction) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from stepscope.base.findings import Evidence, Fix, Outcome
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
-from stepscope.render import job_phrases, phrases
+from stepscope.render import job_phrases, outlook_phrases, phrases
 from stepscope.render.advice_sections import (
     AdviceItem,
     AdviceSections,
@@ -74,6 +74,9 @@ def _run(advice: AdviceSections, width: int) -> Iterator[RenderableType]:
     yield from _ruled_out(advice)
     yield from _suppressed(advice)
     yield from _rest(advice)
+    if line := outlook_phrases.outlook(advice):
+        yield Text()
+        yield Text(line, style="bold")
 
 
 def _health(unhealthy: HealthNote) -> Text:

@@ -81,19 +81,43 @@ class Simulation:
         """Return the time of each of `PARTS` on the path to the simulated end; they sum to it."""
         return self._path_ns(self.weight_ns, self.time_ns)
 
+    def simulated_path(self) -> "PathTimes":
+        """Return the edges of the path to the simulated end, with their times."""
+        return self._path(self.weight_ns, self.time_ns)
+
     def _path_ns(self, weight_ns: Ints, time_ns: Ints) -> dict[str, int]:
         """Return the time of each part on the longest path to the last point in the window."""
         result = dict.fromkeys(PARTS, 0)
+        path = self._path(weight_ns, time_ns)
+        spent_ns = sums(path.spent_ns, self.graph.edge[path.edges], len(Edge))
+        for kind, part in PART_OF_EDGE.items():
+            result[part] += int(spent_ns[kind])
+        result[WAITING] += path.before_ns
+        return result
+
+    def _path(self, weight_ns: Ints, time_ns: Ints) -> "PathTimes":
         if not len(self.points):
-            return result
+            return PathTimes(edges=self.points, spent_ns=self.points, before_ns=0)
         end = int(self.points[time_ns[self.points].argmax()])
         path, edges = self.graph.path(end, weight_ns, time_ns)
         at_ns = np.minimum.accumulate(np.maximum(time_ns[path], self.begin_ns))
-        spent_ns = sums(at_ns[:-1] - at_ns[1:], self.graph.edge[edges], len(Edge))
-        for kind, part in PART_OF_EDGE.items():
-            result[part] += int(spent_ns[kind])
-        result[WAITING] += int(at_ns[-1]) - self.begin_ns
-        return result
+        return PathTimes(
+            edges=edges,
+            spent_ns=at_ns[:-1] - at_ns[1:],
+            before_ns=int(at_ns[-1]) - self.begin_ns,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PathTimes:
+    """Edges of a path to the end of the window, from the last to the first."""
+
+    edges: Ints
+    """Edges of the graph; shape (n,)."""
+    spent_ns: Ints
+    """Time in the window between the two points of each edge; shape (n,)."""
+    before_ns: int
+    """Time in the window before the path's first point."""
 
 
 def simulate(trace: Trace, changes: Iterable[Change]) -> Simulation:

@@ -39,6 +39,7 @@ import {
   splitDismissed,
   topicsOf,
 } from './outcomes';
+import { TraceOutlook } from './outlook';
 import { usePrinting } from './printing';
 import { Verdict } from './verdict';
 import './advice.css';
@@ -270,6 +271,7 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
             >
               {shownRelated.map((outcome) => item(outcome))}
             </Section>
+            <TraceOutlook worker={worker} dismissed={dismissed.map(({ rule }) => rule)} />
           </>
         ) : (
           <NoFindings outcomes={outcomes} worker={worker} />

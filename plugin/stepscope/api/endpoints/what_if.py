@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from stepscope.advice import AdviceSettings
 from stepscope.advice.fixes import fix_changes, fix_savings, predict_fixes
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.synchronizations import synchronizations
@@ -178,7 +179,7 @@ class WhatIfNames(Response, frozen=True, kw_only=True):
     """Number of batches that were fetched from a DataLoader."""
 
 
-def what_if(trace: Trace, query: WhatIfQuery) -> WhatIfStep:
+def what_if(trace: Trace, settings: AdviceSettings, query: WhatIfQuery) -> WhatIfStep:
     """Return the step that a simulation predicts after changes.
 
     Raises:
@@ -186,10 +187,10 @@ def what_if(trace: Trace, query: WhatIfQuery) -> WhatIfStep:
         UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
             no finding that saves time.
     """
-    return _message(predict_fixes(trace, query.fix, _differences(query)))
+    return _message(predict_fixes(trace, query.fix, _differences(query), settings=settings))
 
 
-def fixes(trace: Trace, query: WhatIfQuery) -> WhatIfFixes:
+def fixes(trace: Trace, settings: AdviceSettings, query: WhatIfQuery) -> WhatIfFixes:
     """Return the fixes of a trace's findings, with what each saves on top of the changes.
 
     Raises:
@@ -197,7 +198,7 @@ def fixes(trace: Trace, query: WhatIfQuery) -> WhatIfFixes:
         UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
             no finding that saves time.
     """
-    savings = fix_savings(trace, query.fix, changes_of(trace, _differences(query)))
+    savings = fix_savings(trace, query.fix, changes_of(trace, _differences(query)), settings)
     steps = max(1, window(trace).step_count)
     return WhatIfFixes(
         fixes=tuple(
@@ -251,7 +252,7 @@ def _message(prediction: Prediction) -> WhatIfStep:
     )
 
 
-def timeline(trace: Trace, query: WhatIfTimelineQuery) -> WhatIfTimeline:
+def timeline(trace: Trace, settings: AdviceSettings, query: WhatIfTimelineQuery) -> WhatIfTimeline:
     """Return the recorded and the simulated events of one step.
 
     Raises:
@@ -260,7 +261,7 @@ def timeline(trace: Trace, query: WhatIfTimelineQuery) -> WhatIfTimeline:
         UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
             no finding that saves time.
     """
-    simulation = _simulation(trace, query)
+    simulation = _simulation(trace, settings, query)
     content = step_lanes(trace, simulation, step=query.step, pixels=query.pixels)
     return WhatIfTimeline(
         step=content.step,
@@ -276,8 +277,8 @@ def timeline(trace: Trace, query: WhatIfTimelineQuery) -> WhatIfTimeline:
     )
 
 
-def _simulation(trace: Trace, query: WhatIfQuery) -> Simulation:
-    fix = fix_changes(trace, query.fix)
+def _simulation(trace: Trace, settings: AdviceSettings, query: WhatIfQuery) -> Simulation:
+    fix = fix_changes(trace, query.fix, settings)
     return simulate(trace, [*fix.most, *changes_of(trace, _differences(query))])
 
 
@@ -285,7 +286,7 @@ def _columns(blocks: Blocks) -> WhatIfBlocks:
     return WhatIfBlocks(*(tuple(column.tolist()) for column in blocks))
 
 
-def file(trace: Trace, query: WhatIfQuery) -> Binary:
+def file(trace: Trace, settings: AdviceSettings, query: WhatIfQuery) -> Binary:
     """Return recorded and simulated events as a gzipped Chrome trace.
 
     Raises:
@@ -293,7 +294,7 @@ def file(trace: Trace, query: WhatIfQuery) -> Binary:
         UsageError: a scale has another form, a factor above 100, or matches no event; or a rule has
             no finding that saves time.
     """
-    simulation = _simulation(trace, query)
+    simulation = _simulation(trace, settings, query)
     body = packed(lambda sink: simulated_trace.write_events(trace, simulation, sink))
     name = f"{trace.worker}_what-if.{trace.span}.pt.trace.json.gz"
     return Binary(body=body, file_name=name)

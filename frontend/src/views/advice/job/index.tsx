@@ -15,6 +15,7 @@ import { dismissals, keyOf } from '../dismissed';
 import { AdviceExport } from '../export';
 import { ReportProvider } from '../links';
 import { findingMarkdown } from '../markdown';
+import { JobOutlook } from '../outlook';
 import { usePrinting } from '../printing';
 import { JobFinding } from './finding';
 import { Incomplete } from './incomplete';
@@ -147,6 +148,10 @@ export function Job({ report, run, choice }: Props): ReactNode {
               </p>
             </div>
             <ol className="findings job-findings">{shown.map(finding)}</ol>
+            <JobOutlook
+              job={report.job}
+              dismissed={dismissedFindings.map(({ outcome }) => outcome.rule)}
+            />
           </section>
         ) : (
           <Empty icon="passed" title="No problems found in any trace">

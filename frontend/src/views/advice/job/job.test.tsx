@@ -45,6 +45,7 @@ const job: JobReport = {
   total: saving(0.25),
   withheld: '',
   method: 'Every rank waits for the slowest.',
+  outlook: { rules: ['straggler-rank'], low_ns: 29_000_000, high_ns: 33_000_000 },
 };
 const late = mergedOutcome({
   outcome: outcome({

@@ -1,0 +1,109 @@
+"""The step with the first fixes of the advice, simulated together, and its limit then.
+
+The fixes are those that the advice lists first. The step is a range, as savings are: the changes
+of all fixes that save most, and those that save least. Where the recorder measured unrecorded
+steps, it is the unrecorded step.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from stepscope.advice.fixes import Fix, FixedWindow, fixed_window, fixes_of
+from stepscope.advice.outcome_order import order
+from stepscope.advice.savings import ResolvedFinding
+from stepscope.analyses.settings.unrecorded_steps import measured_steps
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.findings import ClaimReport
+from stepscope.base.report import Outlook
+from stepscope.model.trace import Trace
+from stepscope.replay.limits import limit_of
+from stepscope.replay.simulation import Simulation
+from stepscope.rules import INFO_SHARE
+from stepscope.rules.shared.claimable_time import unchanged, unrecorded
+
+MOST_FIXES = 3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _World:
+    """The step without fixes, as recorded or without the profiler."""
+
+    name: Literal["recorded", "unrecorded"]
+    now_ns: int
+    begin: Simulation
+
+    @property
+    def scale(self) -> float:
+        """Nanoseconds of a step for a nanosecond of the simulated window."""
+        return self.now_ns / max(1, self.begin.simulated_ns)
+
+
+def outlook(trace: Trace, findings: Sequence[ResolvedFinding]) -> Outlook | None:
+    """Return the outlook of a trace with these findings; see `WorkerReport.outlook`."""
+    fixes = _costly_fixes(findings)
+    world = _world(trace) if fixes else None
+    if world is None:
+        return None
+    first = fixes[:MOST_FIXES]
+    window = fixed_window(trace, first, world.begin)
+    limit = limit_of(trace, window.most, window.times)
+    if limit is None:
+        return None
+    low_ns = min(world.now_ns, round(window.most.simulated_ns * world.scale))
+    rule, saving_ns = _next(trace, fixes, window, world)
+    return Outlook(
+        rules=tuple(fix.rule.id for fix in first),
+        world=world.name,
+        now_ns=world.now_ns,
+        low_ns=low_ns,
+        high_ns=min(world.now_ns, max(low_ns, round(window.least.simulated_ns * world.scale))),
+        limit=limit.part,
+        limit_share=limit.share,
+        next_rule=rule,
+        next_saving_ns=saving_ns,
+    )
+
+
+def outlook_withheld(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
+    """Return the reason for withholding the outlook although findings save time."""
+    reason = unchanged(trace).reason
+    return reason if reason and _costly_fixes(findings) else ""
+
+
+def _costly_fixes(findings: Sequence[ResolvedFinding]) -> list[Fix]:
+    """Return the fixes that save enough for a finding, in the order of the advice."""
+    fixes = {fix.rule.id: fix for fix in fixes_of(findings)}
+    saved: dict[str, float] = {}
+    for claim, rule in _claims_in_order(findings):
+        saved[rule] = saved.get(rule, 0.0) + claim.decisive_share
+    return [fixes[rule] for rule, share in saved.items() if share >= INFO_SHARE]
+
+
+def _claims_in_order(findings: Sequence[ResolvedFinding]) -> Iterator[tuple[ClaimReport, str]]:
+    for outcome in sorted((finding.outcome for finding in findings), key=order):
+        if outcome.claim is not None:
+            yield outcome.claim, outcome.rule
+
+
+def _world(trace: Trace) -> _World | None:
+    recorded, measured = unchanged(trace).simulation, measured_steps(trace)
+    if recorded is None:
+        return None
+    without_profiler = unrecorded(trace) if measured else None
+    if measured is None or without_profiler is None:
+        mean_ns = step_breakdown(trace).mean_ns
+        return _World(name="recorded", now_ns=mean_ns, begin=recorded)
+    return _World(name="unrecorded", now_ns=measured.median_ns, begin=without_profiler)
+
+
+def _next(
+    trace: Trace, fixes: Sequence[Fix], window: FixedWindow, world: _World
+) -> tuple[str, int]:
+    """Return the fix after the first ones, if it still saves enough, and the most that it saves."""
+    if len(fixes) <= MOST_FIXES:
+        return "", 0
+    more = fixed_window(trace, fixes[: MOST_FIXES + 1], world.begin)
+    saved_ns = round((window.most.simulated_ns - more.most.simulated_ns) * world.scale)
+    is_costly = saved_ns >= max(1, INFO_SHARE * world.now_ns)
+    return (fixes[MOST_FIXES].rule.id, saved_ns) if is_costly else ("", 0)
