@@ -298,7 +298,8 @@ def test_without_a_device_sums_of_intervals_are_the_recorded_savings() -> None:
 
 def realised(rule: str, family: str, factor: float) -> Realised:
     shown = Span(low=0.2, high=1)
-    return Realised(rule=rule, family=family, pair=f"{family}:x", factor=factor, shown=shown)
+    name = f"{family}:x"
+    return Realised(rule=rule, family=family, pair=name, factor=factor, error=0, shown=shown)
 
 
 def test_the_realised_factor_is_the_saving_over_that_of_the_whole_claim() -> None:
@@ -310,16 +311,17 @@ def test_the_realised_factor_is_the_saving_over_that_of_the_whole_claim() -> Non
             family="vision",
             pair="vision:read_each",
             factor=0.5,
+            error=0,
             shown=Span(low=0.25, high=1),
         ),
     )
 
 
-def test_pairs_with_several_rules_or_disturbed_turns_have_no_realised_factor() -> None:
+def test_pairs_with_several_rules_or_uncertain_turns_have_no_realised_factor() -> None:
     found = RuleSaving(rule="item-sync", unrecorded=(2 * MS, 8 * MS), whole_ns=8 * MS)
     several = pair_result(rules=("item-sync", "numpy-in-step"))
-    disturbed = pair_result((6, 10, 14))
-    assert realised_factors([turn_pair(found, result=e) for e in (several, disturbed)]) == ()
+    uncertain = pair_result((6, 10, 14))
+    assert realised_factors([turn_pair(found, result=e) for e in (several, uncertain)]) == ()
 
 
 def test_the_range_of_one_family_has_the_pooled_spread() -> None:

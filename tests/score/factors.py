@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from score.ranges import Span
 from score.tables import part, table
-from score.turn_pairs import TurnPair, stored_pairs
+from score.turn_pairs import MS, TurnPair, stored_pairs
 from stepscope.base.formatting import share
 
 FLOOR = 0.02
 """Realised factors below it, such as those of fixes that save nothing, count as this."""
+MOST_ERROR = 0.25
 Z_90 = 1.645
 """Standard deviations to each side that contain 90 % of a normal distribution."""
 PRIOR_FAMILIES = 3
@@ -34,6 +35,8 @@ class Realised:
     family: str
     pair: str
     factor: float
+    error: float
+    """Half of the factor's 95 % interval, by turns."""
     shown: Span
     """The range that the advice shows, as fractions of the same saving."""
 
@@ -60,21 +63,27 @@ class HeldOut:
 
 
 def realised_factors(pairs: Sequence[TurnPair]) -> tuple[Realised, ...]:
-    """Return the realised factors of steady pairs whose faults concern one rule that found them."""
+    """Return the realised factors of pairs whose faults concern one rule, which found them.
+
+    Pairs in which the turns leave the factor open by more than `MOST_ERROR` are left out.
+    """
     realised = []
     for pair in pairs:
         savings = [e for e in pair.stored.savings if e.rule in pair.result.rules and e.whole_ns]
-        is_usable = len(pair.result.rules) == 1 and not pair.result.is_disturbed
-        if not is_usable or not savings or not savings[0].replayed:
+        if len(pair.result.rules) != 1 or not savings or not savings[0].replayed:
             continue
         [saving] = savings
         whole_ns = (saving.whole_ns or 0) / pair.result.samples[0]
+        error = pair.result.error_ms * MS / whole_ns
+        if error > MOST_ERROR:
+            continue
         realised.append(
             Realised(
                 rule=saving.rule,
                 family=pair.result.family,
                 pair=pair.name,
                 factor=pair.realised_ns / whole_ns,
+                error=error,
                 shown=pair.estimate().scaled(1 / whole_ns),
             )
         )
@@ -192,7 +201,7 @@ def main() -> None:
             (
                 (
                     pair.pair,
-                    f"{pair.factor:.3f}",
+                    f"{pair.factor:.3f} ± {pair.error:.3f}",
                     as_text(pair.shown),
                     as_text(by_others[pair.family]) if pair.family in by_others else "–",
                 )

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from pairs.result import LARGEST_ERROR_SHARE, LARGEST_STEP_SHARE
-from score.factors import COLUMNS, FLOOR, held_out, realised_factors, rule_rows, summary
+from score.factors import COLUMNS, FLOOR, MOST_ERROR, held_out, realised_factors, rule_rows, summary
 from score.pair_tables import ANSWERS
 from score.ranges import Span
 from score.tables import names, part, table
@@ -221,12 +221,13 @@ def _factors(pairs: Sequence[TurnPair]) -> Iterator[str]:
     yield from (
         "### Realised factors { #factors }",
         "",
-        "Of pairs with one rule and steady turns: the realised saving over the saving that is "
-        "simulated if all that the rule claims goes, in the step without the profiler. *Center*: "
-        "geometric mean over families. *Range*: in which 90 % of further families' factors are "
-        "expected; the spread of logarithms is shrunk to that of all rules, and factors below "
-        f"{FLOOR} count as {FLOOR}. *Held out*: pairs whose factor is in the range that the other "
-        "families give (`python -m score.factors` lists them).",
+        "Of pairs with one rule: the realised saving over the saving that is simulated if all that "
+        "the rule claims goes, in the step without the profiler; pairs whose turns leave it open "
+        f"by more than ± {MOST_ERROR} are left out. *Center*: geometric mean over families. "
+        "*Range*: in which 90 % of further families' factors are expected; the spread of "
+        f"logarithms is shrunk to that of all rules, and factors below {FLOOR} count as {FLOOR}. "
+        "*Held out*: pairs whose factor is in the range that the other families give "
+        "(`python -m score.factors` lists them).",
         "",
     )
     yield from table(COLUMNS, rule_rows(realised))
