@@ -27,9 +27,9 @@ PAIRS = (
     ("not_detached", "collected", "preview"),
 )
 SEED = 20_275
-BATCH = 8
+BATCH = 4
 NOISE = 64
-WIDTH = 16
+WIDTH = 24
 SIDE = 32
 MOMENTS = (0.5, 0.999)
 

@@ -15,16 +15,14 @@ from pairs.job import Fault, Steps
 
 FAULTS = {
     "one_by_one": Fault("cpu-optimizer-not-fused"),
-    "clip_one_by_one": Fault("unfused-grad-clip"),
     "gradient_log": Fault("item-sync", kind="statistics of parameters in the step"),
     "anomaly": Fault("debug-mode-on"),
 }
 PAIRS = (
     ("one_by_one",),
-    ("clip_one_by_one",),
     ("gradient_log",),
     ("anomaly",),
-    ("one_by_one", "clip_one_by_one", "gradient_log"),
+    ("one_by_one", "gradient_log"),
     ("one_by_one", "anomaly"),
 )
 SEED = 20_272
@@ -71,23 +69,6 @@ def network() -> nn.Sequential:
     )
 
 
-def clip_at_once(parameters: list[nn.Parameter]) -> None:
-    """Clips the norm of all gradients."""
-    nn.utils.clip_grad_norm_(parameters, LARGEST_NORM)
-
-
-def clip_one_by_one(parameters: list[nn.Parameter]) -> None:
-    """Clips the norm of all gradients, as older code does."""
-    total = 0.0
-    for parameter in parameters:
-        if parameter.grad is not None:
-            total += parameter.grad.data.norm(2).item() ** 2
-    factor = LARGEST_NORM / (total**0.5 + 1e-6)
-    for parameter in parameters:
-        if parameter.grad is not None and factor < 1:
-            parameter.grad.data.mul_(factor)
-
-
 def gradient_log(model: nn.Module) -> dict[str, float]:
     """Returns the mean absolute weight and gradient of each parameter."""
     log = {}
@@ -104,7 +85,6 @@ def train(faults: Set[str], steps: Steps) -> None:
     model = network()
     fused = "one_by_one" not in faults
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False, fused=fused)
-    clip = clip_one_by_one if "clip_one_by_one" in faults else clip_at_once
     log: dict[str, float] = {}
     images = torch.rand(16, BATCH, 3, SIDE, SIDE)
     labels = torch.randint(CLASSES, (16, BATCH))
@@ -115,7 +95,7 @@ def train(faults: Set[str], steps: Steps) -> None:
             loss = functional.cross_entropy(model(images[row]), labels[row])
             optimizer.zero_grad()
             loss.backward()
-        clip(list(model.parameters()))
+        nn.utils.clip_grad_norm_(model.parameters(), LARGEST_NORM)
         optimizer.step()
         if "gradient_log" in faults:
             log.update(gradient_log(model))
