@@ -38,7 +38,7 @@ MOST_ATTEMPTS = 3
 PAUSE_S = 0.05
 """Between turns, in which workers fill their queues."""
 REPLY_S = 90.0
-MOST_BYTES = 2_000_000
+MOST_BYTES = 8_000_000
 MS = 1e-6
 TRACES = "*.pt.trace.json.gz"
 QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
