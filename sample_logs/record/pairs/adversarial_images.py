@@ -24,7 +24,7 @@ PAIRS = (
     ("collected",),
     ("preview",),
     ("one_by_one", "not_detached"),
-    ("not_detached", "collected", "preview"),
+    ("one_by_one", "not_detached", "preview"),
 )
 SEED = 20_275
 BATCH = 4

@@ -27,7 +27,7 @@ PAIRS = (
     ("numpy_overlap",),
     ("pixel_weights",),
     ("double", "checkpointing"),
-    ("checkpointing", "numpy_overlap", "pixel_weights"),
+    ("checkpointing", "pixel_weights"),
 )
 SEED = 20_273
 BATCH = 4
