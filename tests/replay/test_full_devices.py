@@ -68,7 +68,7 @@ kernels = st.tuples(
 def test_of_long_work_the_one_that_ends_nearest_filled_the_device(
     drawn: list[tuple[int, int, int, int]], records: tuple[Row, ...]
 ) -> None:
-    rows = [(launch, launch + delay, *rest) for launch, delay, *rest in drawn]
+    rows = [(launch, launch + delay, duration, stream) for launch, delay, duration, stream in drawn]
     trace = launched(*rows, records=records)
     start, end = (trace.device_events[name].to_numpy() for name in ("start_ns", "end_ns"))
     expected, actual = slowly(trace, start, end), filling_work(trace)

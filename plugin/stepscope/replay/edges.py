@@ -182,17 +182,19 @@ def _waits(trace: Trace, numbering: Numbering) -> Edges:
     """Return an edge per blocking call: from the work that it waits for.
 
     A call that did not wait, since the device was idle, would wait for the work that ended last.
+    Work that begins when the call returns may follow it: it is not waited for.
     """
     calls = synchronizations(trace).calls
     target = numbering.host.of_rows(Point.RETURN, len(trace.runtime_calls))[calls]
     work, time_ns = awaited_work(trace), numbering.time_ns
-    end_ns = time_ns[numbering.first_end :]
+    end_ns = time_ns[numbering.first_end : numbering.first_batch]
     by_end = np.argsort(end_ns, kind="stable")
     index = np.searchsorted(end_ns[by_end], time_ns[target], side="right") - 1
     last = np.append(by_end, NONE)[index]
     did_wait = work >= 0
     work = np.where(did_wait, work, last)
-    has_work = (work >= 0) & (target >= 0)
+    start_ns = np.append(time_ns[numbering.first_start : numbering.first_end], NEVER_NS)
+    has_work = (work >= 0) & (target >= 0) & (start_ns[work] < time_ns[target])
     source = work[has_work] + numbering.first_end
     slack = time_ns[target[has_work]] - time_ns[source]
     return Edges(
