@@ -120,6 +120,17 @@ def fixes_of(trace: Trace, host: float, device: float, cut: int) -> list[Change]
     ]
 
 
+def test_of_work_that_reaches_into_the_window_only_the_part_inside_is_saved() -> None:
+    step = ["user_annotation", "ProfilerStep#1"]
+    launch = ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}]
+    kernel = ["kernel", "gemm", 10, 1_000, {"correlation": 1}]
+    work = ["cpu_op", "aten::mm", 910, 50]
+    trace = trace_of([launch, kernel, work, [*step, 900, 300]])
+    faster = simulate(trace, [all_kernels(trace, 0)])
+    [end] = faster.graph.edges_into(Edge.RUNS)
+    assert faster.time_ns[faster.graph.target[end]] == 900_000
+
+
 @given(host=factors, device=factors, unblocked=st.booleans(), cut=st.integers(0, 20))
 def test_a_further_fix_never_makes_a_step_longer(
     host: float, device: float, *, unblocked: bool, cut: int

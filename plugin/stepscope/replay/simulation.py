@@ -45,6 +45,13 @@ class Simulation:
     """The points in the window."""
     earlier: Ints
     """Edges to points up to the window's start, which keep their recorded weights."""
+    reaching: Ints
+    """Work that begins before the first step and ends in it: changes shorten only the part in it.
+
+    Without steps there is none: the window begins with the device, and the host before it.
+    """
+    outside_ns: Ints
+    """The other part of each."""
     begin_ns: int
     """The window's start."""
     step_count: int
@@ -66,9 +73,10 @@ class Simulation:
 
     def with_weights(self, weight_ns: Ints) -> "Simulation":
         """Return the simulation with other weights of the graph's edges; shape (m,)."""
-        if len(self.earlier):
+        if len(self.earlier) or len(self.reaching):
             weight_ns = weight_ns.copy()
             weight_ns[self.earlier] = self.graph.weight_ns[self.earlier]
+            weight_ns[self.reaching] = np.maximum(weight_ns[self.reaching], self.outside_ns)
         time_ns = self.graph.times(weight_ns)
         simulated_ns = _extent_ns(time_ns[self.points], self.begin_ns)
         return replace(self, weight_ns=weight_ns, time_ns=time_ns, simulated_ns=simulated_ns)
@@ -153,12 +161,18 @@ def _unchanged(trace: Trace) -> Simulation:
     inside = (graph.time_ns >= span.start_ns) & (graph.time_ns <= span.device_end_ns)
     points = np.flatnonzero(inside & is_end(graph))
     recorded_ns = _extent_ns(graph.time_ns[points], span.start_ns)
+    ends_ns, is_work = graph.time_ns[graph.target], np.isin(graph.edge, (Edge.HOST, Edge.RUNS))
+    begins_ns = ends_ns - graph.weight_ns
+    reaches = is_work & (begins_ns < span.start_ns) & (ends_ns > span.start_ns)
+    reaching = np.flatnonzero(reaches & span.has_steps)
     return Simulation(
         graph=graph,
         weight_ns=graph.weight_ns,
         time_ns=graph.time_ns,
         points=points,
-        earlier=np.flatnonzero(graph.time_ns[graph.target] <= span.start_ns),
+        earlier=np.flatnonzero(ends_ns <= span.start_ns),
+        reaching=reaching,
+        outside_ns=span.start_ns - begins_ns[reaching],
         begin_ns=span.start_ns,
         step_count=span.step_count,
         recorded_ns=recorded_ns,
