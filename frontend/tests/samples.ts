@@ -73,8 +73,14 @@ export function claim(netHighNs: number): NonNullable<Outcome['claim']> {
     method: 'Estimated from idle time.',
     steps: '',
     counted_under: [],
+    unrecorded_gross_ns: null,
     unrecorded_low_ns: null,
     unrecorded_high_ns: null,
+    unrecorded_share: null,
+    is_measured: false,
+    steps_differ: false,
+    decisive_step: 'recorded',
+    holds_in: 'both',
   };
 }
 

@@ -199,8 +199,9 @@ class ClaimReport(msgspec.Struct, frozen=True):
     @property
     def decisive_share(self) -> float:
         """`decisive_high_ns` as a fraction of the decisive step."""
-        is_recorded = self.decisive_step == "recorded" or self.unrecorded_share is None
-        return self.net_share if is_recorded else self.unrecorded_share
+        if self.decisive_step == "recorded" or self.unrecorded_share is None:
+            return self.net_share
+        return self.unrecorded_share
 
     @property
     def is_covered(self) -> bool:
@@ -208,8 +209,9 @@ class ClaimReport(msgspec.Struct, frozen=True):
         return self.net_high_ns <= 0 and (self.unrecorded_high_ns or 0) <= 0
 
     def _decisive(self, recorded_ns: int, unrecorded_ns: int | None) -> int:
-        is_recorded = self.decisive_step == "recorded" or unrecorded_ns is None
-        return recorded_ns if is_recorded else unrecorded_ns
+        if self.decisive_step == "recorded" or unrecorded_ns is None:
+            return recorded_ns
+        return unrecorded_ns
 
 
 class Outcome(msgspec.Struct, frozen=True):

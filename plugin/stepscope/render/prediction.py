@@ -43,11 +43,11 @@ def text(prediction: Prediction, *, width: int = WIDTH, is_coloured: bool = Fals
         table.add_column(name, justify="right" if name else "left")
     for row in rows(prediction):
         table.add_row(*row)
-    limits = [Text(limit(prediction))] if limit(prediction) else []
-    parts = (Text(headline(prediction), style="bold"), *limits, Text(), table, Text())
+    heading = [Text(headline(prediction), style="bold")]
+    heading += [Text(limit(prediction))] if limit(prediction) else []
     notes = (*prediction.assumptions, fidelity(prediction))
     dim = (Text(note, style="dim") for note in notes)
-    return layout((*parts, *dim), width=width, is_coloured=is_coloured)
+    return layout((*heading, Text(), table, Text(), *dim), width=width, is_coloured=is_coloured)
 
 
 def headline(prediction: Prediction) -> str:

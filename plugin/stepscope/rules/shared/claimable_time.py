@@ -101,19 +101,19 @@ def fixes_at_most(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> 
     never makes the step longer, and their order does not matter. What a claim changes by itself
     (`Claim.changes`) comes first, and no other claim shortens its times.
     """
-    own = [claim.changes.most for claim in claims if claim.changes is not None]
+    stated = [claim.changes.most for claim in claims if claim.changes is not None]
     timed = [(claim, Part(usable_times(trace, claim), claim.factor.high)) for claim in claims]
-    return (*chain.from_iterable(own), *_changes(trace, timed, replay))
+    return (*chain.from_iterable(stated), *_changes(trace, timed, replay))
 
 
 def fixes_at_least(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> tuple[Change, ...]:
     """Return the changes of claims whose fixes are all made, and save least."""
-    own = [claim.changes.least for claim in claims if claim.changes is not None]
+    stated = [claim.changes.least for claim in claims if claim.changes is not None]
     timed = [
         (claim, Part(sure_times(trace, claim, usable_times(trace, claim)), claim.factor.low))
         for claim in claims
     ]
-    return (*chain.from_iterable(own), *_changes(trace, timed, replay))
+    return (*chain.from_iterable(stated), *_changes(trace, timed, replay))
 
 
 def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
@@ -140,14 +140,14 @@ def _changes(
     """Return the changes of claims: waits and calls that go; of others, their times."""
     active = [(claim, part) for claim, part in timed if part.share]
     moved = [usable_times(trace, claim) for claim, _ in active if claim.changes is not None]
-    own = intervals.merged(intervals.EMPTY, *moved)
+    moved_times = intervals.merged(intervals.EMPTY, *moved)
     parts = [item for item in active if _is_timed(item[0])]
     waits = [claim.waits for claim, _ in active if claim.waits is not None]
     calls = [claim.calls for claim, _ in active if claim.calls is not None]
     removed = remove_calls(trace, np.unique(np.concatenate(calls))) if calls else NO_CALLS
-    taken = intervals.merged(taken, own)
+    taken = intervals.merged(taken, moved_times)
     shorten = Shorten(
-        device=_greatest((part for _, part in parts), own),
+        device=_greatest((part for _, part in parts), moved_times),
         host=_greatest((part for claim, part in parts if not claim.is_device_work), taken),
         removed=tuple(
             of_chain._replace(times=intervals.difference(of_chain.times, taken))
