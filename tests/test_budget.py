@@ -312,7 +312,7 @@ def test_a_recording_takes_what_its_arrays_and_what_was_computed_of_it_take() ->
         for each in trace.results.values()
         if isinstance(each, pd.DataFrame)
     )
-    assert frames < memory_size.results_bytes(trace) < 20 * frames
+    assert frames < memory_size.results_bytes(trace) < 40 * frames  # with outcomes of all rules
     trace.results.clear()
     assert memory_size.columns_bytes(trace) == pytest.approx(columns, rel=0.2)
 

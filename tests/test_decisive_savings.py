@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,9 +13,11 @@ from loading import trace_of
 from stepscope.advice import rule_outcomes
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import Factor
-from stepscope.base.findings import ClaimReport, Fix, Outcome, Severity
+from stepscope.base.findings import ClaimReport, Fix, Outcome, Severity, TimedStep
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
+from stepscope.render import advice_phrases
+from stepscope.render.advice_sections import AdviceItem
 from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, Thresholds
 from stepscope.rules.shared.step_savings import StepShares
 
@@ -173,3 +176,43 @@ def test_a_saving_in_both_steps_is_said_without_condition() -> None:
         "It is slow.",
     )
     assert claim.decisive_high_ns == claim.net_high_ns == claim.unrecorded_high_ns
+
+
+@pytest.mark.parametrize(
+    ("decisive_step", "steps_differ", "expected"),
+    [
+        ("recorded", False, "saves up to 8.00 ms per step (8.0 %), at least 2.00 ms"),
+        (
+            "recorded",
+            True,
+            "saves up to 8.00 ms per step (8.0 %), at least 2.00 ms; in a step without the "
+            "profiler up to 6.00 ms",
+        ),
+        (
+            "unrecorded",
+            True,
+            "saves up to 6.00 ms per unrecorded step (7.5 %), at least 1.00 ms; as recorded up "
+            "to 8.00 ms",
+        ),
+    ],
+)
+def test_the_decisive_saving_is_said_first_then_another_one_that_differs(
+    decisive_step: TimedStep,
+    steps_differ: bool,  # noqa: FBT001
+    expected: str,
+) -> None:
+    claim = ClaimReport(
+        gross_ns=9_000_000,
+        net_low_ns=2_000_000,
+        net_high_ns=8_000_000,
+        net_share=0.08,
+        method="",
+        unrecorded_low_ns=1_000_000,
+        unrecorded_high_ns=6_000_000,
+        unrecorded_share=0.075,
+        steps_differ=steps_differ,
+        decisive_step=decisive_step,
+    )
+    trace = on_device()
+    outcome = msgspec.structs.replace(advised(trace, gaps(trace)), claim=claim)
+    assert advice_phrases.savings(AdviceItem(outcome=outcome), "per step") == expected

@@ -204,6 +204,12 @@ class ClaimReport(msgspec.Struct, frozen=True):
         return self.unrecorded_share
 
     @property
+    def other_high_ns(self) -> int | None:
+        """The greatest net saving in the step that is not decisive; None: unknown."""
+        is_recorded = self.decisive_step == "recorded"
+        return self.unrecorded_high_ns if is_recorded else self.net_high_ns
+
+    @property
     def is_covered(self) -> bool:
         """Whether nothing is saved in either step: other findings claim all of its time."""
         return self.net_high_ns <= 0 and (self.unrecorded_high_ns or 0) <= 0

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from stepscope.base.findings import (
+    ClaimReport,
     Confidence,
     Effort,
     Outcome,
@@ -67,16 +68,34 @@ TENTHS = 1000
 
 
 def savings(item: AdviceItem, per: str) -> str:
-    """Return a finding's potential saving; empty where it claims none."""
+    """Return a finding's potential saving in the decisive step, then in the other where it differs.
+
+    Empty where it claims none.
+    """
     claim, merged = item.outcome.claim, item.merged
-    if claim is None or claim.net_high_ns <= 0:
+    if claim is None or claim.decisive_high_ns <= 0:
         return ""
     if merged is not None and len(merged.traces) > 1:
         return _merged_saving(merged, per, item.outcome)
-    least = ""
-    if 0 < claim.net_low_ns < claim.net_high_ns:
-        least = f", at least {duration(claim.net_low_ns)}"
-    return f"saves up to {duration(claim.net_high_ns)} {per} ({share(claim.net_share)}){least}"
+    low_ns, high_ns = claim.decisive_low_ns, claim.decisive_high_ns
+    least = f", at least {duration(low_ns)}" if 0 < low_ns < high_ns else ""
+    fraction = share(claim.decisive_share)
+    return f"saves up to {duration(high_ns)} {_per(claim, per)} ({fraction}){least}{_other(claim)}"
+
+
+def _per(claim: ClaimReport, per: str) -> str:
+    """Return the step to which a saving applies."""
+    is_unrecorded = claim.decisive_step == "unrecorded"
+    return per.replace("step", "unrecorded step") if is_unrecorded else per
+
+
+def _other(claim: ClaimReport) -> str:
+    """Return the saving in the other step where it differs, as a clause."""
+    if not claim.steps_differ or claim.other_high_ns is None:
+        return ""
+    is_unrecorded = claim.decisive_step == "unrecorded"
+    where = "as recorded" if is_unrecorded else "in a step without the profiler"
+    return f"; {where} up to {duration(claim.other_high_ns)}"
 
 
 def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
@@ -85,8 +104,9 @@ def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
     if high is None or median is None or low is None:
         return ""
     of_step = ""
-    if worst.claim is not None and worst.claim.net_high_ns == high:
-        of_step = f" ({share(worst.claim.net_share)})"
+    if worst.claim is not None and worst.claim.decisive_high_ns == high:
+        of_step = f" ({share(worst.claim.decisive_share)})"
+        per = _per(worst.claim, per)
     least = f", at least {duration(low)}" if 0 < low < high else ""
     middle = f", {duration(median)} in the median trace" if median < high else ""
     return f"saves up to {duration(high)} {per}{of_step} in the worst trace{middle}{least}"

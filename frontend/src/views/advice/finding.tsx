@@ -1,5 +1,6 @@
 import { type ReactNode, useId } from 'react';
 import type { Outcome, StepReport } from '../../api/types.gen';
+import { decisiveSaving, otherSaving } from '../../core/claims';
 import { duration, durationRange, plural, share } from '../../core/format';
 import type { TraceRef } from '../../core/traces';
 import { SeverityBadge } from '../../widgets/badge';
@@ -89,24 +90,24 @@ function Saving({ outcome, step, countedBy }: Props): ReactNode {
     const where = countedBy.map(({ title }) => `“${title}”`).join(' and ') || 'the findings above';
     return (
       <span className="saving note">
-        its {duration(claim?.gross_ns ?? 0)} are counted under {where}
+        its {duration(claim ? decisiveSaving(claim).grossNs : 0)} are counted under {where}
       </span>
     );
   }
-  if (!claim || claim.net_high_ns === 0) {
+  const saving = claim && decisiveSaving(claim);
+  if (!saving || saving.highNs === 0) {
     return <span className="saving note">no saving of its own</span>;
   }
+  const { lowNs, highNs, isUnrecorded } = saving;
+  const per = isUnrecorded ? '/unrecorded step' : '/step';
   return (
-    <span className="saving">
+    <span className="saving" title={otherSaving(claim) || undefined}>
       <span className="saving-words">
-        <strong>saves up to {duration(claim.net_high_ns)}</strong>
-        {step.count > 0 ? '/step' : ''}, {share(claim.net_share)}
+        <strong>saves up to {duration(highNs)}</strong>
+        {step.count > 0 ? per : ''}, {share(saving.share)}
       </span>
-      <SavingBar
-        low={(claim.net_low_ns / claim.net_high_ns) * Math.min(1, claim.net_share)}
-        high={claim.net_share}
-      />
-      <span className="note">{durationRange(claim.net_low_ns, claim.net_high_ns)} likely</span>
+      <SavingBar low={(lowNs / highNs) * Math.min(1, saving.share)} high={saving.share} />
+      <span className="note">{durationRange(lowNs, highNs)} likely</span>
     </span>
   );
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { ClaimReport, EventReference, Fix, Outcome, StepReport } from '../../api/types.gen';
+import { decisiveSaving, otherSaving } from '../../core/claims';
 import { count, duration, durationRange, instant, quantityExact, share } from '../../core/format';
 import { shortName } from '../../core/names';
 import type { TraceRef } from '../../core/traces';
@@ -137,7 +138,10 @@ interface EstimateProps {
 }
 
 function Estimate({ claim, step }: EstimateProps): ReactNode {
-  const per = step.count > 0 ? 'per step' : 'over the window';
+  const { grossNs, lowNs, highNs, share: fraction, isUnrecorded } = decisiveSaving(claim);
+  const ofStep = isUnrecorded ? 'per unrecorded step' : 'per step';
+  const per = step.count > 0 ? ofStep : 'over the window';
+  const other = otherSaving(claim);
   return (
     <section>
       <h4>How this was estimated</h4>
@@ -145,9 +149,9 @@ function Estimate({ claim, step }: EstimateProps): ReactNode {
         <Prose text={claim.method} />
       </p>
       <p className="muted">
-        {claim.net_high_ns === 0
-          ? `On its own ${duration(claim.gross_ns)} ${per}, all of which other findings count already.`
-          : `On its own ${duration(claim.gross_ns)} ${per}; ${durationRange(claim.net_low_ns, claim.net_high_ns)} (${share(claim.net_share)}) without time that other findings count already.`}
+        {highNs === 0
+          ? `On its own ${duration(grossNs)} ${per}, all of which other findings count already.`
+          : `On its own ${duration(grossNs)} ${per}; ${durationRange(lowNs, highNs)} (${share(fraction)}) without time that other findings count already${other && `; ${other}`}.`}
       </p>
     </section>
   );

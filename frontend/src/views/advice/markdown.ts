@@ -7,6 +7,7 @@ import type {
   Outcome,
   SourceLine,
 } from '../../api/types.gen';
+import { decisiveSaving, otherSaving } from '../../core/claims';
 import { markdownTable } from '../../core/export';
 import { duration, durationRange, instant, quantity, share } from '../../core/format';
 import { sentence } from '../../core/sentence';
@@ -81,10 +82,12 @@ function price({ effort, risk }: Outcome): string {
 }
 
 export function savingText(claim: ClaimReport, perStep: boolean): string {
-  const per = perStep ? ' per step' : ' in total';
-  if (claim.net_high_ns === 0)
-    return `${duration(claim.gross_ns)}${per}, counted under other findings`;
-  return `up to ${duration(claim.net_high_ns)}${per} (${share(claim.net_share)}), likely ${durationRange(claim.net_low_ns, claim.net_high_ns)}`;
+  const { grossNs, lowNs, highNs, share: fraction, isUnrecorded } = decisiveSaving(claim);
+  const per = perStep ? ` per ${isUnrecorded ? 'unrecorded ' : ''}step` : ' in total';
+  if (highNs === 0) return `${duration(grossNs)}${per}, counted under other findings`;
+  const other = otherSaving(claim);
+  const most = `up to ${duration(highNs)}${per} (${share(fraction)})`;
+  return `${most}, likely ${durationRange(lowNs, highNs)}${other && `; ${other}`}`;
 }
 
 export function findingMarkdown(outcome: Outcome, context: MarkdownContext): string {

@@ -1,6 +1,7 @@
 /** Everything but the findings of this trace: other traces, ruled out, passed, inconclusive, suppressed, failed. */
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
+import { decisiveSaving } from '../../core/claims';
 import { duration, plural } from '../../core/format';
 import { isCode, sentence } from '../../core/sentence';
 import { useNavigation } from '../../state/navigation';
@@ -32,8 +33,8 @@ export function Elsewhere({ outcomes }: Props): ReactNode {
               <span className="muted">
                 {worker} span {span}
               </span>
-              {claim && claim.net_high_ns > 0 && (
-                <span>saves up to {duration(claim.net_high_ns)}</span>
+              {claim && decisiveSaving(claim).highNs > 0 && (
+                <span>saves up to {duration(decisiveSaving(claim).highNs)}</span>
               )}
               <Icon name="arrow" size={14} />
             </Goto>

@@ -1,5 +1,6 @@
 /** The outcomes of a run, grouped for the advice on one trace. Pure. */
 import type { MergedOutcome, Outcome, WorkerReport } from '../../api/types.gen';
+import { isCovered } from '../../core/claims';
 import { keyOf } from './dismissed';
 
 export interface GroupedOutcomes {
@@ -18,8 +19,7 @@ export interface GroupedOutcomes {
 }
 
 /** Whether other findings count all the time that this one claims. */
-export const isRelated = ({ claim }: Outcome): boolean =>
-  claim !== null && claim.gross_ns > 0 && claim.net_high_ns === 0;
+export const isRelated = ({ claim }: Outcome): boolean => claim !== null && isCovered(claim);
 
 /** The outcomes of one trace, in the order of the server. */
 export function groupedOutcomes(outcomes: readonly Outcome[], trace: string): GroupedOutcomes {

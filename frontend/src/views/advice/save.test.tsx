@@ -47,9 +47,9 @@ async function exported(format: 'CSV' | 'JSON'): Promise<[string, string]> {
 it('the table has one row per finding with exact numbers', () => {
   expect(toCsv(findingsTable({ outcomes: [finding] }))).toBe(
     'rule,title,category,severity,confidence,worker,span,saves at least (ns),saves at most (ns),' +
-      'saves at most (share of 1),steps,message,fix,effort,risk,lines,doubts,fingerprint\r\n' +
+      'saves at most (share of 1),of the step,steps,message,fix,effort,risk,lines,doubts,fingerprint\r\n' +
       'item-sync,Reading single values back stalls the step,synchronisation,warning,high,worker0,1,' +
-      '1000,3000,0.3,1-3,"A value, read back",,,,train.py:7,,f1\r\n',
+      '1000,3000,0.3,recorded,1-3,"A value, read back",,,,train.py:7,,f1\r\n',
   );
 });
 

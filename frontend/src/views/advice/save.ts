@@ -1,5 +1,6 @@
 /** Exports the advice: a table of the findings, or the whole report. */
 import type { Column, MergedOutcome, Outcome, RunReport } from '../../api/types.gen';
+import { type DecisiveSaving, decisiveSaving } from '../../core/claims';
 import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import type { CellValue } from '../../core/format';
@@ -29,12 +30,18 @@ const HEAD: readonly Field<Outcome>[] = [
   text('confidence', ({ confidence }) => confidence),
 ];
 
+const savingOf =
+  (read: (saving: DecisiveSaving) => number) =>
+  ({ claim }: Outcome): number | undefined =>
+    claim ? read(decisiveSaving(claim)) : undefined;
+
 const OF_TRACE: readonly Field<Outcome>[] = [
   text('worker', ({ worker }) => worker),
   text('span', ({ span }) => span),
-  [column('net_low', 'saves at least', 'ns', PER_STEP), ({ claim }) => claim?.net_low_ns],
-  [column('net_high', 'saves at most', 'ns', PER_STEP), ({ claim }) => claim?.net_high_ns],
-  [column('net_share', 'saves at most', 'share', PER_STEP), ({ claim }) => claim?.net_share],
+  [column('low', 'saves at least', 'ns', PER_STEP), savingOf(({ lowNs }) => lowNs)],
+  [column('high', 'saves at most', 'ns', PER_STEP), savingOf(({ highNs }) => highNs)],
+  [column('share', 'saves at most', 'share', PER_STEP), savingOf(({ share }) => share)],
+  text('of the step', ({ claim }) => claim?.decisive_step),
   text('steps', ({ claim }) => claim?.steps),
 ];
 

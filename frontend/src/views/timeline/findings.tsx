@@ -1,6 +1,7 @@
 /** The findings of the advice with their positions in time. */
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
+import { decisiveSaving } from '../../core/claims';
 import { duration, plural } from '../../core/format';
 import { SeverityBadge } from '../../widgets/badge';
 import { Goto } from '../../widgets/goto';
@@ -56,8 +57,8 @@ export function FindingsTab({ findings, open, onHover, onChoose }: Props): React
           >
             <SeverityBadge severity={finding.severity ?? 'info'} />
             <span className="finding-row-title">{finding.title}</span>
-            {finding.claim && finding.claim.net_high_ns > 0 && (
-              <span>saves up to {duration(finding.claim.net_high_ns)}</span>
+            {finding.claim && decisiveSaving(finding.claim).highNs > 0 && (
+              <span>saves up to {duration(decisiveSaving(finding.claim).highNs)}</span>
             )}
             <span className="link-note">{plural(finding.events.length, 'event')}</span>
           </button>
