@@ -286,6 +286,18 @@ GARBAGE_COLLECTION = Factor(
     "an estimate: less frequent collections take longer; an unpublished trace on a CPU saved 162 "
     "of 162 ms without `gc.collect()` in each step",
 )
+LARGER_BATCH = Factor(
+    0.5,
+    1.0,
+    "n times the batch pays a step's launches once instead of n times: twice the batch saves half "
+    "of the time lost to them, and no batch more than all",
+)
+FULLER_KERNELS = Factor(
+    0.5,
+    1.0,
+    "a kernel with blocks for a fraction of the multiprocessors takes as long until all have one: "
+    "twice the batch saves half of the time in which they are idle, and no batch more than all",
+)
 LARGER_BATCH_ON_CPU = Factor(
     0.2,
     1.0,
@@ -318,7 +330,13 @@ NUMPY_TO_TENSORS = Factor(
     0.5,
     1.0,
     "the traces in sample_logs/masking: on the CPU, doing the same in torch saved 0.51 of the time "
-    "without operators; on a device nearly all (over 100 times as fast in a public tutorial)",
+    "without operators",
+)
+NUMPY_TO_DEVICE = Factor(
+    0.75,
+    1.0,
+    "an estimate: on a device the same functions took less than a hundredth of their time in a "
+    "public tutorial; in sample_logs/synthetic_host_stall all of it was saved",
 )
 UNSEEN_PYTHON = Factor(
     0.0,

@@ -158,7 +158,7 @@ class Priority(IntEnum):
 class Claim:
     """Time that the fix could save: what the replayed step gains when it goes.
 
-    A gain in throughput alone is evidence, not a claim.
+    A gain in throughput is a claim for the same number of samples, and says so.
     """
 
     intervals: Intervals

@@ -17,7 +17,7 @@ from stepscope.analyses.host.library_detection import (
     without_operators,
 )
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
+from stepscope.base.calibration import NUMPY_TO_DEVICE, NUMPY_TO_TENSORS, UNSEEN_PYTHON
 from stepscope.base.findings import INFO_SHARE, EvidenceTable, Link, Unit
 from stepscope.base.formatting import duration
 from stepscope.model import intervals
@@ -91,6 +91,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
     sites, functions = program_locations(trace, lost), costliest_functions(trace, lost)
     library, device = _library(functions), device_presence(trace)
     inside = _without_device_work(trace, library_times(trace).inside)
+    has_device = bool(len(trace.device_events))
     start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
     return Finding(
         confidence="low" if device and not device.is_recorded else "high",
@@ -112,9 +113,9 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         claims=(
             Claim(
                 lost,
-                NUMPY_TO_TENSORS,
-                f"At least half of the time in {library}'s functions; at most all time around them "
-                "in which no device works.",
+                NUMPY_TO_DEVICE if has_device else NUMPY_TO_TENSORS,
+                f"At least {'three quarters' if has_device else 'half'} of the time in {library}'s "
+                "functions; at most all time around them in which no device works.",
                 low_intervals=inside,
             ),
         ),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
@@ -12,15 +13,20 @@ from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.device_metrics import grid_sizes
+from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.host.short_operator_runs import ShortOperatorRuns, short_operator_runs
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.base.calibration import LARGER_BATCH_ON_CPU
+from stepscope.base.calibration import FULLER_KERNELS, LARGER_BATCH, LARGER_BATCH_ON_CPU, part_of
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import Evidence, Link, View
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
+
+SAME_SAMPLES = (
+    "A larger batch saves it for the same number of samples: a step takes longer, a sample less."
+)
 
 
 class Options(Thresholds):
@@ -116,8 +122,29 @@ def check(trace: Trace, options: Options) -> Results:
         confidence="medium" if batch.is_certain else "low",
         message=text,
         evidence=evidence,
+        claims=tuple(_claims(trace, device)),
         fix=_fix(batch),
         subject=batch.operator,
+    )
+
+
+def _claims(trace: Trace, device: DeviceActivity) -> Iterator[Claim]:
+    """Yield the time lost to launches, and that in which kernels leave multiprocessors idle."""
+    yield Claim(
+        idle_ledger(trace)[device.device].times["dispatch"],
+        LARGER_BATCH,
+        f"Idle time in gaps of under 1 ms. {SAME_SAMPLES}",
+    )
+    grids = grid_sizes(trace, device.device)
+    if not grids.is_small.any():
+        return
+    small = trace.kernels["event"].to_numpy()[grids.rows[grids.is_small]]
+    rows = np.flatnonzero(np.isin(trace.device_events["event"].to_numpy(), small))
+    yield Claim(
+        exclusive_device_time(trace, rows),
+        part_of(FULLER_KERNELS, grids.small_idle_share),
+        f"The same of {share(grids.small_idle_share)} of the time in kernels with less than one "
+        "block per multiprocessor: so many multiprocessors are idle then.",
     )
 
 
@@ -181,8 +208,7 @@ def _host_finding(
                 runs.times,
                 LARGER_BATCH_ON_CPU,
                 f"The loop's thread in operators of less than {duration(below_ns)}, and between "
-                "them. A larger batch saves it for the same number of samples: a step takes "
-                "longer, a sample less.",
+                f"them. {SAME_SAMPLES}",
             ),
         ),
         fix=replace(
@@ -315,10 +341,10 @@ RULE = Rule(
         "Rows of a linear layer may be tokens, not samples: the confidence is low. On a CPU it "
         "is inconclusive.",
     ),
-    saving="On a device none is claimed: the gain is in samples a second, not in the time of a "
-    "step. At most the time lost to dispatch is gained in throughput; it is shown as evidence. On "
-    "a CPU it is the time in short operators and between them, saved for the same number of "
-    "samples: half of it at least, as with twice the batch, and all at most.",
+    saving="For the same number of samples: a step with more takes longer. On a device, the "
+    "idle time in gaps of under 1 ms, and the fraction of the time of small kernels in which "
+    "multiprocessors have no block: half at least, as with twice the batch, and all at most. On a "
+    "CPU, the time in short operators and between them: a fifth of it at least, all at most.",
     fix=Fix(
         "Give each step more samples.",
         "loader = DataLoader(dataset, batch_size=4 * batch_size)",
@@ -329,7 +355,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority="symptom",
+    priority="launches",
+    after=("launch-bound",),
     links=(
         "/tutorials/recipes/recipes/tuning_guide.html",
         "https://docs.aws.amazon.com/sagemaker/latest/dg/debugger-built-in-profiler-rules.html",

@@ -153,7 +153,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority="launches",
-    after=("launch-bound",),
+    after=("launch-bound", "tiny-batch-size"),
     links=(
         "generated/torch.compile.html",
         "/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",

@@ -258,6 +258,12 @@ class GridSizes:
         return self._of_time((self.is_small & self.on_matrix_unit).astype(float))
 
     @property
+    def small_idle_share(self) -> float:
+        """Mean share of the multiprocessors without a block while a small kernel runs."""
+        duration_ns, blocks = self.duration_ns[self.is_small], self.blocks[self.is_small]
+        return float((duration_ns * (1 - blocks)).sum() / max(1, duration_ns.sum()))
+
+    @property
     def filled_share(self) -> float | None:
         """Mean share of the multiprocessors that have a block while a kernel runs."""
         return self._of_time(np.minimum(self.blocks, 1))
