@@ -2,10 +2,10 @@
 
 Each of twenty small trainings runs with and without the profiler, in turns, with each set of
 options. Process time is measured, also by the recorder, so that other load counts little. The costs
-per event are those that explain the differences best: least squares, none below 0, each difference
-weighted by the inverse root of its step. Then each training is predicted from the costs that the
-other nineteen give. The recorder's figure for the steps in which the schedule waits is compared
-with steps without any profiler before and after.
+per event, and the fraction of the whole step, are those that explain the differences best: least
+squares, none below 0, each difference weighted by the inverse root of its step. Then each training
+is predicted from the costs that the other nineteen give. The recorder's figure for the steps in
+which the schedule waits is compared with steps without any profiler before and after.
 """
 
 import statistics
@@ -47,6 +47,7 @@ COSTS = {
     "a Python call": recording_costs.PYTHON_CALL,
     "an allocation or release": recording_costs.MEMORY,
 }
+SLOWDOWN = "of a recorded step, in percent"
 TURNS = 6
 WARM_STEPS = 30
 WAIT, ACTIVE = 12, 6
@@ -68,6 +69,11 @@ class Recording:
     recorded_ns: float
     measured_share: float
     """The recorder's time of unrecorded steps, over that without any profiler, less 1."""
+
+    @property
+    def amounts(self) -> tuple[float, ...]:
+        """The events, and the whole step: what has a cost."""
+        return (*self.events, self.recorded_ns)
 
 
 def process_ns(step: Step) -> int:
@@ -145,12 +151,15 @@ def recordings_of(training: str, folder: Path) -> list[Recording]:
 
 
 def fitted(recordings: Sequence[Recording]) -> Floats:
-    """Return the costs of events, ns, in the order of `COSTS`: by coordinate descent."""
+    """Return the costs of events, ns, in the order of `COSTS`, and the fraction of the step.
+
+    By coordinate descent.
+    """
     weight = np.array([recording.plain_ns**-0.5 for recording in recordings])
-    events = np.array([recording.events for recording in recordings]) * weight[:, None]
+    amounts = np.array([recording.amounts for recording in recordings]) * weight[:, None]
     more = np.array([recording.recorded_ns - recording.plain_ns for recording in recordings])
-    products, target = events.T @ events, events.T @ (more * weight)
-    costs = np.zeros(len(COSTS))
+    products, target = amounts.T @ amounts, amounts.T @ (more * weight)
+    costs = np.zeros(len(COSTS) + 1)
     for _ in range(ROUNDS):
         for index, square in enumerate(np.diag(products)):
             if square:
@@ -168,7 +177,7 @@ def errors(recordings: Sequence[Recording]) -> list[float]:
     for training in dict.fromkeys(recording.training for recording in recordings):
         costs = fitted([other for other in recordings if other.training != training])
         result += [
-            (one.recorded_ns - np.dot(one.events, costs)) / one.plain_ns - 1
+            (one.recorded_ns - np.dot(one.amounts, costs)) / one.plain_ns - 1
             for one in recordings
             if one.training == training
         ]
@@ -178,8 +187,11 @@ def errors(recordings: Sequence[Recording]) -> list[float]:
 def show(recordings: Sequence[Recording]) -> None:
     """Print costs and predictions."""
     table = Table("a recorded event", "measured, ns", "in recording_costs.py, ns")
-    for (name, cost), now in zip(COSTS.items(), fitted(recordings), strict=True):
+    *costs, part = fitted(recordings)
+    for (name, cost), now in zip(COSTS.items(), costs, strict=True):
         table.add_row(name, f"{now:.0f}", f"{cost.ns:.0f}")
+    slowdown = recording_costs.HOST_SLOWDOWN.typical
+    table.add_row(SLOWDOWN, f"{100 * part:.0f}", f"{100 * slowdown:.0f}")
     console.print(table)
     table = Table("training", "options", "without, ms", "recorded", "predicted", "the recorder's")
     all_errors = errors(recordings)

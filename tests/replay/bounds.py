@@ -27,6 +27,7 @@ from stepscope.model import intervals
 from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
+from stepscope.replay.changes import NO_COSTS, Costs
 from stepscope.replay.edges import NEVER_NS, Edge
 from stepscope.replay.graph import ReplayGraph, replay_graph
 from stepscope.replay.points import Point, chain_of_calls
@@ -89,7 +90,7 @@ def bounded_findings(name: str, trace: Trace) -> Iterator[BoundedFinding]:
         claims, report = finding.finding.claims, resolved.outcome.claim
         if not claims or report is None:
             continue
-        recorded, unrecorded = (span.per_step(bound_ns(trace, claims, each)) for each in worlds)
+        recorded, unrecorded = (span.per_step(bound_ns(trace, claims, *each)) for each in worlds)
         yield BoundedFinding(
             trace=name,
             rule=finding.rule.id,
@@ -117,14 +118,21 @@ def interval_sum_ns(trace: Trace, claims: Iterable[Claim]) -> float:
     return total
 
 
-def bound_ns(trace: Trace, claims: Sequence[Claim], weight_ns: Ints) -> int:
-    """Return the time by which the window ends sooner without the claims' work."""
-    return _window_ns(trace, weight_ns) - _window_ns(trace, _without(trace, claims, weight_ns))
+def bound_ns(
+    trace: Trace, claims: Sequence[Claim], weight_ns: Ints, costs: Costs = NO_COSTS
+) -> int:
+    """Return the time by which the window ends sooner without the claims' work.
+
+    `costs` of recording are those that the weights do not contain.
+    """
+    without = _without(trace, claims, weight_ns, costs)
+    return _window_ns(trace, weight_ns) - _window_ns(trace, without)
 
 
-def weights_of_worlds(trace: Trace) -> tuple[Ints, Ints]:
-    """Return the weights of the recorded step, and of the step without the profiler."""
-    return _recorded_weights(trace), _unrecorded_weights(trace)
+def weights_of_worlds(trace: Trace) -> tuple[tuple[Ints, Costs], tuple[Ints, Costs]]:
+    """Return weights, and the costs that they lack: as recorded, and without the profiler."""
+    world = unrecorded_world(trace)
+    return (_recorded_weights(trace), NO_COSTS), (_unrecorded_weights(trace), world.costs)
 
 
 def _recorded_weights(trace: Trace) -> Ints:
@@ -150,7 +158,7 @@ def _window_ns(trace: Trace, weight_ns: Ints) -> int:
     return max(0, int(ends.max()) - span.start_ns) if len(ends) else 0
 
 
-def _without(trace: Trace, claims: Sequence[Claim], weight_ns: Ints) -> Ints:
+def _without(trace: Trace, claims: Sequence[Claim], weight_ns: Ints, costs: Costs) -> Ints:
     """Return the weights without the claims' waits and calls; of others, without their times.
 
     A claim with changes of its own moves the calls for batches: it saves all of them at most.
@@ -162,22 +170,22 @@ def _without(trace: Trace, claims: Sequence[Claim], weight_ns: Ints) -> Ints:
         for claim in claims
         if claim.waits is None and claim.calls is None and claim.changes is None
     ]
-    without = _without_times(trace, timed, weight_ns)
+    without = _without_times(trace, timed, weight_ns, costs)
     for claim in claims:
         if claim.waits is not None:
             without[is_wait & np.isin(row, claim.waits)] = NEVER_NS
         if claim.calls is not None:
-            without = _without_calls(trace, claim.calls, without)
+            without = _without_calls(trace, claim.calls, without, costs)
         if claim.changes is not None:
             fetches = graph.row[graph.kind == Point.FETCH]
-            without = _without_calls(trace, fetches, without)
+            without = _without_calls(trace, fetches, without, costs)
     return without
 
 
-def _without_times(trace: Trace, claims: Sequence[Claim], weight_ns: Ints) -> Ints:
+def _without_times(trace: Trace, claims: Sequence[Claim], weight_ns: Ints, costs: Costs) -> Ints:
     graph = replay_graph(trace)
-    of_both = _claimed_part(trace, [claim for claim in claims if not claim.is_device_work])
-    of_device = _claimed_part(trace, claims)
+    of_both = _claimed_part(trace, [claim for claim in claims if not claim.is_device_work], costs)
+    of_device = _claimed_part(trace, claims, NO_COSTS)
     is_device = graph.edge == Edge.RUNS
     is_late = (graph.edge == Edge.LAUNCHED) & (graph.weight_ns > LAUNCH_OUTLIER_NS)
     is_host = (graph.edge == Edge.HOST) | is_late
@@ -185,7 +193,7 @@ def _without_times(trace: Trace, claims: Sequence[Claim], weight_ns: Ints) -> In
     return _without_delays(graph, is_device & (part >= 1), _less(weight_ns, part))
 
 
-def _without_calls(trace: Trace, calls: Ints, weight_ns: Ints) -> Ints:
+def _without_calls(trace: Trace, calls: Ints, weight_ns: Ints, costs: Costs) -> Ints:
     """Return the weights without calls, the device work that they launch, and their waits."""
     graph = replay_graph(trace)
     frame, linked = trace.host_calls, links(trace)
@@ -203,7 +211,7 @@ def _without_calls(trace: Trace, calls: Ints, weight_ns: Ints) -> Ints:
     for number in np.unique(chain):
         times = intervals.union(start[chain == number], end[chain == number])
         is_host = (graph.edge == Edge.HOST) & (graph.chain[graph.target] == number)
-        without = np.where(is_host, _less(without, _part(graph, times)), without)
+        without = np.where(is_host, _less(without, _part(graph, times, costs)), without)
     row, kind = graph.row[graph.target], graph.kind[graph.target]
     waits = synchronizations(trace).calls
     waits = waits[_has(is_removed, linked.owner_of_call[waits])]
@@ -221,15 +229,19 @@ def _without_delays(graph: ReplayGraph, is_gone: Mask, weight_ns: Ints) -> Ints:
     return np.where(is_delay, np.minimum(weight_ns, 0), weight_ns)
 
 
-def _claimed_part(trace: Trace, claims: Sequence[Claim]) -> Floats:
-    """Return the fraction of each edge's recorded time that is claimed."""
+def _claimed_part(trace: Trace, claims: Sequence[Claim], costs: Costs) -> Floats:
+    """Return the fraction of each edge's time that is claimed."""
     span = window(trace)
     times = intervals.merged(intervals.EMPTY, *(claim.intervals for claim in claims))
-    return _part(replay_graph(trace), intervals.clip(times, span.start_ns, span.device_end_ns))
+    times = intervals.clip(times, span.start_ns, span.device_end_ns)
+    return _part(replay_graph(trace), times, costs)
 
 
-def _part(graph: ReplayGraph, times: Intervals) -> Floats:
-    """Return the fraction of each edge's recorded time, up to its target, that lies in `times`."""
+def _part(graph: ReplayGraph, times: Intervals, costs: Costs) -> Floats:
+    """Return the fraction of each edge's time, up to its target, that lies in `times`.
+
+    Of host work, both without the costs of recording.
+    """
     end = graph.time_ns[graph.target]
     length = np.maximum(graph.weight_ns, 0)
     edges = np.append(0, np.cumsum(times[:, 1] - times[:, 0]))
@@ -239,8 +251,20 @@ def _part(graph: ReplayGraph, times: Intervals) -> Floats:
         last = np.append(0, times[:, 1])[index]
         return np.asarray(edges[index] - np.maximum(0, np.where(index > 0, last - moment, 0)))
 
-    claimed = claimed_before(end) - claimed_before(end - length)
-    return np.asarray(claimed / np.maximum(1, length))
+    claimed = (claimed_before(end) - claimed_before(end - length)).astype(float)
+    whole = length.astype(float)
+    for chain, (moment_ns, cost_ns) in costs.items():
+        of_chain = graph.host_work.edges[graph.host_work.chain == chain]
+        at = np.searchsorted(end[of_chain], moment_ns)
+        inside = at < len(of_chain)
+        inside[inside] &= moment_ns[inside] > (end - length)[of_chain[at[inside]]]
+        each_ns = np.diff(cost_ns, prepend=0.0)
+        index = np.searchsorted(times[:, 0], moment_ns, side="right") - 1
+        is_claimed = inside & (index >= 0)
+        is_claimed[is_claimed] &= moment_ns[is_claimed] <= times[index[is_claimed], 1]
+        np.subtract.at(whole, of_chain[at[inside]], each_ns[inside])
+        np.subtract.at(claimed, of_chain[at[is_claimed]], each_ns[is_claimed])
+    return np.clip(claimed / np.maximum(1.0, whole), 0.0, 1.0)
 
 
 def _less(weight_ns: Ints, part: Floats) -> Ints:

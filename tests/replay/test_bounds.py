@@ -48,7 +48,7 @@ def test_no_finding_of_a_sample_promises_more_than_its_bound(
 
 
 def recorded_bound_ns(trace: Trace, claim: Claim) -> int:
-    return bound_ns(trace, [claim], weights_of_worlds(trace)[0])
+    return bound_ns(trace, [claim], *weights_of_worlds(trace)[0])
 
 
 def test_the_bound_of_times_is_the_whole_time_whatever_the_factor() -> None:

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 import tracebuild
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.base import recording_costs as costs
+from stepscope.base.calibration import ALL_OF_IT
 from stepscope.model.trace import Trace
 from stepscope.replay.simulation import simulate
 from stepscope.replay.unrecorded import unrecorded_world, without_profiler
+from stepscope.rules import Claim
+from stepscope.rules.shared.claimable_time import unrecorded_ns
 
 STEP_US = 10_000
 
@@ -47,8 +50,9 @@ def measured(median_us: int) -> dict[str, Any]:
 def test_each_recorded_event_costs_by_its_kind() -> None:
     world = unrecorded_world(on_host(1000))
     cost_ns = 1001 * costs.OPERATOR.ns  # and the step's annotation
+    left = 1 - costs.HOST_SLOWDOWN.typical
     assert world.recorded_ns == STEP_US * 1000
-    assert world.predicted_ns == pytest.approx(world.recorded_ns - cost_ns, abs=2)
+    assert world.predicted_ns == pytest.approx(left * (world.recorded_ns - cost_ns), abs=100)
     assert world.origin == "estimated from the cost of 3,003 recorded events"
     assert world.fastest_ns < world.predicted_ns < world.slowest_ns < world.recorded_ns
 
@@ -57,9 +61,11 @@ def test_shapes_stacks_and_memory_cost_more() -> None:
     plain = unrecorded_world(on_host(500))
     shapes = unrecorded_world(on_host(500, has_shapes=True))
     everything = unrecorded_world(on_host(500, others=400, has_shapes=True))
-    more_ns = 500 * costs.OPERATOR_SHAPES.ns
+    left = 1 - costs.HOST_SLOWDOWN.typical
+    more_ns = left * 500 * costs.OPERATOR_SHAPES.ns
     assert plain.predicted_ns - shapes.predicted_ns == pytest.approx(more_ns, abs=2)
     more_ns = 500 * costs.OPERATOR_STACKS.ns + 400 * (costs.PYTHON_CALL.ns + costs.MEMORY.ns)
+    more_ns *= left
     assert shapes.predicted_ns - everything.predicted_ns == pytest.approx(more_ns, abs=2)
 
 
@@ -80,29 +86,32 @@ def test_where_the_device_is_the_limit_the_step_keeps_its_length() -> None:
     assert 0.999 * world.recorded_ns < world.predicted_ns <= world.recorded_ns
 
 
-@pytest.mark.parametrize("median_us", [9_900, 9_460, 8_500])
-def test_measured_steps_scale_the_costs(median_us: int) -> None:
+LOCAL_NS = 1001 * costs.LOCAL_PART * costs.OPERATOR.ns
+"""Of a step with 1000 operators."""
+
+
+@pytest.mark.parametrize("median_us", [9_700, 9_460, 8_500, 5_000])
+def test_measured_steps_scale_the_hosts_remaining_time(median_us: int) -> None:
     trace = on_host(1000, median_us=median_us)
     world = unrecorded_world(trace)
-    assert world.method == "events"
+    assert world.event_factor == costs.LOCAL_PART
+    assert world.host_factor == pytest.approx(1000 * median_us / (1e7 - LOCAL_NS), rel=1e-3)
     assert world.predicted_ns == pytest.approx(1000 * median_us, rel=1e-4)
     assert world.fastest_ns == world.slowest_ns == world.predicted_ns
-    assert world.factor == pytest.approx((1e7 - 1000 * median_us) / (1001 * 540), rel=1e-3)
     assert simulate(trace, world.changes).simulated_ns == pytest.approx(3000 * median_us, rel=1e-4)
 
 
-def test_steps_that_events_cannot_explain_scale_all_host_time() -> None:
-    world = unrecorded_world(on_host(100, median_us=5_000))
-    assert world.method == "host"
-    assert world.predicted_ns == pytest.approx(5_000_000, rel=1e-4)
-    assert world.origin == (
-        "measured by the recorder: 5.00 ms; recorded events cost less: all host time is 50.0 %"
-    )
+def test_measured_steps_that_leave_events_less_time_lower_their_cost() -> None:
+    world = unrecorded_world(on_host(1000, median_us=9_900))
+    assert world.host_factor == 1
+    assert world.event_factor == pytest.approx(100_000 / (1001 * costs.OPERATOR.ns), rel=1e-3)
+    assert world.predicted_ns == pytest.approx(9_900_000, rel=1e-4)
+    assert world.origin == "measured by the recorder: 9.90 ms"
 
 
 def test_unrecorded_steps_that_are_no_shorter_change_nothing() -> None:
     world = unrecorded_world(on_host(1000, median_us=10_100))
-    assert (world.method, world.changes) == ("none", ())
+    assert (world.changes, world.costs) == ((), {})
     assert world.predicted_ns == world.recorded_ns
     assert world.origin == "measured by the recorder: 10.1 ms, no shorter than recorded steps"
 
@@ -113,12 +122,42 @@ def test_a_step_below_the_devices_time_is_as_short_as_the_device_allows() -> Non
     schedule = {"machine": "h100", "actions": [{"steps": 4, "body": body}]}
     document = tracebuild.document(schedule=schedule) | measured(5_000)
     world = unrecorded_world(trace_of(document=document))
-    assert (world.method, world.factor) == ("events", 1.0)
+    assert world.host_factor > 1 - 2 * costs.HOST_SLOWDOWN_WITH_DEVICE.typical
     assert world.predicted_ns > 19_000_000
-    assert world.origin == (
-        "measured by the recorder: 5.00 ms; recorded events have their usual cost, "
-        "and the device still takes longer"
+    assert world.origin == ("measured by the recorder: 5.00 ms, and the device still takes longer")
+
+
+def dense_and_sparse(median_us: int = 0) -> Trace:
+    """Three steps of 10 ms: 5 ms with 1000 operators of 5 us, then 5 ms in one operator."""
+    rows: list[list[Any]] = []
+    for step in range(3):
+        start = step * STEP_US
+        rows.append(["user_annotation", f"ProfilerStep#{step}", start, STEP_US])
+        rows.extend(["cpu_op", "aten::add", start + 5 * number, 4.9] for number in range(1000))
+        rows.append(["cpu_op", "aten::mm", start + 5_000, 4_990])
+    return trace_of(rows, **measured(median_us))
+
+
+@pytest.mark.parametrize("median_us", [0, 8_000])
+def test_without_the_profiler_times_of_many_events_become_shorter_than_others(
+    median_us: int,
+) -> None:
+    trace = dense_and_sparse(median_us)
+    halves = [
+        (step * STEP_US + begin, step * STEP_US + begin + 5_000)
+        for begin in (0, 5_000)
+        for step in range(3)
+    ]
+    dense, sparse = (
+        unrecorded_ns(trace, [Claim(1000 * np.array(times), ALL_OF_IT)])
+        for times in (halves[:3], halves[3:])
     )
+    assert dense is not None
+    assert sparse is not None
+    world = unrecorded_world(trace)
+    assert dense + sparse == pytest.approx(3 * world.predicted_ns, rel=1e-3)
+    local_ns = 3 * 1000 * costs.LOCAL_PART * costs.OPERATOR.ns
+    assert sparse - dense == pytest.approx(world.host_factor * local_ns, rel=0.01)
 
 
 @given(st.lists(st.floats(0, 10), min_size=2, max_size=5))
@@ -138,6 +177,6 @@ MIXED = on_host(700, others=300)
 def test_on_a_real_trace_the_costs_are_a_part_of_the_hosts_time(name: str) -> None:
     trace = trace_at(SHARED_TRACES / name)
     world, change = unrecorded_world(trace), without_profiler(trace)
-    assert world.method == "events"
+    assert world.event_factor == costs.LOCAL_PART
     assert 0.3 * world.recorded_ns < world.predicted_ns < world.recorded_ns
     assert np.all(change.cost_ns >= 0)

@@ -97,12 +97,12 @@ def test_a_finding_saves_no_more_after_others_than_alone_nor_than_its_bound(
             (claim.net_low_ns, claim.net_high_ns),
             (claim.unrecorded_low_ns, claim.unrecorded_high_ns),
         )
-        weights = weights_of_worlds(trace)
-        for (low_ns, high_ns), alone_ns, weight_ns in zip(nets, alone, weights, strict=True):
+        worlds_weights = weights_of_worlds(trace)
+        for (low_ns, high_ns), alone_ns, weights in zip(nets, alone, worlds_weights, strict=True):
             assert low_ns is not None
             assert high_ns is not None
             assert 0 <= low_ns <= high_ns
-            bound = span.per_step(bound_ns(trace, one.finding.claims, weight_ns))
+            bound = span.per_step(bound_ns(trace, one.finding.claims, *weights))
             world = World(
                 net_high_ns=high_ns, alone_ns=span.per_step(alone_ns or 0), bound_ns=bound
             )

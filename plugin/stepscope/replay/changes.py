@@ -5,9 +5,9 @@ weights: so one more fix never makes a simulated step longer.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,37 @@ class Part(NamedTuple):
     """Fraction (0 to 1)."""
 
 
+class ChainCosts(NamedTuple):
+    """Moments of one chain of host threads at which recording takes time; arrays of shape (n,)."""
+
+    moment_ns: Ints
+    """In order."""
+    cost_ns: Floats
+    """Sum of the costs up to each moment."""
+
+    def until(self, time_ns: Ints, side: Literal["left", "right"] = "right") -> Floats:
+        """Return the cost of all moments before times (`left`), or also at them."""
+        return np.append(0.0, self.cost_ns)[np.searchsorted(self.moment_ns, time_ns, side)]
+
+    def within(self, times: Intervals, start_ns: Ints, end_ns: Ints) -> Floats:
+        """Return the cost of the moments in some times, after each start and up to each end."""
+        whole = self.until(times[:, 1]) - self.until(times[:, 0], "left")
+        before = np.append(0.0, np.cumsum(whole))
+
+        def up_to(moment_ns: Ints) -> Floats:
+            index = np.searchsorted(times[:, 0], moment_ns, side="right") - 1
+            start, end = times[index, 0], np.minimum(times[index, 1], moment_ns)
+            last = self.until(end) - self.until(start, "left")
+            return np.where(index < 0, 0.0, before[index] + last)
+
+        return up_to(end_ns) - up_to(start_ns)
+
+
+Costs = Mapping[int, ChainCosts]
+"""Chain of host threads to its cost of recording."""
+NO_COSTS: Costs = {}
+
+
 class ChainTimes(NamedTuple):
     """Times of one chain of host threads."""
 
@@ -81,12 +112,14 @@ class Shorten(Change):
     """Times that go as a whole, of one entry per chain of host threads."""
     reference_ns: Ints
     """Weights before any part was taken; shape (m,)."""
+    costs: Costs = field(default_factory=dict)
+    """Cost of recording that the weights no longer contain."""
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Take the fraction of the part of each edge that lies in the times."""
         shortened = weight_ns.copy()
         for parts, stretches in self._stretches(graph):
-            edges, fraction = _saved(stretches, parts)
+            edges, fraction = _saved(stretches, parts, self.costs)
             saved_ns = np.rint(self.reference_ns[edges] * fraction).astype(np.int64)
             shortened[edges] = np.maximum(0, weight_ns[edges] - saved_ns)
         return self._without_delays(graph, shortened)
@@ -155,12 +188,38 @@ class Unblock(Change):
         return freed
 
 
+NO_CHAINS: Ints = np.zeros(0, dtype=np.int64)
+
+
 class Stretches(NamedTuple):
     """Edges, and the recorded times between their ends; arrays of shape (n,)."""
 
     edges: Ints
     start_ns: Ints
     end_ns: Ints
+    chain: Ints = NO_CHAINS
+    """Chain of host threads of each; empty for other edges."""
+
+    def cost(self, costs: Costs) -> Floats:
+        """Return the cost of recording in each stretch; shape (n,)."""
+        result = np.zeros(len(self.edges))
+        for rows, of_chain in self._by_chain(costs):
+            ends = of_chain.until(self.end_ns[rows]), of_chain.until(self.start_ns[rows])
+            result[rows] = ends[0] - ends[1]
+        return result
+
+    def cost_within(self, times: Intervals, costs: Costs) -> Floats:
+        """Return the cost of recording in some times of each stretch; shape (n,)."""
+        result = np.zeros(len(self.edges))
+        for rows, of_chain in self._by_chain(costs) if len(times) else ():
+            result[rows] = of_chain.within(times, self.start_ns[rows], self.end_ns[rows])
+        return result
+
+    def _by_chain(self, costs: Costs) -> Iterator[tuple[Ints, ChainCosts]]:
+        for chain, of_chain in costs.items():
+            rows = np.flatnonzero(self.chain == chain)
+            if len(rows):
+                yield rows, of_chain
 
 
 def _scaled(weight_ns: Ints, edges: Ints, factor: float | Floats) -> Ints:
@@ -181,10 +240,10 @@ def _host_stretches(
     """Return the host's work in one chain, or in all of them but some."""
     work = graph.host_work
     if chain is None and not without:
-        return Stretches(work.edges, work.start_ns, work.end_ns)
+        return Stretches(work.edges, work.start_ns, work.end_ns, work.chain)
     is_other = np.isin(work.chain, list(without))
     rows = np.flatnonzero(~is_other if chain is None else work.chain == chain)
-    return Stretches(work.edges[rows], work.start_ns[rows], work.end_ns[rows])
+    return Stretches(work.edges[rows], work.start_ns[rows], work.end_ns[rows], work.chain[rows])
 
 
 def _late_launches(graph: ReplayGraph) -> Stretches:
@@ -197,17 +256,21 @@ def _late_launches(graph: ReplayGraph) -> Stretches:
 
 def _inside(stretches: Stretches, times: Intervals) -> tuple[Ints, Floats]:
     """Return the edges that lie in some times, and the part of each that does."""
-    edges, start, end = stretches
-    inside = intervals.covered_ns(times, start, end)
-    changed = np.flatnonzero(inside)
-    return edges[changed], inside[changed] / (end[changed] - start[changed])
+    return _saved(stretches, [Part(times, 1.0)])
 
 
-def _saved(stretches: Stretches, parts: Iterable[Part]) -> tuple[Ints, Floats]:
-    """Return the edges of which some time is saved, and the fraction of each."""
-    edges, start, end = stretches
-    saved_ns = np.zeros(len(edges))
+def _saved(
+    stretches: Stretches, parts: Iterable[Part], costs: Costs = NO_COSTS
+) -> tuple[Ints, Floats]:
+    """Return the edges of which some time is saved, and the fraction of each.
+
+    Both the saved time and the whole are without the costs of recording.
+    """
+    start_ns, end_ns = stretches.start_ns, stretches.end_ns
+    saved_ns = np.zeros(len(stretches.edges))
     for times, share in parts:
-        saved_ns += share * intervals.covered_ns(times, start, end)
+        covered_ns = intervals.covered_ns(times, start_ns, end_ns)
+        saved_ns += share * np.maximum(0.0, covered_ns - stretches.cost_within(times, costs))
     changed = np.flatnonzero(saved_ns)
-    return edges[changed], saved_ns[changed] / (end[changed] - start[changed])
+    whole_ns = (end_ns - start_ns - stretches.cost(costs))[changed]
+    return stretches.edges[changed], np.minimum(1.0, saved_ns[changed] / np.maximum(1.0, whole_ns))

@@ -1,7 +1,7 @@
 """Simulated times of a trace's window and steps after changes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from stepscope.analyses.core.window import window
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
-from stepscope.replay.changes import Change
+from stepscope.replay.changes import Change, Costs
 from stepscope.replay.edges import Edge
 from stepscope.replay.fidelity import DELAYS, is_end, typical_weights
 from stepscope.replay.graph import ReplayGraph, replay_graph
@@ -58,6 +58,8 @@ class Simulation:
     recorded_ns: int
     """Recorded time from the window's start to the end of its work on host and devices."""
     simulated_ns: int
+    costs: Costs = field(default_factory=dict)
+    """Cost of recording that the weights do not contain."""
 
     @property
     def saved_ns(self) -> int:

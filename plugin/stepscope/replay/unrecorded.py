@@ -1,16 +1,16 @@
 """The step as it runs without the profiler: the recorded one without the cost of recording.
 
-Recording slows the host: each event costs it some time (`base/recording_costs.py`). Half of the
-cost is deducted where an event begins, half where it ends, from the host's time between the two
-points around that moment. Device work keeps its time, and the host waits for it as long as needed.
+Recording slows the host: each event costs it some time (`base/recording_costs.py`). A part of the
+cost is local: half of it is deducted where an event begins, half where it ends, from the host's
+time between the two points around that moment. The rest, of caches and memory, is spread over all
+of the host's time. Device work keeps its time, and the host waits for it as long as needed.
 
-Where the recorder measured unrecorded steps, all costs are multiplied by one factor such that the
-simulated step is the measured one; a factor of 1 remains where that step is within 0.5 % of it.
+Where the recorder measured unrecorded steps, the spread part is such that the simulated step is the
+measured one; where the local part alone is too much, it is multiplied by a factor.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -18,25 +18,28 @@ from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.analyses.steps.step_statistics import is_steady
 from stepscope.base import recording_costs as costs
-from stepscope.base.formatting import count, duration, share, significant
+from stepscope.base.formatting import count, duration
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.trace import Trace, computed
-from stepscope.replay.changes import Change, ScaleAllHost
-from stepscope.replay.graph import HostWork, ReplayGraph, replay_graph
+from stepscope.replay.changes import (
+    NO_COSTS,
+    ChainCosts,
+    Change,
+    Costs,
+    ScaleAllHost,
+    Stretches,
+)
+from stepscope.replay.graph import ReplayGraph, replay_graph
 from stepscope.replay.points import chain_of_thread
 from stepscope.replay.simulation import Simulation, simulate
 
-Method = Literal["events", "host", "none"]
 HOST_KINDS = (Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON_CALL, Kind.MEMORY, Kind.RUNTIME_CALL)
-GREATEST_FACTOR = 4.0
-"""Events that would have to cost more than this do not explain the difference."""
 HALVINGS = 20
 CLOSE = 1.001
 """Time of the shortest attainable step, as a multiple: where the measured step is shorter still."""
 NEAR = 0.005
-"""Relative difference to the measured step up to which the usual costs remain: where the device is
-the limit, many factors give the same step."""
+"""Relative difference to the measured step up to which the usual costs remain."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +50,8 @@ class WithoutProfiler(Change):
     """Edges of the graph; shape (n,)."""
     cost_ns: Floats
     """Cost of the events that begin or end between each edge's two points; shape (n,)."""
+    costs: Costs
+    """The same by moment, for parts of an edge."""
     event_count: int
     """Events with a cost, in the whole trace."""
     factor: float = 1.0
@@ -71,6 +76,8 @@ class UnrecordedWorld:
 
     changes: tuple[Change, ...]
     """To apply before all others."""
+    costs: Costs
+    """Cost of recording that they take out of the host's time."""
     recorded_ns: int
     predicted_ns: int
     fastest_ns: int
@@ -78,10 +85,10 @@ class UnrecordedWorld:
     slowest_ns: int
     measured_ns: int | None
     """Median of the measured unrecorded steps; None: not measured."""
-    method: Method
-    """`events`: each event costs `factor` times its usual cost; `host`: all of the host's time is
-    multiplied by `factor`; `none`: unrecorded steps are no shorter."""
-    factor: float
+    event_factor: float
+    """Factor of the usual cost of recorded events that is deducted where they are."""
+    host_factor: float
+    """Factor of the host's remaining time."""
     event_count: int
 
     @property
@@ -90,16 +97,24 @@ class UnrecordedWorld:
         if self.measured_ns is None:
             return f"estimated from the cost of {count(self.event_count, 'recorded event')}"
         measured = f"measured by the recorder: {duration(self.measured_ns)}"
-        if self.method == "none":
+        if not self.changes:
             return f"{measured}, no shorter than recorded steps"
-        if self.method == "host":
-            cause = f"recorded events cost less: all host time is {share(self.factor)}"
-        elif self.factor == 1:
-            cause = "recorded events have their usual cost"
-        else:
-            cause = f"each recorded event costs {significant(self.factor)} times its usual cost"
         is_met = self.predicted_ns <= (1 + NEAR) * self.measured_ns
-        return f"{measured}; {cause}{'' if is_met else ', and the device still takes longer'}"
+        return measured if is_met else f"{measured}, and the device still takes longer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Costs:
+    """Amounts by which recording slows the host."""
+
+    event_factor: float = costs.LOCAL_PART
+    host_factor: float = 1.0
+
+    def changes(self, usual: WithoutProfiler) -> tuple[Change, ...]:
+        """Return the changes that take them out of a trace."""
+        events = replace(usual, factor=self.event_factor)
+        host = ScaleAllHost(factor=self.host_factor)
+        return (events, host) if self.host_factor < 1 else (events,)
 
 
 @computed
@@ -109,27 +124,43 @@ def unrecorded_world(trace: Trace) -> UnrecordedWorld:
     Raises:
         MissingDataError: the replay does not describe this trace (see `simulate`).
     """
-    recorded, change = simulate(trace, []), without_profiler(trace)
-    measured, recorded_step_ns = measured_steps(trace), _median_step_ns(trace)
-    if measured is None or not recorded_step_ns:
-        return _world(recorded, change, "events", None)
-    target_ns = round(recorded.recorded_ns * measured.median_ns / recorded_step_ns)
-    calibrated, method = _calibrated(recorded, change, target_ns)
-    return _world(recorded, calibrated, method, measured.median_ns)
+    recorded, usual = simulate(trace, []), without_profiler(trace)
+    measured, step_ns = measured_steps(trace), _median_step_ns(trace)
+    has_device = len(trace.device_events) > 0
+    slowdown = costs.HOST_SLOWDOWN_WITH_DEVICE if has_device else costs.HOST_SLOWDOWN
+    if measured is None or not step_ns:
+        return _estimated(recorded, usual, slowdown)
+    target_ns = round(recorded.recorded_ns * measured.median_ns / step_ns)
+    if target_ns >= recorded.recorded_ns:
+        unchanged = _world(recorded, usual, _Costs(event_factor=0.0))
+        return replace(unchanged, changes=(), costs=NO_COSTS, measured_ns=measured.median_ns)
+    calibrated = _calibrated(recorded, usual, slowdown, target_ns)
+    return replace(_world(recorded, usual, calibrated), measured_ns=measured.median_ns)
 
 
 @computed
 def without_profiler(trace: Trace) -> WithoutProfiler:
     """Return the change that takes the usual cost of recording out of the host's time."""
     work, events = replay_graph(trace).host_work, _host_events(trace)
-    cost_ns = np.zeros(len(work.edges))
-    for chain in np.unique(work.chain):
-        edges = np.flatnonzero(work.chain == chain)
-        of_chain = np.flatnonzero(events.chain == chain)
-        half = events.cost_ns[of_chain] / 2
-        for moment_ns in (events.start_ns[of_chain], events.end_ns[of_chain]):
-            cost_ns[edges] += _sums_by_edge(work, edges, moment_ns, half)
-    return WithoutProfiler(edges=work.edges, cost_ns=cost_ns, event_count=len(events.cost_ns))
+    costs_of = {
+        chain: _chain_costs(events, np.flatnonzero(events.chain == chain))
+        for chain in np.unique(work.chain).tolist()
+    }
+    stretches = Stretches(work.edges, work.start_ns, work.end_ns, work.chain)
+    return WithoutProfiler(
+        edges=work.edges,
+        cost_ns=stretches.cost(costs_of),
+        costs=costs_of,
+        event_count=len(events.cost_ns),
+    )
+
+
+def _chain_costs(events: "_HostEvents", rows: Ints) -> ChainCosts:
+    """Return the costs of a chain's events: half where each begins, half where it ends."""
+    moment_ns = np.concatenate((events.start_ns[rows], events.end_ns[rows]))
+    order = np.argsort(moment_ns, kind="stable")
+    cost_ns = np.tile(events.cost_ns[rows] / 2, 2)[order]
+    return ChainCosts(moment_ns=moment_ns[order], cost_ns=np.cumsum(cost_ns))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,15 +205,6 @@ def _cost_of_kinds(trace: Trace) -> Floats:
     return result
 
 
-def _sums_by_edge(work: HostWork, edges: Ints, moment_ns: Ints, cost_ns: Floats) -> Floats:
-    """Return the sum of the costs at moments between the ends of each edge of one chain."""
-    index = np.searchsorted(work.end_ns[edges], moment_ns)
-    inside = index < len(edges)
-    inside[inside] = work.start_ns[edges[index[inside]]] <= moment_ns[inside]
-    sums = np.bincount(index[inside], cost_ns[inside], minlength=len(edges))
-    return sums.astype(np.float64)
-
-
 def _median_step_ns(trace: Trace) -> int:
     """Return the median of the steady recorded steps; 0 without steps."""
     steady = is_steady(trace)
@@ -190,62 +212,92 @@ def _median_step_ns(trace: Trace) -> int:
     return round(float(np.median(durations_ns))) if len(durations_ns) else 0
 
 
+def _estimated(
+    recorded: Simulation, usual: WithoutProfiler, slowdown: costs.Slowdown
+) -> UnrecordedWorld:
+    """Return the step by the usual costs, with a range."""
+    typical, fastest, slowest = (
+        _spread(recorded, usual, factor, part)
+        for factor, part in (
+            (1.0, slowdown.typical),
+            (costs.MOST_FACTOR, slowdown.most),
+            (costs.LEAST_FACTOR, slowdown.least),
+        )
+    )
+    steps = max(1, recorded.step_count)
+    return replace(
+        _world(recorded, usual, typical),
+        fastest_ns=round(_simulated_ns(recorded, fastest.changes(usual)) / steps),
+        slowest_ns=round(_simulated_ns(recorded, slowest.changes(usual)) / steps),
+    )
+
+
+def _spread(recorded: Simulation, usual: WithoutProfiler, factor: float, slowdown: float) -> _Costs:
+    """Return costs of `factor` times the usual ones, and a slowdown (0 to 1) of all host time."""
+    event_factor = factor * costs.LOCAL_PART
+    host_ns = np.maximum(0, recorded.graph.weight_ns[usual.edges]).astype(np.float64)
+    left_ns = float(np.maximum(0.0, host_ns - event_factor * usual.cost_ns).sum())
+    spread_ns = factor * (1 - costs.LOCAL_PART) * float(usual.cost_ns.sum())
+    left = max(0.0, 1 - spread_ns / max(1.0, left_ns))
+    return _Costs(event_factor=event_factor, host_factor=left * (1 - slowdown))
+
+
 def _calibrated(
-    recorded: Simulation, change: WithoutProfiler, target_ns: int
-) -> tuple[Change, Method]:
-    """Return the change under which the window takes the target's time, and its method."""
-    if target_ns >= recorded.recorded_ns:
-        return replace(change, factor=0.0), "none"
+    recorded: Simulation, usual: WithoutProfiler, slowdown: costs.Slowdown, target_ns: int
+) -> _Costs:
+    """Return the costs without which the window takes the target's time.
 
-    def by_events(factor: float) -> Change:
-        return replace(change, factor=factor)
+    The usual ones, where they lead to it: where the device is the limit, many do.
+    """
 
-    def by_host(part: float) -> Change:
-        return ScaleAllHost(factor=1 - part)
+    def by_events(factor: float) -> _Costs:
+        return _Costs(event_factor=factor * costs.LOCAL_PART)
 
-    attainable_ns = max(target_ns, round(CLOSE * _simulated_ns(recorded, by_host(1.0))))
-    if abs(_simulated_ns(recorded, change) - attainable_ns) <= NEAR * attainable_ns:
-        return change, "events"
-    if _simulated_ns(recorded, by_events(GREATEST_FACTOR)) <= target_ns:
-        return by_events(_least(recorded, by_events, GREATEST_FACTOR, target_ns)), "events"
-    return by_host(_least(recorded, by_host, 1.0, attainable_ns)), "host"
+    def by_host(part: float) -> _Costs:
+        return _Costs(host_factor=1 - part)
+
+    def simulated_ns(of: _Costs) -> int:
+        return _simulated_ns(recorded, of.changes(usual))
+
+    attainable_ns = max(target_ns, round(CLOSE * simulated_ns(by_host(1.0))))
+    typical = _spread(recorded, usual, 1.0, slowdown.typical)
+    if abs(simulated_ns(typical) - attainable_ns) <= NEAR * attainable_ns:
+        return typical
+    if simulated_ns(_Costs()) < target_ns:
+        return by_events(_least(lambda factor: simulated_ns(by_events(factor)), target_ns))
+    return by_host(_least(lambda part: simulated_ns(by_host(part)), attainable_ns))
 
 
-def _least(
-    recorded: Simulation, change: Callable[[float], Change], most: float, target_ns: int
-) -> float:
-    """Return the least amount of a change, up to `most`, with which the target is met."""
-    low, high = 0.0, most
+def _least(simulated_ns: Callable[[float], int], target_ns: int) -> float:
+    """Return the least amount from 0 to 1 with which the simulated time is at most the target."""
+    low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        is_met = _simulated_ns(recorded, change(middle)) <= target_ns
+        is_met = simulated_ns(middle) <= target_ns
         low, high = (low, middle) if is_met else (middle, high)
     return high
 
 
-def _simulated_ns(recorded: Simulation, change: Change) -> int:
-    return recorded.with_changes([change]).simulated_ns
+def _simulated_ns(recorded: Simulation, changes: Sequence[Change]) -> int:
+    return recorded.with_changes(changes).simulated_ns
 
 
-def _world(
-    recorded: Simulation, change: Change, method: Method, measured_ns: int | None
-) -> UnrecordedWorld:
-    steps = max(1, recorded.step_count)
-    predicted_ns = _simulated_ns(recorded, change)
-    fastest_ns = slowest_ns = predicted_ns
-    if measured_ns is None and isinstance(change, WithoutProfiler):
-        fastest_ns, slowest_ns = (
-            _simulated_ns(recorded, replace(change, factor=factor))
-            for factor in (costs.MOST_FACTOR, costs.LEAST_FACTOR)
-        )
+def _world(recorded: Simulation, usual: WithoutProfiler, of: _Costs) -> UnrecordedWorld:
+    steps, changes = max(1, recorded.step_count), of.changes(usual)
+    predicted_ns = round(_simulated_ns(recorded, changes) / steps)
+    costs_of = {
+        chain: ChainCosts(moment_ns, of.event_factor * cost_ns)
+        for chain, (moment_ns, cost_ns) in usual.costs.items()
+    }
     return UnrecordedWorld(
-        changes=() if method == "none" else (change,),
+        changes=changes,
+        costs=costs_of,
         recorded_ns=round(recorded.recorded_ns / steps),
-        predicted_ns=round(predicted_ns / steps),
-        fastest_ns=round(fastest_ns / steps),
-        slowest_ns=round(slowest_ns / steps),
-        measured_ns=measured_ns,
-        method=method,
-        factor=change.factor if isinstance(change, WithoutProfiler | ScaleAllHost) else 1.0,
-        event_count=change.event_count if isinstance(change, WithoutProfiler) else 0,
+        predicted_ns=predicted_ns,
+        fastest_ns=predicted_ns,
+        slowest_ns=predicted_ns,
+        measured_ns=None,
+        event_factor=of.event_factor,
+        host_factor=of.host_factor,
+        event_count=usual.event_count,
     )

@@ -5,7 +5,7 @@ the trace is simulated (`stepscope.replay`), as recorded.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -58,8 +58,11 @@ def usable_times(trace: Trace, claim: Claim) -> Intervals:
 @computed
 def unrecorded(trace: Trace) -> Simulation | None:
     """Return the replay of the step as it runs without the profiler; None without a replay."""
-    replay = unchanged(trace).simulation
-    return replay and replay.with_changes(unrecorded_world(trace).changes)
+    recorded = unchanged(trace).simulation
+    if recorded is None:
+        return None
+    world = unrecorded_world(trace)
+    return replace(recorded.with_changes(world.changes), costs=world.costs)
 
 
 def changes_at_most(
@@ -154,6 +157,7 @@ def _changes(
             for of_chain in removed.host
         ),
         reference_ns=replay.weight_ns,
+        costs=replay.costs,
     )
     return (*(Unblock(calls=of_claim) for of_claim in waits), *removed.changes, shorten)
 
