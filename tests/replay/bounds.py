@@ -264,7 +264,7 @@ def _part(graph: ReplayGraph, times: Intervals, costs: Costs) -> Floats:
         is_claimed[is_claimed] &= moment_ns[is_claimed] <= times[index[is_claimed], 1]
         np.subtract.at(whole, of_chain[at[inside]], each_ns[inside])
         np.subtract.at(claimed, of_chain[at[is_claimed]], each_ns[is_claimed])
-    return np.clip(claimed / np.maximum(1.0, whole), 0.0, 1.0)
+    return np.asarray(np.clip(claimed / np.maximum(1.0, whole), 0.0, 1.0))
 
 
 def _less(weight_ns: Ints, part: Floats) -> Ints:

@@ -69,7 +69,7 @@ class ChainCosts(NamedTuple):
         """Return the cost of all moments before times (`left`), or also at them."""
         return np.append(0.0, self.cost_ns)[np.searchsorted(self.moment_ns, time_ns, side)]
 
-    def within(self, times: Intervals, start_ns: Ints, end_ns: Ints) -> Floats:
+    def inside(self, times: Intervals, start_ns: Ints, end_ns: Ints) -> Floats:
         """Return the cost of the moments in some times, after each start and up to each end."""
         whole = self.until(times[:, 1]) - self.until(times[:, 0], "left")
         before = np.append(0.0, np.cumsum(whole))
@@ -208,11 +208,11 @@ class Stretches(NamedTuple):
             result[rows] = ends[0] - ends[1]
         return result
 
-    def cost_within(self, times: Intervals, costs: Costs) -> Floats:
+    def cost_inside(self, times: Intervals, costs: Costs) -> Floats:
         """Return the cost of recording in some times of each stretch; shape (n,)."""
         result = np.zeros(len(self.edges))
         for rows, of_chain in self._by_chain(costs) if len(times) else ():
-            result[rows] = of_chain.within(times, self.start_ns[rows], self.end_ns[rows])
+            result[rows] = of_chain.inside(times, self.start_ns[rows], self.end_ns[rows])
         return result
 
     def _by_chain(self, costs: Costs) -> Iterator[tuple[Ints, ChainCosts]]:
@@ -270,7 +270,7 @@ def _saved(
     saved_ns = np.zeros(len(stretches.edges))
     for times, share in parts:
         covered_ns = intervals.covered_ns(times, start_ns, end_ns)
-        saved_ns += share * np.maximum(0.0, covered_ns - stretches.cost_within(times, costs))
+        saved_ns += share * np.maximum(0.0, covered_ns - stretches.cost_inside(times, costs))
     changed = np.flatnonzero(saved_ns)
     whole_ns = (end_ns - start_ns - stretches.cost(costs))[changed]
     return stretches.edges[changed], np.minimum(1.0, saved_ns[changed] / np.maximum(1.0, whole_ns))
