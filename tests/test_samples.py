@@ -15,7 +15,7 @@ from score.answers import report, serious, statuses
 from score.judging import reported_rules, right_first
 from score.page import page, parts
 from score.peers import hash_of, stored_results
-from score.ranges import Holds
+from score.ranges import NO_ESTIMATE, Holds
 from score.stories import Pair, Recording, stories
 from score.story_pairs import result_of
 from stepscope.advice import advise
@@ -97,7 +97,7 @@ def answers_of_pairs(*, is_synthetic: bool) -> list[Holds]:
     answers = (
         result_of(each).holds for each in stories().pair if each.is_synthetic == is_synthetic
     )
-    return [each for each in answers if each != "nothing predicted"]
+    return [each for each in answers if each not in NO_ESTIMATE]
 
 
 def test_four_of_five_ranges_predicted_of_recordings_hold_what_was_won_with_no_allowance() -> None:

@@ -258,17 +258,28 @@ def test_a_factor_names_pairs_that_exist() -> None:
 
 
 def test_the_score_of_a_group_counts_its_answers() -> None:
-    pairs = [turn_pair(saving(3, 5)), turn_pair(saving(1, 2)), turn_pair()]
+    unsaved = turn_pair(result=pair_result((10, 9, 10), (9, 10, 10)))
+    pairs = [turn_pair(saving(3, 5)), turn_pair(saving(1, 2)), turn_pair(), unsaved]
+    scores = 0.2, (1 + 20 * 2) / 10, 20 * 4 / 10, 0.0
     assert turn_tables.score_row("all", "replay", pairs, "replay") == (
-        "all (3)",
+        "all (4)",
         "replay",
         "1 of 2 (50.0 %)",
         "0",
         "1",
         "1",
+        "1",
         "1.8",
-        f"{(0.2 + (1 + 20 * 2) / 10 + 20 * 4 / 10) / 3:.3f}",
+        f"{sum(scores) / 4:.3f}",
     )
+
+
+def test_a_pair_with_a_fault_that_no_rule_names_is_not_judged() -> None:
+    named, unnamed = turn_pair(), turn_pair(result=pair_result(rules=()))
+    partly = TurnPair(
+        stored=StoredPair(result=pair_result(), savings=(), unnamed=("an old fault",))
+    )
+    assert turn_tables.estimable([named, unnamed, partly]) == [named]
 
 
 # Estimates of a trace

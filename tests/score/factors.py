@@ -70,7 +70,12 @@ def realised_factors(pairs: Sequence[TurnPair]) -> tuple[Realised, ...]:
     realised = []
     for pair in pairs:
         savings = [e for e in pair.stored.savings if e.rule in pair.result.rules and e.whole_ns]
-        if len(pair.result.rules) != 1 or not savings or not savings[0].replayed:
+        if (
+            len(pair.result.rules) != 1
+            or pair.stored.unnamed
+            or not savings
+            or not savings[0].replayed
+        ):
             continue
         [saving] = savings
         whole_ns = (saving.whole_ns or 0) / pair.result.samples[0]

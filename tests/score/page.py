@@ -15,6 +15,7 @@ from score.judging import (
     right_first,
 )
 from score.peers import RunOutputs
+from score.ranges import NO_ESTIMATE
 from score.stories import Recording, Stories
 from score.story_pairs import Result, result_of
 from score.tables import names, part, table
@@ -175,7 +176,7 @@ def _nearly_contained(of: Part) -> str:
 
 
 def _unpredicted(of: Part) -> str:
-    return part(sum(e.holds == "nothing predicted" for e in of.results), len(of.results))
+    return part(sum(e.holds in NO_ESTIMATE for e in of.results), len(of.results))
 
 
 def _true_of_healthy(of: Part) -> str:

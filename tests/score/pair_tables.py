@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from score.ranges import Holds, Span
+from score.ranges import NO_ESTIMATE, Holds, Span
 from score.story_pairs import Result
 from score.tables import names, part, table
 from stepscope.base import calibration
@@ -13,12 +13,13 @@ ANSWERS: dict[Holds, str] = {
     "within noise": "within the jitter",
     "no": "**no**",
     "nothing predicted": "no estimate",
+    "nothing to save": "nothing to save",
 }
 
 
 def predicted(results: Iterable[Result]) -> list[Result]:
     """Return the pairs with an estimate."""
-    return [result for result in results if result.holds != "nothing predicted"]
+    return [result for result in results if result.holds not in NO_ESTIMATE]
 
 
 def contained(results: Iterable[Result]) -> str:
@@ -117,7 +118,7 @@ def _coverage(results: Sequence[Result]) -> Iterator[str]:
     estimated = predicted(results)
     wide = [result for result in estimated if not result.predicted.low]
     other = [result for result in estimated if not result.is_calibration_source]
-    by_all = [e.holds_by_all for e in results if e.holds_by_all != "nothing predicted"]
+    by_all = [e.holds_by_all for e in results if e.holds_by_all not in NO_ESTIMATE]
     faults = len({result.pair.fault for result in estimated})
     if estimated:
         yield (

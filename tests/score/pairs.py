@@ -81,6 +81,7 @@ def read_pair(folder: Path) -> StoredPair:
         result=result,
         savings=savings_of(folder / "fault"),
         alarms=tuple(alarms),
+        unnamed=tuple(name for name in result.faults if not faults[name].rules),
     )
 
 

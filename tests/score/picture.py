@@ -73,7 +73,7 @@ def _axes() -> Iterator[str]:
 
 def _mark(pair: TurnPair) -> Iterator[str]:
     estimate, holds = pair.estimate(), pair.holds()
-    if holds == "nothing predicted":
+    if holds not in COLORS:
         return
     step_ns, x = pair.before_ns, _x(pair.realised_ns / pair.before_ns)
     style = f'stroke="{COLORS[holds]}" stroke-width="2" stroke-opacity="0.75"'

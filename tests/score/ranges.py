@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Holds = Literal["yes", "within noise", "no", "nothing predicted"]
+Holds = Literal["yes", "within noise", "no", "nothing predicted", "nothing to save"]
+NO_ESTIMATE: frozenset[Holds] = frozenset({"nothing predicted", "nothing to save"})
 ALPHA = 0.1
 """A range is meant to miss one saving in ten."""
 
@@ -34,9 +35,12 @@ class Span:
 
 
 def judgement(predicted: Span, realised_ns: float, likely: Span) -> Holds:
-    """Return whether a range contains a saving, given the saving's confidence interval."""
+    """Return whether a range contains a saving, given the saving's confidence interval.
+
+    Without an estimate: whether the interval contains 0, so that none is right.
+    """
     if not predicted.high:
-        return "nothing predicted"
+        return "nothing to save" if likely.low <= 0 else "nothing predicted"
     if predicted.holds(realised_ns):
         return "yes"
     return "within noise" if predicted.meets(likely) else "no"

@@ -19,6 +19,23 @@ from stepscope.base.calibration import Factor
 
 FILE = Path(__file__).with_name("pairs.json")
 MS = 1e6
+SEEN_FAMILIES = frozenset(
+    {
+        "adversarial_images",
+        "batchnorm_resnet",
+        "ddp_accumulation",
+        "ddp_images",
+        "image_classifier",
+        "image_server",
+        "multi_task_vision",
+        "object_detector",
+        "segmentation_unet",
+        "super_resolution",
+        "tabular",
+        "variational_autoencoder",
+    }
+)
+"""Families of jobs on which rules and factors were mended; the others judge them."""
 Method = Literal["replay", "intervals"]
 Bounds = tuple[int, int]
 """Least and greatest saving per step, in nanoseconds."""
@@ -58,6 +75,8 @@ class StoredPair(msgspec.Struct, frozen=True, kw_only=True):
     report."""
     alarms: tuple[str, ...] = ()
     """Rules at warning or above on the fix, without those of faults that stay on."""
+    unnamed: tuple[str, ...] = ()
+    """Faults that no rule names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +94,11 @@ class TurnPair:
     def name(self) -> str:
         """Name as on the command line: `family:fault+fault`."""
         return f"{self.result.family}:{'+'.join(self.result.faults)}"
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether rules were mended on pairs of this family: it is no independent test."""
+        return self.result.family in SEEN_FAMILIES
 
     @property
     def before_ns(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pairs.result import LARGEST_ERROR_SHARE, LARGEST_STEP_SHARE
 from score.factors import COLUMNS, FLOOR, MOST_ERROR, held_out, realised_factors, rule_rows, summary
 from score.pair_tables import ANSWERS
-from score.ranges import Span
+from score.ranges import NO_ESTIMATE, Span
 from score.tables import names, part, table
 from score.turn_pairs import Method, TurnPair
 from stepscope.base.formatting import count, duration, share
@@ -20,7 +20,7 @@ def in_a_line(pairs: Sequence[TurnPair]) -> Iterator[str]:
     judged = estimable(pairs)
     if judged:
         answers = [pair.holds() for pair in judged]
-        estimated = len(judged) - answers.count("nothing predicted")
+        estimated = sum(answer not in NO_ESTIMATE for answer in answers)
         families = {pair.result.family for pair in judged}
         yield (
             f"- **In turns:** of {count(len(judged), 'saving')} in "
@@ -60,8 +60,8 @@ def turns(pairs: Sequence[TurnPair]) -> Iterator[str]:
 
 
 def estimable(pairs: Iterable[TurnPair]) -> list[TurnPair]:
-    """Return the pairs with a fault that some rule should name."""
-    return [pair for pair in pairs if pair.result.rules]
+    """Return the pairs whose faults rules should name."""
+    return [pair for pair in pairs if pair.result.rules and not pair.stored.unnamed]
 
 
 def _method(pairs: Sequence[TurnPair]) -> Iterator[str]:
@@ -81,7 +81,8 @@ def _method(pairs: Sequence[TurnPair]) -> Iterator[str]:
         "interval by turns. *Estimated*: the potential saving that the advice on the trace of the "
         "fault shows for the faults' rules, in the step without the profiler where that is known. "
         "*Contained*: whether the estimate contains the realised saving; *within the jitter*: it "
-        "does not, but it overlaps the confidence interval; *ruled out*: the advice says that the "
+        "does not, but it overlaps the confidence interval; *nothing to save*: there is no "
+        "estimate, and the confidence interval contains 0; *ruled out*: the advice says that the "
         "fault costs nothing here, with the numbers. *Width*: upper over lower end. *Sum of "
         "intervals*: the estimate as factors times claimed times, without a simulation (of "
         "rules over all ranks: the same estimate). *Own*: a "
@@ -106,7 +107,8 @@ def _scores(pairs: Sequence[TurnPair]) -> Iterator[str]:
         "all pairs": pairs,
         "one fault": [pair for pair in pairs if len(pair.result.faults) == 1],
         "several faults at once": [pair for pair in pairs if len(pair.result.faults) > 1],
-        "no factor fitted on the family": [pair for pair in pairs if not pair.is_own],
+        "families seen while rules were mended": [pair for pair in pairs if pair.is_seen],
+        "other families": [pair for pair in pairs if not pair.is_seen],
     }
     yield from table(
         (
@@ -115,6 +117,7 @@ def _scores(pairs: Sequence[TurnPair]) -> Iterator[str]:
             "contained:",
             "within the jitter:",
             "missed:",
+            "nothing to save:",
             "no estimate:",
             "median width:",
             "mean interval score:",
@@ -131,8 +134,8 @@ def _scores(pairs: Sequence[TurnPair]) -> Iterator[str]:
 def score_row(title: str, name: str, pairs: Sequence[TurnPair], method: Method) -> tuple[str, ...]:
     """Return the row of a group of pairs (at least one)."""
     answers = [pair.holds(method) for pair in pairs]
-    missing = answers.count("nothing predicted")
-    estimated = len(pairs) - missing
+    missing, right = answers.count("nothing predicted"), answers.count("nothing to save")
+    estimated = len(pairs) - missing - right
     percentage = f" ({share(answers.count('yes') / estimated)})" if estimated else ""
     return (
         f"{title} ({len(pairs)})",
@@ -140,6 +143,7 @@ def score_row(title: str, name: str, pairs: Sequence[TurnPair], method: Method) 
         f"{part(answers.count('yes'), estimated)}{percentage}",
         str(answers.count("within noise")),
         str(answers.count("no")),
+        str(right),
         str(missing),
         width(median_width(pairs, method)),
         f"{statistics.fmean(pair.score(method) for pair in pairs):.3f}",
@@ -185,7 +189,7 @@ def _range(span: Span) -> str:
 
 def _notes(pairs: Sequence[TurnPair]) -> Iterator[str]:
     alarms = [pair for pair in pairs if pair.stored.alarms]
-    without = [pair for pair in pairs if not pair.result.rules]
+    without = [pair for pair in pairs if pair.stored.unnamed]
     misnamed = [pair for pair in estimable(pairs) if not _is_first(pair)]
     by_all = [pair for pair in pairs if pair.estimate(has_all=True).holds(pair.realised_ns)]
     yield (
@@ -199,7 +203,7 @@ def _notes(pairs: Sequence[TurnPair]) -> Iterator[str]:
     for title, members in (
         ("Another finding is first", ((e, names([_first(e)])) for e in misnamed)),
         ("Findings on a fix", ((e, names(e.stored.alarms)) for e in alarms)),
-        ("Faults that no rule names", ((e, ", ".join(e.result.kinds)) for e in without)),
+        ("Faults that no rule names", ((e, ", ".join(e.stored.unnamed)) for e in without)),
     ):
         lines = [f"`{pair.name}` ({text})" for pair, text in members]
         if lines:
