@@ -208,6 +208,11 @@ def whole(worker: WorkerReport) -> BudgetRow:
     )
 
 
+def saving_heading(worker: WorkerReport) -> str:
+    """Return the heading of potential savings, which are of the unrecorded step if it is known."""
+    return f"{SAVING}, unrecorded step" if worker.step.unrecorded else SAVING
+
+
 def recoverable(low_ns: int, high_ns: int) -> str:
     """Return a potential saving as text; a dash where there is none."""
     if high_ns <= 0:

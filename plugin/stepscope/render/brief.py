@@ -144,9 +144,10 @@ def _budget(advice: AdviceSections) -> str:
     rows = labels.budget(advice.lead) if advice.lead else ()
     if not rows or advice.lead is None:
         return ""
+    saving = labels.saving_heading(advice.lead)
     parts = (
         f"{row.label} {row.share}"
-        + (f" ({labels.SAVING} {row.recoverable})" if row.recoverable_share > 0 else "")
+        + (f" ({saving} {row.recoverable})" if row.recoverable_share > 0 else "")
         for row in sorted(rows, key=lambda row: -row.tenths)
     )
     whole = labels.whole(advice.lead)

@@ -60,7 +60,7 @@ def _budget(advice: AdviceSections) -> Iterator[str]:
     if not rows or advice.lead is None:
         return
     yield from table(
-        ("where the time goes", "time:", "share:", f"{labels.SAVING}:", "by"),
+        ("where the time goes", "time:", "share:", f"{labels.saving_heading(advice.lead)}:", "by"),
         [
             (
                 text(row.label) if row.category else f"**{text(row.label)}**",

@@ -116,7 +116,7 @@ def _budget(advice: AdviceSections, width: int) -> Iterator[RenderableType]:
     rows = labels.budget(advice.lead) if advice.lead else ()
     if not rows or advice.lead is None:
         return
-    grid = _grid("Where the time goes", "", "", labels.SAVING)
+    grid = _grid("Where the time goes", "", "", labels.saving_heading(advice.lead))
     has_bars = width >= WIDTH_FOR_BARS
     if has_bars:
         grid.add_column("")

@@ -94,9 +94,26 @@ describe('savings', () => {
     ]);
     renderInPage(<Advice report={report} {...here} />, { open: 'none' });
     expect(screen.getByRole('button', { name: /With / }).textContent).toContain(
-      'saves up to 59.3 ms/step, 59.3 %',
+      'saves up to 59.3\u00a0ms/step, 59.3 %',
     );
     expect(screen.getByRole('button', { name: /Without/ }).textContent).toContain('no saving');
+  });
+
+  it('are those of the unrecorded step where they decide, beside the recorded ones', () => {
+    const measured = {
+      ...claim(59_300_000),
+      unrecorded_low_ns: 10e6,
+      unrecorded_high_ns: 20e6,
+      unrecorded_share: 0.25,
+      decisive_step: 'unrecorded' as const,
+      steps_differ: true,
+    };
+    const report = runReport([outcome({ rule: 'a', title: 'With', claim: measured })]);
+    renderInPage(<Advice report={report} {...here} />, { open: 'a' });
+    expect(screen.getByRole('button', { name: /With/ }).textContent).toContain(
+      'saves up to 20.0\u00a0ms/unrecorded step, 25.0 %',
+    );
+    expect(screen.getByText(/as recorded up to 59.3 ms/)).toBeTruthy();
   });
 
   it('are counted once: related symptoms are listed separately, with the finding that counts them', () => {

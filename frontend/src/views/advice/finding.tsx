@@ -1,7 +1,7 @@
 import { type ReactNode, useId } from 'react';
 import type { Outcome, StepReport } from '../../api/types.gen';
 import { decisiveSaving, otherSaving } from '../../core/claims';
-import { duration, durationRange, plural, share } from '../../core/format';
+import { duration, durationRange, plural, share, unbroken } from '../../core/format';
 import type { TraceRef } from '../../core/traces';
 import { SeverityBadge } from '../../widgets/badge';
 import { Icon } from '../../widgets/icon';
@@ -103,7 +103,7 @@ function Saving({ outcome, step, countedBy }: Props): ReactNode {
   return (
     <span className="saving" title={otherSaving(claim) || undefined}>
       <span className="saving-words">
-        <strong>saves up to {duration(highNs)}</strong>
+        <strong>saves up to {unbroken(duration(highNs))}</strong>
         {step.count > 0 ? per : ''}, {share(saving.share)}
       </span>
       <SavingBar low={(lowNs / highNs) * Math.min(1, saving.share)} high={saving.share} />

@@ -59,12 +59,15 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
     rules: [],
     meaning: '',
   };
+  const { unrecorded } = step;
+  const of = unrecorded ? ' of an unrecorded step' : '';
+  const stepNs = unrecorded?.median_ns ?? step.mean_ns;
   const width = (ns: number) => ({ width: `${(ns / step.mean_ns) * 100}%` });
   return (
     <details className="budget">
       <summary className="strong">
         {high > 0
-          ? `Potential saving: ${durationRange(low, high)} (${share(high / step.mean_ns)})`
+          ? `Potential saving: ${durationRange(low, high)}${of} (${share(high / stepNs)})`
           : 'The checks found no potential saving'}
       </summary>
       <PlainTable
@@ -81,7 +84,7 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
           },
           { label: 'Fraction', isNumber: true, cell: (line) => share(line.share) },
           {
-            label: 'Potential saving',
+            label: `Potential saving${of}`,
             isNumber: true,
             cell: ({ recoverable_low_ns: least, recoverable_high_ns: most }) =>
               most > 0 ? durationRange(least, most) : <span className="muted">–</span>,
