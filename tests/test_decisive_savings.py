@@ -61,11 +61,11 @@ def test_an_estimate_never_raises_a_saving(recorded: float, unrecorded: float) -
 
 
 def on_device(median_share: float | None = None) -> Trace:
-    """Four steps of 200 operators, 10 us each on the host, 9 us on the device.
+    """Four steps of 200 operators, 10 us each on the host, 9.5 us on the device.
 
-    Without the cost of recording, the host takes less than 9 us, and the device is the limit.
+    Without the cost of recording, the host takes less than 9.5 us, and the device is the limit.
     """
-    gemm = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 9}]}
+    gemm = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 9.5}]}
     body = [{"repeat": 200, "body": [gemm]}]
     schedule = {"machine": "h100", "actions": [{"steps": 4, "body": body}]}
     document = tracebuild.document(schedule=schedule)
@@ -142,17 +142,17 @@ def test_a_saving_that_an_estimate_alone_shows_is_of_low_confidence() -> None:
 
 @pytest.mark.parametrize("stated", [None, "critical", "info"])
 def test_a_saving_in_measured_steps_counts_as_any_other(stated: Severity | None) -> None:
-    trace = on_device(median_share=0.9)
+    trace = on_device(median_share=0.95)
     outcome = advised(trace, kernels(trace), stated)
     claim = claim_of(outcome)
     assert (outcome.severity, outcome.confidence) == (stated or "warning", "high")
     assert (claim.decisive_step, claim.holds_in) == ("unrecorded", "unrecorded")
     assert claim.decisive_high_ns == claim.unrecorded_high_ns
-    assert claim.decisive_share == pytest.approx(claim.decisive_high_ns / 1_800_000, rel=0.01)
+    assert claim.decisive_share == pytest.approx(claim.decisive_high_ns / 1_900_000, rel=0.01)
     assert outcome.message == ONLY_UNRECORDED
 
 
-@pytest.mark.parametrize("median_share", [None, 0.9])
+@pytest.mark.parametrize("median_share", [None, 0.95])
 @pytest.mark.parametrize("stated", [None, "critical"])
 def test_a_saving_of_the_recorded_step_alone_is_less_certain(
     median_share: float | None, stated: Severity | None
@@ -162,7 +162,7 @@ def test_a_saving_of_the_recorded_step_alone_is_less_certain(
     claim = claim_of(outcome)
     assert (outcome.severity, outcome.confidence) == ("info", "medium")
     assert (claim.decisive_step, claim.holds_in) == ("unrecorded", "recorded")
-    assert claim.decisive_high_ns < 0.01 * claim.net_high_ns
+    assert claim.decisive_high_ns < 0.02 * claim.net_high_ns
     assert outcome.message == ONLY_RECORDED
 
 

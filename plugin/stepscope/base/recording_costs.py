@@ -67,8 +67,8 @@ HOST_SLOWDOWN = Slowdown(
 )
 HOST_SLOWDOWN_WITH_DEVICE = Slowdown(
     0.0,
-    0.08,
+    0.0,
     0.16,
-    "an estimate, since no device was measured: the ten small trainings whose tensors are all "
-    "smaller than 128 kB, and come from pages that the process keeps",
+    "unknown, since no device was measured: its tensors are not in the host's memory. The most is "
+    "an estimate",
 )

@@ -147,7 +147,6 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"device times", "clocks", "steps"}),
     priority="symptom",
-    after=("tiny-batch-size",),
     is_symptom=True,
     links=(
         "/tutorials/recipes/recipes/tuning_guide.html",

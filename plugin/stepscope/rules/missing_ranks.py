@@ -131,7 +131,6 @@ RULE = Rule(
     reports_missing_data=True,
     rests_on=frozenset({"ranks"}),
     priority="symptom",
-    after=("tiny-batch-size",),
     links=("profiler.html",),
     origin="HTA and torch-tb-profiler take the ranks that there are for all of the job's",
 )
