@@ -65,6 +65,12 @@ EXPOSED_TIME_WITHOUT_DEVICE = Factor(
     "and a batch has to be received from them",
     (0.4, 1.0),
 )
+HANDOVERS = Factor(
+    0.5,
+    1.0,
+    "a handover takes about as long for a batch of twice the size, so that half of them remain "
+    "there; without workers none does",
+)
 MOVED_LOADING = Factor(
     1.0, 1.0, "none: the trace is simulated with worker processes that make the batches"
 )
