@@ -111,8 +111,8 @@ RULE = Rule(
     saving="The trace is replayed with the advised number of workers, on the recorded number of "
     "cores (with a device and no number: enough). The loop waits where they are late, and is "
     "slowed by 0 to 30 % per busy worker, as measured; where no core is free, all of them get "
-    "slower. To receive a batch it takes 0.5 ms in steps of 3 ms, up to 1.1 ms in steps of 24 ms, "
-    "and 0.12 ms per tensor; 20 % less to 25 % more, as measured. On a CPU without a recorded "
+    "slower. To receive a batch it takes 0.3 ms and 0.2 ms per tensor in steps of 3 ms, up to "
+    "twice as long in steps of 24 ms; 25 % less to 25 % more, as measured. On a CPU without a recorded "
     "number of cores: a fifth to all of the loading.",
     fix=Fix(
         "Load in worker processes.",

@@ -10,7 +10,7 @@ from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
 from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import RECORDED, common_value, recorded_settings
-from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.calibration import RESTARTED_WORKERS
 from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
@@ -62,7 +62,7 @@ def check(trace: Trace, options: Options) -> Results:
         claims=(
             Claim(
                 intervals.difference(restarts.all, busy),
-                ALL_OF_IT,
+                RESTARTED_WORKERS,
                 "Shutting down and starting the workers while no device works, and the time by "
                 "which the loop's work on the next batch is slower for it; at most also the time "
                 "by which that batch takes longer than most.",

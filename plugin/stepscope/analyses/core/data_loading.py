@@ -19,20 +19,21 @@ LOADING = re.compile(
 )
 SINGLE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
 MULTI_PROCESS = re.compile(r"_MultiProcessingDataLoaderIter")
-LEAST_HANDOVER_NS = 500_000
-"""The loop's time to take a batch without tensors that is ready, from `SHORT_STEP_NS` down."""
-HANDOVER_OF_TENSOR_NS = 120_000
+HANDOVER_OF_BATCH_NS = 300_000
+"""The loop's time to take a batch that is ready from a worker, in steps of `SHORT_STEP_NS`."""
+HANDOVER_OF_TENSOR_NS = 200_000
 """Each tensor of the batch: the worker sends the file descriptor of its memory over a socket."""
-HANDOVER_OF_DOUBLING_NS = 200_000
-"""Each doubling of the time between batches, up to `LONG_STEP_NS`: code and data of the handover
-have left the caches, and the worker sleeps more deeply."""
 SHORT_STEP_NS = 3_000_000
 LONG_STEP_NS = 24_000_000
-"""The five numbers were measured with torch 2.13 on two cores, for 1 to 8 tensors every 3 to 24 ms
-(least decile of calls). Medians that were recorded: 0.65 ms for two tensors every 5 ms
-(`tabular`), 1.2 every 9 ms (`super_resolution`), 1.1 every 15 ms (`cifar_resnet18/thin_workers`),
-1.5 every 24 ms (`image_classifier`), 1.5 and 1.4 every 60 ms (`dataloader`, `lightning_fetch`), 1.4
-every 124 ms (Kineto's traces with four workers); the formula is within 27 % of each."""
+"""Of steps as long as this or longer, both times are twice as long: each message wakes a process,
+from a deeper sleep, whose code has left the caches.
+
+The numbers were fitted on a micro-benchmark (torch 2.13, two cores that other processes used too, 1
+to 8 tensors every 3 to 24 ms) and on recorded calls: medians are 0.7 times the formula for two
+tensors every 5 ms (`tabular`), 1.0 to 1.25 every 9 ms (`super_resolution`), 0.9 every 15 ms
+(`cifar_resnet18/thin_workers`), 1.1 to 1.2 every 24 ms (`image_classifier`), 1.1 and 1.0 every 60
+ms (`dataloader`, `lightning_fetch`), 1.0 every 124 ms (Kineto's traces with four workers); for four
+tensors every 9 ms 1.2 (`multi_task_vision`)."""
 USUAL_TENSORS = 2
 """Inputs and targets."""
 MOST_TENSORS = 8
@@ -84,12 +85,9 @@ def handover_ns(between_ns: float, tensor_count: int) -> int:
         between_ns: Time from one batch's arrival to the next call.
         tensor_count: Tensors of a batch.
     """
-    doublings = math.log2(min(max(between_ns, SHORT_STEP_NS), LONG_STEP_NS) / SHORT_STEP_NS)
-    return round(
-        LEAST_HANDOVER_NS
-        + HANDOVER_OF_DOUBLING_NS * doublings
-        + HANDOVER_OF_TENSOR_NS * tensor_count
-    )
+    bounded_ns = min(max(between_ns, SHORT_STEP_NS), LONG_STEP_NS)
+    slowdown = 1 + math.log(bounded_ns / SHORT_STEP_NS, LONG_STEP_NS / SHORT_STEP_NS)
+    return round(slowdown * (HANDOVER_OF_BATCH_NS + HANDOVER_OF_TENSOR_NS * tensor_count))
 
 
 @computed
