@@ -112,8 +112,8 @@ RULE = Rule(
     "cores (with a device and no number: enough). The loop waits where they are late, and is "
     "slowed by 0 to 30 % per busy worker, as measured; where no core is free, all of them get "
     "slower. To receive a batch it takes 0.3 ms and 0.2 ms per tensor in steps of 3 ms, up to "
-    "twice as long in steps of 24 ms; 25 % less to 25 % more, as measured. On a CPU without a recorded "
-    "number of cores: a fifth to all of the loading.",
+    "twice as long in steps of 24 ms; 25 % less to 25 % more, as measured. On a CPU without a "
+    "recorded number of cores: a fifth to all of the loading.",
     fix=Fix(
         "Load in worker processes.",
         "loader = DataLoader(dataset, batch_size=..., num_workers=4, persistent_workers=True)",
