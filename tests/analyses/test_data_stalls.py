@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.data_loading import data_loading, handover_ns, tensor_count
 from stepscope.analyses.idle.data_stalls import data_stalls, slowest_calls
 from stepscope.base.errors import MissingDataError, NotApplicableError
 
@@ -120,3 +120,35 @@ def test_the_slowest_call_comes_first_with_what_cost_most_in_it() -> None:
         (100 * US, "60.0 % of it in aten::stack"),
         (50 * US, "80.0 % of it in data.py(8): __getitem__"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("between_ms", "tensors", "expected_us"),
+    [(1, 0, 300), (3, 2, 700), (12, 1, 833), (24, 2, 1400), (100, 4, 2200)],
+)
+def test_a_handover_takes_longer_in_longer_steps_and_for_more_tensors(
+    between_ms: float, tensors: int, expected_us: int
+) -> None:
+    assert handover_ns(between_ms * 1e6, tensors) // 1000 == expected_us
+
+
+@pytest.mark.parametrize(
+    ("iterator", "operator", "counts", "expected"),
+    [
+        (MULTI, "aten::set_", (3, 3, 4), 3),
+        (MULTI, "aten::set_", (1, 1), 1),
+        (MULTI, "aten::stack", (3, 3), 2),
+        (SINGLE, "aten::stack", (3, 3), 3),
+        (SINGLE, "aten::stack", (1, 1), 2),
+        (SINGLE, "aten::stack", (64, 64), 2),
+        (SINGLE, "aten::set_", (3, 3), 2),
+    ],
+)
+def test_tensors_of_a_batch_are_counted_where_they_are_taken_or_made(
+    iterator: str, operator: str, counts: tuple[int, ...], expected: int
+) -> None:
+    rows = [STEP, ["cpu_op", operator, 1, 2]]
+    for call, number in enumerate(counts, 1):
+        rows.append(load(100 * call, 90, iterator))
+        rows += [["cpu_op", operator, 100 * call + each, 1] for each in range(number)]
+    assert tensor_count(trace_of(rows)) == expected

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.idle.loader_restarts import LoaderRestarts, begins_epoch, loader_restarts
 from stepscope.model.trace import Trace
 
 MULTI = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -97,3 +98,39 @@ NONE: dict[str, Trace] = {
 def test_these_are_no_restarts(trace: Trace) -> None:
     found = loader_restarts(trace)
     assert (found.count, len(found.all)) == (0, 0)
+
+
+def test_work_after_a_restart_is_slow_if_it_has_as_many_operators() -> None:
+    usual = [["cpu_op", "aten::mm", 11_000, 2_000], ["cpu_op", "aten::mm", 56_000, 2_000]]
+    calls = [
+        ["user_annotation", MULTI, 10_000, 500],
+        ["user_annotation", MULTI, 15_000, 500],
+        ["cpu_op", "aten::mm", 16_000, 8_000],
+        ["user_annotation", MULTI, 25_000, 8_000],
+        ["user_annotation", MULTI, 40_000, 4_500],
+        ["cpu_op", "aten::mm", 45_000, 9_000],
+        ["user_annotation", MULTI, 55_000, 500],
+        ["user_annotation", MULTI, 60_000, 500],
+    ]
+    found = loader_restarts(trace_of([*STEPS, *usual, *calls, *SEED]))
+    assert (found.slow_work / 1e6).tolist() == [[49.0, 55.0]]
+    more = ["cpu_op", "aten::add", 54_100, 10]
+    assert not len(loader_restarts(trace_of([*STEPS, *usual, *calls, *SEED, more])).slow_work)
+
+
+def test_an_epoch_begins_after_a_call_that_only_ends_the_one_before() -> None:
+    calls = [
+        ["user_annotation", MULTI, 10_000, 500],
+        ["cpu_op", "aten::mm", 11_000, 9_000],
+        ["user_annotation", MULTI, 25_000, 20],
+        ["cpu_op", "aten::random_", 25_050, 10],
+        ["user_annotation", MULTI, 26_000, 4_500],
+        ["user_annotation", MULTI, 31_000, 500],
+        ["user_annotation", MULTI, 35_000, 20],
+        ["cpu_op", "aten::mm", 36_000, 9_000],
+        ["user_annotation", MULTI, 46_000, 500],
+    ]
+    trace = trace_of([*STEPS, *calls])
+    rows = data_loading(trace).rows
+    assert begins_epoch(trace, rows).tolist() == [False, False, True, False, False, False]
+    assert begins_epoch(trace, rows[:1]).tolist() == [False]

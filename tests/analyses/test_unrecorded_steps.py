@@ -37,14 +37,27 @@ def test_measured_figures_are_read() -> None:
         median_ns=98_000_000,
         first_quartile_ns=97_000_000,
         third_quartile_ns=101_000_000,
+        mean_ns=99_000_000,
     )
+
+
+def test_a_mean_that_was_not_recorded_is_unknown() -> None:
+    steps = steps_of({name: value for name, value in MEASURED.items() if name != "mean_ns"})
+    assert steps is not None
+    assert steps.mean_ns is None
+
+
+def test_rare_slow_steps_are_in_the_mean_only() -> None:
+    steps = steps_of(summary([10, *[10, 10, 10, 10, 60] * 4]))
+    assert steps is not None
+    assert (steps.median_ns, steps.mean_ns) == (10, 20)
 
 
 def test_where_the_device_is_behind_the_throughput_counts_instead_of_the_hosts_intervals() -> None:
     behind = summary([90, *[10] * 8], backlog_ns=160)
     assert behind["median_ns"] == 10
     assert steps_of(behind) == UnrecordedSteps(
-        count=8, median_ns=30, first_quartile_ns=None, third_quartile_ns=None
+        count=8, median_ns=30, first_quartile_ns=None, third_quartile_ns=None, mean_ns=30
     )
 
 

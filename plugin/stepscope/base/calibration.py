@@ -65,8 +65,29 @@ EXPOSED_TIME_WITHOUT_DEVICE = Factor(
     "and a batch has to be received from them",
     (0.4, 1.0),
 )
+HANDOVERS = Factor(
+    0.5,
+    1.0,
+    "an estimate: a handover takes about as long for a batch of twice the size, so that half of "
+    "them remain; without workers none does",
+)
 MOVED_LOADING = Factor(
-    1.0, 1.0, "none: the trace is simulated with worker processes that make the batches"
+    1.0,
+    1.0,
+    "none: the trace is simulated with worker processes that make the batches; the slowdown of the "
+    "loop by busy workers was fitted on pairs (`replay/loading.py`)",
+    pairs=(
+        "image_classifier:no_workers",
+        "super_resolution:no_workers",
+        "tabular:no_workers",
+    ),
+)
+RESTARTED_WORKERS = Factor(
+    1.0,
+    1.0,
+    "the workers are no longer restarted; that work is slower after a fork, and which calls are "
+    "usual, was learned from a pair",
+    pairs=("multi_task_vision:respawn",),
 )
 ALL_OF_IT = Factor(1.0, 1.0, "the work is no longer done")
 COMPILING_AGAIN = Factor(

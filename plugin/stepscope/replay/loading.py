@@ -5,7 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
-from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.data_loading import (
+    LONG_STEP_NS,
+    USUAL_TENSORS,
+    data_loading,
+    handover_ns,
+    tensor_count,
+)
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.short_operator_runs import short_operator_runs
 from stepscope.analyses.idle.loader_workers import worker_count
@@ -19,19 +25,20 @@ from stepscope.replay.changes import Change
 from stepscope.replay.edges import NEVER_NS, Edge
 from stepscope.replay.graph import ReplayGraph, replay_graph
 
-HANDOVER_NS = 1_300_000
-"""The loop's time to take a batch that is ready from a worker. Measured with torch 2.13: 1.2, 1.3
-and 1.3 ms per call in `cifar_resnet18/thin_workers`, `dataloader/two_workers` and
-`lightning_fetch/workers_keep_up` of `sample_logs`. In Kineto's traces with four workers, 1.4 ms."""
-HANDOVERS_NS = (800_000, 2_000_000)
-"""The least and the most of it. Measured with torch 2.13 and two workers that were ahead: 0.9 to
-1.1 ms for a batch of one tensor, 1.2 to 1.4 ms for two, 1.7 to 2.0 ms for four."""
+HANDOVER_NS = handover_ns(LONG_STEP_NS, USUAL_TENSORS)
+"""The loop's time to take a batch that is ready from a worker, if its steps are long."""
+HANDOVER_FACTORS = (0.75, 1.25)
+"""The least and the most of it, as multiples: nearly all recorded medians lie between them."""
 CONTENTION = 0.1
 """Slowdown of the loop's host per busy worker, although each has a core: they share caches, memory
 and, of hyperthreads, the core. Measured: -0.01 and 0.03 in `cifar_resnet18` and `lightning_fetch`,
 0.28 and 0.10 in the two spans of Kineto's pair of traces; this is their mean."""
 CONTENTIONS = (0.0, 0.3)
-"""The least and the most of these."""
+"""The least and the most of it that ranges count with. By the step's change in pairs that ran in
+turns, less the change of the calls for batches: 0.04 in `super_resolution`, 0.25 in `tabular`, 0.3
+in `image_classifier`. Why they differ is unknown: a loop of convolutions or products was not slower
+next to a busy process (least times, two cores). The range was fitted on these and the four above.
+"""
 LONG_OPERATOR_NS = 250_000
 """Operators that take less mostly run on one thread: they split no work, or little."""
 
@@ -131,6 +138,7 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
         cores=cores,
         threads=1 if has_device else threads,
         batch_ns=_batch_of_workers_ns(trace, calls),
+        handover_ns=handover_ns(calls.between_ns, tensor_count(trace)),
     )
 
 
@@ -139,19 +147,20 @@ def move_loading_range(
 ) -> tuple[MoveLoading, MoveLoading]:
     """Return the change to a number of workers at its worst and at its best.
 
-    They differ in what is unknown: the times of `HANDOVERS_NS` and `CONTENTIONS`, and whether all
-    operators of the loop use all of its threads or only the long ones do.
+    They differ in what is unknown: `HANDOVER_FACTORS` and `CONTENTIONS`, and whether all operators
+    of the loop use all of its threads or only the long ones do.
 
     Raises:
         NotApplicableError: the trace has no call for a batch.
         MissingDataError: the number of cores, or of the recorded workers, is unknown, or the
             recorded workers keep up.
     """
-    least = move_loading(trace, workers, cores)
-    computing = 1 + (least.threads - 1) * _long_operator_share(trace)
+    change = move_loading(trace, workers, cores)
+    computing = 1 + (change.threads - 1) * _long_operator_share(trace)
+    fastest_ns, slowest_ns = (round(factor * change.handover_ns) for factor in HANDOVER_FACTORS)
     return (
-        replace(least, handover_ns=HANDOVERS_NS[1], contention=CONTENTIONS[1]),
-        replace(least, threads=computing, handover_ns=HANDOVERS_NS[0], contention=CONTENTIONS[0]),
+        replace(change, handover_ns=slowest_ns, contention=CONTENTIONS[1]),
+        replace(change, threads=computing, handover_ns=fastest_ns, contention=CONTENTIONS[0]),
     )
 
 
@@ -169,7 +178,8 @@ def _batch_of_workers_ns(trace: Trace, calls: "FetchCalls") -> int | None:
     loading = data_loading(trace)
     if loading.multi_process_count <= loading.single_process_count:
         return None
-    if calls.mean_ns <= MOST_HANDOVER * HANDOVER_NS:
+    ready_ns = handover_ns(calls.between_ns, tensor_count(trace))
+    if calls.mean_ns <= MOST_HANDOVER * ready_ns:
         msg = "the recorded workers keep up: more of them would save nothing"
         raise MissingDataError(msg, "DataLoader(..., num_workers=0)")
     if not (workers := worker_count(trace)):

@@ -10,7 +10,7 @@ from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
 from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import RECORDED, common_value, recorded_settings
-from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.calibration import RESTARTED_WORKERS
 from stepscope.base.findings import Evidence, Link
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
@@ -62,9 +62,10 @@ def check(trace: Trace, options: Options) -> Results:
         claims=(
             Claim(
                 intervals.difference(restarts.all, busy),
-                ALL_OF_IT,
-                "Shutting down and starting the workers while no device works; at most also the "
-                "time by which the next first batch takes longer than most.",
+                RESTARTED_WORKERS,
+                "Shutting down and starting the workers while no device works, and the time by "
+                "which the loop's work on the next batch is slower for it; at most also the time "
+                "by which that batch takes longer than most.",
                 low_intervals=certain,
             ),
         ),
@@ -82,6 +83,7 @@ def _evidence(restarts: LoaderRestarts, lost: float) -> Iterator[Evidence]:
         ("Shutting down in total", restarts.shutdown),
         ("Making the iterator and its workers in total", restarts.start),
         ("First batches beyond the usual in total", restarts.first_batch),
+        ("Work on first batches beyond the usual in total", restarts.slow_work),
     ):
         yield facts.duration(label, intervals.duration_ns(times))
     yield facts.count("Batches fetched in total", restarts.batch_count, link)
@@ -91,11 +93,18 @@ def _message(restarts: LoaderRestarts, certain: Intervals, lost: float) -> str:
     workers = max(restarts.worker_counts, default=0)
     processes = f", {count(workers, 'process', 'processes')} each time" if workers else ""
     once = " One restart does not show the length of an epoch."
+    slow_ns = intervals.duration_ns(restarts.slow_work)
+    slower = (
+        f" {duration(slow_ns)} is slower work on the batches after it: after a fork the loop "
+        "copies memory that it writes."
+        if slow_ns
+        else ""
+    )
     return (
         f"The DataLoader's workers are shut down and restarted {count(restarts.count, 'time')}"
         f"{processes}: {duration(intervals.duration_ns(restarts.sure))} in total; for "
         f"{duration(intervals.duration_ns(certain))} of that ({share(lost)}) nothing else goes on."
-        f"{once if restarts.count < PATTERN_COUNT else ''}"
+        f"{slower}{once if restarts.count < PATTERN_COUNT else ''}"
     )
 
 
@@ -161,8 +170,10 @@ RULE = Rule(
         "One restart alone is never more than info: it does not show the length of an epoch.",
         "A device works meanwhile: nothing could be saved.",
     ),
-    saving="At least shutting down and starting the workers while no device works; at most also "
-    "the time by which the next first call for a batch takes longer than the median call.",
+    saving="At least shutting down and starting the workers while no device works, and the time "
+    "by which the work on the next batch, with as many calls as usual, takes longer (after a fork, "
+    "the loop copies each page of memory that it writes); at most also the time by which the first "
+    "call for a batch takes longer than the median of usual calls.",
     fix=Fix(
         "Keep the workers from epoch to epoch.",
         "loader = DataLoader(dataset, num_workers=..., persistent_workers=True)",

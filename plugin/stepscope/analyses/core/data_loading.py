@@ -1,5 +1,6 @@
-"""The host's calls that fetch the next batch."""
+"""The host's calls that fetch the next batch, and the cost of taking one from a worker."""
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -18,6 +19,29 @@ LOADING = re.compile(
 )
 SINGLE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
 MULTI_PROCESS = re.compile(r"_MultiProcessingDataLoaderIter")
+HANDOVER_OF_BATCH_NS = 300_000
+"""The loop's time to take a batch that is ready from a worker, in steps of `SHORT_STEP_NS`."""
+HANDOVER_OF_TENSOR_NS = 200_000
+"""Each tensor of the batch: the worker sends the file descriptor of its memory over a socket."""
+SHORT_STEP_NS = 3_000_000
+LONG_STEP_NS = 24_000_000
+"""Of steps as long as this or longer, both times are twice as long: each message wakes a process,
+from a deeper sleep, whose code has left the caches.
+
+The numbers were fitted on a micro-benchmark (torch 2.13, two cores that other processes used too, 1
+to 8 tensors every 3 to 24 ms) and on recorded calls: medians are 0.7 times the formula for two
+tensors every 5 ms (`tabular`), 1.0 to 1.25 every 9 ms (`super_resolution`), 0.9 every 15 ms
+(`cifar_resnet18/thin_workers`), 1.1 to 1.2 every 24 ms (`image_classifier`), 1.1 and 1.0 every 60
+ms (`dataloader`, `lightning_fetch`), 1.0 every 124 ms (Kineto's traces with four workers); for four
+tensors every 9 ms 1.2 (`multi_task_vision`)."""
+USUAL_TENSORS = 2
+"""Inputs and targets."""
+MOST_TENSORS = 8
+"""More stacked tensors per batch than this belong to single samples."""
+TAKEN_TENSOR = "aten::set_"
+"""torch/_utils.py `_rebuild_tensor` gives a tensor from a worker its memory."""
+COLLATED_TENSOR = "aten::stack"
+"""torch/utils/data/_utils/collate.py makes a tensor of all samples."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,3 +76,33 @@ def data_loading(trace: Trace) -> DataLoading:
         single_process_count=int((is_loading & name_mask(names, SINGLE_PROCESS.search)).sum()),
         multi_process_count=int((is_loading & name_mask(names, MULTI_PROCESS.search)).sum()),
     )
+
+
+def handover_ns(between_ns: float, tensor_count: int) -> int:
+    """Return the loop's typical time to take a batch that is ready from a worker.
+
+    Args:
+        between_ns: Time from one batch's arrival to the next call.
+        tensor_count: Tensors of a batch.
+    """
+    bounded_ns = min(max(between_ns, SHORT_STEP_NS), LONG_STEP_NS)
+    slowdown = 1 + math.log(bounded_ns / SHORT_STEP_NS, LONG_STEP_NS / SHORT_STEP_NS)
+    return round(slowdown * (HANDOVER_OF_BATCH_NS + HANDOVER_OF_TENSOR_NS * tensor_count))
+
+
+@computed
+def tensor_count(trace: Trace) -> int:
+    """Return the number of tensors of a batch: taken from workers, or collated by the loop."""
+    calls, loading = trace.host_calls, data_loading(trace)
+    has_workers = loading.multi_process_count > 0
+    is_made = name_mask(calls["name"], (TAKEN_TENSOR if has_workers else COLLATED_TENSOR).__eq__)
+    start_ns = calls["start_ns"].to_numpy()[is_made]
+    call = np.searchsorted(loading.times[:, 0], start_ns, side="right") - 1
+    is_inside = (
+        (call >= 0) & (start_ns < loading.times[call, 1]) if len(loading.times) else call > 0
+    )
+    counts = np.bincount(call[is_inside])
+    typical = round(float(np.median(counts[counts > 0]))) if is_inside.any() else 0
+    if has_workers:
+        return typical or USUAL_TENSORS
+    return typical if USUAL_TENSORS <= typical <= MOST_TENSORS else USUAL_TENSORS

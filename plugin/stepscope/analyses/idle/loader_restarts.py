@@ -4,6 +4,10 @@ With stacks: `DataLoader.__iter__` (torch/utils/data/dataloader.py) that starts 
 batch was loaded, and `_shutdown_workers`. Without stacks: a long last call of an epoch (it shuts
 the workers down; with persistent workers it is short), after which only the new iterator's seed is
 drawn before the next call.
+
+Workers are forked, mostly: until a new worker ends, the loop copies each page of memory that it
+writes first. Where the work after a restart has as many calls as usual, but takes longer, that is
+why.
 """
 
 import re
@@ -34,6 +38,10 @@ OF_ITERATOR = frozenset(
 )
 LEAST_SHUTDOWN_NS = 1_000_000
 """Ending a process takes longer; a last call without shutdown takes some 20 µs."""
+MOST_END_NS = 200_000
+"""A last call without shutdown takes less, and every batch of a worker more."""
+LEAST_SLOWDOWN = 0.05
+"""Of usual work: less is noise. Measured after a fork of a small job: 0.5 to 0.7."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,23 +56,31 @@ class LoaderRestarts:
     start: Intervals
     """Creating the new iterator and starting its workers."""
     first_batch: Intervals
-    """The first call after a restart, beyond the median call's duration."""
+    """The first call after a restart, beyond the duration of a usual call."""
+    slow_work: Intervals
+    """The work on the first batch, with as many calls as usual, beyond its usual duration."""
     batch_count: int
     """Number of calls for a batch from workers."""
 
     @property
     def sure(self) -> Intervals:
-        """Times of shutdown and start."""
-        return intervals.merged(self.shutdown, self.start)
+        """Times of shutdown, start and slow work."""
+        return intervals.merged(self.shutdown, self.start, self.slow_work)
 
     @property
     def all(self) -> Intervals:
-        """Times of shutdown, start and first batch."""
+        """Times of `sure` and of the first batch."""
         return intervals.merged(self.sure, self.first_batch)
 
 
 NO_RESTART = LoaderRestarts(
-    count=0, worker_counts=(), shutdown=EMPTY, start=EMPTY, first_batch=EMPTY, batch_count=0
+    count=0,
+    worker_counts=(),
+    shutdown=EMPTY,
+    start=EMPTY,
+    first_batch=EMPTY,
+    slow_work=EMPTY,
+    batch_count=0,
 )
 
 
@@ -76,8 +92,13 @@ def loader_restarts(trace: Trace) -> LoaderRestarts:
     if not len(calls):
         return NO_RESTART
     restarts = _by_stacks(trace, calls) if _has_stacks(trace) else _by_calls(trace, calls)
-    first_batch = _first_batches(calls, restarts.start)
-    return replace(restarts, first_batch=_in_window(trace, first_batch), batch_count=len(calls))
+    edges = _EpochEdges.of(calls, restarts)
+    return replace(
+        restarts,
+        first_batch=_in_window(trace, edges.first_batches()),
+        slow_work=_in_window(trace, edges.slow_work(trace)),
+        batch_count=len(calls),
+    )
 
 
 def _has_stacks(trace: Trace) -> bool:
@@ -127,6 +148,21 @@ def _by_calls(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
     )
 
 
+def begins_epoch(trace: Trace, rows: Ints) -> Mask:
+    """Return whether some calls for a batch, in the order of time, begin an epoch.
+
+    The call before each then only ends the epoch before: it is short, and nothing is computed
+    between the two. No worker can make a batch ahead of it.
+    """
+    calls = trace.host_calls.iloc[rows]
+    begin_ns, end_ns = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    begins = np.zeros(len(rows), dtype=bool)
+    if len(rows) > 1:
+        computed_count = _count_between(trace, end_ns[:-1], begin_ns[1:], _is_not_of_iterator)
+        begins[1:] = ((end_ns - begin_ns)[:-1] <= MOST_END_NS) & (computed_count == 0)
+    return begins
+
+
 def _is_not_of_iterator(name: str) -> bool:
     return name not in OF_ITERATOR
 
@@ -144,13 +180,54 @@ def _count_between(
     return np.asarray(counts, dtype=np.int64)
 
 
-def _first_batches(calls: pd.DataFrame, starts: Intervals) -> Intervals:
-    """Return the parts of the first calls after some times beyond the median call's duration."""
-    begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    index = np.searchsorted(begin, starts[:, 1])
-    index = index[index < len(begin)]
-    usual_ns = int(np.median(end - begin))
-    return intervals.union(np.minimum(begin[index] + usual_ns, end[index]), end[index])
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _EpochEdges:
+    """The calls for a batch of a loop that restarts its workers; all arrays have shape (n,)."""
+
+    begin_ns: Ints
+    end_ns: Ints
+    first: Ints
+    """Indices of the first calls after a restart."""
+    is_usual: Mask
+    """Neither the first call of an epoch nor the one that ends it."""
+
+    @classmethod
+    def of(cls, calls: pd.DataFrame, restarts: LoaderRestarts) -> "_EpochEdges":
+        """Return the calls, in the order of time."""
+        begin_ns, end_ns = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+        first = np.searchsorted(begin_ns, restarts.start[:, 1])
+        first = first[first < len(begin_ns)]
+        last = np.searchsorted(begin_ns, restarts.shutdown[:, 0], side="right") - 1
+        is_usual = ~np.isin(np.arange(len(begin_ns)), np.concatenate((first, last)))
+        return cls(begin_ns=begin_ns, end_ns=end_ns, first=first, is_usual=is_usual)
+
+    def first_batches(self) -> Intervals:
+        """Return the first calls beyond the median duration of usual calls."""
+        usual_ns = self._median_ns(self.end_ns - self.begin_ns, self.is_usual)
+        return self._beyond(self.begin_ns, self.end_ns, self.first, usual_ns)
+
+    def slow_work(self, trace: Trace) -> Intervals:
+        """Return the times after the first calls beyond the median time after usual calls."""
+        if len(self.begin_ns) < 2:
+            return EMPTY
+        begin_ns, end_ns = self.end_ns[:-1], self.begin_ns[1:]
+        count, is_usual = _count_between(trace, begin_ns, end_ns, bool), self.is_usual[:-1]
+        if not is_usual.any():
+            return EMPTY
+        first = np.setdiff1d(self.first, [*(self.first - 1), len(begin_ns)])  # no other restart
+        first = first[count[first] == np.median(count[is_usual])]
+        usual_ns = self._median_ns(end_ns - begin_ns, is_usual)
+        is_slow = (end_ns - begin_ns)[first] >= (1 + LEAST_SLOWDOWN) * usual_ns
+        return self._beyond(begin_ns, end_ns, first[is_slow], usual_ns)
+
+    @staticmethod
+    def _median_ns(duration_ns: Ints, is_usual: Mask) -> int:
+        return int(np.median(duration_ns[is_usual] if is_usual.any() else duration_ns))
+
+    @staticmethod
+    def _beyond(begin_ns: Ints, end_ns: Ints, index: Ints, usual_ns: int) -> Intervals:
+        after_ns = np.minimum(begin_ns[index] + usual_ns, end_ns[index])
+        return intervals.union(after_ns, end_ns[index])
 
 
 def _begins_in_window(trace: Trace, frame: pd.DataFrame) -> Mask:

@@ -37,6 +37,9 @@ class UnrecordedSteps:
     first_quartile_ns: int | None
     """None if the device was behind: the host's intervals do not show the spread."""
     third_quartile_ns: int | None
+    mean_ns: int | None = None
+    """Mean time per step, until the device's work has ended. Rare slow steps, such as those that
+    restart workers, are in it, and not in the median. None: not recorded."""
 
 
 @computed
@@ -57,6 +60,7 @@ def measured_steps(trace: Trace) -> UnrecordedSteps | None:
         median_ns=mean if is_behind else median,
         first_quartile_ns=None if is_behind else first,
         third_quartile_ns=None if is_behind else third,
+        mean_ns=mean or None,
     )
 
 

@@ -17,6 +17,7 @@ from stepscope.base.calibration import (
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import Confidence, Evidence, EvidenceTable, Link, SourceLine
 from stepscope.base.formatting import count, duration, share
+from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import ChangeRange
 from stepscope.replay.loading import MoveLoading, move_loading_range
@@ -29,7 +30,7 @@ MOST_WORKERS = 16
 WORTH_LISTING = 0.01
 """Of all loading: functions that take less explain nothing."""
 CHEAP_BATCH_NS = 1_000_000
-"""Of a batch made in the process: taking one from a worker costs as much (`HANDOVERS_NS`)."""
+"""Of a batch made in the process: taking one from a worker costs as much (`handover_ns`)."""
 
 
 def exposed_share(trace: Trace, stalls: DataStalls) -> float:
@@ -57,10 +58,10 @@ def rest_ns(trace: Trace, stalls: DataStalls) -> float:
     return max(1.0, (window(trace).reference_ns - stalls.exposed_ns) / len(stalls.rows))
 
 
-def claim(trace: Trace, stalls: DataStalls, workers: int = 0) -> Claim:
+def claim(trace: Trace, stalls: DataStalls, times: Intervals, workers: int = 0) -> Claim:
     """Claim the loading that no device hides, by a replay with so many workers where it can be.
 
-    0 workers: the fix is another one.
+    0 workers: the fix is another one. Without a replay, `times` are claimed.
     """
     if moved := _with_workers(trace, workers):
         least, most = moved
@@ -68,12 +69,12 @@ def claim(trace: Trace, stalls: DataStalls, workers: int = 0) -> Claim:
         return Claim(stalls.exposed, MOVED_LOADING, _method(least, most), changes=changes)
     if stalls.has_device:
         return Claim(
-            stalls.exposed,
+            times,
             EXPOSED_TIME,
             "All loading time in which no device was busy; measured cases saved 77 and 84 % of it.",
         )
     return Claim(
-        stalls.exposed,
+        times,
         EXPOSED_TIME_WITHOUT_DEVICE,
         "All loading time; on a CPU alone, loading and computing share the cores: measured cases "
         "on two cores saved a quarter to all of it.",
