@@ -171,11 +171,12 @@ def test_a_saving_in_both_steps_is_said_without_condition() -> None:
     outcome = advised(trace, gaps(trace))
     claim = claim_of(outcome)
     assert (outcome.severity, outcome.confidence, outcome.message) == (
-        "warning",
+        "info",
         "high",
         "It is slow.",
     )
-    assert claim.decisive_high_ns == claim.net_high_ns == claim.unrecorded_high_ns
+    assert claim.decisive_high_ns == claim.unrecorded_high_ns
+    assert claim.unrecorded_high_ns == pytest.approx(claim.net_high_ns, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -389,6 +389,7 @@ export interface UnrecordedStepReport {
   median_ns: number;
   first_quartile_ns: number | null;
   third_quartile_ns: number | null;
+  mean_ns: number | null; // With the rare slow steps.
 }
 
 /** Use of one device in the window. */

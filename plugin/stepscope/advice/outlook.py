@@ -94,7 +94,7 @@ def _world(trace: Trace) -> _World | None:
     if measured is None or without_profiler is None:
         mean_ns = step_breakdown(trace).mean_ns
         return _World(name="recorded", now_ns=mean_ns, begin=recorded)
-    return _World(name="unrecorded", now_ns=measured.median_ns, begin=without_profiler)
+    return _World(name="unrecorded", now_ns=measured.step_ns, begin=without_profiler)
 
 
 def _next(

@@ -66,7 +66,7 @@ def _step(trace: Trace) -> str:
         spread = share(steps.standard_deviation_ns / steps.mean_ns)
         recorded = f"{duration(steps.mean_ns)} (± {spread}, {count(steps.step_count, 'step')})"
     if unrecorded := measured_steps(trace):
-        return f"Recorded steps take {recorded}, unrecorded steps {duration(unrecorded.median_ns)}"
+        return f"Recorded steps take {recorded}, unrecorded steps {duration(unrecorded.step_ns)}"
     return f"Step {recorded}"
 
 

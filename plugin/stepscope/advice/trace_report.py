@@ -89,6 +89,7 @@ def _unrecorded(trace: Trace) -> UnrecordedStepReport | None:
         median_ns=steps.median_ns,
         first_quartile_ns=steps.first_quartile_ns,
         third_quartile_ns=steps.third_quartile_ns,
+        mean_ns=steps.mean_ns,
     )
 
 

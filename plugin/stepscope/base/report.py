@@ -82,6 +82,8 @@ class UnrecordedStepReport(msgspec.Struct, frozen=True):
     first_quartile_ns: int | None
     """None if the device was behind the host, whose intervals then do not show the spread."""
     third_quartile_ns: int | None
+    mean_ns: int | None = None
+    """With the rare slow steps; None: not recorded."""
 
 
 class Outlook(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ class Outlook(msgspec.Struct, frozen=True):
     world: Literal["recorded", "unrecorded"]
     """`unrecorded`: of steps without the profiler, as the recorder measured them."""
     now_ns: int
-    """The step without the fixes: the mean recorded one, or the median unrecorded one."""
+    """The step without the fixes: the mean recorded or unrecorded one."""
     low_ns: int
     """The step where the fixes save most."""
     high_ns: int

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
-from stepscope.analyses.steps.step_breakdown import step_breakdown
-from stepscope.analyses.steps.step_statistics import is_steady
 from stepscope.base import recording_costs as costs
 from stepscope.base.formatting import count, duration
 from stepscope.dialects import Kind
@@ -84,7 +82,7 @@ class UnrecordedWorld:
     """By the upper end of the costs' range; the prediction itself where steps were measured."""
     slowest_ns: int
     measured_ns: int | None
-    """Median of the measured unrecorded steps; None: not measured."""
+    """Mean of the measured unrecorded steps; None: not measured."""
     event_factor: float
     """Factor of the usual cost of recorded events that is deducted where they are."""
     host_factor: float
@@ -125,17 +123,17 @@ def unrecorded_world(trace: Trace) -> UnrecordedWorld:
         MissingDataError: the replay does not describe this trace (see `simulate`).
     """
     recorded, usual = simulate(trace, []), without_profiler(trace)
-    measured, step_ns = measured_steps(trace), _median_step_ns(trace)
+    measured = measured_steps(trace)
     has_device = len(trace.device_events) > 0
     slowdown = costs.HOST_SLOWDOWN_WITH_DEVICE if has_device else costs.HOST_SLOWDOWN
-    if measured is None or not step_ns:
+    if measured is None or not recorded.step_count:
         return _estimated(recorded, usual, slowdown)
-    target_ns = round(recorded.recorded_ns * measured.median_ns / step_ns)
+    target_ns = measured.step_ns * recorded.step_count
     if target_ns >= recorded.recorded_ns:
         unchanged = _world(recorded, usual, _Costs(event_factor=0.0))
-        return replace(unchanged, changes=(), costs=NO_COSTS, measured_ns=measured.median_ns)
+        return replace(unchanged, changes=(), costs=NO_COSTS, measured_ns=measured.step_ns)
     calibrated = _calibrated(recorded, usual, slowdown, target_ns)
-    return replace(_world(recorded, usual, calibrated), measured_ns=measured.median_ns)
+    return replace(_world(recorded, usual, calibrated), measured_ns=measured.step_ns)
 
 
 @computed
@@ -203,13 +201,6 @@ def _cost_of_kinds(trace: Trace) -> Floats:
     result[Kind.MEMORY] = costs.MEMORY.ns
     result[Kind.RUNTIME_CALL] = costs.RUNTIME_CALL.ns
     return result
-
-
-def _median_step_ns(trace: Trace) -> int:
-    """Return the median of the steady recorded steps; 0 without steps."""
-    steady = is_steady(trace)
-    durations_ns = step_breakdown(trace).duration_ns[: len(steady)][steady]
-    return round(float(np.median(durations_ns))) if len(durations_ns) else 0
 
 
 def _estimated(

@@ -61,7 +61,7 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
   };
   const { unrecorded } = step;
   const of = unrecorded ? ' of an unrecorded step' : '';
-  const stepNs = unrecorded?.median_ns ?? step.mean_ns;
+  const stepNs = unrecorded?.mean_ns ?? unrecorded?.median_ns ?? step.mean_ns;
   const width = (ns: number) => ({ width: `${(ns / step.mean_ns) * 100}%` });
   return (
     <details className="budget">

@@ -41,6 +41,11 @@ class UnrecordedSteps:
     """Mean time per step, until the device's work has ended. Rare slow steps, such as those that
     restart workers, are in it, and not in the median. None: not recorded."""
 
+    @property
+    def step_ns(self) -> int:
+        """The mean, like that of recorded steps; the median where there is none."""
+        return self.mean_ns or self.median_ns
+
 
 @computed
 def measured_steps(trace: Trace) -> UnrecordedSteps | None:
