@@ -32,13 +32,11 @@ PAIRS = (
     ("dense_gradients", "double", "counted_in_loop"),
 )
 SEED = 20_302
-BATCH = 256
-LINES = 512_000
+BATCH, LINES = 256, 512_000
 TABLE_ROWS = (150_000, 80_000, 20_000, 2_000, 400, 100, 24, 7)
 """Of users, items (table 1), sellers, categories, cities, devices, hours and weekdays."""
 ITEMS, HISTORY, NUMBERS = 1, 12, 6
-WIDTH = 16
-HIDDEN = (192, 96, 48)
+WIDTH, HIDDEN = 16, (192, 96, 48)
 BINS = 10
 Row = tuple[list[int], list[int], list[float], float]
 Batch = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -115,21 +113,24 @@ class Calibration:
     """Clicks and predictions by the bin of the predicted probability."""
 
     def __init__(self) -> None:
-        self.counts = torch.zeros(BINS)
-        self.clicks = torch.zeros(BINS)
+        self.counts = [0] * BINS
+        self.clicks = [0.0] * BINS
 
     def count_in_loop(self, probabilities: Tensor, clicks: Tensor) -> None:
         """Adds a batch, row by row."""
         for row in range(len(clicks)):
-            bin_number = min(int(probabilities[row] * BINS), BINS - 1)
+            bin_number = min(int(probabilities[row].item() * BINS), BINS - 1)
             self.counts[bin_number] += 1
-            self.clicks[bin_number] += clicks[row]
+            self.clicks[bin_number] += clicks[row].item()
 
     def count(self, probabilities: Tensor, clicks: Tensor) -> None:
         """Adds a batch."""
         bins = (probabilities * BINS).long().clamp(max=BINS - 1)
-        self.counts += torch.bincount(bins, minlength=BINS)
-        self.clicks += torch.bincount(bins, clicks, minlength=BINS)
+        counts = torch.bincount(bins, minlength=BINS).tolist()
+        sums = torch.bincount(bins, clicks, minlength=BINS).tolist()
+        for bin_number in range(BINS):
+            self.counts[bin_number] += counts[bin_number]
+            self.clicks[bin_number] += sums[bin_number]
 
 
 def train(faults: Set[str], steps: Steps) -> None:
