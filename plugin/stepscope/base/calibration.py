@@ -170,14 +170,30 @@ FUSED_SHORT_ATTENTION = speedup(
 DOUBLE_PRECISION = speedup(
     2, 16, "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory 1:2"
 )
-DOUBLE_PRECISION_CONVOLUTIONS_ON_CPU = speedup(
-    2.3,
-    14,
-    "measured on one thread of an EPYC, forward and backward, 3 to 64 channels of 8² to 112²: 2.3 "
-    "to 6.9 times; a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times); 6.9 "
-    "times in sample_logs/precision, and 7.4 times in sample_logs/double_precision (images of 96²; "
-    "of 64² 9.5 times, of 32² 13.5 times)",
-    previous=(2, 14),
+DOUBLE_PRECISION_SMALL_CONVOLUTIONS_ON_CPU = speedup(
+    1.5,
+    4,
+    "measured on one thread of a Xeon, forward and backward, 3 to 512 channels of 8² to 224²: of "
+    "convolutions that copy less than 4 MB 1.5 to 4 times",
+    previous=(2.3, 14),
+    pairs=("segmentation_unet:double", "super_resolution:double"),
+)
+DOUBLE_PRECISION_NARROW_CONVOLUTIONS_ON_CPU = speedup(
+    3.5,
+    13,
+    "measured in the same way: to up to 16 channels 3.6 to 12.4 times (backward 2.8 to 12); in "
+    "sample_logs/precision, on an EPYC, 8.5 and 13.2 times",
+    previous=(2.3, 14),
+    pairs=("segmentation_unet:double", "super_resolution:double"),
+)
+DOUBLE_PRECISION_WIDE_CONVOLUTIONS_ON_CPU = speedup(
+    2.5,
+    9,
+    "measured in the same way: to more channels 2.4 to 6.7 times; on an EPYC 2.6 to 11 times in "
+    "sample_logs/precision, and 3.8 to 18 times, 6.2 on average, in sample_logs/double_precision; "
+    "a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times)",
+    previous=(2.3, 14),
+    pairs=("segmentation_unet:double",),
 )
 DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
     1.7,
@@ -188,12 +204,13 @@ DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
     previous=(2, 14),
 )
 DOUBLE_PRECISION_ON_CPU = speedup(
-    1.2,
-    6,
-    "batch normalisation 1.4 (forward) and 2.5 times in sample_logs/precision; in "
-    "sample_logs/double_precision it and ReLU 5.7 times, adding 6.9 times (for data beyond the "
-    "cache), pooling 1.25 times",
-    previous=(1.3, 2.5),
+    1.5,
+    4,
+    "measured in the same way: pointwise operators 2 times, 4 and more at the edge of a cache; "
+    "sums 2, pooling 1.1, batch normalisation 1.2 to 1.6, group normalisation 2.7. All of a model "
+    "together 1.7 and 2.6 times, 2.1 in sample_logs/precision, 3 in sample_logs/double_precision",
+    previous=(1.2, 6),
+    pairs=("segmentation_unet:double", "super_resolution:double"),
 )
 NO_CASTS = Factor(0.3, 1.0, "an estimate: some conversions remain, at the model's borders")
 FLOAT8_PRODUCTS = speedup(
