@@ -40,7 +40,8 @@ def speedup(
 
 def either(*factors: Factor) -> Factor:
     """Return the factor of work of which it is unknown which of some factors applies."""
-    low, high = min(each.low for each in factors), max(each.high for each in factors)
+    low = min(factor.low for factor in factors)
+    high = max(factor.high for factor in factors)
     return Factor(low, high, factors[0].source)
 
 

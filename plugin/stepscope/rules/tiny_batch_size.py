@@ -22,10 +22,13 @@ from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import Evidence, Link, View
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
+ROW = "aten::select"
+"""Taking one row of a tensor; a loop over samples does it for each."""
 SAME_SAMPLES = (
     "A larger batch saves it for the same number of samples: a step takes longer, a sample less."
 )
@@ -185,9 +188,18 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
     if not is_short or calls.share < options.least_call_share:
         return
     batch = _batch(trace)
-    if 0 < batch.size <= options.most_count_on_host:
+    if 0 < batch.size <= options.most_count_on_host and not _loops_over_samples(trace, batch):
         _require_samples(batch)
         yield _host_finding(trace, batch, calls, options.call_ns)
+
+
+def _loops_over_samples(trace: Trace, batch: BatchSize) -> bool:
+    """Return whether a step takes as many rows of tensors as it has samples, and more than one."""
+    calls, span = trace.host_calls, window(trace)
+    start_ns = calls["start_ns"].to_numpy()
+    is_row = name_mask(calls["name"], ROW.__eq__)
+    is_row &= (start_ns >= span.start_ns) & (start_ns < span.end_ns)
+    return batch.size > 1 and int(is_row.sum()) >= batch.size * max(1, span.step_count)
 
 
 def _require_samples(batch: BatchSize) -> None:
@@ -367,6 +379,8 @@ RULE = Rule(
         "Where kernels are long and little time is lost to launches: ruled out too.",
         "Rows of a linear layer may be tokens, not samples: the confidence is low. On a CPU it "
         "is inconclusive.",
+        "On a CPU, steps that loop over their samples (one row of a tensor each): their calls grow "
+        "with the batch.",
     ),
     saving="For the same number of samples: a step with more takes longer. On a device, the "
     "idle time in gaps of under 1 ms, and the fraction of the time of small kernels in which "

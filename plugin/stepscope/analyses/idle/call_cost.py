@@ -117,10 +117,10 @@ def _additions(trace: Trace, fills: Ints, zeroing_of_fill: Ints) -> Ints:
     is_accumulation = name_mask(calls["name"], ACCUMULATION.__eq__)
     additions = np.flatnonzero(name_mask(calls["name"], ADDITION.__eq__) & (parent != NONE))
     additions = additions[is_accumulation[parent[additions]]]
-    additions = additions[np.argsort(begins[additions], kind="stable")]
+    additions = np.asarray(additions[np.argsort(begins[additions], kind="stable")])
     zeroing, index = np.unique(zeroing_of_fill, return_inverse=True)
     if not len(zeroing):
-        return additions[:0]
+        return np.empty(0, dtype=np.int64)
     filled = np.bincount(index, weights=_tensor_counts(trace, fills))
     last = np.searchsorted(begins[zeroing], begins[additions], side="right") - 1
     number = np.arange(len(additions)) - np.searchsorted(last, last)
