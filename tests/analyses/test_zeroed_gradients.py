@@ -30,6 +30,26 @@ def test_fills_outside_zero_grad_or_the_window_are_others() -> None:
     assert found.cost.host_ns == 50 * US
 
 
+def test_only_the_first_pass_after_a_fill_adds_to_zeros() -> None:
+    trace = trace_of(
+        [
+            STEP,
+            ["cpu_op", "torch::autograd::AccumulateGrad", 10, 50],
+            ["cpu_op", "aten::add_", 20, 10],
+            ["user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 100, 100],
+            ["cpu_op", "aten::_foreach_zero_", 110, 50],
+            ["cpu_op", "aten::zero_", 120, 10],
+            ["cpu_op", "aten::add_", 210, 10],
+            ["cpu_op", "torch::autograd::AccumulateGrad", 300, 50],
+            ["cpu_op", "aten::add_", 310, 10],
+            ["cpu_op", "torch::autograd::AccumulateGrad", 400, 50],
+            ["cpu_op", "aten::add_", 410, 10],
+        ]
+    )
+    starts = trace.host_calls["start_ns"].to_numpy()
+    assert starts[zeroed_gradients(trace).additions].tolist() == [310 * US]
+
+
 def test_where_nothing_is_zeroed_there_is_nothing_to_tell() -> None:
     with pytest.raises(NotApplicableError, match="no optimizer's zero_grad was recorded"):
         zeroed_gradients(trace_of([STEP, ["cpu_op", "aten::zero_", 300, 10]]))

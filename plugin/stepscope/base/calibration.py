@@ -23,14 +23,26 @@ class Factor:
 
 
 def speedup(
-    low: float, high: float, source: str, *, previous: tuple[float, float] | None = None
+    low: float,
+    high: float,
+    source: str,
+    *,
+    previous: tuple[float, float] | None = None,
+    pairs: tuple[str, ...] = (),
 ) -> Factor:
     """Return the factor of work that becomes `low` to `high` times as fast (both at least 1).
 
     `previous` are the two earlier numbers, also as speedups.
     """
     shares = (1 - 1 / previous[0], 1 - 1 / previous[1]) if previous else None
-    return Factor(1 - 1 / low, 1 - 1 / high, source, shares)
+    return Factor(1 - 1 / low, 1 - 1 / high, source, shares, pairs)
+
+
+def either(*factors: Factor) -> Factor:
+    """Return the factor of work of which it is unknown which of some factors applies."""
+    low = min(factor.low for factor in factors)
+    high = max(factor.high for factor in factors)
+    return Factor(low, high, factors[0].source)
 
 
 def at_most(factor: Factor, times: float) -> Factor:
@@ -177,17 +189,56 @@ FUSED_ATTENTION = speedup(
 FUSED_SHORT_ATTENTION = speedup(
     1.2, 2, "an estimate: below 512 tokens the matrix of scores largely stays in the cache"
 )
+FUSED_ATTENTION_IN_INFERENCE_ON_CPU = speedup(
+    1.5,
+    4.6,
+    "measured on one thread of a Xeon, float32, scores of 2.6 to 134 MB: queries of 64 numbers 1.3 "
+    "to 4.6 times, of 32 1.7 to 6.5, of 12 and 16 2.3 to 8 times",
+)
+FUSED_LARGE_ATTENTION_ON_CPU = speedup(
+    2.2,
+    4.2,
+    "measured in the same way, forward and backward, scores of 34 and 134 MB: 2.6, 3.2 and 4.2",
+)
+FUSED_NARROW_ATTENTION_ON_CPU = speedup(
+    1.5,
+    2.8,
+    "measured in the same way, scores of 2.6 to 17 MB: queries of 12 numbers 1.6 times, of 16 2.1 "
+    "and 2.3, of 32 1.2 to 1.9 times; 3 times in a model that was recorded",
+    pairs=("multi_task_vision:written_attention",),
+)
+FUSED_ATTENTION_ON_CPU = speedup(
+    1.1,
+    1.6,
+    "measured in the same way, scores of 8 to 17 MB: queries of 64 numbers 1.2 and 1.4 times",
+)
 DOUBLE_PRECISION = speedup(
     2, 16, "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory 1:2"
 )
-DOUBLE_PRECISION_CONVOLUTIONS_ON_CPU = speedup(
-    2.3,
-    14,
-    "measured on one thread of an EPYC, forward and backward, 3 to 64 channels of 8² to 112²: 2.3 "
-    "to 6.9 times; a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times); 6.9 "
-    "times in sample_logs/precision, and 7.4 times in sample_logs/double_precision (images of 96²; "
-    "of 64² 9.5 times, of 32² 13.5 times)",
-    previous=(2, 14),
+DOUBLE_PRECISION_SMALL_CONVOLUTIONS_ON_CPU = speedup(
+    1.5,
+    4,
+    "measured on one thread of a Xeon, forward and backward, 3 to 512 channels of 8² to 224²: of "
+    "convolutions that copy less than 4 MB 1.5 to 4 times",
+    previous=(2.3, 14),
+    pairs=("segmentation_unet:double", "super_resolution:double"),
+)
+DOUBLE_PRECISION_NARROW_CONVOLUTIONS_ON_CPU = speedup(
+    3.5,
+    13,
+    "measured in the same way: to up to 16 channels 3.6 to 12.4 times (backward 2.8 to 12); in "
+    "sample_logs/precision, on an EPYC, 8.5 and 13.2 times",
+    previous=(2.3, 14),
+    pairs=("segmentation_unet:double", "super_resolution:double"),
+)
+DOUBLE_PRECISION_WIDE_CONVOLUTIONS_ON_CPU = speedup(
+    2.5,
+    9,
+    "measured in the same way: to more channels 2.4 to 6.7 times; on an EPYC 2.6 to 11 times in "
+    "sample_logs/precision, and 3.8 to 18 times, 6.2 on average, in sample_logs/double_precision; "
+    "a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times)",
+    previous=(2.3, 14),
+    pairs=("segmentation_unet:double",),
 )
 DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
     1.7,
@@ -198,12 +249,13 @@ DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
     previous=(2, 14),
 )
 DOUBLE_PRECISION_ON_CPU = speedup(
-    1.2,
-    6,
-    "batch normalisation 1.4 (forward) and 2.5 times in sample_logs/precision; in "
-    "sample_logs/double_precision it and ReLU 5.7 times, adding 6.9 times (for data beyond the "
-    "cache), pooling 1.25 times",
-    previous=(1.3, 2.5),
+    1.5,
+    4,
+    "measured in the same way: pointwise operators 2 times, 4 and more at the edge of a cache; "
+    "sums 2, pooling 1.1, batch normalisation 1.2 to 1.6, group normalisation 2.7. All of a model "
+    "together 1.7 and 2.6 times, 2.1 in sample_logs/precision, 3 in sample_logs/double_precision",
+    previous=(1.2, 6),
+    pairs=("segmentation_unet:double", "super_resolution:double"),
 )
 NO_CASTS = Factor(0.3, 1.0, "an estimate: some conversions remain, at the model's borders")
 FLOAT8_PRODUCTS = speedup(
@@ -222,8 +274,31 @@ FUSED_UPDATE = Factor(0.0, 0.5, "an estimate: the rest of a `foreach` update is 
 BFLOAT16_ON_CPU = speedup(
     1.5,
     4.0,
-    "PyTorch's blog: whole models 1.4 to 1.6 times with AVX512-BF16, and more with matrix units "
-    "(AMX), which no trace of ours has",
+    "PyTorch's blog: whole models 1.4 to 1.6 times with AVX512-BF16. Measured on one thread of a "
+    "Xeon with amx_bf16, forward and backward with autocast's conversions, products of 134 million "
+    "to 2 billion operations: 2.4 to 4 times",
+)
+BFLOAT16_IN_MATRIX_UNITS = speedup(
+    3.0,
+    10.0,
+    "measured on one thread of a Xeon with amx_bf16, inference with weights in bfloat16, products "
+    "of 134 million to 2 billion operations: 4.5, 7.4 and 13 times",
+    previous=(1.5, 4.0),
+)
+SMALL_BFLOAT16_IN_MATRIX_UNITS = speedup(
+    2.2,
+    4.6,
+    "measured in the same way, 16 to 76 million operations: 1.9 to 4.6 times, "
+    "the larger ones 3.8 and more; 3.1 in a vision transformer",
+    previous=(1.5, 4.0),
+    pairs=("image_server:float32",),
+)
+BFLOAT16_POINTWISE_ON_CPU = Factor(
+    0.15,
+    0.5,
+    "measured in the same way: 0.8 to 1.4 times as fast in a cache, and half of the bytes beyond; "
+    "GELU 1.9 times in a vision transformer",
+    pairs=("image_server:float32",),
 )
 BFLOAT16_IN_VECTORS_ON_CPU = speedup(
     1.7,
@@ -233,48 +308,110 @@ BFLOAT16_IN_VECTORS_ON_CPU = speedup(
     "times; 2.5 times in sample_logs/mixed_precision",
     previous=(1.5, 4.0),
 )
+FUSED_SHORT_MOMENTS_ON_CPU = speedup(
+    3.5,
+    8.5,
+    "measured on one thread of two processors, an EPYC and a Xeon, without the call itself: Adam "
+    "and AdamW of 4 to 64 parameters of up to 4 k numbers 3.4 to 7 times as fast as the loop; a "
+    "parameter takes the loop 17 µs and more, the fused update 3 µs. In sample_logs/optimizer, "
+    "with recording, 7.9 times",
+    previous=(2.4, 8.0),
+    pairs=("adversarial_images:one_by_one", "batchnorm_resnet:one_by_one", "tabular:one_by_one"),
+)
 FUSED_MOMENTS_ON_CPU = speedup(
-    2.4,
-    8.0,
-    "measured on one thread of an EPYC, 4 to 60 parameters of 256 to 4 M numbers, by the process's "
-    "own time: Adam and AdamW in the fused update 2.5 to 6.7 times as fast as the loop and 3.1 to "
-    "6.0 times as fast as `foreach`, earlier up to 9.7 times with hundreds of small ones; in "
-    "sample_logs/optimizer 4.1 and 3.1 times",
-    previous=(1.6, 8.0),
+    2.3,
+    4.0,
+    "measured in the same way: 2.3 to 4 times with 16 k and 64 k numbers a parameter; the loop "
+    "reads and writes 18 to 20 numbers for one of a parameter, the fused update 7",
+    previous=(2.4, 8.0),
+    pairs=("adversarial_images:one_by_one", "tabular:one_by_one"),
+)
+FUSED_LONG_MOMENTS_ON_CPU = speedup(
+    2.3,
+    7.0,
+    "measured in the same way: 2.3 to 7 times from 256 k numbers a parameter on, more where the "
+    "loop's two temporary results get fresh memory each time",
+    previous=(2.4, 8.0),
+    pairs=("ddp_accumulation:one_by_one",),
+)
+FUSED_MOMENT_LISTS_ON_CPU = speedup(
+    2.5,
+    7.0,
+    "measured in the same way: 2.5 to 5 times as fast as `foreach`, for all sizes; 6.5 times in "
+    "sample_logs/optimizer",
+    previous=(2.4, 8.0),
+)
+FUSED_SHORT_ADAGRAD_ON_CPU = speedup(
+    2.5,
+    4.6,
+    "measured in the same way: Adagrad of parameters of up to 4 k numbers",
+    previous=(2.0, 5.6),
 )
 FUSED_ADAGRAD_ON_CPU = speedup(
-    2.0,
-    5.6,
-    "measured in the same way: 2.1 to 4.3 times as fast as the loop, 2.6 to 5.5 times as "
-    "fast as `foreach`",
-    previous=(1.6, 8.0),
+    1.65,
+    2.7,
+    "measured in the same way: 16 k and 64 k numbers a parameter",
+    previous=(2.0, 5.6),
+)
+FUSED_LONG_ADAGRAD_ON_CPU = speedup(
+    2.2,
+    6.0,
+    "measured in the same way: from 256 k numbers a parameter on",
+    previous=(2.0, 5.6),
+)
+FUSED_ADAGRAD_LISTS_ON_CPU = speedup(
+    2.6,
+    5.0,
+    "measured in the same way: as fast as `foreach`, for all sizes",
+    previous=(2.0, 5.6),
 )
 FUSED_SHORT_MOMENTUM_ON_CPU = speedup(
     2.0,
-    4.0,
-    "measured in the same way: SGD with momentum, up to 16 k numbers a parameter, 3.2 and 3.7 "
-    "times as fast as the loop (5.0 with 256 numbers) and 2.0 to 3.1 times as fast as `foreach`",
-    previous=(1.0, 2.0),
-)
-FUSED_BRIEF_MOMENTUM_ON_CPU = speedup(
-    1.6,
-    2.5,
-    "measured in the same way: SGD with momentum of the six parameters of sample_logs/metrics 2.2 "
-    "times as fast as the loop and 2.0 times as fast as `foreach`; calling the optimizer remains",
-    previous=(1.0, 2.0),
+    5.0,
+    "measured in the same way: SGD with momentum, up to 4 k numbers a parameter",
+    previous=(1.6, 4.0),
 )
 FUSED_MOMENTUM_ON_CPU = speedup(
     1.1,
-    2.0,
-    "measured in the same way: from 64 k numbers a parameter on 1.4 to 1.7 times, where memory "
-    "limits both; without momentum 0.7 to 1.3 times",
-    previous=(1.0, 2.0),
+    1.9,
+    "measured in the same way: 16 k and 64 k numbers a parameter; without momentum 0.7 to 1.3",
+    previous=(1.1, 2.0),
+)
+FUSED_LONG_MOMENTUM_ON_CPU = speedup(
+    1.25,
+    1.9,
+    "measured in the same way: from 256 k numbers a parameter on, where memory limits both: 8 "
+    "numbers for one of a parameter, and 5",
+    previous=(1.1, 2.0),
+)
+FUSED_MOMENTUM_LISTS_ON_CPU = speedup(
+    1.6,
+    3.1,
+    "measured in the same way: as fast as `foreach`, for all sizes",
+    previous=(1.6, 4.0),
 )
 ZEROING_ON_CPU = Factor(
-    0.0,
-    0.7,
-    "measured on one thread of an EPYC: 200 gradients of 64 kB took 0.96 ms to fill and 0.28 to "
-    "free; 50 of 1 MB took no longer to fill than to free",
+    0.3,
+    0.95,
+    "measured on one thread of a Xeon: gradients of 256 and 1,024 numbers save 0.3 of their fills, "
+    "of 4 k 0.38, of 16 k 0.57 (0.7 on an EPYC), of 64 k 0.78, and 0.9 to 0.96 from 256 k on",
+    (0.0, 0.7),
+    pairs=("variational_autoencoder:zero_fill",),
+)
+ADDING_TO_ZEROS_ON_CPU = Factor(
+    0.8,
+    1.0,
+    "measured in the same way: a backward pass that finds no gradients takes 0.2 to 1.3 times the "
+    "fills' time less, which is about the time of its additions",
+    pairs=("variational_autoencoder:zero_fill",),
+)
+RECORDING_GRADIENTS = Factor(
+    0.4,
+    1.0,
+    "of 3 µs per operator. Measured on one thread of a Xeon in a loop of one operator, without its "
+    "inner ones: 0.3 to 0.7 µs; in a vision transformer, where code and memory are not in the "
+    "cache, 2.4 µs",
+    pairs=("image_server:gradients",),
 )
 CLIPPING_ON_CPU = Factor(
     0.05,
@@ -320,14 +457,16 @@ FULLER_KERNELS = Factor(
     "twice the batch saves half of the time in which they are idle, and no batch more than all",
 )
 LARGER_BATCH_ON_CPU = Factor(
-    0.2,
+    0.55,
     1.0,
-    "n times the batch pays a step's calls once instead of n times: twice the batch saves half "
-    "of them, and no batch more than all. The compute time of short operators grows with the "
-    "batch, however: 16 times the batch saved 0.75 of the claimed time in "
-    "sample_logs/batch_size, and 8 times 0.73 in sample_logs/cifar_resnet18; the lower bound is "
-    "an estimate for operators that take nearly as long as the limit, mostly for computing. No "
-    "other trace confirms it yet",
+    "n times the batch pays a step's calls and updates once instead of n times: four times the "
+    "batch saves three quarters of them, and no batch more than all. Models and servers that ran "
+    "with 4 to 64 samples on one thread of a Xeon saved 0.57 to 0.99 of the claimed time per "
+    "sample with four times the batch, and 0.66 to 1.2 with eight times. 16 times the batch saved "
+    "1.1 of it in sample_logs/batch_size, and 8 times 1.15 in sample_logs/cifar_resnet18, where "
+    "operators take longer to prepare",
+    (0.2, 1.0),
+    pairs=("object_detector:tiny_batch",),
 )
 LOOP_OF_SLICES = Factor(
     0.75,

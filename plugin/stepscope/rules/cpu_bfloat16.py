@@ -1,5 +1,8 @@
 """A machine without a device multiplies large matrices in float32."""
 
+import re
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
@@ -11,7 +14,14 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
-from stepscope.base.calibration import BFLOAT16_IN_VECTORS_ON_CPU, BFLOAT16_ON_CPU
+from stepscope.base.calibration import (
+    BFLOAT16_IN_MATRIX_UNITS,
+    BFLOAT16_IN_VECTORS_ON_CPU,
+    BFLOAT16_ON_CPU,
+    BFLOAT16_POINTWISE_ON_CPU,
+    SMALL_BFLOAT16_IN_MATRIX_UNITS,
+    Factor,
+)
 from stepscope.base.findings import Link
 from stepscope.base.formatting import share
 from stepscope.model import intervals
@@ -19,9 +29,12 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases, product_evidence
 
+MATRIX_UNITS = "amx_bf16"
 UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
 """Instructions that multiply bfloat16, by their names in `torch.cpu.get_capabilities()`."""
 VECTORS = frozenset({"avx512_bf16"})
+LARGEST_FLOPS = 1e8
+"""Operations of a product from which matrix units are used well."""
 RECORD_SETTINGS = "on_trace_ready=stepscope.trace_handler(log_dir)"
 
 
@@ -32,6 +45,18 @@ class Options(Thresholds):
         0.50,
         "Fraction of the window in large matrix products in float32.",
         origin="ours: converting has a price, so that products must be most of the time",
+    )
+    least_share_in_matrix_units: float = option(
+        0.25,
+        "The same in inference on a processor with matrix units (AMX), where the model is "
+        "converted once.",
+        origin="ours: half of that, the least that becomes shorter, is an eighth of the step",
+    )
+    least_flops_in_matrix_units: float = option(
+        1.5e7,
+        "Operations of a large product in inference, on a processor with matrix units (AMX).",
+        origin="ours: with weights in bfloat16, products of 16 million operations and more became "
+        "1.9 times as fast and more on a Xeon, those of 7 and less 0.2 to 1.2 times",
     )
     least_flops: float = option(
         1e8,
@@ -45,14 +70,19 @@ def check(trace: Trace, options: Options) -> Results:
     """Report large products in float32 that fill most of the time."""
     requirements.no_device(trace)
     requirements.shapes(trace)
-    rows = _large_products(trace, options)
+    units = _recorded_units(trace)
+    least_share, least_flops = options.least_share, options.least_flops
+    if MATRIX_UNITS in units and not is_training(trace):
+        least_share = options.least_share_in_matrix_units
+        least_flops = options.least_flops_in_matrix_units
+    rows = _large_products(trace, least_flops)
     span = window(trace)
     products = intervals.clip(times(trace.host_calls, rows), span.start_ns, span.end_ns)
     busy_ns = intervals.duration_ns(products)
     fraction = busy_ns / max(1, span.duration_ns)
-    if not busy_ns or fraction < options.least_share:
+    if not busy_ns or fraction < least_share:
         return
-    units = _units(trace)
+    _require_capabilities(trace)
     if not units:
         yield RuledOut(
             message=f"Large matrix products in float32 take {share(fraction)} of the time, but the "
@@ -60,7 +90,6 @@ def check(trace: Trace, options: Options) -> Results:
         )
         return
     flops = float(operator_work(trace).flops[rows].sum())
-    factor = BFLOAT16_ON_CPU if units != VECTORS else BFLOAT16_IN_VECTORS_ON_CPU
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
     yield Finding(
         confidence="medium",
@@ -75,46 +104,80 @@ def check(trace: Trace, options: Options) -> Results:
             facts.count("Billions of operations per second", flops / max(1, duration_ns.sum())),
         ),
         locations=product_evidence.locations(trace, rows, duration_ns),
-        claims=(
-            Claim(
-                products,
-                factor,
-                f"Products in bfloat16 are {product_evidence.times(factor)} times as fast, "
-                "including the conversion.",
-            ),
-        ),
+        claims=tuple(_claims(trace, rows, units)),
         fix=_fix(trace),
     )
 
 
-def _units(trace: Trace) -> frozenset[str]:
-    """Return the processor's instructions for bfloat16.
+def _claims(trace: Trace, rows: NDArray[np.int64], units: frozenset[str]) -> Iterator[Claim]:
+    """Claim products; in inference with matrix units by their size, and the other work, too."""
+    span = window(trace)
+    if MATRIX_UNITS not in units or is_training(trace):
+        factor = BFLOAT16_ON_CPU if units != VECTORS else BFLOAT16_IN_VECTORS_ON_CPU
+        yield _products_claim(trace, rows, factor, "including the conversion")
+        return
+    is_largest = operator_work(trace).flops[rows] >= LARGEST_FLOPS
+    for mask, factor in (
+        (is_largest, BFLOAT16_IN_MATRIX_UNITS),
+        (~is_largest, SMALL_BFLOAT16_IN_MATRIX_UNITS),
+    ):
+        if mask.any():
+            yield _products_claim(trace, rows[mask], factor, "with weights in bfloat16")
+    others = intervals.difference(
+        times(trace.host_calls, np.flatnonzero(_is_float32(trace))), times(trace.host_calls, rows)
+    )
+    yield Claim(
+        intervals.clip(others, span.start_ns, span.end_ns),
+        BFLOAT16_POINTWISE_ON_CPU,
+        "Other operators on float32 move half of the bytes, or compute as long.",
+    )
 
-    Raises:
-        MissingDataError: the processor's capabilities were not recorded.
-    """
-    capabilities = recorded_settings(trace).host.cpu_capabilities
+
+def _products_claim(trace: Trace, rows: NDArray[np.int64], factor: Factor, condition: str) -> Claim:
+    span = window(trace)
+    return Claim(
+        intervals.clip(times(trace.host_calls, rows), span.start_ns, span.end_ns),
+        factor,
+        f"Products in bfloat16 are {product_evidence.times(factor)} times as fast, {condition}.",
+    )
+
+
+def _recorded_units(trace: Trace) -> frozenset[str]:
+    """Return the processor's instructions for bfloat16; none where they were not recorded."""
+    return UNITS & frozenset(recorded_settings(trace).host.cpu_capabilities or ())
+
+
+def _require_capabilities(trace: Trace) -> None:
     requirements.conclusive_if(
-        capabilities is not None,
+        recorded_settings(trace).host.cpu_capabilities is not None,
         "whether the processor has instructions for bfloat16 was not recorded",
         RECORD_SETTINGS,
     )
-    return UNITS & frozenset(capabilities or ())
 
 
-def _large_products(trace: Trace, options: Options) -> NDArray[np.int64]:
-    work = operator_work(trace)
-    is_large = np.nan_to_num(work.flops) >= options.least_flops
-    is_large &= name_mask(work.data_type, "float32".__eq__)
+def _large_products(trace: Trace, least_flops: float) -> NDArray[np.int64]:
+    is_large = np.nan_to_num(operator_work(trace).flops) >= least_flops
+    is_large &= name_mask(operator_work(trace).data_type, "float32".__eq__)
     return np.flatnonzero(is_large & name_mask(trace.host_calls["name"], LEFT_OPERAND.__contains__))
+
+
+def _is_float32(trace: Trace) -> NDArray[np.bool_]:
+    """Return a mask of operators whose first operand is of float32 and has a dimension."""
+    calls = trace.host_calls
+    is_float32 = name_mask(calls["input_types"], re.compile(r'^\["float"').search)
+    has_dimensions = name_mask(calls["input_dims"], re.compile(r"^\[\[\d").search)
+    return np.asarray(is_float32 & has_dimensions & calls["is_operator"].to_numpy())
 
 
 def _fix(trace: Trace) -> Fix:
     if not is_training(trace):
         return RULE.fix
-    context = RULE.fix.code.partition("\n")[0]
-    code = f"{context}\n    loss = criterion(model(x), y)\nloss.backward()"
-    return replace(RULE.fix, code=code)
+    return replace(
+        RULE.fix,
+        summary="Use autocast in bfloat16.",
+        code='with torch.autocast("cpu", dtype=torch.bfloat16):\n'
+        "    loss = criterion(model(x), y)\nloss.backward()",
+    )
 
 
 RULE = Rule(
@@ -125,17 +188,21 @@ RULE = Rule(
     why="Recent server processors multiply bfloat16 with special instructions (AMX, AVX512-BF16, "
     "Arm's BF16): twice as many numbers at a time and half the bytes, or more.",
     detects="On a machine without a device, matrix products in float32 of `least_flops` operations "
-    "and more each, by their shapes, that are `least_share` of the window.",
+    "and more each, by their shapes, that are `least_share` of the window; in inference on a "
+    "processor with matrix units of `least_flops_in_matrix_units` and more, that are "
+    "`least_share_in_matrix_units` of it.",
     silent=(
         "Convolutions do not count: small ones became slower in measurements.",
         "Where a device did the work, the host's products do not matter.",
         "The trace handler recorded that the processor has no such instructions: it is ruled out.",
     ),
-    saving="A part of the products' time, as measured. Where the processor's instructions were not "
-    "recorded it is inconclusive: without them bfloat16 is slower.",
+    saving="A part of the products' time, as measured; in inference with matrix units, where the "
+    "model itself is converted, also a part of the other operators' time. Where the processor's "
+    "instructions were not recorded it is inconclusive: without them bfloat16 is slower.",
     fix=Fix(
-        "Use autocast in bfloat16.",
-        'with torch.autocast("cpu", dtype=torch.bfloat16):\n    out = model(x)',
+        "Run the model in bfloat16.",
+        "model = model.to(torch.bfloat16)   # autocast would convert the weights in each call\n"
+        "out = model(x.to(torch.bfloat16))",
         verify="The step is shorter; in Operators by shapes, products have the type bfloat16.",
         caveats=(
             "On another processor check first: torch.cpu.get_capabilities() has amx_bf16, "

@@ -1,18 +1,31 @@
 """On a machine without a device the optimizer's update is not the fused one."""
 
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import OptimizerUpdates, optimizer_updates
+from stepscope.analyses.operators.product_shapes import distinct, shape
 from stepscope.base.calibration import (
+    FUSED_ADAGRAD_LISTS_ON_CPU,
     FUSED_ADAGRAD_ON_CPU,
-    FUSED_BRIEF_MOMENTUM_ON_CPU,
+    FUSED_LONG_ADAGRAD_ON_CPU,
+    FUSED_LONG_MOMENTS_ON_CPU,
+    FUSED_LONG_MOMENTUM_ON_CPU,
+    FUSED_MOMENT_LISTS_ON_CPU,
     FUSED_MOMENTS_ON_CPU,
+    FUSED_MOMENTUM_LISTS_ON_CPU,
     FUSED_MOMENTUM_ON_CPU,
+    FUSED_SHORT_ADAGRAD_ON_CPU,
+    FUSED_SHORT_MOMENTS_ON_CPU,
     FUSED_SHORT_MOMENTUM_ON_CPU,
-    Factor,
+    either,
 )
 from stepscope.base.findings import Link
 from stepscope.base.formatting import count
@@ -22,18 +35,41 @@ from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases, product_evidence
 
+LISTS, SHORT, MEDIUM, LONG, UNKNOWN = range(5)
+"""Kinds of updates: of lists of parameters, of parameters by their size, or of an unknown size."""
+LONGER_THAN = (4 * 1024, 128 * 1024)
+"""Numbers of a parameter up to which it is short, and medium. Of the first, calls are the limit;
+beyond the second the temporary results get fresh memory each time."""
+KIND_TEXTS = (
+    "lists of parameters",
+    f"parameters of up to {LONGER_THAN[0]:,} numbers",
+    f"parameters of up to {LONGER_THAN[1]:,} numbers",
+    "longer parameters",
+    "parameters of an unknown size",
+)
+MOMENTS = (
+    FUSED_MOMENT_LISTS_ON_CPU,
+    FUSED_SHORT_MOMENTS_ON_CPU,
+    FUSED_MOMENTS_ON_CPU,
+    FUSED_LONG_MOMENTS_ON_CPU,
+)
 FACTORS = {
-    "Adagrad": FUSED_ADAGRAD_ON_CPU,
-    "Adam": FUSED_MOMENTS_ON_CPU,
-    "AdamW": FUSED_MOMENTS_ON_CPU,
-    "SGD": FUSED_MOMENTUM_ON_CPU,
+    "Adagrad": (
+        FUSED_ADAGRAD_LISTS_ON_CPU,
+        FUSED_SHORT_ADAGRAD_ON_CPU,
+        FUSED_ADAGRAD_ON_CPU,
+        FUSED_LONG_ADAGRAD_ON_CPU,
+    ),
+    "Adam": MOMENTS,
+    "AdamW": MOMENTS,
+    "SGD": (
+        FUSED_MOMENTUM_LISTS_ON_CPU,
+        FUSED_SHORT_MOMENTUM_ON_CPU,
+        FUSED_MOMENTUM_ON_CPU,
+        FUSED_LONG_MOMENTUM_ON_CPU,
+    ),
 }
-"""torch.optim: these accept `fused=True` on CPUs."""
-SHORT_OPERATOR_NS = 10_000
-"""Mean operator of an update with momentum that reads caches; from memory it takes longer. Of 16 k
-numbers an operator takes 5 µs, of 64 k 20 µs (measured as the factors)."""
-FEW_OPERATORS = 30
-"""Operators of an update with momentum, three per parameter, below which its call takes longest."""
+"""Factors of the kinds. torch.optim: these optimizers accept `fused=True` on CPUs."""
 PLAIN, MOMENTUM = "SGD", frozenset({"aten::mul_", "aten::_foreach_mul_"})
 """SGD without momentum is one addition per parameter: there is nothing to fuse."""
 
@@ -73,7 +109,6 @@ def _can_be_fused(trace: Trace, updates: OptimizerUpdates, index: NDArray[np.int
 
 def _finding(trace: Trace, name: str, rows: NDArray[np.int64], times: Intervals) -> Finding:
     operators = _operators(trace, rows)
-    factor = _factor(trace, name, operators, len(rows))
     number = round(len(operators) / len(rows))
     lost_ns = intervals.duration_ns(times)
     return Finding(
@@ -91,26 +126,55 @@ def _finding(trace: Trace, name: str, rows: NDArray[np.int64], times: Intervals)
         tables=(call_costs.by_name(trace.host_calls, operators, "Operators of the updates"),),
         events=call_costs.longest(trace, rows),
         locations=call_costs.lines(trace, rows),
-        claims=(
-            Claim(
-                times,
-                factor,
-                f"The updates, which are {product_evidence.times(factor)} times as fast in one "
-                "operator.",
-            ),
-        ),
+        claims=tuple(_claims(trace, name, operators, times)),
         fix=_fix(name),
         subject=name,
     )
 
 
-def _factor(trace: Trace, name: str, operators: NDArray[np.int64], update_count: int) -> Factor:
-    """Return the factor of an optimizer's updates, whose direct operators are given."""
-    duration_ns = trace.host_calls["duration_ns"].to_numpy()[operators]
-    if name != PLAIN or duration_ns.mean() >= SHORT_OPERATOR_NS:
-        return FACTORS[name]
-    is_brief = len(operators) < FEW_OPERATORS * update_count
-    return FUSED_BRIEF_MOMENTUM_ON_CPU if is_brief else FUSED_SHORT_MOMENTUM_ON_CPU
+def _claims(
+    trace: Trace, name: str, operators: NDArray[np.int64], times: Intervals
+) -> Iterator[Claim]:
+    """Claim the updates from the first operator to the last, by the parameters' sizes."""
+    start_ns, end_ns = _until_next(trace, operators)
+    kinds = _kinds(trace, operators)
+    for kind in np.unique(kinds).tolist():
+        of_kind = intervals.union(start_ns[kinds == kind], end_ns[kinds == kind])
+        factor = either(*FACTORS[name][SHORT:]) if kind == UNKNOWN else FACTORS[name][kind]
+        yield Claim(
+            intervals.intersection(of_kind, times),
+            factor,
+            f"From the first operator to the last, updates of {KIND_TEXTS[kind]} are "
+            f"{product_evidence.times(factor)} times as fast in one operator.",
+        )
+
+
+def _until_next(
+    trace: Trace, operators: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each operator's start, and the start of the next one in its update, or its end."""
+    start_ns, end_ns, update = (
+        trace.host_calls[column].to_numpy()[operators]
+        for column in ("start_ns", "end_ns", "parent")
+    )
+    has_next = np.append(update[1:] == update[:-1], False)[: len(operators)]
+    return start_ns, np.where(has_next, np.append(start_ns[1:], 0), end_ns)
+
+
+def _kinds(trace: Trace, operators: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the kind of each operator; one on a number is of the next parameter's kind."""
+    group, calls = distinct(trace, operators)
+    kinds = np.array([_kind(name, dims) for name, dims in calls], dtype=np.float64)[group]
+    update = trace.host_calls["parent"].to_numpy()[operators]
+    filled = pd.Series(kinds).groupby(update).bfill().to_numpy()
+    return np.nan_to_num(filled, nan=UNKNOWN).astype(np.int64)
+
+
+def _kind(name: str, dims: str) -> float:
+    if name.startswith("aten::_foreach_"):
+        return LISTS
+    sizes = shape(dims, 0)
+    return SHORT + bisect_left(LONGER_THAN, math.prod(sizes)) if sizes else math.nan
 
 
 def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -148,8 +212,9 @@ RULE = Rule(
         "Updates that torch.compile compiled: compiled code goes through memory once, too.",
         "Forward and backward passes of a closure inside Optimizer.step are not counted.",
     ),
-    saving="The part of the updates' time that a fused one saves, as measured: more where there "
-    "are many small parameters, less where a few large ones fill the memory's bandwidth.",
+    saving="The part of the updates' time that a fused one saves, as measured for parameters of "
+    "their sizes: more where there are many small ones, less where large ones fill the memory's "
+    "bandwidth. What comes before the first operator and after the last remains.",
     fix=_fix("AdamW"),
     effort="flag",
     risk="numerics",

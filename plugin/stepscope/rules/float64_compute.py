@@ -14,9 +14,10 @@ from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.operators.double_precision import (
+    Convolution,
     DoublePrecision,
     by_operator,
-    filtering,
+    convolution_kinds,
     on_device,
     on_host,
     slow_convolutions,
@@ -24,11 +25,14 @@ from stepscope.analyses.operators.double_precision import (
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import (
     DOUBLE_PRECISION,
-    DOUBLE_PRECISION_CONVOLUTIONS_ON_CPU,
+    DOUBLE_PRECISION_NARROW_CONVOLUTIONS_ON_CPU,
     DOUBLE_PRECISION_ON_CPU,
     DOUBLE_PRECISION_PRODUCTS_ON_CPU,
+    DOUBLE_PRECISION_SMALL_CONVOLUTIONS_ON_CPU,
+    DOUBLE_PRECISION_WIDE_CONVOLUTIONS_ON_CPU,
     Factor,
     at_most,
+    either,
 )
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.findings import Evidence, EvidenceTable, Link
@@ -45,7 +49,27 @@ torch.set_default_dtype(torch.float32)   # or leave set_default_dtype out
 model = model.float()
 inputs = inputs.float()   # NumPy makes float64: torch.from_numpy(a).float()"""
 PRODUCTS, OTHERS = "products and convolutions", "other operators"
-CONVOLUTIONS, MATRIX_PRODUCTS = "convolutions", "matrix products"
+MATRIX_PRODUCTS = "matrix products"
+CONVOLUTIONS = {
+    Convolution.SMALL: ("small convolutions", DOUBLE_PRECISION_SMALL_CONVOLUTIONS_ON_CPU),
+    Convolution.NARROW: (
+        "convolutions to few channels",
+        DOUBLE_PRECISION_NARROW_CONVOLUTIONS_ON_CPU,
+    ),
+    Convolution.WIDE: (
+        "convolutions to many channels",
+        DOUBLE_PRECISION_WIDE_CONVOLUTIONS_ON_CPU,
+    ),
+    Convolution.UNKNOWN: (
+        "convolutions",
+        either(
+            DOUBLE_PRECISION_SMALL_CONVOLUTIONS_ON_CPU,
+            DOUBLE_PRECISION_NARROW_CONVOLUTIONS_ON_CPU,
+            DOUBLE_PRECISION_WIDE_CONVOLUTIONS_ON_CPU,
+        ),
+    ),
+}
+"""Texts and factors on CPUs."""
 Mask = NDArray[np.bool_]
 
 
@@ -206,9 +230,13 @@ def _without_twin(
 def _on_host_without_twin(
     trace: Trace, double: DoublePrecision, mask: Mask
 ) -> tuple[tuple[str, Mask, Factor], ...]:
-    is_convolution = double.is_product & filtering(trace, double.calls)
+    kinds = convolution_kinds(trace, double.calls)
+    is_convolution = double.is_product & (kinds >= 0)
     return (
-        (CONVOLUTIONS, mask & is_convolution, DOUBLE_PRECISION_CONVOLUTIONS_ON_CPU),
+        *(
+            (text, mask & is_convolution & (kinds == kind), factor)
+            for kind, (text, factor) in CONVOLUTIONS.items()
+        ),
         (
             MATRIX_PRODUCTS,
             mask & double.is_product & ~is_convolution,
@@ -263,8 +291,8 @@ RULE = Rule(
     ),
     saving="Where the same operator with the same shapes also runs in float32, the difference of "
     "the two. Otherwise a range: on a device by the ratio of its two peaks, at least twice for "
-    "memory; on a CPU as measured, by kind: convolutions, matrix products, others. Of device work "
-    "only the part that the host launches early enough.",
+    "memory; on a CPU as measured, by kind: convolutions by size and channels, matrix products, "
+    "others. Of device work only the part that the host launches early enough.",
     fix=Fix(
         "Work in float32.",
         WHOLE,

@@ -6,12 +6,17 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.operators.model_calls import training_layers
+from stepscope.base.calibration import RECORDING_GRADIENTS
 from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import Link
 from stepscope.base.formatting import count, share
-from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
-from stepscope.rules.shared import call_costs, facts
+from stepscope.model import intervals
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
+from stepscope.rules.shared import call_costs, facts, step_savings
 
+RECORDING_NS = 3_000
+"""Greatest time in which an operator makes its node for the backward pass and stores what that
+needs."""
 RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])"
 Rows = NDArray[np.int64]
 
@@ -53,6 +58,7 @@ def check(trace: Trace, options: Options) -> Results:
 
 def _with_gradients(trace: Trace, recorded: Rows, recorded_share: float) -> Finding:
     number = count(len(recorded), "operator")
+    claims = (_claim(trace, recorded),)
     return Finding(
         severity="info",
         message=f"{number} ({share(recorded_share)}) were recorded for a backward pass that never "
@@ -67,8 +73,21 @@ def _with_gradients(trace: Trace, recorded: Rows, recorded_share: float) -> Find
             ),
         ),
         locations=call_costs.lines(trace, recorded),
+        claims=claims if step_savings.is_worth_reporting(trace, claims) else (),
         fix=GRADIENTS_OFF,
         subject="gradients",
+    )
+
+
+def _claim(trace: Trace, recorded: Rows) -> Claim:
+    start_ns, end_ns = (
+        trace.host_calls[name].to_numpy()[recorded] for name in ("start_ns", "end_ns")
+    )
+    return Claim(
+        intervals.union(start_ns, np.minimum(end_ns, start_ns + RECORDING_NS)),
+        RECORDING_GRADIENTS,
+        "The first 3 µs of each operator that is recorded for a backward pass, 40 % of it at "
+        "least.",
     )
 
 
@@ -130,16 +149,15 @@ RULE = Rule(
         "Batch normalisation without running statistics has no other mode.",
         "Without record_shapes=True the mode of batch normalisation is unknown.",
     ),
-    saving=(
-        "Nothing is claimed: what it costs is mostly memory, and in training mode correctness."
-    ),
+    saving="With gradients on, about 1 to 3 µs of each operator that is recorded for a backward "
+    "pass, where that is 1 % or more. In training mode nothing is claimed: it costs correctness.",
     fix=GRADIENTS_OFF,
     effort="flag",
     risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting"}),
-    priority="program",
+    priority="runtime",
     links=(
         "notes/autograd.html#locally-disabling-gradient-computation",
         "/tutorials/recipes/recipes/tuning_guide.html",

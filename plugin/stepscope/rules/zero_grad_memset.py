@@ -1,10 +1,17 @@
 """Gradients are filled with zeros instead of let go."""
 
+from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.call_cost import CallCost, ZeroedGradients, zeroed_gradients
-from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
+from stepscope.base.calibration import (
+    ADDING_TO_ZEROS_ON_CPU,
+    ALL_OF_IT,
+    HALF_TO_ALL,
+    ZEROING_ON_CPU,
+)
 from stepscope.base.findings import Link
 from stepscope.base.formatting import share
+from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases, step_savings
 
@@ -29,13 +36,14 @@ def check(trace: Trace, options: Options) -> Results:
 
 def _finding(trace: Trace, zeroed: ZeroedGradients) -> Finding:
     cost = zeroed.cost
-    claims = _claims(cost, has_device=len(trace.device_events) > 0)
+    claims = _claims(trace, zeroed)
     saves = step_savings.is_worth_reporting(trace, claims)
     return Finding(
         message=_message(trace, len(zeroed.fills), cost),
         evidence=(
             facts.count("Fills", len(zeroed.fills), Link(view="operators", search="aten::zero_")),
             *call_costs.evidence(trace, cost),
+            facts.count("Additions to zeros in total", len(zeroed.additions)),
         ),
         events=call_costs.longest(trace, zeroed.zeroing),
         locations=call_costs.lines(trace, zeroed.zeroing),
@@ -43,12 +51,24 @@ def _finding(trace: Trace, zeroed: ZeroedGradients) -> Finding:
     )
 
 
-def _claims(cost: CallCost, *, has_device: bool) -> tuple[Claim, ...]:
-    if not has_device:
-        method = "The host's time in the fills; freeing takes some of it, or all."
-        return call_costs.claims(cost, ZEROING_ON_CPU, ALL_OF_IT, method)
-    method = "Idle time during zero_grad, half of it at least, and the time of the fills."
-    return call_costs.claims(cost, HALF_TO_ALL, ALL_OF_IT, method)
+def _claims(trace: Trace, zeroed: ZeroedGradients) -> tuple[Claim, ...]:
+    if len(trace.device_events):
+        method = "Idle time during zero_grad, half of it at least, and the time of the fills."
+        return call_costs.claims(zeroed.cost, HALF_TO_ALL, ALL_OF_IT, method)
+    span = window(trace)
+    additions = times(trace.host_calls, zeroed.additions)
+    return (
+        Claim(
+            zeroed.cost.idle,
+            ZEROING_ON_CPU,
+            "The host's time in the fills; freeing takes some of it, or most.",
+        ),
+        Claim(
+            intervals.clip(additions, span.start_ns, span.end_ns),
+            ADDING_TO_ZEROS_ON_CPU,
+            "The first backward pass then stores gradients instead of adding them to zeros.",
+        ),
+    )
 
 
 def _message(trace: Trace, fill_count: int, cost: CallCost) -> str:
@@ -81,7 +101,8 @@ RULE = Rule(
     ),
     saving="The idle time of the device during zero_grad, half of it at least, and the time in "
     "which the device does nothing but the fills. On a CPU the time of the fills, less what "
-    "freeing takes. Where that is below 1 %, nothing is claimed.",
+    "freeing takes, and that of adding the first gradients to them. Where that is below 1 %, "
+    "nothing is claimed.",
     fix=Fix(
         "Let the gradients go; the next backward pass makes new ones.",
         "optimizer.zero_grad(set_to_none=True)    # the default since torch 2.0",

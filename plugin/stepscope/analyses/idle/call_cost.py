@@ -15,7 +15,7 @@ from stepscope.analyses.host.optimizer_updates import launched_work, outermost
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.errors import NotApplicableError
 from stepscope.model import intervals
-from stepscope.model.arrays import Ints
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace, computed
@@ -64,6 +64,7 @@ def call_cost(trace: Trace, host: Intervals, events: Ints) -> CallCost:
 ZERO_GRAD = "Optimizer.zero_grad#"
 LISTWISE_FILL = "aten::_foreach_zero_"
 FILLS = frozenset({"aten::zero_", LISTWISE_FILL})
+ADDITION, ACCUMULATION = "aten::add_", "torch::autograd::AccumulateGrad"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,6 +75,8 @@ class ZeroedGradients:
     """The fill operators; one may fill a list of tensors."""
     zeroing: Ints
     """The calls of `zero_grad` around them."""
+    additions: Ints
+    """Additions of gradients to the zeros, in the first backward pass after each fill."""
     is_listwise: bool
     """Whether one of the fills takes a list of tensors."""
     cost: CallCost
@@ -101,6 +104,32 @@ def zeroed_gradients(trace: Trace) -> ZeroedGradients:
     return ZeroedGradients(
         fills=fills,
         zeroing=zeroing,
+        additions=_additions(trace, fills, around[around >= 0]),
         is_listwise=bool((calls["name"].iloc[fills] == LISTWISE_FILL).any()),
         cost=call_cost(trace, times, launched_work(trace, fills).events),
     )
+
+
+def _additions(trace: Trace, fills: Ints, zeroing_of_fill: Ints) -> Ints:
+    """Return as many accumulations after each `zero_grad` as it filled gradients."""
+    calls = trace.host_calls
+    begins, parent = calls["start_ns"].to_numpy(), calls["parent"].to_numpy()
+    is_accumulation = name_mask(calls["name"], ACCUMULATION.__eq__)
+    additions = np.flatnonzero(name_mask(calls["name"], ADDITION.__eq__) & (parent != NONE))
+    additions = additions[is_accumulation[parent[additions]]]
+    additions = np.asarray(additions[np.argsort(begins[additions], kind="stable")])
+    zeroing, index = np.unique(zeroing_of_fill, return_inverse=True)
+    if not len(zeroing):
+        return np.empty(0, dtype=np.int64)
+    filled = np.bincount(index, weights=_tensor_counts(trace, fills))
+    last = np.searchsorted(begins[zeroing], begins[additions], side="right") - 1
+    number = np.arange(len(additions)) - np.searchsorted(last, last)
+    return np.asarray(additions[(last >= 0) & (number < filled[last])])
+
+
+def _tensor_counts(trace: Trace, fills: Ints) -> Ints:
+    """Return the number of gradients of each fill: those that a fill of a list calls, or one."""
+    parent = trace.host_calls["parent"].to_numpy()
+    children = np.bincount(parent[parent != NONE], minlength=len(parent))
+    is_list = (trace.host_calls["name"].iloc[fills] == LISTWISE_FILL).to_numpy()
+    return np.where(is_list, children[fills], 1)

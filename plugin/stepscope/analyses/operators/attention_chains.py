@@ -64,6 +64,36 @@ class AttentionChains(UnfusedAttention):
     """Sum of durations of the device's kernels in the window, at least 1."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostAttention(UnfusedAttention):
+    """Unfused attentions that the host computes; all arrays are parallel."""
+
+    scores_bytes: Floats
+    """Bytes of all scores of a call; of a backward pass, of the largest forward one."""
+    head_width: Floats
+    """Numbers of a query; of a backward pass, of the widest forward one."""
+    start_ns: Ints
+    end_ns: Ints
+
+
+def host_attention(trace: Trace) -> HostAttention:
+    """Return the unfused attentions, with their sizes; NaN where shapes were not recorded."""
+    attention, calls = unfused_attention(trace), trace.host_calls
+    _, scores = _scores(trace, attention.first, attention.is_backward)
+    width = _shapes(trace, attention.first)[:, 2]
+    width[attention.is_backward] = np.nan
+    return HostAttention(
+        first=attention.first,
+        last=attention.last,
+        is_backward=attention.is_backward,
+        is_math=attention.is_math,
+        scores_bytes=np.where(attention.is_backward, np.fmax.reduce(scores, initial=0), scores),
+        head_width=np.where(attention.is_backward, np.fmax.reduce(width, initial=0), width),
+        start_ns=calls["start_ns"].to_numpy()[attention.first],
+        end_ns=calls["end_ns"].to_numpy()[attention.last],
+    )
+
+
 @computed
 def attention_chains(trace: Trace) -> AttentionChains:
     """Return the unfused attentions of the threads that launch them.

@@ -8,6 +8,7 @@ operator and shapes in float32.
 import math
 import re
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,23 @@ SLOW_CONVOLUTION = re.compile(r"^aten::(?:thnn_conv|_?slow_conv)")
 CONVOLUTION, BACKWARD = re.compile(r"conv(?!ert)"), re.compile(r"backward")
 MOST_DIMENSIONS_OF_PRODUCTS = 3
 """A weight has two dimensions, and one or more of the filter."""
+LEAST_COLUMNS = 512 * 1024
+"""Numbers that a slow convolution copies (`im2col`, for the whole batch) from which copying exceeds
+the caches of a core: 4 MB in float64."""
+MOST_NARROW = 16
+"""Output channels up to which a copied number is hardly used: copying is most of the work."""
 FLOATING = frozenset({DOUBLE, SINGLE, "float16", "bfloat16"})
+
+
+class Convolution(IntEnum):
+    """Kinds of slow convolutions, by what copying their input costs."""
+
+    SMALL = 0
+    NARROW = 1
+    """Large, of few output channels."""
+    WIDE = 2
+    UNKNOWN = 3
+    """Of an unknown shape."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -211,20 +228,26 @@ def by_operator(trace: Trace, double: DoublePrecision) -> pd.DataFrame:
     return table.reset_index().sort_values("ns", ascending=False, kind="stable")
 
 
-def filtering(trace: Trace, calls: Ints) -> Mask:
-    """Return a mask of some calls: convolutions of more than one element, or of unknown shape.
+def convolution_kinds(trace: Trace, calls: Ints) -> Ints:
+    """Return the kind of some calls: a `Convolution`, or -1.
 
-    A convolution of one element is a matrix product.
+    A convolution of one element is a matrix product: -1.
     """
     group, pairs = distinct(trace, calls)
-    return np.array([_is_filtering(name, dims) for name, dims in pairs], dtype=bool)[group]
+    return np.array([_kind(name, dims) for name, dims in pairs], dtype=np.int64)[group]
 
 
-def _is_filtering(name: str, dims: str) -> bool:
+def _kind(name: str, dims: str) -> int:
     if not CONVOLUTION.search(name):
-        return False
-    weight = shape(dims, 2 if BACKWARD.search(name) else 1)
-    return len(weight) < MOST_DIMENSIONS_OF_PRODUCTS or math.prod(weight[2:]) > 1
+        return NONE
+    pixels, weight = shape(dims, 0), shape(dims, 2 if BACKWARD.search(name) else 1)
+    if len(weight) < MOST_DIMENSIONS_OF_PRODUCTS:
+        return Convolution.UNKNOWN
+    if math.prod(weight[2:]) == 1:
+        return NONE
+    columns = math.prod(weight[1:]) * math.prod((*pixels[:1], *pixels[2:]))
+    large = Convolution.NARROW if weight[0] <= MOST_NARROW else Convolution.WIDE
+    return large if columns >= LEAST_COLUMNS else Convolution.SMALL
 
 
 def slow_convolutions(trace: Trace) -> list[str]:
