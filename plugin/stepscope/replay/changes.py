@@ -155,6 +155,12 @@ class Unblock(Change):
         return freed
 
 
+def host_ns(graph: ReplayGraph, weight_ns: Ints, times: Intervals) -> float:
+    """Return the host's time in some recorded times, by some weights of the graph's edges."""
+    edges, part = _inside(_host_stretches(graph), times)
+    return float((weight_ns[edges] * part).sum())
+
+
 class Stretches(NamedTuple):
     """Edges, and the recorded times between their ends; arrays of shape (n,)."""
 

@@ -17,7 +17,7 @@ from stepscope.base.findings import TimedStep
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
-from stepscope.replay.changes import Change, Part, Shorten, Unblock
+from stepscope.replay.changes import Change, Part, Shorten, Unblock, host_ns
 from stepscope.replay.launches import RemovedCalls, remove_calls
 from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.unrecorded import unrecorded_world
@@ -138,7 +138,7 @@ def _changes(
     trace: Trace, timed: Iterable[Timed], replay: Simulation, taken: Intervals = intervals.EMPTY
 ) -> tuple[Change, ...]:
     """Return the changes of claims: waits and calls that go; of others, their times."""
-    active = [(claim, part) for claim, part in timed if part.share]
+    active = [(claim, _in_step_of(replay, claim, part)) for claim, part in timed if part.share]
     moved = [usable_times(trace, claim) for claim, _ in active if claim.changes is not None]
     moved_times = intervals.merged(intervals.EMPTY, *moved)
     parts = [item for item in active if _is_timed(item[0])]
@@ -156,6 +156,16 @@ def _changes(
         reference_ns=replay.weight_ns,
     )
     return (*(Unblock(calls=of_claim) for of_claim in waits), *removed.changes, shorten)
+
+
+def _in_step_of(replay: Simulation, claim: Claim, part: Part) -> Part:
+    """Return a part of which as much is saved as the claim states for an unrecorded step."""
+    recorded = replay.graph.weight_ns
+    if claim.unrecorded_share is None or np.array_equal(replay.weight_ns, recorded):
+        return part
+    remaining_ns = claim.unrecorded_share * host_ns(replay.graph, recorded, part.times)
+    simulated_ns = max(1.0, host_ns(replay.graph, replay.weight_ns, part.times))
+    return part._replace(share=min(1.0, part.share * remaining_ns / simulated_ns))
 
 
 def _is_timed(claim: Claim) -> bool:
