@@ -1,6 +1,7 @@
 """Savings in the recorded step and without the profiler: which one decides, and where it holds."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -70,10 +71,15 @@ def on_device(median_share: float | None = None) -> Trace:
     schedule = {"machine": "h100", "actions": [{"steps": 4, "body": body}]}
     document = tracebuild.document(schedule=schedule)
     if median_share is not None:
-        names = ("median_ns", "first_quartile_ns", "third_quartile_ns")
-        figures = {"count": 20, **dict.fromkeys(names, round(2_000_000 * median_share))}
-        document |= {"stepscope_recorder": {"unrecorded_steps": figures}}
+        document |= measured(round(2_000_000 * median_share))
     return trace_of(document=document)
+
+
+def measured(median_ns: int) -> dict[str, Any]:
+    """Return the recorder's time of unrecorded steps."""
+    names = ("median_ns", "first_quartile_ns", "third_quartile_ns")
+    figures = {"count": 20, **dict.fromkeys(names, median_ns)}
+    return {"stepscope_recorder": {"unrecorded_steps": figures}}
 
 
 class NoOptions(Thresholds):
@@ -138,6 +144,23 @@ def test_a_saving_that_an_estimate_alone_shows_is_of_low_confidence() -> None:
     assert (claim.decisive_step, claim.holds_in) == ("recorded", "unrecorded")
     assert outcome.message == ONLY_UNRECORDED
     assert claim.net_share < INFO_SHARE < 0.05 < (claim.unrecorded_share or 0)
+
+
+@pytest.mark.parametrize(("share", "unrecorded_ns"), [(None, 750_000), (0.5, 500_000)])
+def test_recording_may_take_more_of_the_claimed_time_than_of_the_rest(
+    share: float | None, unrecorded_ns: int
+) -> None:
+    """Steps of 200 operators of 5 us and 1 ms of other work, which take 1.5 ms unrecorded."""
+    body = [{"repeat": 200, "body": [{"op": "aten::add", "us": 5}]}, {"host": 1000}]
+    document = tracebuild.document(
+        schedule={"machine": "cpu", "actions": [{"steps": 4, "body": body}]}
+    )
+    trace = trace_of(document=document | measured(1_500_000))
+    calls = trace.host_calls[trace.host_calls["is_operator"]]
+    times = intervals.union(calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy())
+    claim = claim_of(advised(trace, Claim(times, ALL, "All.", unrecorded_share=share)))
+    assert claim.net_high_ns == 1_000_000
+    assert claim.unrecorded_high_ns == pytest.approx(unrecorded_ns, rel=0.001)
 
 
 @pytest.mark.parametrize("stated", [None, "critical", "info"])

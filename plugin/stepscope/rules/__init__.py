@@ -181,8 +181,8 @@ class Claim:
     With either, the most that is saved is a step without these waits and calls.
     """
     unrecorded_share: float | None = None
-    """Fraction (0 to 1) of the claimed time that remains without the profiler, where the time
-    around it says little, since recording its many events takes much of it."""
+    """Fraction (0 to 1) of the claimed host time that remains without the profiler, where the time
+    around it says little: recording slows it more, or less."""
     changes: ChangeRange | None = None
     """Changes of the replay in place of the factor, which limits their saving all the same."""
 

@@ -138,7 +138,7 @@ def _changes(
     trace: Trace, timed: Iterable[Timed], replay: Simulation, taken: Intervals = intervals.EMPTY
 ) -> tuple[Change, ...]:
     """Return the changes of claims: waits and calls that go; of others, their times."""
-    active = [(claim, _in_step_of(replay, claim, part)) for claim, part in timed if part.share]
+    active = [(claim, part) for claim, part in timed if part.share]
     moved = [usable_times(trace, claim) for claim, _ in active if claim.changes is not None]
     moved_times = intervals.merged(intervals.EMPTY, *moved)
     parts = [item for item in active if _is_timed(item[0])]
@@ -148,7 +148,9 @@ def _changes(
     taken = intervals.merged(taken, moved_times)
     shorten = Shorten(
         device=_greatest((part for _, part in parts), moved_times),
-        host=_greatest((part for claim, part in parts if not claim.is_device_work), taken),
+        host=_greatest(
+            (_in_step_of(replay, *item) for item in parts if not item[0].is_device_work), taken
+        ),
         removed=tuple(
             of_chain._replace(times=intervals.difference(of_chain.times, taken))
             for of_chain in removed.host
@@ -159,13 +161,17 @@ def _changes(
 
 
 def _in_step_of(replay: Simulation, claim: Claim, part: Part) -> Part:
-    """Return a part of which as much is saved as the claim states for an unrecorded step."""
-    recorded = replay.graph.weight_ns
-    if claim.unrecorded_share is None or np.array_equal(replay.weight_ns, recorded):
+    """Return a part of the host's time, of which a replay saves as much as the claim states.
+
+    The graph's weights say little of times that recording slows more, or less, than those around
+    them; of the latter, the fraction of the weights is above 1.
+    """
+    graph = replay.graph
+    if claim.unrecorded_share is None or np.array_equal(replay.weight_ns, graph.weight_ns):
         return part
-    remaining_ns = claim.unrecorded_share * host_ns(replay.graph, recorded, part.times)
-    simulated_ns = max(1.0, host_ns(replay.graph, replay.weight_ns, part.times))
-    return part._replace(share=min(1.0, part.share * remaining_ns / simulated_ns))
+    remaining_ns = claim.unrecorded_share * host_ns(graph, graph.weight_ns, part.times)
+    simulated_ns = max(1.0, host_ns(graph, replay.weight_ns, part.times))
+    return part._replace(share=part.share * remaining_ns / simulated_ns)
 
 
 def _is_timed(claim: Claim) -> bool:
