@@ -100,7 +100,10 @@ def test_tensors_that_are_joined_one_by_one_are_a_loop() -> None:
 
 def test_loops_of_loaders_and_optimizers_are_theirs() -> None:
     turns = {"repeat": 4, "body": ops("select", "add")}
-    names = ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "Optimizer.step#SGD.step")
+    names = (
+        "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+        "Optimizer.step#SGD.step",
+    )
     for name in names:
         assert len(loops({"annotation": name, "body": [turns]}).first) == 0
     assert len(loops({"annotation": "metrics", "body": [turns]}).first) == 1

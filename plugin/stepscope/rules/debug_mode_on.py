@@ -200,7 +200,8 @@ RULE = Rule(
         "Checks for NaN elsewhere, such as of the loss or of clipped gradients, belong to the "
         "program.",
         "torch.compile traces under anomaly detection: frames below its compiler do not count.",
-        "With check_nan=False and without stacks the mode is invisible.",
+        "With check_nan=False and without stacks the mode is invisible: the time to record stacks "
+        "looks like that of operators.",
     ),
     saving="At least the idle time during the checks and right behind the reads, and the device's "
     "work for them; at most a step without the checks. On a CPU the time of the checks, less what "

@@ -198,16 +198,17 @@ RULE = Rule(
     why="Each iteration costs some microseconds of Python and dispatch per operator, however few "
     "numbers it handles, and on a device a launch per operator. One operator over the whole "
     "tensor costs them once.",
-    detects="Operators under one caller that repeat a pattern, `least_repeats` times or more, where "
-    "they take no longer than `most_operator_us` on average; from 1 % of the window on. A pattern "
-    "has at most 48 operators and inner loops (of 2 iterations and more, of at most 16 operators). "
+    detects="Operators under one caller that repeat a pattern, `least_repeats` times or more, "
+    "where they take no longer than `most_operator_us` on average; from 1 % of the window on. A "
+    "pattern has at most 48 operators and inner loops (of two iterations and more, of at most 16 "
+    "operators). "
     "It takes parts of a tensor (`aten::select` for `x[i]`, `aten::slice`, `aten::narrow`), makes "
     "tensors of Python's numbers (`aten::lift_fresh`) or joins them (`aten::cat`, `aten::stack`); "
     "or it reads a value (`aten::item`, `aten::is_nonzero`) right after an `aten::unbind` (`for "
     "row in x`, `zip(x, y)`), in at most as many iterations as that gave rows.",
     silent=(
-        "A loop over products, convolutions, attention, norms or recurrent cells, or over operators "
-        "of other libraries, does a model's work.",
+        "A loop over products, convolutions, attention, norms or recurrent cells, or over "
+        "operators of other libraries, does a model's work.",
         "A loop over rows (`for row in x`) that reads no value may do a model's work, row by row.",
         "A loop that reads or changes each parameter, and takes no part of it, is another matter.",
         "Loops in C++ (in `aten::unbind`, a node of autograd, DistributedDataParallel) cost no "

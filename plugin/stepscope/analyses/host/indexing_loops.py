@@ -119,7 +119,9 @@ def indexing_loops(
 
 
 def _selected(repeats: _Repeats, which: Mask) -> _Repeats:
-    return _Repeats(**{field.name: getattr(repeats, field.name)[which] for field in fields(repeats)})
+    return _Repeats(
+        **{field.name: getattr(repeats, field.name)[which] for field in fields(repeats)}
+    )
 
 
 def _concatenated(parts: list[_Repeats]) -> _Repeats:
@@ -284,7 +286,8 @@ def _is_overhead(trace: Trace, rows: Ints, repeats: _Repeats, most_ns: float) ->
 def _operator_ns(trace: Trace, rows: Ints, repeats: _Repeats) -> Floats:
     """Return the mean duration of each loop's operators."""
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
-    return _sums(duration_ns, repeats) / np.maximum(1, repeats.until - repeats.begin)
+    count = np.maximum(1, repeats.until - repeats.begin)
+    return np.asarray(_sums(duration_ns, repeats) / count, dtype=np.float64)
 
 
 def _sums(values: Ints, repeats: _Repeats) -> Ints:
@@ -292,9 +295,7 @@ def _sums(values: Ints, repeats: _Repeats) -> Ints:
     return np.asarray(before[repeats.until] - before[repeats.begin])
 
 
-def _loops(
-    trace: Trace, operators: _Siblings, repeats: _Repeats, is_shown: Mask
-) -> IndexingLoops:
+def _loops(trace: Trace, operators: _Siblings, repeats: _Repeats, is_shown: Mask) -> IndexingLoops:
     calls, rows = trace.host_calls, operators.rows
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     shown = np.flatnonzero(is_shown)
