@@ -17,7 +17,12 @@ from stepscope.analyses.host.library_detection import (
     without_operators,
 )
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.base.calibration import NUMPY_TO_DEVICE, NUMPY_TO_TENSORS, UNSEEN_PYTHON
+from stepscope.base.calibration import (
+    NUMPY_TO_DEVICE,
+    NUMPY_TO_TENSORS,
+    UNSEEN_ARRAYS,
+    UNSEEN_PYTHON,
+)
 from stepscope.base.findings import INFO_SHARE, EvidenceTable, Link, Unit
 from stepscope.base.formatting import duration
 from stepscope.model import intervals
@@ -224,9 +229,9 @@ def _unknown_functions(trace: Trace, label: LabelTime) -> Finding:
         claims=(
             Claim(
                 label.without_operators,
-                NUMPY_TO_TENSORS if is_array else UNSEEN_PYTHON,
-                f"At most all {per_step} without operators; at least half of the part right before "
-                "an array becomes a tensor."
+                UNSEEN_ARRAYS if is_array else UNSEEN_PYTHON,
+                f"At most all {per_step} without operators; at least two fifths of the part right "
+                "before an array becomes a tensor."
                 if is_array
                 else f"At most all {per_step} without operators; nothing, if that work is needed.",
                 low_intervals=label.handed_over if is_array else None,
@@ -270,9 +275,9 @@ RULE = Rule(
         "is low.",
     ),
     saving="At least half of the time in these functions, as a pair of traces on the CPU shows; "
-    "at most all time around them. Without stacks from nothing to all, or at least half of the "
-    "time right before arrays become tensors. NumPy's temporary arrays also take memory that the "
-    "next operators then touch for the first time: on a CPU they may become faster as well.",
+    "at most all time around them. Without stacks from nothing to all, or at least two fifths "
+    "of the time right before arrays become tensors. NumPy's temporary arrays also take memory "
+    "that the next operators then touch for the first time: on a CPU they may become faster too.",
     fix=Fix(
         "Do it with torch on the tensors themselves.",
         "cells = torch.nonzero(x > limit)  # in place of np.argwhere(x.cpu().numpy() > limit)",
