@@ -1,6 +1,7 @@
 """Savings in the recorded step and without the profiler: which one decides, and where it holds."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,12 +13,14 @@ import tracebuild
 from loading import trace_of
 from stepscope.advice import rule_outcomes
 from stepscope.analyses.core.window import window
+from stepscope.base import recording_costs as costs
 from stepscope.base.calibration import Factor
 from stepscope.base.findings import ClaimReport, Fix, Outcome, Severity, TimedStep
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.render import advice_phrases
 from stepscope.render.advice_sections import AdviceItem
+from stepscope.replay.unrecorded import unrecorded_world
 from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, Thresholds
 from stepscope.rules.shared.step_savings import StepShares
 
@@ -70,10 +73,15 @@ def on_device(median_share: float | None = None) -> Trace:
     schedule = {"machine": "h100", "actions": [{"steps": 4, "body": body}]}
     document = tracebuild.document(schedule=schedule)
     if median_share is not None:
-        names = ("median_ns", "first_quartile_ns", "third_quartile_ns")
-        figures = {"count": 20, **dict.fromkeys(names, round(2_000_000 * median_share))}
-        document |= {"stepscope_recorder": {"unrecorded_steps": figures}}
+        document |= measured(round(2_000_000 * median_share))
     return trace_of(document=document)
+
+
+def measured(median_ns: int) -> dict[str, Any]:
+    """Return the recorder's time of unrecorded steps."""
+    names = ("median_ns", "first_quartile_ns", "third_quartile_ns")
+    figures = {"count": 20, **dict.fromkeys(names, median_ns)}
+    return {"stepscope_recorder": {"unrecorded_steps": figures}}
 
 
 class NoOptions(Thresholds):
@@ -138,6 +146,23 @@ def test_a_saving_that_an_estimate_alone_shows_is_of_low_confidence() -> None:
     assert (claim.decisive_step, claim.holds_in) == ("recorded", "unrecorded")
     assert outcome.message == ONLY_UNRECORDED
     assert claim.net_share < INFO_SHARE < 0.05 < (claim.unrecorded_share or 0)
+
+
+@pytest.mark.parametrize("is_unslowed", [False, True])
+def test_recording_may_slow_the_claimed_time_by_its_events_alone(is_unslowed: bool) -> None:  # noqa: FBT001
+    """Steps of 200 operators of 5 us and 1 ms of other work, which take 1.5 ms unrecorded."""
+    body = [{"repeat": 200, "body": [{"op": "aten::add", "us": 5}]}, {"host": 1000}]
+    document = tracebuild.document(
+        schedule={"machine": "cpu", "actions": [{"steps": 4, "body": body}]}
+    )
+    trace = trace_of(document=document | measured(1_500_000))
+    calls = trace.host_calls[trace.host_calls["is_operator"]]
+    times = intervals.union(calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy())
+    claim = claim_of(advised(trace, Claim(times, ALL, "All.", is_unslowed=is_unslowed)))
+    local_ns = 200 * costs.LOCAL_PART * costs.OPERATOR.ns
+    slowed = 1 if is_unslowed else unrecorded_world(trace).host_factor
+    assert claim.net_high_ns == 1_000_000
+    assert claim.unrecorded_high_ns == pytest.approx(slowed * (1e6 - local_ns), rel=0.002)
 
 
 @pytest.mark.parametrize("stated", [None, "critical", "info"])

@@ -73,9 +73,9 @@ def test_numpy_is_found_at_its_label_and_line(
 def test_without_stacks_the_label_is_named_and_how_to_see_more(tmp_path: Path) -> None:
     outcome = undisturbed(
         lambda: said(tmp_path, by_operators, stacks=False),
-        lambda each: each.severity == "warning",
+        lambda each: each.severity == "critical",
     )
-    assert (outcome.severity, outcome.confidence) == ("warning", "low")
+    assert (outcome.severity, outcome.confidence) == ("critical", "medium")
     assert outcome.message.startswith("Under the label prepare no operator of torch runs")
     assert outcome.fix is not None
     assert "with_stack=True" in outcome.fix.code

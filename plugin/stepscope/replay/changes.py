@@ -54,7 +54,7 @@ class Part(NamedTuple):
     times: Intervals
     """Times of the trace (shape (n, 2), nanoseconds)."""
     share: float
-    """Fraction (0 to 1)."""
+    """Fraction (0 to 1); above 1 for times that take more than their part of an edge's weight."""
 
 
 class ChainCosts(NamedTuple):

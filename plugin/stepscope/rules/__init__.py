@@ -180,6 +180,9 @@ class Claim:
 
     With either, the most that is saved is a step without these waits and calls.
     """
+    is_unslowed: bool = False
+    """Whether recording slows the claimed host time by no more than the events in it: work outside
+    of torch's operators, whose tensors it does not touch."""
     changes: ChangeRange | None = None
     """Changes of the replay in place of the factor, which limits their saving all the same."""
 

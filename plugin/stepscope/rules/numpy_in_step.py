@@ -17,7 +17,12 @@ from stepscope.analyses.host.library_detection import (
     without_operators,
 )
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.base.calibration import NUMPY_TO_DEVICE, NUMPY_TO_TENSORS, UNSEEN_PYTHON
+from stepscope.base.calibration import (
+    NUMPY_TO_DEVICE,
+    NUMPY_TO_TENSORS,
+    UNSEEN_ARRAYS,
+    UNSEEN_PYTHON,
+)
 from stepscope.base.findings import INFO_SHARE, EvidenceTable, Link, Unit
 from stepscope.base.formatting import duration
 from stepscope.model import intervals
@@ -207,11 +212,15 @@ def _unexplained_ns(trace: Trace) -> int:
 
 def _unknown_functions(trace: Trace, label: LabelTime) -> Finding:
     time_ns = intervals.duration_ns(label.without_operators)
+    is_array = 2 * intervals.duration_ns(label.handed_over) >= time_ns
+    unknown = "NumPy, pandas, PIL or other Python may run there"
+    made = "it ends in arrays that become tensors, as NumPy, pandas or PIL make them"
+    per_step = duration(window(trace).per_step(time_ns))
     return Finding(
-        confidence="low",
+        confidence="medium" if is_array else "low",
         message=f"Under the label {label.label} no operator of torch runs for "
-        f"{phrases.time_and_fraction(trace, time_ns)}. Stacks were not recorded: NumPy, pandas, "
-        "PIL or other Python may run there.",
+        f"{phrases.time_and_fraction(trace, time_ns)}. Stacks were not recorded: "
+        f"{made if is_array else unknown}.",
         evidence=(
             facts.text("Label", label.label, Link(view="operators", search=label.label)),
             facts.duration("Time under it in total", label.total_ns),
@@ -220,16 +229,23 @@ def _unknown_functions(trace: Trace, label: LabelTime) -> Finding:
         claims=(
             Claim(
                 label.without_operators,
-                UNSEEN_PYTHON,
-                f"At most all {duration(window(trace).per_step(time_ns))} without operators; "
-                "nothing, if that work is needed.",
+                UNSEEN_ARRAYS if is_array else UNSEEN_PYTHON,
+                f"At most all {per_step} without operators; at least two fifths of the part right "
+                "before an array becomes a tensor."
+                if is_array
+                else f"At most all {per_step} without operators; nothing, if that work is needed.",
+                low_intervals=label.handed_over if is_array else None,
+                is_unslowed=True,
             ),
         ),
         fix=Fix(
             "Record stacks to see the functions, then do it with torch on the tensors.",
             f"{RECORD_STACKS}\ncells = torch.nonzero(x > limit)  # such as for np.argwhere",
             verify=f"The next trace names the functions under {label.label}.",
-            caveats=("Recording stacks slows down each operator: record few steps.",),
+            caveats=(
+                "Recording stacks slows down each operator: record few steps.",
+                "If the program waits there, for a request or a file, nothing is saved.",
+            ),
         ),
         subject=label.label,
     )
@@ -247,7 +263,8 @@ RULE = Rule(
     "without operators of torch also counts where these functions fill most of it, and between "
     "`tensor.numpy()` and `torch.from_numpy()` in one function. Without stacks, on the CPU: your "
     "labels (record_function) of which `empty_share` or more, and `least_label_share` of the "
-    "window, is outside operators; then its confidence is low.",
+    "window, is outside operators; then its confidence is low, or medium if most of that time ends "
+    "in `torch.from_numpy` or `torch.as_tensor` (`aten::lift_fresh`).",
     silent=(
         "The DataLoader loads in its process: the DataLoader's rules report that.",
         "The device works meanwhile: from `mentioned_share` of the window on it is listed as "
@@ -258,7 +275,9 @@ RULE = Rule(
         "is low.",
     ),
     saving="At least half of the time in these functions, as a pair of traces on the CPU shows; "
-    "at most all time around them. Without stacks from nothing to all.",
+    "at most all time around them. Without stacks from nothing to all, or at least two fifths "
+    "of the time right before arrays become tensors. NumPy's temporary arrays also take memory "
+    "that the next operators then touch for the first time: on a CPU they may become faster too.",
     fix=Fix(
         "Do it with torch on the tensors themselves.",
         "cells = torch.nonzero(x > limit)  # in place of np.argwhere(x.cpu().numpy() > limit)",

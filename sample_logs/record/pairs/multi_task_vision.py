@@ -18,7 +18,7 @@ from pairs.job import Fault, Steps, endless, one_thread
 FAULTS = {
     "written_attention": Fault("unfused-attention"),
     "respawn": Fault("dataloader-worker-respawn"),
-    "read_one_by_one": Fault("python-loop-indexing", "item-sync"),
+    "read_one_by_one": Fault("python-loop-indexing"),
     "checkpoints": Fault(kind="checkpoint in the step"),
 }
 PAIRS = (

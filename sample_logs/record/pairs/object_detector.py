@@ -13,7 +13,7 @@ from typing_extensions import override
 from pairs.job import Fault, Steps
 
 FAULTS = {
-    "anchors": Fault(kind="loop-invariant work in the step"),
+    "anchors": Fault("python-loop-indexing", kind="loop-invariant work in the step"),
     "assigned_in_loop": Fault("python-loop-indexing"),
     "detections": Fault("python-loop-indexing", kind="post-processing in the step"),
     "tiny_batch": Fault("tiny-batch-size"),

@@ -18,7 +18,7 @@ FAULTS = {
     "no_workers": Fault("dataloader-no-workers"),
     "double": Fault("float64-compute"),
     "casts": Fault("dtype-cast-overhead"),
-    "read_one_by_one": Fault("python-loop-indexing", "item-sync"),
+    "read_one_by_one": Fault("python-loop-indexing"),
 }
 PAIRS = (
     ("no_workers",),

@@ -253,6 +253,11 @@ BACKEND = re.compile(r"^(?:nccl|rccl|xccl|hccl|gloo|mpi|ucc|c10d|FSDP|torch)(?::
 TORCHS = (ANNOTATION_NAME, BACKEND, REGION, GRAPH, TIMED, BACKWARD, re.compile(re.escape(LOOKUP)))
 
 
+HANDED_OVER = "aten::lift_fresh"
+"""Operator of `torch.from_numpy` and `torch.as_tensor`, which make a tensor of an array. Before
+that of `torch.tensor`, `aten::empty` runs."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelTime:
     """One label's time on the main thread in the window."""
@@ -260,6 +265,8 @@ class LabelTime:
     label: str
     total_ns: int
     without_operators: Intervals
+    handed_over: Intervals
+    """The part right before an array becomes a tensor."""
 
     @property
     def empty_share(self) -> float:
@@ -276,6 +283,7 @@ def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
     is_users = np.array([is_user_label(name) for name in names], dtype=bool)
     start, end, innermost = _without_operators(trace)
     empty_ns = np.bincount(innermost, weights=end - start, minlength=len(names)) * is_users
+    handed_over_ns = calls["start_ns"].to_numpy()[on_main & (calls["name"] == HANDED_OVER)]
     labels = []
     for code in np.argsort(-empty_ns, kind="stable")[:most].tolist():
         label_time = intervals.clip(
@@ -284,7 +292,14 @@ def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
         empty = intervals.union(start[innermost == code], end[innermost == code])
         if len(empty):
             total_ns = intervals.duration_ns(label_time)
-            labels.append(LabelTime(label=names[code], total_ns=total_ns, without_operators=empty))
+            labels.append(
+                LabelTime(
+                    label=names[code],
+                    total_ns=total_ns,
+                    without_operators=empty,
+                    handed_over=empty[np.isin(empty[:, 1], handed_over_ns)],
+                )
+            )
     return tuple(label for label in labels if is_user_label(label.label))
 
 

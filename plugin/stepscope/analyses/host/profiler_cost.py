@@ -3,7 +3,8 @@
 With `torch.autograd.set_detect_anomaly(True)` the engine checks each result of the backward pass
 for NaN (`torch/csrc/autograd/engine.cpp`, `call_function`): `aten::isnan`, then
 `aten::_is_any_true` (`aten::any` before torch 2.0) and `aten::item`, directly in the engine's
-range.
+range. In the forward pass each node stores the Python stack (`python_anomaly_mode.cpp`), in the
+self time of the operator that makes it.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.core.window import window
 from stepscope.dialects import Kind
 from stepscope.model import intervals
@@ -94,3 +96,38 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks:
     nan_checks = rows[is_nan_check]
     is_checked = np.isin(parent[rows], parent[nan_checks])
     return AnomalyChecks(nan_checks=nan_checks, calls=rows[is_checked])
+
+
+MOST_STACK_NS = 200_000
+"""Greatest time of one stack: 41 µs, and 4 µs for each Python function on it, were measured on an
+EPYC."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NodeStacks:
+    """Times in which nodes of autograd store the Python stack, if anomaly detection is on."""
+
+    calls: Ints
+    """Forward operators (rows of `host_calls`) in the window that made a node."""
+    least: Intervals
+    """The lower quartile of their self times, from the start of each; less where one took less."""
+    most: Intervals
+    """The same by the upper quartile: some operators compute in their self time."""
+
+
+@computed
+def node_stacks(trace: Trace) -> NodeStacks:
+    """Return the forward operators that made a node, and the time of its stack."""
+    calls, span = trace.host_calls, window(trace)
+    forward = forward_backward(trace).forward
+    rows = np.unique(forward[forward >= 0])
+    start_ns, self_ns = calls["start_ns"].to_numpy()[rows], calls["self_ns"].to_numpy()[rows]
+    is_inside = (start_ns >= span.start_ns) & (start_ns < span.end_ns)
+    rows, start_ns, self_ns = rows[is_inside], start_ns[is_inside], self_ns[is_inside]
+    least, most = np.quantile(self_ns, (0.25, 0.75)) if len(rows) else (0.0, 0.0)
+
+    def of(stack_ns: float) -> Intervals:
+        length_ns = np.minimum(self_ns, round(min(stack_ns, MOST_STACK_NS)))
+        return intervals.union(start_ns, start_ns + length_ns)
+
+    return NodeStacks(calls=rows, least=of(least), most=of(most))

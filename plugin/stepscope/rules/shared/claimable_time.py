@@ -151,7 +151,10 @@ def _changes(
     taken = intervals.merged(taken, moved_times)
     shorten = Shorten(
         device=_greatest((part for _, part in parts), moved_times),
-        host=_greatest((part for claim, part in parts if not claim.is_device_work), taken),
+        host=_greatest(
+            (_in_step_of(trace, replay, *item) for item in parts if not item[0].is_device_work),
+            taken,
+        ),
         removed=tuple(
             of_chain._replace(times=intervals.difference(of_chain.times, taken))
             for of_chain in removed.host
@@ -160,6 +163,16 @@ def _changes(
         costs=replay.costs,
     )
     return (*(Unblock(calls=of_claim) for of_claim in waits), *removed.changes, shorten)
+
+
+def _in_step_of(trace: Trace, replay: Simulation, claim: Claim, part: Part) -> Part:
+    """Return a part of the host's time; without the profiler, of which more remains.
+
+    The replay without the profiler scales all of the host's time but events: not this one.
+    """
+    if not claim.is_unslowed or not replay.costs:
+        return part
+    return part._replace(share=part.share / unrecorded_world(trace).host_factor)
 
 
 def _is_timed(claim: Claim) -> bool:
