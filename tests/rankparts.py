@@ -278,6 +278,8 @@ def _part(
             idle_ns=(whole - computed - communication) / count,
             parts_ns=parts_ns,
             kernel_count=job.kernel_count.get(rank, 1_000.0),
+            operator_count=500.0,
+            element_count=np.nan,
             memory_peak_bytes=job.memory_bytes.get(rank, 60e9),
         ),
         collectives=collectives,

@@ -146,7 +146,7 @@ def test_what_the_run_claims_the_recordings_do_not_claim_again() -> None:
     assert first is not None
     assert second is not None
     assert (second.net_low_ns, second.net_high_ns) == (225_000, 300_000)
-    assert (first.net_low_ns, first.net_high_ns) == (100_000, 100_000)
+    assert (first.net_low_ns, first.net_high_ns) == (75_000, 100_000)
     assert first.method.endswith("200 µs of it is counted under late.")
 
 

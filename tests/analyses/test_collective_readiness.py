@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, trace_at, trace_of
-from stepscope.analyses.communication.collective_readiness import ready_times
+from stepscope.analyses.communication.collective_readiness import end_times, ready_times
 from stepscope.model.trace import Trace
 from tracebuild import Row
 
@@ -66,3 +66,35 @@ def test_real_collectives_start_some_microseconds_after_they_are_ready() -> None
     assert len(early) == 74
     assert min(early) >= 0
     assert 10 < np.median(early) < 30
+
+
+def late_us(trace: Trace) -> list[float]:
+    """Return how long before its recorded end each collective let the host go on."""
+    return ((trace.collectives["end_ns"] - end_times(trace)) / 1000).tolist()
+
+
+def gloo(start: float, took: float, thread: int = 9) -> Row:
+    """Return a collective of gloo's, on one of its threads."""
+    shape = {"Input type": ["float"], "Input Dims": [[1000]]}
+    return ["user_annotation", "gloo:all_reduce", start, took, {"tid": thread, **shape}]
+
+
+def test_gloos_end_is_late_where_the_waiting_thread_works_before() -> None:
+    works = [["cpu_op", "aten::mm", 0, 100], ["cpu_op", "aten::mm", 300, 100]]
+    assert late_us(trace_of([*works, gloo(50, 265)])) == [15.0]
+    assert late_us(trace_of([*works, gloo(50, 245)])) == [0.0]
+
+
+def test_a_collective_that_ends_much_later_is_hidden() -> None:
+    works = [["cpu_op", "aten::mm", 0, 100], ["cpu_op", "aten::mm", 300, 100]]
+    assert late_us(trace_of([*works, gloo(50, 285)])) == [0.0]
+
+
+def test_a_collective_that_began_after_the_wait_did_not_end_it() -> None:
+    works = [["cpu_op", "aten::mm", 0, 100], ["cpu_op", "aten::mm", 300, 100]]
+    assert late_us(trace_of([*works, gloo(50, 250), gloo(305, 10, 10)])) == [0.0, 0.0]
+
+
+def test_kernels_end_when_they_end() -> None:
+    rows = [*collective(30, 100, 200), *kernel("gemm", 40, 290, 90)]
+    assert late_us(trace_of(rows)) == [0.0]

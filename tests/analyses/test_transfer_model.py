@@ -23,9 +23,19 @@ def test_transfer_is_what_grows_with_the_size() -> None:
 
 def test_kinds_have_their_own_bandwidth() -> None:
     rows = [("all_reduce", 1000.0, 200.0), ("all_reduce", 2000.0, 300.0)]
-    more = [("all_gather", 1000.0, 100.0), ("all_gather", 3000.0, 500.0)]
-    # 3,000 * 0.1 and 4,000 * 0.2 of 1,100
-    assert transfer_share(events(*rows, *more)) == pytest.approx(1100 / 1100)
+    more = [("all_gather", 1000.0, 100.0), ("all_gather", 3000.0, 200.0)]
+    # 3,000 * 0.1 and 4,000 * 0.05 of 800
+    assert transfer_share(events(*rows, *more)) == pytest.approx(500 / 800)
+
+
+def test_a_byte_takes_no_longer_than_in_the_fastest_message() -> None:
+    # the largest ones waited for another rank; a byte of the others takes at most 0.2 ns
+    rows = [
+        ("all_reduce", 500.0, 200.0),
+        ("all_reduce", 1000.0, 200.0),
+        ("all_reduce", 2000.0, 8600.0),
+    ]
+    assert transfer_share(events(*rows)) == pytest.approx(3500 * 0.2 / 9000)
 
 
 def test_messages_of_about_one_size_or_of_none_that_is_known_do_not_tell() -> None:

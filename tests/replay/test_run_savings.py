@@ -63,7 +63,7 @@ def test_equal_work_saves_the_mean_of_what_ranks_work_beyond_it() -> None:
     job = Job(data=4, slow={2: 0.5, 3: 0.5}, jitter=0.0)
     even = Job(data=4, slow=dict.fromkeys(range(4), 0.25), jitter=0.0)
     saved = saved_by_equal_work_ns(run_of(job))
-    assert saved == pytest.approx(step_ns(job) - step_ns(even), rel=0.01)
+    assert saved == pytest.approx(step_ns(job) - step_ns(even), rel=0.02)
 
 
 def test_stages_that_differ_by_design_save_nothing_by_equal_work() -> None:

@@ -138,20 +138,20 @@ def reduce_saving(outcome: Outcome, taken: TakenTime) -> Outcome:
 
 
 def _without(claim: ClaimReport, lost_ns: int) -> ClaimReport:
-    """Return a claim with a net saving that is smaller by this time, in either step."""
-    high_ns = max(0, claim.net_high_ns - lost_ns)
+    """Return a claim whose net saving is at most smaller by this time, in either step."""
+    part = max(0, claim.net_high_ns - lost_ns) / max(1, claim.net_high_ns)
     less = msgspec.structs.replace(
         claim,
-        net_low_ns=min(claim.net_low_ns, high_ns),
-        net_high_ns=high_ns,
-        net_share=claim.net_share * high_ns / max(1, claim.net_high_ns),
+        net_low_ns=round(claim.net_low_ns * part),
+        net_high_ns=round(claim.net_high_ns * part),
+        net_share=claim.net_share * part,
     )
     if claim.unrecorded_high_ns is None or claim.unrecorded_share is None:
         return less
-    high_ns = max(0, claim.unrecorded_high_ns - lost_ns)
+    part = max(0, claim.unrecorded_high_ns - lost_ns) / max(1, claim.unrecorded_high_ns)
     return msgspec.structs.replace(
         less,
-        unrecorded_low_ns=min(claim.unrecorded_low_ns or 0, high_ns),
-        unrecorded_high_ns=high_ns,
-        unrecorded_share=claim.unrecorded_share * high_ns / max(1, claim.unrecorded_high_ns),
+        unrecorded_low_ns=round((claim.unrecorded_low_ns or 0) * part),
+        unrecorded_high_ns=round(claim.unrecorded_high_ns * part),
+        unrecorded_share=claim.unrecorded_share * part,
     )

@@ -22,6 +22,26 @@ class RunChange(ABC):
         """Return the operations' durations with this change; shape (n,), nanoseconds."""
 
 
+@dataclass(frozen=True)
+class PromptTransfers(RunChange):
+    """Ranks that leave each collective together, as soon as the first.
+
+    A rank that goes on later than the others does so without a cost while it waits for them, or
+    they for it, at the next collective. With other work, it would delay them.
+    """
+
+    def apply(self, graph: RunGraph, duration_ns: Ints) -> Ints:
+        """Replace the transfers by the shortest over the ranks."""
+        changed = duration_ns.copy()
+        transfer_ns = changed[graph.members]
+        meets = np.flatnonzero(graph.join >= 0)
+        join = graph.join[meets]
+        shortest_ns = np.full(int(join.max(initial=NONE)) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(shortest_ns, join, transfer_ns[meets])
+        transfer_ns[meets] = shortest_ns[join]
+        return changed
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EqualWork(RunChange):
     """Ranks of a stage that all work as long: the mean of them, between the same collectives."""

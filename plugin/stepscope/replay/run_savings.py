@@ -9,7 +9,7 @@ from stepscope.analyses.communication.rank_metrics import stages_of
 from stepscope.analyses.communication.ranked_run import RankRun
 from stepscope.base.errors import MissingDataError
 from stepscope.model.arrays import Mask
-from stepscope.replay.run_changes import EqualWork, RunChange, UsualWork
+from stepscope.replay.run_changes import EqualWork, PromptTransfers, RunChange, UsualWork
 from stepscope.replay.run_simulation import MOST_ERROR, run_replay_error, simulate_run, uncut
 
 
@@ -52,8 +52,7 @@ def saved_by_equal_work_ns(run: RankRun) -> float | None:
         whole = uncut(run)
         if run_replay_error(whole) > MOST_ERROR:
             return None
-        equal = simulate_run(whole, [EqualWork(stage=stages_of(whole))])
-        return max(0.0, float((simulate_run(whole, ()).step_ns - equal.step_ns).mean()))
+        return max(0.0, _step_ns(whole) - _step_ns(whole, EqualWork(stage=stages_of(whole))))
     except MissingDataError:
         return None
 
@@ -65,17 +64,18 @@ def _mask(run: RankRun, whole: RankRun, group: Sequence[int]) -> Mask:
 
 def _savings(run: RankRun, late: Sequence[Mask]) -> tuple[RunSaving, ...]:
     stage = stages_of(run)
-
-    def step_ns(*changes: RunChange) -> float:
-        return float(simulate_run(run, changes).step_ns.mean())
-
-    before_ns = step_ns()
-    shared_ns = before_ns - step_ns(EqualWork(stage=stage))
+    before_ns = _step_ns(run)
+    shared_ns = before_ns - _step_ns(run, EqualWork(stage=stage))
     savings, mended = [], np.zeros(len(run.parts), dtype=bool)
     for group in late:
         mended = mended | group
-        after_ns = step_ns(UsualWork(stage=stage, is_changed=mended))
+        after_ns = _step_ns(run, UsualWork(stage=stage, is_changed=mended))
         gone_ns = max(0.0, before_ns - after_ns)
         savings.append(RunSaving(shared_ns=max(0.0, min(shared_ns, gone_ns)), gone_ns=gone_ns))
         before_ns = min(before_ns, after_ns)
     return tuple(savings)
+
+
+def _step_ns(run: RankRun, *changes: RunChange) -> float:
+    """Return the mean step of the run's ranks with changes."""
+    return float(simulate_run(run, (PromptTransfers(), *changes)).step_ns.mean())

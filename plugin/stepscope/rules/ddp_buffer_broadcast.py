@@ -3,12 +3,18 @@
 import numpy as np
 
 from stepscope.analyses.communication.collective_events import requested_in_calls
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
-from stepscope.base.calibration import HALF_TO_ALL
-from stepscope.base.findings import Evidence
-from stepscope.base.formatting import count, duration, share
-from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
+from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL
+from stepscope.base.findings import Evidence, severity_of
+from stepscope.base.formatting import count, share
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.intervals import Intervals
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import collective_costs, ddp, facts, phrases, recorded_facts
+from stepscope.rules.shared.claimable_time import claimed_ns
 
 BUCKET_SIZES_TYPE = "int32"
 """Data type of DDP's one broadcast after it has reordered its buckets (reducer.cpp)."""
@@ -17,13 +23,25 @@ METHOD = (
     "others wait for it later instead."
 )
 
+FORWARD = "DistributedDataParallel.forward"
+PACKING = frozenset(
+    {
+        "aten::flatten_dense_tensors",
+        "c10d::broadcast_",
+        "aten::unflatten_dense_tensors",
+        "aten::copy_",
+    }
+)
+"""Operators of DDP's forward by which it sends buffers, before the model's."""
+PACKING_METHOD = "The host's work to pack, send and unpack them, while no device worked."
+
 
 class Options(Thresholds):
     """Thresholds from which broadcasts are worth reporting."""
 
     least_share: float = option(
         0.005,
-        "Fraction of the window in which broadcasts of buffers run and nothing computes.",
+        "Fraction of the window that would be saved without broadcasts of buffers.",
         origin="ours: three public DDP traces show 0.02 to 0.07 %",
     )
 
@@ -41,6 +59,9 @@ def check(trace: Trace, options: Options) -> Results:
     if not mask.any():
         return
     lost = collective_costs.exposed(trace, mask)
+    claims = _claims(trace, lost)
+    lost_ns = intervals.duration_ns(intervals.merged(*(claim.intervals for claim in claims)))
+    saved = claimed_ns(trace, claims) / window(trace).reference_ns
     sent = collective_costs.message_size(events[mask]) or "of unknown size"
     text = f"{count(int(mask.sum()), 'broadcast')} of buffers ({sent}) in DDP's forward"
     evidence: tuple[Evidence, ...] = (
@@ -50,21 +71,49 @@ def check(trace: Trace, options: Options) -> Results:
     if setting is not None:
         evidence += (recorded_facts.evidence("broadcast_buffers", str(setting), "code"),)
     tables = (collective_costs.table(events, mask),)
-    if lost.saved_share < options.least_share:
+    if saved < options.least_share:
         late = collective_costs.host_is_late(trace, lost)
         message = f"{text} take {share(lost.share)} of the time.{late}"
         yield RuledOut(message=message, evidence=evidence, tables=tables)
         return
     yield Finding(
-        severity=collective_costs.severity(lost),
+        severity=severity_of(saved) or "info",
         confidence="medium",
-        message=f"{text} cost {duration(lost.a_step_ns)} {phrases.per_step(trace)} "
-        f"({share(lost.share)}).",
+        message=f"{text} cost {phrases.time_and_fraction(trace, lost_ns)}.",
         evidence=evidence,
         tables=tables,
         events=collective_costs.longest(trace, events, mask),
-        claims=(collective_costs.claim(lost, HALF_TO_ALL, METHOD),),
+        claims=claims,
     )
+
+
+def _claims(trace: Trace, lost: collective_costs.Exposed) -> tuple[Claim, Claim]:
+    packing = intervals.difference(_packing(trace), lost.times)
+    return (
+        collective_costs.claim(lost, HALF_TO_ALL, METHOD),
+        Claim(packing, ALL_OF_IT, PACKING_METHOD),
+    )
+
+
+def _packing(trace: Trace) -> Intervals:
+    """Return the times from the begin of DDP's forward to the end of its work on buffers.
+
+    That is before the model's first operator.
+    """
+    calls, forwards = trace.host_calls, ddp.calls(trace, FORWARD)
+    start_ns, end_ns = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    is_forward = np.zeros(len(calls) + 1, dtype=bool)
+    is_forward[forwards] = True
+    children = np.flatnonzero(is_forward[calls["parent"].to_numpy()])
+    owner = np.searchsorted(forwards, calls["parent"].to_numpy()[children])
+    is_packing = name_mask(calls["name"], PACKING.__contains__)[children]
+    model_ns = end_ns[forwards].copy()
+    np.minimum.at(model_ns, owner[~is_packing], start_ns[children[~is_packing]])
+    is_before = is_packing & (start_ns[children] < model_ns[owner])
+    until_ns = start_ns[forwards].copy()
+    np.maximum.at(until_ns, owner[is_before], end_ns[children[is_before]])
+    times = intervals.merged(np.column_stack((start_ns[forwards], until_ns)))
+    return intervals.difference(times, all_busy(trace))
 
 
 RULE = Rule(
@@ -75,8 +124,9 @@ RULE = Rule(
     why="By default DistributedDataParallel sends rank 0's buffers (mostly the running statistics "
     "of batch norms) to all ranks at the start of every forward. Nothing can compute until they "
     "have arrived, and every rank waits there for the latest.",
-    detects="Broadcasts requested in DistributedDataParallel.forward, while nothing computed. It "
-    "reports where they take `least_share` of the window or more.",
+    detects="Broadcasts requested in DistributedDataParallel.forward, while nothing computed, and "
+    "the host's work before and after them. It reports where `least_share` of the window or more "
+    "could be saved.",
     silent=(
         "With no DistributedDataParallel, or no collective at all, it does not apply.",
         "The one broadcast with which DDP orders its buckets sends no buffer, and with "
@@ -85,7 +135,8 @@ RULE = Rule(
         "next work, are ruled out.",
     ),
     saving="Half to all of the exposed time: where a rank comes late, the others wait for it in "
-    "the gradients' all-reduces instead.",
+    "the gradients' all-reduces instead. In addition, the host's work in DDP's forward to pack, "
+    "send and unpack the buffers.",
     fix=Fix(
         "Do not send buffers, or use none that must be equal on all ranks.",
         "model = DDP(model, broadcast_buffers=False)\n"
@@ -104,7 +155,6 @@ RULE = Rule(
     priority="communication",
     after=("ddp-bucket-copy",),
     links=(ddp.DOCUMENTATION,),
-    life_cycle="preview",
     origin="torch's DDP documentation (broadcast_buffers)",
     culprit="sending buffers",
 )

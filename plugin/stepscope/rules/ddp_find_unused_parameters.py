@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.exposed_communication import exposed_times
+from stepscope.analyses.core.exposed_communication import exposed_times, running_times
+from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
-from stepscope.base.calibration import EXPOSED_COMMUNICATION, HALF_TO_ALL
+from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, PARALLEL_REDUCTION
 from stepscope.base.findings import Evidence, Link, severity_of
 from stepscope.base.formatting import count, share
 from stepscope.model import intervals
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, collective_costs, ddp, facts, phrases, recorded_facts
@@ -18,6 +20,11 @@ from stepscope.rules.shared import call_costs, collective_costs, ddp, facts, phr
 SEARCH = f"{ddp.REDUCER}search_unused_parameters"
 BITMAP_TYPE = "int32"
 """Data type of the extra all-reduce of the parameters in use (reducer.cpp, `local_used_map_`)."""
+
+ACCUMULATE = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+MARKS = frozenset({"aten::select", "aten::fill_"})
+"""Operators by which the reducer's hook marks a parameter as used."""
+ALL_REDUCE = "c10d::allreduce_"
 
 
 class Options(Thresholds):
@@ -61,14 +68,45 @@ def check(trace: Trace, options: Options) -> Results:
         events=call_costs.longest(trace, rows),
         claims=(
             Claim(
-                search, HALF_TO_ALL, "The searches while no device worked, half of them at least."
+                intervals.merged(search, _bookkeeping(trace, is_bitmap)),
+                ALL_OF_IT,
+                "The searches, the marks of used parameters and the requests of the all-reduces, "
+                "while no device worked.",
             ),
-            Claim(
-                reduction,
-                EXPOSED_COMMUNICATION,
-                "The all-reduces of their results while nothing computed, at least 30 %: waiting "
-                "for other ranks may move to the gradients.",
-            ),
+            *_reductions(trace, is_bitmap, reduction),
+        ),
+    )
+
+
+def _bookkeeping(trace: Trace, is_bitmap: collective_costs.Mask) -> Intervals:
+    """Return the times in which the host marks used parameters and requests the all-reduces."""
+    span, calls, parent = window(trace), trace.host_calls, trace.host_calls["parent"].to_numpy()
+    start_ns = calls["start_ns"].to_numpy()
+    in_hook = np.append(name_mask(calls["name"], ACCUMULATE.__eq__), False)[parent]
+    is_inside = (start_ns >= span.start_ns) & (start_ns < span.end_ns)
+    marks = np.flatnonzero(in_hook & is_inside & name_mask(calls["name"], MARKS.__contains__))
+    requests = np.sort(ddp.calls(trace, ALL_REDUCE))
+    begun_ns = trace.collectives["start_ns"].to_numpy()[is_bitmap]
+    before = np.searchsorted(start_ns[requests], begun_ns, side="right") - 1
+    return ddp.host_loss(trace, np.union1d(marks, requests[before[before >= 0]]))
+
+
+def _reductions(
+    trace: Trace, is_bitmap: collective_costs.Mask, exposed: Intervals
+) -> tuple[Claim, Claim]:
+    """Claim the all-reduces of the results: alone, and while other messages are sent."""
+    others = running_times(trace, collective_costs.in_window(trace) & ~is_bitmap)
+    return (
+        Claim(
+            intervals.difference(exposed, others),
+            HALF_TO_ALL,
+            "The all-reduces of their results while nothing computed and nothing else was sent, at "
+            "least half: waiting for other ranks may move to the gradients.",
+        ),
+        Claim(
+            intervals.intersection(exposed, others),
+            PARALLEL_REDUCTION,
+            "While other messages were sent, at most half.",
         ),
     )
 
@@ -109,9 +147,10 @@ RULE = Rule(
         "A search during which the device goes on working, and an all-reduce that is hidden, are "
         "ruled out.",
     ),
-    saving="At most all of the searches' exposed time, at least half of it, and of the "
-    "all-reduces' time at least 30 %: a part of that may be waiting for other ranks, which then "
-    "wait in the next collective.",
+    saving="The exposed time of the searches, of the marks of used parameters and of the host's "
+    "requests of the all-reduces; of the all-reduces' time 50 to 100 % while nothing else was "
+    "sent, since ranks may then wait in the next collective, and at most 50 % while gradients were "
+    "sent as well.",
     fix=Fix(
         "Do not search where all parameters are used, or always the same ones.",
         "model = DDP(model)                      # find_unused_parameters=False, the default\n"

@@ -18,6 +18,11 @@ METHOD = (
     "the host was not the limit); at least 30 % of it."
 )
 
+AT_ONCE = (
+    " The gradients are so small that DDP sends them when the backward pass ends, and nothing is "
+    "left to hide them."
+)
+
 
 class Options(Thresholds):
     """Thresholds from which communication is worth reporting."""
@@ -31,6 +36,12 @@ class Options(Thresholds):
         0.10,
         "Fraction of the window in which collectives run, from which hidden ones are ruled out.",
         origin="torch-tb-profiler: communication of more than 10 % of a step",
+    )
+    least_saved_share: float = option(
+        0.30,
+        "The same of gradients that DDP sends at once when the backward pass ends, from which a "
+        "larger batch is worth a warning.",
+        origin="xprof: reports collectives from 30 % of the step on",
     )
 
 
@@ -56,16 +67,19 @@ def check(trace: Trace, options: Options) -> Results:
     passes = max(1, ddp.forward_count(trace) or window(trace).step_count)
     origin, fix, effort, risk = overlap_fixes.advice(trace, worst, passes)
     group, sent = collective_costs.group_name(worst), collective_costs.message_size(worst)
+    is_all = overlap_fixes.is_sent_at_once(trace, worst, passes)
+    is_saved = not is_all or lost.share >= options.least_saved_share
     yield Finding(
-        severity=collective_costs.severity(lost),
+        severity=collective_costs.severity(lost) if is_saved else "info",
         confidence="medium",
         message=f"{text}; for {duration(lost.a_step_ns)} of it ({share(lost.share)}) nothing "
         f"computes. Most of that is {worst['kind'].iloc[0]}{f' of {sent}' if sent else ''}"
-        f"{f' in {group}' if group else ''}.{collective_costs.host_is_late(trace, lost)}",
+        f"{f' in {group}' if group else ''}.{AT_ONCE if is_all else ''}"
+        f"{collective_costs.host_is_late(trace, lost)}",
         evidence=evidence,
         tables=tables,
         events=collective_costs.longest(trace, events, mask),
-        claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
+        claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),) if is_saved else (),
         fix=fix,
         effort=effort,
         risk=risk,
@@ -108,7 +122,9 @@ RULE = Rule(
         "Communication of `least_running_share` or more that is hidden is ruled out.",
     ),
     saving="At most the exposed time in which the device, not the host, was the limit; at least 30 "
-    "% of it, an estimate. Over a run's ranks, waiting for late ranks is counted under "
+    "% of it, an estimate. Gradients that DDP sends at once when the backward pass ends cannot "
+    "overlap: below `least_saved_share` they are an info without a saving. Over a run's ranks, "
+    "waiting for late ranks is counted under "
     "straggler-rank.",
     fix=overlap_fixes.ANY,
     effort="hour",

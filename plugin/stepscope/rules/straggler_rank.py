@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from stepscope.analyses.communication.stragglers import (
     straggler_groups,
     stragglers_of,
 )
-from stepscope.base.calibration import SHARED_WORK, WAITING_FOR_A_LATE_RANK
+from stepscope.base.calibration import MOST_SHARED_WORK, SHARED_WORK, WAITING_FOR_A_LATE_RANK
 from stepscope.base.findings import EvidenceTable, Link, Unit
 from stepscope.base.formatting import duration, number_ranges, share
 from stepscope.replay.run_savings import RunSaving, savings_of_late_ranks
@@ -38,11 +38,17 @@ METHOD = (
     "this rank causes it: the time by which it has more to do than the slowest of the others, or "
     "else the part before collectives to which it came last; at least 30 % of it."
 )
-REPLAY_METHOD = (
-    "The run replayed with this rank working as long as the median of the others; at least {:.0%} "
-    "of what is saved if the ranks share its additional work. The late ranks of findings above are "
-    "mended first."
-)
+REPLAY_METHODS = {
+    "more": "The run replayed with the same work on all ranks, since this rank does more: its "
+    "operators are more, or their inputs larger; 65 to 110 % of that.",
+    "same": "The run replayed with this rank working as long as the median of the others, since it "
+    "does the same: its operators are as many, and their inputs as large; at least 65 % of that.",
+    "unknown": "The run replayed with this rank working as long as the median of the others; at "
+    "least 65 % of what is saved if the ranks share its additional work.",
+}
+BEFORE = " The late ranks of findings above are mended first."
+MORE_SHARE = 0.3
+"""Of a late rank's additional time, the fraction by which its work exceeds that of the others."""
 
 
 class Options(Thresholds):
@@ -71,6 +77,8 @@ class _LateRanks:
     step_ns: float
     saving: RunSaving | None
     """None where the run cannot be replayed."""
+    work: Literal["more", "same", "unknown"]
+    """What these ranks do, compared with the others."""
 
     @property
     def claimed_ns(self) -> tuple[float, float]:
@@ -78,7 +86,10 @@ class _LateRanks:
         if self.saving is None:
             factor = WAITING_FOR_A_LATE_RANK
             return factor.low * self.mean_ns, factor.high * self.mean_ns
-        return SHARED_WORK.low * self.saving.shared_ns, self.saving.gone_ns
+        shared_ns, gone_ns = self.saving.shared_ns, self.saving.gone_ns
+        if self.work == "more":
+            return SHARED_WORK.low * shared_ns, min(gone_ns, MOST_SHARED_WORK * shared_ns)
+        return SHARED_WORK.low * (gone_ns if self.work == "same" else shared_ns), gone_ns
 
     @property
     def mean_ns(self) -> float:
@@ -153,10 +164,33 @@ def _late_ranks(ranks: Ranks, run: RankRun) -> list[_LateRanks]:
         mean_ns = float(step_ns[is_other].mean())
         saving = None if savings is None else savings[number]
         result.append(
-            _LateRanks(group=group, rows=late, waits_ns=waits_ns, step_ns=mean_ns, saving=saving)
+            _LateRanks(
+                group=group,
+                rows=late,
+                waits_ns=waits_ns,
+                step_ns=mean_ns,
+                saving=saving,
+                work=_work(run, group.indexes),
+            )
         )
         left = np.where(is_other, left - lost, left)
     return result
+
+
+def _work(run: RankRun, late: Sequence[int]) -> Literal["more", "same", "unknown"]:
+    """Return whether the slowest of the late ranks does more than the median of the others.
+
+    It does where its operators, or the elements of their inputs, exceed theirs by a fraction of the
+    additional time. Without shapes, as many operators may be the same work or not.
+    """
+    totals = pd.DataFrame([part.totals for part in run.parts])
+    totals["work_ns"] = totals["step_ns"] - totals["exposed_ns"]
+    names = ["work_ns", "operator_count", "element_count"]
+    slowest = totals.iloc[list(late)].sort_values("work_ns")[names].iloc[-1]
+    more = slowest / totals.drop(index=list(late))[names].median() - 1
+    if (more[names[1:]] > MORE_SHARE * max(0.0, more["work_ns"])).any():
+        return "more"
+    return "unknown" if np.isnan(more["element_count"]) else "same"
 
 
 def _finding(ranks: Ranks, late: _LateRanks, table: EvidenceTable) -> Finding:
@@ -175,9 +209,9 @@ def _finding(ranks: Ranks, late: _LateRanks, table: EvidenceTable) -> Finding:
         run_claim=RunClaim(
             low_ns=low_ns,
             high_ns=high_ns,
-            method=METHOD if late.saving is None else REPLAY_METHOD.format(SHARED_WORK.low),
+            method=METHOD if late.saving is None else REPLAY_METHODS[late.work] + BEFORE,
             taken_ns=late.waits_ns,
-            taken_from=("exposed-communication",),
+            taken_from=("ddp-missing-no-sync", "small-collectives", "exposed-communication"),
         ),
         fix=None if cause is None else replace(RULE.fix, summary=REMEDIES[cause]),
         blamed=tuple(ranks.recording(row).trace for row in late.of_ranks),
@@ -248,7 +282,8 @@ RULE = Rule(
     detects="Collectives matched across ranks by group and sequence. All ranks leave together, so "
     "the one whose call is shortest came last; this needs no common clock. A rank is late if its "
     "lateness is an outlier among the ranks (modified z-score above 3.5; of two ranks, last in "
-    "60 % of the collectives) and at least 1 % of a step; or if the same holds for its compute "
+    "60 % of the collectives, or the cause of 75 % of the waiting) and at least 1 % of a step; or "
+    "if the same holds for its compute "
     "time, which is the step less exposed communication, compared with the ranks of its pipeline "
     "stage. Late ranks that are most of a machine or of a process group are reported together. "
     "It reports where the others wait for all late ranks together for `least_wait_share` of a "
@@ -258,11 +293,14 @@ RULE = Rule(
         "as late.",
         "Collectives that do not make every rank wait (sends, receives, broadcasts) do not count.",
     ),
-    saving="The run is replayed with this rank working as long as the median of the others of its "
-    "pipeline stage, and, as the least, with all ranks sharing its additional work: 75 % of that, "
-    "since equal work saved 78 % of it in sample_logs/ranks. Where the run cannot be replayed, 30 "
-    "to 100 % of the others' mean waiting per step that no computing hides, as far as this rank "
-    "causes it. The others' `exposed-communication` does not claim that waiting.",
+    saving="The run is replayed with ranks that leave each collective together. Where this rank "
+    "does more than the others (more operators, or larger inputs), with the same work on all ranks "
+    "of its pipeline stage: 65 to 110 % of that, as measured in three jobs. Where it does the same "
+    "and takes longer, with this rank working as long as the median of the others, and at least 65 "
+    "% of that. Without shapes, from the one to the other. Where the run cannot be replayed, 30 to "
+    "100 % of the others' mean waiting per step that no computing hides, as far as this rank "
+    "causes it. `exposed-communication`, `ddp-missing-no-sync` and `small-collectives` of the "
+    "others do not claim that waiting.",
     fix=Fix(
         "Find the difference between that rank and the others, and make their work equal.",
         verify="In the next trace no rank comes last to more than its fraction of the collectives.",

@@ -9,6 +9,7 @@ from stepscope.analyses.communication.collective_events import requested_in_call
 from stepscope.analyses.core.window import window
 from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 WRAPPERS: dict[str, re.Pattern[str]] = {
@@ -40,6 +41,8 @@ class Accumulation:
     """Early passes after which as much was reduced as before an optimizer's step."""
     early: Mask
     """Mask over `collectives`: the reductions after reduced early passes."""
+    early_passes: Intervals
+    """Reduced early passes, each from its forward pass to the next one."""
 
 
 @computed
@@ -77,6 +80,7 @@ def _accumulation(trace: Trace, wrapper: str, forwards: Ints, updates: Ints) -> 
         early_count=int(is_early.sum()),
         reduced_count=int(is_reduced.sum()),
         early=np.append(is_reduced, False)[owner],
+        early_passes=np.column_stack((forwards[:-1], forwards[1:]))[is_reduced[:-1]],
     )
 
 

@@ -4,14 +4,26 @@ On the host, that is the begin of the call. On a device, the work must also have
 waits for by an event; without records of events, the last work launched before its call: torch lets
 a collective wait for the stream that it is called on. A collective that starts later waited for the
 one before in its group, or for its launch.
+
+gloo's threads record the end of a collective. Where they share cores with the thread that waits,
+they often do so late, when that thread already works again.
 """
 
 import numpy as np
 
+from stepscope.analyses.core.exposed_communication import (
+    HOST,
+    communicating_times,
+    computing_times,
+)
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.idle.device_waits import event_predecessors
+from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.trace import Trace, computed
+
+LATE_END_SHARE = 0.1
+"""A collective's end is late, at most by this fraction of the exposed time that it ended."""
 
 
 @computed
@@ -28,6 +40,23 @@ def ready_times(trace: Trace) -> Ints:
     is_certain = is_called & ((awaited >= 0) | (kernel < 0))
     ready_ns = np.maximum(call_ns, np.where(awaited >= 0, data_ns, 0))
     return np.where(is_certain, np.minimum(ready_ns, start_ns), start_ns)
+
+
+@computed
+def end_times(trace: Trace) -> Ints:
+    """Return the end of each row of `collectives`, on the host without the delay of its record."""
+    frame = trace.collectives
+    start_ns, end_ns = frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
+    exposed = intervals.difference(communicating_times(trace)[HOST], computing_times(trace)[HOST])
+    if not len(exposed):
+        return end_ns
+    begin_ns, until_ns = exposed.T
+    reach_ns = until_ns + np.rint(LATE_END_SHARE * (until_ns - begin_ns)).astype(np.int64)
+    first = np.searchsorted(np.maximum.accumulate(reach_ns), end_ns)
+    first = np.minimum(first, len(exposed) - 1)
+    is_late = (frame["kernel_count"].to_numpy() == 0) & (end_ns <= reach_ns[first])
+    is_late &= (start_ns < until_ns[first]) & (begin_ns[first] < end_ns)
+    return np.where(is_late, np.minimum(end_ns, until_ns[first]), end_ns)
 
 
 def _launched_before(trace: Trace, kernel: Ints, call_ns: Ints) -> Ints:

@@ -125,7 +125,8 @@ def transfer_share(events: pd.DataFrame) -> float:
 
     A message takes a latency plus its size over the bandwidth (Hockney 1994, "The communication
     challenge for MPP"), both estimated from the shortest of the largest and of the smallest
-    messages of a kind. NaN where message sizes are unknown, or nearly equal in a kind.
+    messages of a kind. The largest may all have waited for other ranks: a byte takes no longer than
+    in any other message. NaN where message sizes are unknown, or nearly equal in a kind.
     """
     sized = events[events["message_bytes"].notna() & events["duration_ns"].notna()]
     if len(sized) < len(events):
@@ -143,4 +144,7 @@ def _transfer_ns(same: pd.DataFrame) -> float:
     if most <= 0 or most < LEAST_RANGE * least:
         return float("nan")
     rise_ns = float(shortest.iloc[-1]) - float(shortest.iloc[0])
-    return max(0.0, rise_ns / (most - least)) * float(same["message_bytes"].sum())
+    is_sized = shortest.index.to_numpy() > 0
+    byte_ns = float((shortest[is_sized] / shortest.index[is_sized]).min())
+    byte_ns = min(max(0.0, rise_ns / (most - least)), byte_ns)
+    return byte_ns * float(same["message_bytes"].sum())

@@ -1,7 +1,9 @@
 """Summary of one trace for comparisons across ranks: small, and without the trace's events."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_events import step_numbers
-from stepscope.analyses.communication.collective_readiness import ready_times
+from stepscope.analyses.communication.collective_readiness import end_times, ready_times
 from stepscope.analyses.communication.process_groups import process_groups
 from stepscope.analyses.communication.rank_assignment import RankEvidence, rank_evidence
 from stepscope.analyses.communication.rank_steps import Curve, RankSteps, rank_steps
@@ -25,6 +27,8 @@ from stepscope.model.arrays import Floats, Ints
 from stepscope.model.table import plain_values
 from stepscope.model.trace import Trace, computed, whole_number
 
+SHAPE = re.compile(r"\[([0-9]+(?:,[0-9]+)*)\]")
+"""The shape of one tensor in `input_dims`."""
 UNEVEN = frozenset({"all_to_all", "all_to_allv", "gather", "scatter", "other"})
 """Kinds in which ranks may send different amounts."""
 POINT_TO_POINT = frozenset({"send", "recv"})
@@ -88,6 +92,10 @@ class RankTotals:
     """The mean step's categories: `step_breakdown`."""
     kernel_count: float
     """Kernels per step; NaN without a device."""
+    operator_count: float
+    """Operators per step."""
+    element_count: float
+    """Elements of the operators' inputs per step; NaN: no shape was recorded."""
     memory_peak_bytes: float
     """Highest peak of a device; NaN: not recorded."""
 
@@ -203,6 +211,8 @@ def _totals(trace: Trace) -> RankTotals:
         idle_ns=(span.device_duration_ns - busy_ns) / count,
         parts_ns=steps.mean_parts_ns,
         kernel_count=_kernel_count(trace) / count if main is not None else np.nan,
+        operator_count=len(_operators(trace)) / count,
+        element_count=_element_count(trace) / count,
         memory_peak_bytes=_memory_peak(trace),
     )
 
@@ -210,6 +220,25 @@ def _totals(trace: Trace) -> RankTotals:
 def _kernel_count(trace: Trace) -> int:
     span, start_ns = window(trace), trace.kernels["start_ns"].to_numpy()
     return int(((start_ns >= span.start_ns) & (start_ns < span.device_end_ns)).sum())
+
+
+def _operators(trace: Trace) -> Ints:
+    """Return the rows of `host_calls` of operators that began in the window."""
+    span, calls = window(trace), trace.host_calls
+    start_ns, is_operator = calls["start_ns"].to_numpy(), calls["is_operator"].to_numpy()
+    return np.flatnonzero(is_operator & (start_ns >= span.start_ns) & (start_ns < span.end_ns))
+
+
+def _element_count(trace: Trace) -> float:
+    """Return the elements of the inputs of all operators; NaN: no shape was recorded."""
+    dims = trace.host_calls["input_dims"].cat
+    shape = dims.codes.to_numpy()[_operators(trace)]
+    calls = np.bincount(shape[shape >= 0], minlength=len(dims.categories))
+    elements = (
+        sum(prod(map(int, size.split(","))) for size in SHAPE.findall(text))
+        for text in dims.categories.astype(str)
+    )
+    return float(calls @ np.fromiter(elements, dtype=np.float64)) if calls.any() else np.nan
 
 
 def _memory_peak(trace: Trace) -> float:
@@ -222,6 +251,7 @@ def _memory_peak(trace: Trace) -> float:
 def _collectives(trace: Trace) -> RankCollectives:
     frame = trace.collectives
     is_included = (frame["is_timed"] & (frame["group_size"] != 1)).to_numpy()
+    duration_ns = (end_times(trace) - frame["start_ns"].to_numpy())[is_included]
     steps = step_numbers(trace)[is_included]
     frame = frame[is_included]
     kind = plain_values(frame["kind"])
@@ -248,10 +278,10 @@ def _collectives(trace: Trace) -> RankCollectives:
         sequence=np.where(is_direct, -1, frame["sequence"].to_numpy()),
         start_ns=frame["start_ns"].to_numpy() + _origin_ns(trace),
         ready_ns=ready_times(trace)[is_included] + _origin_ns(trace),
-        duration_ns=frame["duration_ns"].to_numpy(),
+        duration_ns=duration_ns,
         message_bytes=size,
         step=steps,
-        hidden_ns=hidden_ns(trace)[is_included],
+        hidden_ns=np.minimum(hidden_ns(trace)[is_included], duration_ns),
         event=frame["event"].to_numpy(),
     )
 

@@ -39,6 +39,8 @@ LEAST_SHARE = 0.01
 """Lateness and excess compute time below this fraction of a step are not worth reporting."""
 MOSTLY, COSTLY = 0.6, 0.05
 """Two ranks have no outlier: a straggler must be last mostly, costly enough, and late steadily."""
+MOST_WAITING = 0.75
+"""Of many small collectives, a straggler is last in fewer, but causes this fraction of waiting."""
 STEADY = 1.96
 """Least steadiness: the sum of lateness over the steps by the root of its sum of squares. By chance
 it has mean 0 and deviation 1; it exceeds 1.96 in less than 1 case of 20."""
@@ -185,7 +187,8 @@ def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dic
     counts = np.array([max(1, part.totals.step_count) for part in run.parts])
     caused_ns = columns["wait_caused_ns"] / counts
     is_outlier = (score > OUTLIER) & (late > 0)
-    is_of_two = np.isnan(score) & (columns["last_share"] >= MOSTLY) & (late > 0)
+    is_mostly = (columns["last_share"] >= MOSTLY) | (columns["wait_caused_share"] >= MOST_WAITING)
+    is_of_two = np.isnan(score) & is_mostly & (late > 0)
     is_of_two &= caused_ns >= COSTLY * step_ns
     is_of_two &= _steadiness(members, len(late)) >= STEADY
     is_worth = late * columns["collective_count"] / counts >= LEAST_SHARE * step_ns

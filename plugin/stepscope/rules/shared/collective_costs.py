@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.core import event_references, group_statistics, requirements
 from stepscope.analyses.core.exposed_communication import (
+    HOST,
+    computing_times,
     exposed_times,
     host_computing,
     running_times,
 )
 from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.core.window import window
-from stepscope.base.calibration import ALL_OF_IT, Factor
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.calibration import ALL_OF_IT, SHARED_CORES, Factor, part_of
 from stepscope.base.findings import (
     Effort,
     EventReference,
@@ -47,6 +50,12 @@ SINGLE_RANK = (
     "straggler-rank, before tuning the transfer."
 )
 VERIFY = "Communication in the step's breakdown (Overview) falls, and so does the step."
+GLOO_THREADS = 2
+"""Threads of a process that communicate, by torch's default (ProcessGroupGloo)."""
+SLOWED = (
+    "Computing is slower while {} are sent, since the process has no core to spare: 30 to 70 % of "
+    "that time."
+)
 Advice = tuple[str, Fix, Effort, Risk]
 """The origin of communication in a word; the fix; its effort; its risk."""
 WRAPPERS: dict[str, re.Pattern[str]] = {
@@ -133,6 +142,22 @@ def running(trace: Trace, mask: Mask) -> int:
 def claim(lost: Exposed, factor: Factor, method: str) -> Claim:
     """Claim exposed time."""
     return Claim(lost.times, factor, method, is_device_work=lost.is_device_work)
+
+
+def slowed(trace: Trace, mask: Mask, sent: str, share: float = 1.0) -> tuple[Claim, ...]:
+    """Claim a part of the computing that some collectives slow, as they take its cores.
+
+    Empty with devices, and unless the settings show that the process has no core to spare for its
+    communicating threads. `sent` names the collectives, of whose time a `share` goes.
+    """
+    host = recorded_settings(trace).host
+    threads, usable = host.thread_count, host.usable_cpu_count
+    if len(trace.device_events) or threads is None or usable is None:
+        return ()
+    times = intervals.intersection(running_times(trace, mask), computing_times(trace)[HOST])
+    if threads + GLOO_THREADS <= usable or not len(times):
+        return ()
+    return (Claim(times, part_of(SHARED_CORES, share), SLOWED.format(sent)),)
 
 
 def severity(lost: Exposed) -> Severity:

@@ -80,10 +80,23 @@ def _comment(worst: pd.DataFrame) -> str:
     return f"{text}, messages of {sent}" if sent else text
 
 
-def _ddp(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
-    total_bytes = float(worst["message_bytes"].sum()) / max(1, passes)
+def is_sent_at_once(trace: Trace, worst: pd.DataFrame, passes: int) -> bool:
+    """Return whether DDP sends all gradients when the backward pass ends: they fill no bucket."""
+    is_of_ddp = collective_costs.wrapper(trace) == "DDP" and worst["kind"].iloc[0] == "all_reduce"
+    return is_of_ddp and _is_few(worst, passes) and _bytes(worst, passes) < MUCH_BYTES
+
+
+def _is_few(worst: pd.DataFrame, passes: int) -> bool:
     has_sizes = bool(worst["message_bytes"].notna().all())
-    is_few = has_sizes and len(worst) / max(1, passes) <= FEW_BUCKETS
+    return has_sizes and len(worst) / max(1, passes) <= FEW_BUCKETS
+
+
+def _bytes(worst: pd.DataFrame, passes: int) -> float:
+    return float(worst["message_bytes"].sum()) / max(1, passes)
+
+
+def _ddp(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
+    total_bytes, is_few = _bytes(worst, passes), _is_few(worst, passes)
     if is_few and total_bytes < MUCH_BYTES:
         return _little_to_send(worst, total_bytes)
     settings = recorded_settings(trace).distributed
