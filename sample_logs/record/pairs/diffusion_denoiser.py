@@ -5,6 +5,7 @@
 
 import math
 from collections.abc import Set
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,11 +32,11 @@ PAIRS = (
     ("schedule", "one_by_one", "averaged_one_by_one"),
 )
 SEED = 20_307
-BATCH = 8
+BATCH = 4
 SIDE = 16
 WIDTHS = (24, 48)
 EMBEDDED = 96
-TIMES = 1_000
+TIMES = 2_000
 DECAY = 0.999
 
 
@@ -121,21 +122,25 @@ class Denoiser(nn.Module):
 
 
 @torch.no_grad()
-def average(averages: list[Tensor], weights: list[Tensor], *, one_by_one: bool) -> None:
+def average_one_by_one(averaged: nn.Module, model: nn.Module) -> None:
     """Moves the averages of the weights, from which images are sampled."""
-    if not one_by_one:
-        torch._foreach_lerp_(averages, weights, 1 - DECAY)
-        return
-    for moving, weight in zip(averages, weights, strict=True):
+    states = zip(averaged.state_dict().values(), model.state_dict().values(), strict=True)
+    for moving, weight in states:
         moving.copy_(DECAY * moving + (1 - DECAY) * weight)
+
+
+@torch.no_grad()
+def average(averaged: nn.Module, model: nn.Module) -> None:
+    """Moves all averages of the weights at once."""
+    torch._foreach_lerp_(list(averaged.parameters()), list(model.parameters()), 1 - DECAY)
 
 
 def train(faults: Set[str], steps: Steps) -> None:
     """Train; `faults` are the names of the faults that are switched on."""
     torch.manual_seed(SEED)
     model = Denoiser(*WIDTHS, recomputes="checkpointing" in faults)
-    weights = [weight.detach() for weight in model.parameters()]
-    averages = [weight.clone() for weight in weights]
+    averaged = deepcopy(model).requires_grad_(requires_grad=False)
+    move = average_one_by_one if "averaged_one_by_one" in faults else average
     fused = None if "one_by_one" in faults else True
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4, fused=fused)
     data = torch.rand(64, BATCH, 3, SIDE, SIDE) * 2 - 1
@@ -152,6 +157,6 @@ def train(faults: Set[str], steps: Steps) -> None:
         optimizer.zero_grad()
         functional.mse_loss(model(noisy, noising.waves[times]), noise).backward()
         optimizer.step()
-        average(averages, weights, one_by_one="averaged_one_by_one" in faults)
+        move(averaged, model)
         number += 1
         steps.step()

@@ -28,7 +28,7 @@ BATCH = 6
 WIDTHS = (32, 64)
 CLASSES = 10
 GUIDANCE = 3.0
-TIME_STRIDE = 20
+TIME_STRIDE = 40
 
 
 def times() -> Iterator[int]:

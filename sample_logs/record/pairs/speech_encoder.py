@@ -4,6 +4,7 @@
 # mypy: allow-untyped-calls
 
 import io
+import math
 import wave
 from collections.abc import Set
 
@@ -39,7 +40,8 @@ RECORDED_RATE, RATE = 22_050, 8_000
 SAMPLES = RATE
 MOST_SHIFT = 800
 MASKED = 1_000
-CHANNELS = (1, 32, 32, 48, 64, 96)
+LOUDEST, LEVELS = 4.0, 255
+CHANNELS = (1, 24, 24, 32, 48, 64)
 KERNELS = ((20, 8), (8, 4), (4, 2), (4, 2), (4, 2))
 """Length and stride of each convolution."""
 COMMANDS = 35
@@ -82,29 +84,33 @@ class Commands(Dataset[tuple[Samples, int]]):
 
 
 def augmented_in_numpy(waves: Tensor, source: np.random.Generator) -> Tensor:
-    """Returns shifted waves with noise and silence, one wave after the other."""
+    """Returns shifted waves with noise and silence as by telephone, one wave after the other."""
     result = []
     for samples in waves.numpy():
         shifted = np.roll(samples, source.integers(-MOST_SHIFT, MOST_SHIFT))
         noise = source.normal(size=len(shifted)) * np.sqrt(np.mean(shifted**2))
-        noisy = source.uniform(0.8, 1.2) * shifted + source.uniform(0.0, 0.3) * noise
-        begin = source.integers(0, len(noisy) - MASKED)
-        noisy[begin : begin + MASKED] = 0
-        result.append(noisy)
+        noisy = np.clip((shifted + source.uniform(0.0, 0.3) * noise) / LOUDEST, -1, 1)
+        level = np.sign(noisy) * np.log1p(LEVELS * np.abs(noisy)) / np.log1p(LEVELS)
+        coded = np.round(level * LEVELS / 2) / LEVELS * 2
+        sent = np.sign(coded) * np.expm1(np.abs(coded) * np.log1p(LEVELS)) / LEVELS * LOUDEST
+        begin = source.integers(0, len(sent) - MASKED)
+        sent[begin : begin + MASKED] = 0
+        result.append(sent)
     return torch.from_numpy(np.stack(result).astype(np.float32))
 
 
 def augmented(waves: Tensor) -> Tensor:
-    """Returns shifted waves with noise and silence, all at once."""
+    """Returns shifted waves with noise and silence as by telephone, all at once."""
     count, length = waves.shape
-    times = torch.arange(length)
-    shift = torch.randint(-MOST_SHIFT, MOST_SHIFT, (count, 1))
-    shifted = waves.gather(1, (times - shift) % length)
-    strength = shifted.square().mean(dim=1, keepdim=True).sqrt()
-    noise = torch.randn_like(shifted) * strength * 0.3 * torch.rand(count, 1)
+    shifted = torch.roll(waves, int(torch.randint(-MOST_SHIFT, MOST_SHIFT, ())), dims=1)
+    noise = torch.randn_like(shifted) * shifted.square().mean(dim=1, keepdim=True).sqrt()
+    noisy = ((shifted + 0.3 * torch.rand(count, 1) * noise) / LOUDEST).clamp(-1, 1)
+    level = noisy.sign() * (LEVELS * noisy.abs()).log1p() / math.log1p(LEVELS)
+    coded = (level * (LEVELS / 2)).round() * (2 / LEVELS)
+    sent = coded.sign() * (coded.abs() * math.log1p(LEVELS)).expm1() * (LOUDEST / LEVELS)
     begin = torch.randint(length - MASKED, (count, 1))
-    is_masked = (times >= begin) & (times < begin + MASKED)
-    return torch.lerp(noise, shifted, 0.8 + 0.2 * torch.rand(count, 1)).masked_fill(is_masked, 0)
+    times = torch.arange(length)
+    return sent.masked_fill((times >= begin) & (times < begin + MASKED), 0)
 
 
 class SpeechEncoder(nn.Module):
