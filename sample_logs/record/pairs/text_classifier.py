@@ -23,7 +23,7 @@ FAULTS = {
     "no_workers": Fault("dataloader-no-workers"),
     "padded_to_maximum": Fault(kind="padding to the maximum length"),
     "one_by_one": Fault("cpu-optimizer-not-fused"),
-    "written_attention": Fault(kind="attention written out"),
+    "written_attention": Fault("unfused-attention", kind="attention written out"),
 }
 PAIRS = (
     ("no_workers",),
