@@ -100,9 +100,11 @@ def answers_of_pairs(*, is_synthetic: bool) -> list[Holds]:
     return [each for each in answers if each not in NO_ESTIMATE]
 
 
-def test_four_of_five_ranges_predicted_of_recordings_hold_what_was_won_with_no_allowance() -> None:
+def test_ranges_of_recordings_hold_what_was_won_or_miss_by_jitter() -> None:
+    """Three of five with no allowance: ranges are half as wide as before, when 95 % held."""
     answers = answers_of_pairs(is_synthetic=False)
-    assert answers.count("yes") >= 0.8 * len(answers) > 0
+    assert answers.count("yes") >= 0.6 * len(answers) > 0
+    assert answers.count("no") <= 0.1 * len(answers)
 
 
 def test_four_of_five_ranges_predicted_of_schedules_hold_what_was_won_or_miss_by_jitter() -> None:

@@ -40,6 +40,8 @@ from stepscope.model.trace import Trace
 from stepscope.rules import Rule
 
 OPERATORS_NAMED = 2
+SURE_PART = 0.4
+"""Least part of a saving that makes the whole a cost, not a cost at most."""
 
 
 def advised_verdict(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
@@ -72,7 +74,8 @@ def _operators(trace: Trace) -> str:
 def _cost(finding: ResolvedFinding) -> str:
     """Return a finding's cost; "up to" for device work, and for time that may be needed."""
     is_wait = not any(part.is_device_work for part in finding.shares)
-    is_sure = is_wait and _least_and_most(finding)[0]
+    least_ns, most_ns = _least_and_most(finding)
+    is_sure = is_wait and least_ns >= SURE_PART * most_ns
     return f"{'' if is_sure else 'up to '}{duration(_saving_ns(finding))}"
 
 

@@ -136,8 +136,9 @@ MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     }
 )
 DEVICE_OPERATOR_NAME = re.compile(
-    # only on a device: libraries of its vendor, and torch's operators for them
-    r"cudnn|miopen|cusparselt|^(?:nccl|rccl|xccl|hccl):"
+    # only on a device: libraries of its vendor, and torch's operators for them; a recurrent layer
+    # asks on the CPU, too, whether cuDNN would take its weights
+    r"cudnn(?!_is_acceptable)|miopen|cusparselt|^(?:nccl|rccl|xccl|hccl):"
     r"|_(?:scaled_dot_product_)?(?:efficient|cudnn)_attention(?:_backward)?$"
 )
 HOST_OPERATOR_NAME = re.compile(
