@@ -37,5 +37,7 @@ export function otherSaving(claim: ClaimReport): string {
 }
 
 /** Whether other findings count all the time of a claim, in both steps. */
-export const isCovered = ({ gross_ns, net_high_ns, unrecorded_high_ns }: ClaimReport): boolean =>
-  gross_ns > 0 && net_high_ns <= 0 && (unrecorded_high_ns ?? 0) <= 0;
+export const isCovered = (claim: ClaimReport): boolean =>
+  Math.max(claim.gross_ns, claim.unrecorded_gross_ns ?? 0) > 0 &&
+  claim.net_high_ns <= 0 &&
+  (claim.unrecorded_high_ns ?? 0) <= 0;

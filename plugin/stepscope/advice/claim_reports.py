@@ -15,7 +15,9 @@ from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Claim
 from stepscope.rules.shared import step_savings
 from stepscope.rules.shared.claimable_time import unchanged, usable_times
-from stepscope.rules.shared.step_savings import StepShares
+from stepscope.rules.shared.step_savings import StepShares, unrecorded_reference_ns
+
+ROUNDING_NS = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +43,12 @@ class Saving:
         total_ns = span.per_step(self.earlier_ns + self.high_ns)
         high_ns = total_ns - span.per_step(self.earlier_ns)
         alone_ns = max(high_ns, span.per_step(self.alone_ns))
-        is_all = round(self.high_ns) == round(self.alone_ns)
-        return high_ns if is_all else alone_ns, min(high_ns, span.per_step(self.low_ns)), high_ns
+        low_ns = min(high_ns, span.per_step(self.low_ns))
+        return high_ns if self.is_all(span) else alone_ns, low_ns, high_ns
+
+    def is_all(self, span: Window) -> bool:
+        """Return whether no earlier finding saves some of it; a nanosecond per step is rounding."""
+        return span.per_step(self.alone_ns - self.high_ns) <= ROUNDING_NS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,12 +91,12 @@ def claim_report(
     unrecorded = savings.unrecorded.per_step(span) if savings.unrecorded else (None, None, None)
     methods = [claim.method for claim in claims if claim.method]
     takers: dict[str, None] = {}
-    lost_ns = savings.decisive.alone_ns - savings.decisive.high_ns
-    if round(savings.decisive.high_ns) < round(savings.decisive.alone_ns):
+    if earlier and not savings.decisive.is_all(span):
         takers = _takers(trace, claims, earlier)
+        lost_ns = savings.decisive.alone_ns - savings.decisive.high_ns
         lost = duration(span.per_step(lost_ns))
         methods.append(f"{lost} of it is counted under {', '.join(takers)}.")
-    methods += _after_fixes(span, savings, earlier)
+    methods += _after_fixes(trace, savings, earlier)
     if reason := unchanged(trace).reason:
         methods.append(f"Not simulated, and therefore at most this sum of times: {reason}.")
     return ClaimReport(
@@ -113,16 +119,17 @@ def claim_report(
 
 
 def _after_fixes(
-    span: Window, savings: StepSavings, earlier: Sequence[tuple[str, Intervals]]
+    trace: Trace, savings: StepSavings, earlier: Sequence[tuple[str, Intervals]]
 ) -> list[str]:
     """Return a sentence on what only the fixes together save, where that is worth one."""
-    worlds = (savings.recorded, ""), (savings.unrecorded, " in a step without the profiler")
-    for saving, where in worlds:
-        if saving and saving.after_fixes_ns - saving.high_ns >= INFO_SHARE * span.reference_ns:
-            names = ", ".join(dict.fromkeys(rule for rule, _ in earlier))
-            most = duration(span.per_step(saving.after_fixes_ns))
-            return [f"After the fixes of {names}, it saves up to {most}{where}."]
-    return []
+    saving, is_recorded = savings.decisive, savings.decisive is savings.recorded
+    whole_ns = window(trace).reference_ns if is_recorded else unrecorded_reference_ns(trace)
+    if not earlier or saving.after_fixes_ns - saving.high_ns < INFO_SHARE * whole_ns:
+        return []
+    names = ", ".join(dict.fromkeys(rule for rule, _ in earlier))
+    most = duration(window(trace).per_step(saving.after_fixes_ns))
+    where = "" if is_recorded else " of an unrecorded step"
+    return [f"After the fixes of {names}, it saves up to {most}{where}."]
 
 
 def one_step_only(trace: Trace, finding: RuleFinding) -> str:

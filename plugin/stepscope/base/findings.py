@@ -211,8 +211,9 @@ class ClaimReport(msgspec.Struct, frozen=True):
 
     @property
     def is_covered(self) -> bool:
-        """Whether nothing is saved in either step: other findings claim all of its time."""
-        return self.net_high_ns <= 0 and (self.unrecorded_high_ns or 0) <= 0
+        """Whether other findings save all that it saves alone, in both steps."""
+        is_saving = max(self.gross_ns, self.unrecorded_gross_ns or 0) > 0
+        return is_saving and self.net_high_ns <= 0 and (self.unrecorded_high_ns or 0) <= 0
 
     def _decisive(self, recorded_ns: int, unrecorded_ns: int | None) -> int:
         if self.decisive_step == "recorded" or unrecorded_ns is None:

@@ -106,7 +106,7 @@ def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
     of_step = ""
     if worst.claim is not None and worst.claim.decisive_high_ns == high:
         of_step = f" ({share(worst.claim.decisive_share)})"
-        per = _per(worst.claim, per)
+    per = _per(worst.claim, per) if worst.claim is not None else per
     least = f", at least {duration(low)}" if 0 < low < high else ""
     middle = f", {duration(median)} in the median trace" if median < high else ""
     return f"saves up to {duration(high)} {per}{of_step} in the worst trace{middle}{least}"

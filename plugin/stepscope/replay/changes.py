@@ -67,7 +67,10 @@ class ChainCosts(NamedTuple):
 
     def until(self, time_ns: Ints, side: Literal["left", "right"] = "right") -> Floats:
         """Return the cost of all moments before times (`left`), or also at them."""
-        return np.append(0.0, self.cost_ns)[np.searchsorted(self.moment_ns, time_ns, side)]
+        index = np.searchsorted(self.moment_ns, time_ns, side)
+        if not len(self.cost_ns):
+            return np.zeros(len(index))
+        return np.where(index > 0, self.cost_ns[np.maximum(index - 1, 0)], 0.0)
 
     def inside(self, times: Intervals, start_ns: Ints, end_ns: Ints) -> Floats:
         """Return the cost of the moments in some times, after each start and up to each end."""

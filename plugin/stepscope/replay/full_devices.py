@@ -40,7 +40,9 @@ def filling_work(trace: Trace) -> Ints:
     rows = device[long], end[long]
     before = last_not_after(rows, (device[late], start[late]))
     after = last_not_after(rows, (device[late], start[late] + TAIL_NS - 1))
-    first_after = np.where(after > before, before + 1, NONE)
+    first_of_device = np.searchsorted(rows[0], device[late])
+    first_after = np.where(before >= 0, before + 1, first_of_device)
+    first_after = np.where(after > before, first_after, NONE)
     never = np.iinfo(np.int64).max
     pause_ns = np.where(before >= 0, start[late] - end[long[before]], never)
     tail_ns = np.where(first_after >= 0, end[long[first_after]] - start[late], never)

@@ -184,7 +184,7 @@ class Claim:
     """Whether recording slows the claimed host time by no more than the events in it: work outside
     of torch's operators, whose tensors it does not touch."""
     changes: ChangeRange | None = None
-    """Changes of the replay in place of the factor, which limits their saving all the same."""
+    """Changes of the replay in place of the factor, which limits the least saving all the same."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -186,8 +186,10 @@ def _work(run: RankRun, late: Sequence[int]) -> Literal["more", "same", "unknown
     totals = pd.DataFrame([part.totals for part in run.parts])
     totals["work_ns"] = totals["step_ns"] - totals["exposed_ns"]
     names = ["work_ns", "operator_count", "element_count"]
-    slowest = totals.iloc[list(late)].sort_values("work_ns")[names].iloc[-1]
+    slowest = totals.iloc[list(late)].sort_values("work_ns", na_position="first")[names].iloc[-1]
     more = slowest / totals.drop(index=list(late))[names].median() - 1
+    if np.isnan(more["work_ns"]):
+        return "unknown"
     if (more[names[1:]] > MORE_SHARE * max(0.0, more["work_ns"])).any():
         return "more"
     return "unknown" if np.isnan(more["element_count"]) else "same"

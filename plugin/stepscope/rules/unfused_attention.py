@@ -95,13 +95,14 @@ def _on_host(trace: Trace, options: Options) -> Results:
     """Report unfused attention on a CPU whose scores exceed the caches."""
     attention, span = host_attention(trace), window(trace)
     is_slow = _is_slow(attention, options)
+    is_slow &= (attention.start_ns >= span.start_ns) & (attention.start_ns < span.end_ns)
     times = intervals.union(attention.start_ns[is_slow], attention.end_ns[is_slow])
     times = intervals.clip(times, span.start_ns, span.end_ns)
     time_ns = intervals.duration_ns(times)
     fraction = phrases.fraction_of_window(trace, time_ns)
-    if not time_ns or fraction < options.least_share:
-        return
     forward = int((is_slow & ~attention.is_backward).sum())
+    if not forward or fraction < options.least_share:
+        return
     number = span.per_step(forward) or forward
     largest = float(np.max(attention.scores_bytes[is_slow]))
     is_math = bool(attention.is_math[is_slow & ~attention.is_backward].all())

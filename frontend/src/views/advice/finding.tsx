@@ -96,7 +96,8 @@ function Saving({ outcome, step, countedBy }: Props): ReactNode {
   }
   const saving = claim && decisiveSaving(claim);
   if (!saving || saving.highNs === 0) {
-    return <span className="saving note">no saving of its own</span>;
+    const other = claim && otherSaving(claim);
+    return <span className="saving note">{other || 'no saving of its own'}</span>;
   }
   const { lowNs, highNs, isUnrecorded } = saving;
   const per = isUnrecorded ? '/unrecorded step' : '/step';

@@ -137,22 +137,26 @@ interface EstimateProps {
   readonly step: Pick<StepReport, 'count'>;
 }
 
-function Estimate({ claim, step }: EstimateProps): ReactNode {
+/** What a finding saves on its own, and without time that other findings count. */
+function estimateWords(claim: ClaimReport, hasSteps: boolean): string {
   const { grossNs, lowNs, highNs, share: fraction, isUnrecorded } = decisiveSaving(claim);
   const ofStep = isUnrecorded ? 'per unrecorded step' : 'per step';
-  const per = step.count > 0 ? ofStep : 'over the window';
-  const other = otherSaving(claim);
+  const per = hasSteps ? ofStep : 'over the window';
+  const other = otherSaving(claim) && `; ${otherSaving(claim)}`;
+  if (grossNs === 0) return `Saves nothing ${per}${other}.`;
+  const alone = `On its own ${duration(grossNs)} ${per}`;
+  if (highNs === 0) return `${alone}, all of which other findings count already.`;
+  return `${alone}; ${durationRange(lowNs, highNs)} (${share(fraction)}) without time that other findings count already${other}.`;
+}
+
+function Estimate({ claim, step }: EstimateProps): ReactNode {
   return (
     <section>
       <h4>How this was estimated</h4>
       <p>
         <Prose text={claim.method} />
       </p>
-      <p className="muted">
-        {highNs === 0
-          ? `On its own ${duration(grossNs)} ${per}, all of which other findings count already.`
-          : `On its own ${duration(grossNs)} ${per}; ${durationRange(lowNs, highNs)} (${share(fraction)}) without time that other findings count already${other && `; ${other}`}.`}
-      </p>
+      <p className="muted">{estimateWords(claim, step.count > 0)}</p>
     </section>
   );
 }

@@ -84,8 +84,9 @@ function price({ effort, risk }: Outcome): string {
 export function savingText(claim: ClaimReport, perStep: boolean): string {
   const { grossNs, lowNs, highNs, share: fraction, isUnrecorded } = decisiveSaving(claim);
   const per = perStep ? ` per ${isUnrecorded ? 'unrecorded ' : ''}step` : ' in total';
-  if (highNs === 0) return `${duration(grossNs)}${per}, counted under other findings`;
   const other = otherSaving(claim);
+  if (grossNs === 0) return `none${per}${other && `; ${other}`}`;
+  if (highNs === 0) return `${duration(grossNs)}${per}, counted under other findings`;
   const most = `up to ${duration(highNs)}${per} (${share(fraction)})`;
   return `${most}, likely ${durationRange(lowNs, highNs)}${other && `; ${other}`}`;
 }

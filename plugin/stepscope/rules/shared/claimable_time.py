@@ -4,7 +4,7 @@ A step is a race between host and device, so that a local sum of times says litt
 the trace is simulated (`stepscope.replay`), as recorded.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -17,7 +17,7 @@ from stepscope.base.findings import TimedStep
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
-from stepscope.replay.changes import Change, Part, Shorten, Unblock
+from stepscope.replay.changes import Change, ChangeRange, Part, Shorten, Unblock
 from stepscope.replay.launches import RemovedCalls, remove_calls
 from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.unrecorded import unrecorded_world
@@ -104,19 +104,31 @@ def fixes_at_most(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> 
     never makes the step longer, and their order does not matter. What a claim changes by itself
     (`Claim.changes`) comes first, and no other claim shortens its times.
     """
-    stated = [claim.changes.most for claim in claims if claim.changes is not None]
+    stated = [changes.most for changes in _stated(trace, claims)]
     timed = [(claim, Part(usable_times(trace, claim), claim.factor.high)) for claim in claims]
     return (*chain.from_iterable(stated), *_changes(trace, timed, replay))
 
 
 def fixes_at_least(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> tuple[Change, ...]:
     """Return the changes of claims whose fixes are all made, and save least."""
-    stated = [claim.changes.least for claim in claims if claim.changes is not None]
+    stated = [changes.least for changes in _stated(trace, claims)]
     timed = [
         (claim, Part(sure_times(trace, claim, usable_times(trace, claim)), claim.factor.low))
         for claim in claims
     ]
     return (*chain.from_iterable(stated), *_changes(trace, timed, replay))
+
+
+def _stated(trace: Trace, claims: Iterable[Claim]) -> Iterator[ChangeRange]:
+    """Yield the changes that claims state, without those of times that an earlier one changes."""
+    taken = intervals.EMPTY
+    for claim in claims:
+        if claim.changes is None:
+            continue
+        times = usable_times(trace, claim)
+        if len(intervals.difference(times, taken)):
+            yield claim.changes
+        taken = intervals.merged(taken, times)
 
 
 def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
@@ -135,6 +147,8 @@ def sure_times(trace: Trace, claim: Claim, times: Intervals) -> Intervals:
 Timed = tuple[Claim, Part]
 """A claim, and the times of which its fix saves a fraction."""
 NO_CALLS = RemovedCalls(changes=(), host=())
+LEAST_FACTOR = 0.01
+"""Of the host's time without the profiler."""
 
 
 def _changes(
@@ -172,7 +186,7 @@ def _in_step_of(trace: Trace, replay: Simulation, claim: Claim, part: Part) -> P
     """
     if not claim.is_unslowed or not replay.costs:
         return part
-    return part._replace(share=part.share / unrecorded_world(trace).host_factor)
+    return part._replace(share=part.share / max(LEAST_FACTOR, unrecorded_world(trace).host_factor))
 
 
 def _is_timed(claim: Claim) -> bool:
