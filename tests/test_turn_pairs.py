@@ -190,6 +190,8 @@ def test_an_estimate_is_the_sum_over_the_faults_rules_without_the_profiler() -> 
     pair = turn_pair(saving(1, 2), recorded, saving(1, 1, "float64-compute"), result=result)
     assert pair.estimate() == Span(low=1 * MS, high=2.5 * MS)
     assert pair.estimate("intervals") == Span(low=0, high=3.5 * MS)
+    both = RuleSaving(rule="item-sync", recorded=(2 * MS, 6 * MS), unrecorded=(MS, 2 * MS))
+    assert turn_pair(both).estimate("steps") == Span(low=MS, high=6 * MS)
     assert pair.estimate(has_all=True) == Span(low=1.5 * MS, high=3 * MS)
 
 

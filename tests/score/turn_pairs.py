@@ -36,7 +36,8 @@ SEEN_FAMILIES = frozenset(
     }
 )
 """Families of jobs on which rules and factors were mended; the others judge them."""
-Method = Literal["replay", "intervals"]
+Method = Literal["replay", "steps", "intervals"]
+"""Simulated in the step without the profiler; in both steps; not simulated."""
 Bounds = tuple[int, int]
 """Least and greatest saving per step, in nanoseconds."""
 
@@ -64,6 +65,20 @@ class RuleSaving(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def replayed(self) -> Bounds | None:
         """The saving in the step without the profiler where it is known, else as recorded."""
         return self.unrecorded or self.recorded
+
+    @property
+    def in_steps(self) -> Bounds | None:
+        """The least and the greatest saving in the two steps; the report states both savings."""
+        known = [bounds for bounds in (self.unrecorded, self.recorded) if bounds]
+        if not known:
+            return None
+        return min(low for low, _ in known), max(high for _, high in known)
+
+    def by(self, method: Method) -> Bounds | None:
+        """Return the estimate by a method."""
+        if method == "intervals":
+            return self.intervals
+        return self.replayed if method == "replay" else self.in_steps
 
 
 class StoredPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +134,7 @@ class TurnPair:
     def estimate(self, method: Method = "replay", *, has_all: bool = False) -> Span:
         """Return the estimated saving of the faults' rules, or of all findings; 0 without any."""
         bounds = [
-            (saving.replayed if method == "replay" else saving.intervals) or (0, 0)
+            saving.by(method) or (0, 0)
             for saving in self.stored.savings
             if has_all or saving.rule in self.result.rules
         ]

@@ -11,7 +11,11 @@ from score.tables import names, part, table
 from score.turn_pairs import Method, TurnPair
 from stepscope.base.formatting import count, duration, share
 
-METHODS: dict[str, Method] = {"replay": "replay", "sums of intervals": "intervals"}
+METHODS: dict[str, Method] = {
+    "replay": "replay",
+    "replay, both steps": "steps",
+    "sums of intervals": "intervals",
+}
 PICTURE = "images/pairs.svg"
 
 
@@ -100,7 +104,8 @@ def _scores(pairs: Sequence[TurnPair]) -> Iterator[str]:
     yield from (
         "The *interval score* (Gneiting & Raftery 2007, alpha 0.1) is the width of the range plus "
         "20 times the distance of a saving outside of it, here as a fraction of the step: less is "
-        "better. A missing estimate counts as 0 to 0.",
+        "better. A missing estimate counts as 0 to 0. *Both steps*: from the least to the greatest "
+        "saving as recorded and without the profiler; the advice states both where they differ.",
         "",
     )
     groups = {
