@@ -139,7 +139,7 @@ def running_side(pair: Pair, faults: frozenset[str], log: Path) -> Iterator[Side
                 command = [sys.executable, "-m", "pairs.side", msgspec.json.encode(start).decode()]
                 process = subprocess.Popen(  # noqa: S603 (a script of this folder)
                     command,
-                    env=os.environ | QUIET,
+                    env=os.environ | QUIET | {"PYTHONPATH": os.pathsep.join(sys.path)},
                     pass_fds=(theirs.fileno(),),
                     stdout=output,
                     stderr=output,
