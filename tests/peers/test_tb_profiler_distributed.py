@@ -68,15 +68,13 @@ def test_transfer_waiting_and_bytes_are_the_peers(run: str) -> None:
         assert name == "gloo:all_reduce"
         assert calls == len(own) == len(matched)
         assert total_bytes == own.message_bytes.sum()
-        assert own.duration_ns.sum() / US == pytest.approx(latency_us, abs=CLOSE_US * calls)
+        assert own.duration_ns.sum() / US == pytest.approx(latency_us, rel=LATE_ENDS)
         own_us = matched["transfer_ns"].sum() / US
         assert own_us <= transfer_us + CLOSE_US * calls
         assert own_us == pytest.approx(transfer_us, rel=LATE_ENDS, abs=CLOSE_US * calls)
     for row in rank_table(parts).to_dict("records"):
-        all_us, peers_us = (
-            row["wait_ns"] * row["step_count"] / US,
-            sum(_waits_us(run)[row["worker"]]),
-        )
+        all_us = row["wait_ns"] * row["step_count"] / US
+        peers_us = sum(_waits_us(run)[row["worker"]])
         assert all_us <= peers_us + CLOSE_US * 6
         assert all_us == pytest.approx(peers_us, rel=LATE_ENDS, abs=CLOSE_US * 6)
 
