@@ -200,7 +200,7 @@ def _totals(trace: Trace) -> RankTotals:
     device = HOST if main is None else main.device
     worked = intervals.clip(times.get(device, times[HOST]), span.start_ns, span.device_end_ns)
     sent = exposure(trace, span.start_ns, span.device_end_ns)
-    count = max(1, span.step_count)
+    count, operators = max(1, span.step_count), _operators(trace)
     busy_ns = intervals.duration_ns(main.busy) if main is not None else np.nan
     return RankTotals(
         step_count=span.step_count,
@@ -211,8 +211,8 @@ def _totals(trace: Trace) -> RankTotals:
         idle_ns=(span.device_duration_ns - busy_ns) / count,
         parts_ns=steps.mean_parts_ns,
         kernel_count=_kernel_count(trace) / count if main is not None else np.nan,
-        operator_count=len(_operators(trace)) / count,
-        element_count=_element_count(trace) / count,
+        operator_count=len(operators) / count,
+        element_count=_element_count(trace, operators) / count,
         memory_peak_bytes=_memory_peak(trace),
     )
 
@@ -229,10 +229,10 @@ def _operators(trace: Trace) -> Ints:
     return np.flatnonzero(is_operator & (start_ns >= span.start_ns) & (start_ns < span.end_ns))
 
 
-def _element_count(trace: Trace) -> float:
-    """Return the elements of the inputs of all operators; NaN: no shape was recorded."""
+def _element_count(trace: Trace, operators: Ints) -> float:
+    """Return the elements of the inputs of some operators; NaN: no shape was recorded."""
     dims = trace.host_calls["input_dims"].cat
-    shape = dims.codes.to_numpy()[_operators(trace)]
+    shape = dims.codes.to_numpy()[operators]
     calls = np.bincount(shape[shape >= 0], minlength=len(dims.categories))
     elements = (
         sum(prod(map(int, size.split(","))) for size in SHAPE.findall(text))
