@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import BatchSize, batch_size
 from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
@@ -159,7 +159,7 @@ def _claims(trace: Trace, device: DeviceActivity) -> Iterator[Claim]:
     if not grids.is_small.any():
         return
     small = trace.kernels["event"].to_numpy()[grids.rows[grids.is_small]]
-    rows = np.flatnonzero(np.isin(trace.device_events["event"].to_numpy(), small))
+    rows = rows_of_keys(small, trace.device_events["event"].to_numpy())
     yield Claim(
         exclusive_device_time(trace, rows),
         part_of(FULLER_KERNELS, grids.small_idle_share),
