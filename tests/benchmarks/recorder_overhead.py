@@ -3,7 +3,8 @@
 `make overhead`, which `make bench` includes. Steps of 10 ms run without a profiler, with torch's
 schedule and handler, and with stepscope's, in turns; the profiler waits all the time. The
 difference is some microseconds, less than the difference of two equal loops of 10 ms, so
-`profiler.step()` is also timed alone, and compared with the limit.
+`profiler.step()` is also timed alone, and compared with the limit. Samples of the host are timed
+by equal work with and without 20 times as many of them.
 """
 
 import statistics
@@ -23,10 +24,14 @@ from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trac
 from torch.utils.data import DataLoader, TensorDataset
 
 from stepscope.recording import Schedule, settings, trace_handler
+from stepscope.recording.host_sampler import INTERVAL_NS, HostSampler
 
 STEP_SECONDS = 0.010
 MOST_SHARE = 0.01
 """Largest overhead of a step that is not recorded, as a fraction of 10 ms."""
+MOST_SAMPLING = 0.005
+"""Largest overhead of the samples."""
+SAMPLES_PER_INTERVAL = 20
 STEP_COUNT = 150
 CALL_COUNT = 20_000
 TURNS = 5
@@ -121,6 +126,26 @@ def span_seconds(handler: Callable[[Any], None], steps: Iterator[None]) -> float
     return took[0]
 
 
+def work_seconds(depth: int = 30) -> float:
+    """Return the time of some work under calls of Python, s."""
+    if depth:
+        return work_seconds(depth - 1)
+    begin = time.perf_counter()
+    sum(number * number for number in range(2_000_000))
+    return time.perf_counter() - begin
+
+
+def sample_seconds() -> float:
+    """Return the time that a sample adds, s."""
+    without = work_seconds()
+    sampler = HostSampler(INTERVAL_NS // SAMPLES_PER_INTERVAL)
+    sampler.step_began(1)
+    with_samples = work_seconds()
+    sampler.stop()
+    count = int(sampler.summary([1]).get("count", 0))
+    return (with_samples - without) / max(1, count)
+
+
 def once_seconds(call: Callable[[], object]) -> float:
     """Return the time of a call, s."""
     start = time.perf_counter()
@@ -145,9 +170,11 @@ def measure(folder: Path) -> dict[str, dict[str, float]]:
         spans["stepscope"].append(span_seconds(trace_handler(folder, use_gzip=True), steps))
         spans["settings"].append(once_seconds(settings.collect))
         spans["made"].append(once_seconds(lambda: trace_handler(folder)))
+    samples = [sample_seconds() for _ in range(4 * TURNS)]
     return {
         **{name: _medians(kinds) for name, kinds in times.items()},
         "span": _medians(spans),
+        "sample": _medians({"added": samples}),
     }
 
 
@@ -171,7 +198,13 @@ def show(measured: dict[str, dict[str, float]]) -> bool:
         f"stepscope's {span['stepscope'] * 1e3:.0f} ms, of which settings "
         f"{span['settings'] * 1e3:.0f} ms\ntrace_handler() itself: {span['made'] * 1e6:.0f} µs"
     )
-    return share <= MOST_SHARE
+    added = measured["sample"]["added"]
+    sampling = added / (INTERVAL_NS * 1e-9)
+    console.print(
+        f"a sample of the host: {added * 1e6:.0f} µs, every {INTERVAL_NS / 1e6:.0f} ms: "
+        f"{sampling:.2%} (limit: {MOST_SAMPLING:.1%})"
+    )
+    return share <= MOST_SHARE and sampling <= MOST_SAMPLING
 
 
 def main() -> int:

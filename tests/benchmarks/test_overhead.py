@@ -12,9 +12,18 @@ def test_recording_a_script_may_add_100_microseconds(added_us: float, *, is_met:
     assert record_overhead.show({"a step": -0.1, "a batch": added_us}) == is_met
 
 
-@pytest.mark.parametrize(("call_seconds", "is_met"), [(0.000_1, True), (0.000_101, False)])
-def test_the_trace_handler_may_add_100_microseconds(call_seconds: float, *, is_met: bool) -> None:
+@pytest.mark.parametrize(
+    ("call_seconds", "sample_seconds", "is_met"),
+    [(0.000_1, 0.000_05, True), (0.000_101, 0.000_05, False), (0.000_1, 0.000_051, False)],
+)
+def test_the_trace_handler_may_add_100_microseconds_and_a_sample_50(
+    call_seconds: float, sample_seconds: float, *, is_met: bool
+) -> None:
     times = {"step": 0.01, "call": call_seconds}
     span = dict.fromkeys(("torch", "stepscope", "settings", "made"), 0.1)
-    measured = {**dict.fromkeys(recorder_overhead.MAKING, times), "span": span}
+    measured = {
+        **dict.fromkeys(recorder_overhead.MAKING, times),
+        "span": span,
+        "sample": {"added": sample_seconds},
+    }
     assert recorder_overhead.show(measured) == is_met

@@ -67,12 +67,13 @@ class CallbackProfiler:
         if self._is_scheduled_to_end():
             self._stop()
             self.is_over = True
+            self._times.ended()
         elif self._profiler is None:
             self._start()
         else:
             self._step()
         self._step_count += 1
-        if self._profiler is None:
+        if self._profiler is None and not self.is_over:
             self._times.step_started()
 
     @_stop_on_error
@@ -86,6 +87,7 @@ class CallbackProfiler:
     @_stop_on_error
     def ended(self) -> None:
         """Save the span at the end of the training."""
+        self._times.ended()
         self._stop()
         self.is_over = True
         if not self._has_recorded:
@@ -97,12 +99,14 @@ class CallbackProfiler:
     @_stop_on_error
     def aborted(self) -> None:
         """Save the span after the training was interrupted."""
+        self._times.ended()
         self._stop()
         self.is_over = True
 
     def stop_recording(self, reason: str) -> None:
         """Stop recording for good and log the reason."""
         self.is_over = True
+        self._times.ended()
         _warn(f"stepscope stopped recording: {reason}. Training continues; this is logged once.")
         profiler, self._profiler = self._profiler, None
         with suppress(Exception):

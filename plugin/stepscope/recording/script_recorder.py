@@ -173,6 +173,7 @@ class ScriptRecorder:
     def _stop_after_error(self, why: str) -> None:
         self.is_watching = False
         with suppress(Exception):
+            self._times.ended()
             self._account_writer.note(f"recording failed ({why}); the script continues")
             self._termination.disarm()
             self._cycles.finish(is_saved=False)
@@ -271,6 +272,7 @@ class ScriptRecorder:
 
     def _stop(self) -> None:
         self.is_watching = False
+        self._times.ended()
         self._termination.disarm()
         self._account_writer.account.step_count = max(self._step - 1, 0)
         self._account_writer.save()

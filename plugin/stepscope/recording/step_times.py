@@ -15,6 +15,8 @@ intervals are shorter than the device's steps. `backlog_ns` is the time that thi
 synchronization per stretch, where torch's profiler prepares to record. A stretch begins with an
 empty queue (at the start, after a slow step, after the synchronization that ends a window), so
 `mean_ns` with the backlog is the time per step on the device.
+
+A sampler notes where the host is in these steps (`host_sampler.py`).
 """
 
 import statistics
@@ -25,6 +27,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import update_wrapper, wraps
 from typing import Any
+
+from stepscope.recording.host_sampler import HostSampler
 
 KEY = "unrecorded_steps"
 MOST_STEPS = 1000
@@ -43,37 +47,65 @@ class StepTimes:
         self,
         backlog_ns: Callable[[], int] | None = None,
         clock_ns: Callable[[], int] = time.perf_counter_ns,
+        *,
+        sampler: HostSampler | None = None,
     ) -> None:
         self.is_driven = False
         """Whether the caller reports the steps, and no schedule does."""
         self.summary: dict[str, int] = {}
         """Times of the last stretch with enough steps, as written into a trace."""
+        self.samples: dict[str, Any] = {}
+        """Samples of the host in the same steps, as written into a trace."""
+        self._sampler = sampler
+        self._step = 0
+        """Number of the last step that began."""
         self._backlog_ns = backlog_ns or device_backlog_ns
         self._clock_ns = clock_ns
         self._began_ns: int | None = None
         self._durations_ns: deque[int] = deque(maxlen=MOST_STEPS)
+        self._numbers: deque[int] = deque(maxlen=MOST_STEPS)
+        """Of the same steps."""
 
     def step_started(self) -> None:
         """Begin an unrecorded step."""
+        self._step += 1
+        if self._sampler is not None:
+            self._sampler.step_began(self._step)
         self._began_ns = self._clock_ns()
 
     def step_ended(self) -> None:
         """End the unrecorded step, if one is in progress."""
         if self._began_ns is not None:
             self._durations_ns.append(self._clock_ns() - self._began_ns)
-            self._began_ns = None
+            self._numbers.append(self._step)
+        self.interrupted()
 
     def interrupted(self) -> None:
         """Drop the step in progress, which contains other work, such as an evaluation."""
         self._began_ns = None
+        if self._sampler is not None:
+            self._sampler.step_began(0)
 
     def stretch_ended(self) -> None:
         """Summarize the stretch: the profiler starts."""
-        durations_ns = list(self._durations_ns)
+        durations_ns, numbers = list(self._durations_ns), list(self._numbers)
         self._durations_ns.clear()
-        self._began_ns = None
-        if durations_ns:
-            self.summary = summary(durations_ns, self._backlog_ns()) or self.summary
+        self._numbers.clear()
+        self.interrupted()
+        if self._sampler is not None:
+            self._sampler.stop()
+        figures = summary(durations_ns, self._backlog_ns()) if durations_ns else {}
+        if figures:
+            self.summary = figures
+        if self._sampler is not None:
+            samples = self._sampler.summary(numbers[len(numbers) - figures.get("count", 0) :])
+            self.samples = samples if figures else self.samples
+
+    def ended(self) -> None:
+        """Measure no further steps."""
+        self.interrupted()
+        if self._sampler is not None:
+            self._sampler.stop()
 
     def follow(self, profiler: Any) -> None:
         """Measure by the schedule of a `torch.profiler.profile`, which calls it at each step."""

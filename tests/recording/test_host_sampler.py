@@ -1,0 +1,244 @@
+"""Samples of the main thread in unrecorded steps: by line, in proportion to its time."""
+
+import gzip
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+from torch.profiler import ProfilerActivity, profile, schedule
+
+import stepscope
+from stepscope.recording import host_sampler
+from stepscope.recording.host_sampler import HostSampler, frame_names, is_library
+
+pytestmark = [
+    pytest.mark.recording,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs timers of one thread"),
+    pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning"),
+]
+MS = 1_000_000
+HERE = Path(__file__).name
+
+
+def compute_in_python(seconds: float) -> float:
+    begin = time.perf_counter()
+    while time.perf_counter() < begin + seconds:
+        pass
+    return time.perf_counter() - begin
+
+
+def compute_in_c(rounds: int) -> float:
+    begin = time.perf_counter()
+    hashlib.pbkdf2_hmac("sha256", b"password", b"salt", rounds)
+    return time.perf_counter() - begin
+
+
+def fraction_in(summary: dict[str, Any], function: str) -> float:
+    """Fraction of the sampled time in a function of this file."""
+    places = {place for place, name in enumerate(summary["frames"]) if name.endswith(function)}
+    stacks = summary["stacks"]
+    inside_ns = sum(int(stack[1]) for stack in stacks if places & set(stack[2:]))
+    return inside_ns / int(summary["time_ns"])
+
+
+def test_time_is_divided_as_it_passes_though_functions_in_c_are_not_interrupted() -> None:
+    sampler, spent = HostSampler(2 * MS), {"python": 0.0, "c": 0.0, "asleep": 0.0}
+    for step in range(1, 21):
+        sampler.step_began(step)
+        spent["python"] += compute_in_python(0.015)
+        spent["c"] += compute_in_c(40_000)
+        begin = time.perf_counter()
+        time.sleep(0.01)
+        spent["asleep"] += time.perf_counter() - begin
+    sampler.stop()
+    summary = sampler.summary(range(1, 21))
+    total = sum(spent.values())
+    assert summary["step_count"] == 20
+    assert summary["time_ns"] == pytest.approx(total * 1e9, rel=0.2)
+    for name in ("python", "c"):
+        expected = pytest.approx(spent[name] / total, abs=0.12)
+        assert fraction_in(summary, f"compute_in_{name}") == expected
+
+
+def test_samples_belong_to_the_chosen_steps_alone() -> None:
+    sampler = HostSampler(MS)
+    for step in (1, 0, 2):
+        sampler.step_began(step)
+        compute_in_python(0.05)
+    sampler.stop()
+    summary = sampler.summary([2])
+    assert 0.5 * 50 * MS < summary["time_ns"] < 1.5 * 60 * MS
+    assert sampler.summary([1]) == {}, "a summary forgets all samples"
+
+
+def test_half_of_the_samples_go_when_they_are_many_and_the_others_count_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_sampler, "MOST_SAMPLES", 20)
+    sampler = HostSampler(MS)
+    sampler.step_began(1)
+    spent = compute_in_python(0.3)
+    sampler.stop()
+    summary = sampler.summary([1])
+    assert summary["count"] < 20
+    assert summary["interval_ns"] >= 8 * MS
+    assert summary["time_ns"] == pytest.approx(spent * 1e9, rel=0.7)
+
+
+def test_the_line_in_progress_is_named() -> None:
+    sampler = HostSampler(MS)
+    sampler.step_began(1)
+    compute_in_c(300_000)
+    sampler.stop()
+    summary = sampler.summary([1])
+    longest = summary["stacks"][0]
+    line = compute_in_c.__code__.co_firstlineno + 2
+    assert summary["frames"][longest[-1]].endswith(f"{HERE}({line}): compute_in_c")
+
+
+def test_of_successive_calls_in_libraries_the_first_and_the_last_are_listed() -> None:
+    library, users = json.dumps.__code__, compute_in_c.__code__
+    names = frame_names((library, 0, library, 0, library, 0, users, 0, library, 0))
+    assert [name.rpartition(" ")[2] for name in names] == [
+        "dumps",
+        "compute_in_c",
+        "dumps",
+        "dumps",
+    ]
+    assert names[0].startswith("json/__init__.py(")
+
+
+def test_installed_packages_are_libraries_and_scripts_are_not() -> None:
+    assert is_library(torch.__file__)
+    assert is_library("<frozen runpy>")
+    assert not is_library(__file__)
+
+
+def test_another_thread_than_the_main_one_is_not_sampled() -> None:
+    sampler = HostSampler(MS)
+
+    def run() -> None:
+        sampler.step_began(1)
+        compute_in_python(0.02)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    sampler.stop()
+    assert sampler.summary([1]) == {}
+
+
+def test_elsewhere_than_on_linux_there_are_no_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    sampler = HostSampler(MS)
+    sampler.step_began(1)
+    compute_in_python(0.01)
+    sampler.stop()
+    assert sampler.summary([1]) == {}
+
+
+def test_where_the_signal_is_in_use_there_are_no_samples() -> None:
+    before = signal.signal(signal.SIGURG, lambda *_: None)
+    try:
+        users = signal.getsignal(signal.SIGURG)
+        sampler = HostSampler(MS)
+        sampler.step_began(1)
+        compute_in_python(0.01)
+        sampler.stop()
+        assert signal.getsignal(signal.SIGURG) is users
+        assert sampler.summary([1]) == {}
+    finally:
+        signal.signal(signal.SIGURG, before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_forked_child_is_not_interrupted() -> None:
+    sampler = HostSampler(MS)
+    sampler.step_began(1)
+    child = os.fork()
+    if not child:
+        before = len(sampler._samples)  # noqa: SLF001
+        compute_in_python(0.05)
+        os._exit(len(sampler._samples) - before)  # noqa: SLF001
+    _, status = os.waitpid(child, 0)
+    sampler.stop()
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_the_handler_becomes_no_graph_of_torch_compile() -> None:
+    def graphs(interval_ns: int) -> dict[str, int]:
+        torch._dynamo.reset()  # noqa: SLF001
+        counters.clear()
+
+        @torch.compile(backend="eager")
+        def compute(values: torch.Tensor) -> torch.Tensor:
+            for _ in range(20):
+                values = values.sin()
+            return values
+
+        sampler = HostSampler(interval_ns)
+        sampler.step_began(1)
+        for size in range(2, 30):
+            compute(torch.randn(size, 3000))
+        sampler.stop()
+        assert interval_ns > 10**9 or sampler.summary([1])["count"] > 10
+        return dict(counters["stats"])
+
+    assert graphs(MS // 4) == graphs(10**12)
+
+
+def test_a_trace_holds_the_samples_of_its_unrecorded_steps(tmp_path: Path) -> None:
+    with profile(
+        activities=[ProfilerActivity.CPU],
+        schedule=schedule(wait=30, warmup=1, active=1, repeat=1),
+        on_trace_ready=stepscope.trace_handler(tmp_path, use_gzip=True),
+    ) as profiler:
+        for _ in range(32):
+            compute_in_python(0.01)
+            profiler.step()
+    (file,) = tmp_path.iterdir()
+    recorder = json.loads(gzip.decompress(file.read_bytes()))["stepscope_recorder"]
+    samples = recorder["host_samples"]
+    assert samples["step_count"] == recorder["unrecorded_steps"]["count"]
+    assert fraction_in(samples, "compute_in_python") > 0.9
+
+
+def test_samples_can_be_left_out(tmp_path: Path) -> None:
+    with profile(
+        activities=[ProfilerActivity.CPU],
+        schedule=schedule(wait=6, warmup=1, active=1, repeat=1),
+        on_trace_ready=stepscope.trace_handler(tmp_path, is_sampled=False),
+    ) as profiler:
+        for _ in range(8):
+            compute_in_python(0.01)
+            profiler.step()
+    (file,) = tmp_path.iterdir()
+    assert "host_samples" not in json.loads(file.read_text())["stepscope_recorder"]
+
+
+def test_a_script_ends_as_usual_while_it_is_sampled(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from stepscope.recording.host_sampler import HostSampler\n"
+        "import subprocess, time\n"
+        "sampler = HostSampler(1_000_000)\n"
+        "sampler.step_began(1)\n"
+        "end = time.perf_counter() + 0.1\n"
+        "while time.perf_counter() < end: pass\n"
+        "subprocess.run(['sleep', '0.05'], check=True)\n"
+        "print(len(sampler._samples) > 10)\n"
+        "import atexit; atexit.register(time.sleep, 0.05)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
