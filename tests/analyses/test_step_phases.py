@@ -100,8 +100,13 @@ def test_without_any_numbers_nothing_tells_a_forward_without_backward() -> None:
 
 
 def test_an_inference_has_only_forward_calls() -> None:
-    rows = [op("aten::linear", 0, 100), op("aten::linear", 150, 100)]
+    rows = [op("aten::linear", 0, 100), op("aten::argmax", 150, 100)]
     assert times_us(*rows, until=250) == {"forward": 250}
+
+
+def test_a_model_without_heavy_operators_has_a_forward_before_its_backward() -> None:
+    rows = [op("aten::mul", 0, 100), *node(100, 100, 7), op("aten::argmax", 200, 100)]
+    assert times_us(*rows, until=300) == {"forward": 100, "backward": 100, "not_model": 100}
 
 
 def test_the_backward_pass_of_another_thread() -> None:

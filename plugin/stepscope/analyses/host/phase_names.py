@@ -29,7 +29,7 @@ PHASES: dict[str, str] = {
     "images": "image processing",
     "json": "JSON",
     "network": "network",
-    "files": "files",
+    "files": "file access",
     "sleep": "sleep",
     "locks": "waiting for other threads or processes",
     "numpy": "NumPy",
@@ -38,6 +38,8 @@ PHASES: dict[str, str] = {
     HOST_CODE: "host code outside operators",
 }
 """Phase to its name in texts. Each nanosecond of a step is in one of them."""
+PLURAL = (COLLECTIVES, NOT_MODEL, RUNTIME)
+"""Phases whose names are plural."""
 TRAINING = (FORWARD, BACKWARD, OPTIMIZER)
 """What every training step needs."""
 

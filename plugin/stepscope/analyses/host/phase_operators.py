@@ -2,9 +2,10 @@
 
 A forward call has a backward call with its sequence number. An operator that computes without
 autograd (`no_grad`, `inference_mode`) has no sequence number, and one that makes a node of autograd
-raises the number of the next. So a heavy operator (`model_calls`) without a number, or whose nodes
-no backward pass runs, is a forward without backward. Other operators belong to the phase around
-them, if it is the same before and after.
+raises the number of the next. In training a heavy operator (`model_calls`) without a number, or
+with nodes that no backward pass runs, is therefore a forward without backward. Other operators
+belong to the phase around them, if it is the same before and after. In inference all operators are
+the forward pass.
 """
 
 import re
@@ -112,10 +113,11 @@ def _certain_phases(trace: Trace, rows: Ints) -> Ints:
     phase = np.full(len(rows), CODES[NOT_MODEL])
     is_heavy = _contains(trace, rows, name_mask(calls["name"], _is_model))
     unused, linked = _forward(trace, rows)
-    training = is_training(trace)
-    phase[is_heavy] = CODES[FORWARD]
-    if training:
+    if is_training(trace):
+        phase[is_heavy] = CODES[FORWARD]
         phase[is_heavy & unused] = CODES[FORWARD_ONLY]
+    else:
+        phase[:] = CODES[FORWARD]
     phase[linked] = CODES[FORWARD]
     phase[_in_optimizer(trace, rows) & (phase != CODES[FORWARD])] = CODES[OPTIMIZER]
     is_node = forward_backward(trace).node[rows] != NONE
@@ -179,7 +181,8 @@ JOINS = {(BACKWARD, OPTIMIZER): OPTIMIZER, (FORWARD, BACKWARD): BACKWARD}
 def _without_neutral(phase: Ints, step: Ints, is_read: Mask) -> Ints:
     """Return the phases, with those of operators between two of the same phase of a step.
 
-    What reads a value at the border of two phases belongs to neither.
+    What reads a value at the border of two phases belongs to neither. Operators before a backward
+    pass without a heavy operator are its forward pass.
     """
     certain = np.flatnonzero(phase != CODES[NOT_MODEL])
     position = np.searchsorted(certain, np.arange(len(phase)), side="left")
@@ -193,6 +196,9 @@ def _without_neutral(phase: Ints, step: Ints, is_read: Mask) -> Ints:
     for name in SAME_AROUND:
         code = CODES[name]
         result[is_open & (phases[before] == code) & (phases[after] == code)] = code
+    is_first = (steps[before] != step) | ~np.isin(phases[before], [CODES[FORWARD], CODES[BACKWARD]])
+    is_next = (steps[after] == step) & (phases[after] == CODES[BACKWARD])
+    result[(phase == CODES[NOT_MODEL]) & is_first & is_next & ~is_read] = CODES[FORWARD]
     for (first, second), joined in JOINS.items():
         fits = (phases[before] == CODES[first]) & (phases[after] == CODES[second])
         result[is_open & fits & ~is_read] = CODES[joined]

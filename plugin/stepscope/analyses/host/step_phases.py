@@ -55,7 +55,7 @@ class Stretches:
     line: Ints
     """The user's innermost function: index into `lines`."""
     activity: Ints
-    """Operator, function, module or annotation: index into `activities`."""
+    """Operator, function, module, annotation or `after aten::mm`: index into `activities`."""
     lines: tuple[str, ...]
     activities: tuple[str, ...]
 
@@ -72,7 +72,7 @@ class PhaseLocation:
     line: str
     """The user's function (`train.py(12): validate`); "" where stacks were not recorded."""
     activity: str
-    """The operator, library function, module or annotation; "": none was recorded."""
+    """The operator, library function, module or annotation, else the last operator before."""
     time_ns: int
 
 
@@ -172,9 +172,7 @@ def _stretches(trace: Trace, start_ns: Ints, end_ns: Ints) -> Stretches:
     _put(phase, np.append(operators.phase, NONE)[operator], in_operator)
     _put(phase, of_function, phase == CODES[NOT_MODEL])
     phase[_covered(data_loading(trace).times, begin)] = CODES[LOADING]
-    activity, activities = _activities(
-        trace, np.where(in_operator, operator, NONE), function, label
-    )
+    activity, activities = _activities(trace, operator, (function, label, in_operator))
     return Stretches(
         step=step,
         start_ns=begin,
@@ -198,20 +196,27 @@ def _covered(times: Intervals, moment_ns: Ints) -> Mask:
 
 
 def _activities(
-    trace: Trace, operator: Ints, function: Ints, label: Ints
+    trace: Trace, operator: Ints, called: tuple[Ints, Ints, Mask]
 ) -> tuple[Ints, tuple[str, ...]]:
-    """Return the name of each stretch's operator, else its function or its label."""
-    names = trace.host_calls["name"].cat
-    codes = names.codes.to_numpy()
+    """Return the name of each stretch's operator, else of its function, its label, or the gap.
+
+    `operator` is the last one that began, `called` the function, the label, and whether the
+    operator still runs.
+    """
+    function, label, in_operator = called
+    names = [str(name) for name in trace.host_calls["name"].cat.categories]
+    codes = trace.host_calls["name"].cat.codes.to_numpy().astype(np.int64)
     functions, labels = _functions(trace), _labels(trace)
-    texts = [*map(str, names.categories), *functions.names, NOTHING]
-    nothing = len(texts) - 1
+    texts = [*names, *functions.names, *(f"after {name}" for name in names), NOTHING]
     of_operator = np.append(codes[operator_phases(trace).rows], NONE)[operator]
     of_function = np.append(functions.name, NONE)[function]
     of_label = np.append(labels.name, NONE)[label]
-    activity = np.where(of_label != NONE, of_label, nothing)
-    activity = np.where(of_function != NONE, of_function + len(names.categories), activity)
-    return np.where(of_operator != NONE, of_operator, activity), tuple(texts)
+    behind = len(names) + len(functions.names)
+    activity = np.where(of_operator != NONE, of_operator + behind, len(texts) - 1)
+    activity = np.where(of_label != NONE, of_label, activity)
+    activity = np.where(of_function != NONE, of_function + len(names), activity)
+    activity = np.where(in_operator & (of_operator != NONE), of_operator, activity)
+    return activity, tuple(texts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
