@@ -57,13 +57,20 @@ def test_without_operators_nothing_computes() -> None:
 
 
 def test_a_heavy_model_is_called_that_and_nothing_is_said_of_the_loop() -> None:
-    rows = [["cpu_op", "aten::convolution_backward", 0, 550], ["cpu_op", "aten::relu", 550, 260]]
+    rows = [["cpu_op", "aten::convolution_backward", 0, 550], ["cpu_op", "aten::relu", 550, 410]]
     assert said(*rows) == (
         "Step 1.00 ms (one step); computing on the CPU is the limit, and the loop is healthy:"
-        " aten::convolution_backward takes 55.0 % of it, aten::relu 26.0 %."
+        " aten::convolution_backward takes 55.0 % of it, aten::relu 41.0 %."
     )
-    assert said(rows[0], ["cpu_op", "aten::mm", 600, 250]).endswith("aten::mm 25.0 %.")
-    assert said(["cpu_op", "aten::mm", 0, 900]).endswith("healthy: aten::mm takes 90.0 % of it.")
+    assert said(rows[0], ["cpu_op", "aten::mm", 600, 360]).endswith("aten::mm 36.0 %.")
+    assert said(["cpu_op", "aten::mm", 0, 960]).endswith("healthy: aten::mm takes 96.0 % of it.")
+
+
+def test_a_loop_with_python_between_operators_is_not_called_healthy() -> None:
+    assert said(["cpu_op", "aten::mm", 0, 900]) == (
+        "Step 1.00 ms (one step); besides forward, backward and optimizer, host code outside"
+        " operators takes 100 µs per step (10.0 %), most of it after aten::mm."
+    )
 
 
 @pytest.mark.parametrize(

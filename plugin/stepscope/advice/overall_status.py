@@ -6,6 +6,8 @@ from typing import Any
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.health import doubts
+from stepscope.analyses.host.phase_costs import largest_phase
+from stepscope.analyses.host.phase_names import COLLECTIVES, COMPILING, LOADING
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count, share
@@ -13,7 +15,10 @@ from stepscope.base.report import OverallStatus
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import WARNING_SHARE, Rule
+from stepscope.rules.shared.step_phases import phase_takes
 
+JUDGED = (LOADING, COLLECTIVES, COMPILING, "numpy", "pandas", "garbage")
+"""Phases that have rules of their own: where these find nothing, nothing is to be saved."""
 SERIOUS = ("critical", "warning")
 
 
@@ -29,14 +34,8 @@ def overall_status(
     open_rules = _rules_with(outcomes, "cannot-tell", "failed")
     if not judged and not open_rules:
         return OverallStatus(state="not-applicable", message="No rule applies to this trace.")
-    if reason := _inconclusive_reason(trace, judged, open_rules, rules):
-        return OverallStatus(
-            state="cannot-tell",
-            message=(
-                f"{count(len(judged), 'rule')} found nothing that costs 5 % or more; "
-                f"{count(len(open_rules), 'rule')} could not check{reason}."
-            ),
-        )
+    if message := _inconclusive(trace, judged, open_rules, rules):
+        return OverallStatus(state="cannot-tell", message=message)
     text = _healthy(trace, len(judged), len(open_rules), findings)
     if suppressed := sum(outcome.status == "suppressed" for outcome in outcomes):
         verb = "is" if suppressed == 1 else "are"
@@ -46,6 +45,24 @@ def overall_status(
 
 def _rules_with(outcomes: Sequence[Outcome], *statuses: str) -> set[str]:
     return {outcome.rule for outcome in outcomes if outcome.status in statuses}
+
+
+def _inconclusive(
+    trace: Trace, judged: set[str], open_rules: set[str], rules: Iterable[Rule[Any]]
+) -> str:
+    """Return why the trace cannot be called healthy; empty where it can."""
+    if reason := _inconclusive_reason(trace, judged, open_rules, rules):
+        return (
+            f"{count(len(judged), 'rule')} found nothing that costs 5 % or more; "
+            f"{count(len(open_rules), 'rule')} could not check{reason}."
+        )
+    phase = largest_phase(trace)
+    if phase is None or phase.phase in JUDGED:
+        return ""
+    return (
+        f"{count(len(judged), 'rule')} found no cause that costs 5 % or more, but "
+        f"{phase_takes(trace, phase)}."
+    )
 
 
 def _inconclusive_reason(

@@ -30,6 +30,8 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.health._check import shorten
 from stepscope.analyses.host.breakdown import cpu_compute_time
+from stepscope.analyses.host.phase_costs import PhaseCost, largest_phase
+from stepscope.analyses.host.phase_names import COLLECTIVES, LOADING
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import duration, share
@@ -38,8 +40,11 @@ from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule
+from stepscope.rules.shared.step_phases import phase_takes
 
 OPERATORS_NAMED = 2
+CATEGORIZED = (LOADING, COLLECTIVES)
+"""Phases that are categories of the step as well, which the summary names."""
 SURE_PART = 0.4
 """Least part of a saving that makes the whole a cost, not a cost at most."""
 
@@ -47,18 +52,31 @@ SURE_PART = 0.4
 def advised_verdict(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
     """Return the first sentence of the advice on a trace.
 
-    It names the cause with the largest potential saving. Without a serious finding, where the
-    device (or the processor) is the limit, it says so and names what takes most of its time.
+    It names the cause with the largest potential saving. Without a serious finding it names a phase
+    that training does not need; without one, where the device (or the processor) is the limit, it
+    says so and names what takes most of its time.
     """
     costly = [finding for finding in findings if _saving_ns(finding) and finding.rule.culprit]
     serious = [finding for finding in costly if finding.outcome.severity in SERIOUS]
-    if is_device_bound(trace) and all(_is_device_work(finding) for finding in serious):
+    phase = largest_phase(trace)
+    if (
+        phase is None
+        and is_device_bound(trace)
+        and all(_is_device_work(finding) for finding in serious)
+    ):
         limit = "the loop keeps it busy, and only its own work can become faster"
         return summary_with_ending(trace, f"{limit}: {_device_work(trace, costly)}")
     if serious:
         worst = max(serious, key=_least_and_most)
         return summary_with_ending(trace, f"{worst.rule.culprit} alone costs {_cost(worst)} of it")
-    if is_processor_bound(trace):
+    return _verdict_without_findings(trace, phase)
+
+
+def _verdict_without_findings(trace: Trace, phase: PhaseCost | None) -> str:
+    if phase is not None and phase.phase not in CATEGORIZED:
+        takes = phase_takes(trace, phase)
+        return summary_with_ending(trace, f"besides forward, backward and optimizer, {takes}")
+    if phase is None and is_processor_bound(trace):
         limit = "computing on the CPU is the limit, and the loop is healthy"
         return summary_with_ending(trace, f"{limit}: {_operators(trace)}")
     return step_summary(trace)

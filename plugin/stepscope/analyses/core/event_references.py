@@ -30,6 +30,7 @@ FOREIGN_PREFIXES = (
     "torchvision/",
     "tqdm/",
     "triton/",
+    "stepscope/",
     "typing_extensions.py",
     "Python GC",
 )

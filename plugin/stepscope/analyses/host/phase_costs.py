@@ -1,0 +1,62 @@
+"""Phases besides forward, backward and optimizer, by the time in which no device works."""
+
+from dataclasses import dataclass
+
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.phase_names import PHASES, RUNTIME, TRAINING
+from stepscope.analyses.host.step_phases import PhaseLocation, step_phases
+from stepscope.base.findings import WARNING_SHARE
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhaseCost:
+    """A phase's time in the steps, without the times in which a device works."""
+
+    phase: str
+    times: Intervals
+    time_ns: int
+    share: float
+    """Of the window."""
+    location: PhaseLocation
+
+    @property
+    def label(self) -> str:
+        """Name of the phase in texts."""
+        return PHASES[self.phase]
+
+
+@computed
+def phase_costs(trace: Trace) -> tuple[PhaseCost, ...]:
+    """Return the phases that training does not need, the largest first.
+
+    Waits in runtime calls are left out: they end with the device's work. Without operators nothing
+    is known of the host.
+    """
+    if not trace.host_calls["is_operator"].any():
+        return ()
+    phases, busy = step_phases(trace), all_busy(trace)
+    costs = []
+    for phase in PHASES:
+        if phase in (*TRAINING, RUNTIME) or not phases.total_ns(phase):
+            continue
+        times = intervals.difference(phases.times(phase), busy)
+        time_ns = intervals.duration_ns(times)
+        cost = PhaseCost(
+            phase=phase,
+            times=times,
+            time_ns=time_ns,
+            share=time_ns / window(trace).reference_ns,
+            location=phases.locations(phase)[0],
+        )
+        costs.append(cost)
+    return tuple(sorted(costs, key=lambda cost: -cost.time_ns))
+
+
+def largest_phase(trace: Trace) -> PhaseCost | None:
+    """Return the largest of these phases; None where none takes 5 % of the window."""
+    costs = phase_costs(trace)
+    return costs[0] if costs and costs[0].share >= WARNING_SHARE else None

@@ -1,0 +1,256 @@
+"""A phase that no training step needs takes much of the step."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.phase_costs import PhaseCost, phase_costs
+from stepscope.analyses.host.phase_names import (
+    CHECKPOINT,
+    FORWARD_ONLY,
+    HOST_CODE,
+    LOGGING,
+    NOT_MODEL,
+    PHASES,
+)
+from stepscope.analyses.host.step_phases import step_phases
+from stepscope.base.calibration import UP_TO_ALL
+from stepscope.base.findings import CRITICAL_SHARE, EvidenceTable, Unit
+from stepscope.model import intervals
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
+from stepscope.rules.shared import facts
+from stepscope.rules.shared.step_phases import is_in_most_steps, is_validation, phase_takes
+
+CLAIMED = (
+    HOST_CODE, LOGGING, "tokenizing", "images", "json", "network", "files", "sleep", "locks",
+)  # fmt: skip
+"""Phases of Python that no other rule names."""
+NAMED_IN_MESSAGE = 2
+WORTH_LISTING = 0.01
+MOST_LINES = 10
+RECORD_STACKS = "profile(..., with_stack=True)  # names the function that takes the time"
+
+
+class Options(Thresholds):
+    """Fractions of the window, from 0 to 1."""
+
+    least_share: float = option(
+        0.05, "Time in one phase from which it is named.", origin="ours: a warning's fraction"
+    )
+    warning_share: float = option(
+        CRITICAL_SHARE,
+        "Time in such phases of Python together from which it is a warning.",
+        origin="ours: a critical finding's fraction; it names a location, not a cause",
+    )
+
+
+def check(trace: Trace, options: Options) -> Results:
+    """Report phases besides forward, backward and optimizer that no other rule names."""
+    requirements.applies_if(window(trace).has_steps, "no steps are marked")
+    requirements.conclusive_if(
+        len(trace.host_calls) > len(trace.steps),
+        "no operator was recorded",
+        "profile(activities=[ProfilerActivity.CPU, ...])",
+    )
+    costs = [
+        cost
+        for cost in phase_costs(trace)
+        if cost.share >= options.least_share and _is_unnamed(trace, cost.phase)
+    ]
+    if costs:
+        yield _finding(trace, costs, options)
+
+
+def _is_unnamed(trace: Trace, phase: str) -> bool:
+    """Return whether no other rule names a phase."""
+    if phase == FORWARD_ONLY:
+        return not is_validation(trace)
+    if phase == CHECKPOINT:
+        return not is_in_most_steps(trace, CHECKPOINT)
+    return phase in (*CLAIMED, NOT_MODEL)
+
+
+def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
+    claimed = [cost for cost in costs if cost.phase in CLAIMED]
+    claimed_share = sum(cost.share for cost in claimed)
+    locations = [cost.location for cost in costs]
+    return Finding(
+        severity="warning" if claimed_share >= options.warning_share else "info",
+        confidence="medium",
+        message=_message(trace, costs),
+        evidence=(
+            *(
+                facts.duration(f"{_capitalized(cost.label)} per step", _per_step(trace, cost))
+                for cost in costs
+            ),
+            facts.fraction("Of the steps with it", step_phases(trace).steps_with(costs[0].phase)),
+        ),
+        tables=(_phase_table(trace), _line_table(trace, costs)),
+        locations=event_references.source_lines(
+            text for location in locations for text in (location.line, location.activity)
+        ),
+        claims=tuple(_claims(claimed)),
+        fix=_fix(trace, costs[0]),
+        subject=costs[0].phase,
+    )
+
+
+def _per_step(trace: Trace, cost: PhaseCost) -> int:
+    return window(trace).per_step(cost.time_ns)
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _claims(costs: Iterable[PhaseCost]) -> Iterator[Claim]:
+    times = intervals.merged(intervals.EMPTY, *(cost.times for cost in costs))
+    if len(times):
+        method = "An upper bound: all time in these phases in which no device works."
+        yield Claim(times, UP_TO_ALL, method, is_unslowed=True)
+
+
+def _message(trace: Trace, costs: list[PhaseCost]) -> str:
+    clauses = [phase_takes(trace, cost) for cost in costs[:NAMED_IN_MESSAGE]]
+    return f"{_capitalized('; '.join(clauses))}."
+
+
+def _phase_table(trace: Trace) -> EvidenceTable:
+    """Return all phases of the host, with forward, backward and optimizer."""
+    phases = step_phases(trace)
+    columns: dict[str, Unit] = {
+        "Phase": "text",
+        "Host time per step": "ns",
+        "Of the step": "share",
+        "Largest line": "code",
+        "Largest activity": "code",
+    }
+    rows = []
+    for phase in sorted(PHASES, key=lambda phase: -phases.total_ns(phase)):
+        if phases.share(phase) >= WORTH_LISTING:
+            location = phases.locations(phase)[0]
+            time_ns = window(trace).per_step(phases.total_ns(phase))
+            rows.append(
+                (PHASES[phase], time_ns, phases.share(phase), location.line, location.activity)
+            )
+    return facts.table("Phases of a step on the host", columns, rows)
+
+
+def _line_table(trace: Trace, costs: list[PhaseCost]) -> EvidenceTable:
+    """Return the largest lines of the phases that are named."""
+    phases = step_phases(trace)
+    rows = [
+        (location.line, location.activity, cost.label, location.time_ns)
+        for cost in costs
+        for location in phases.locations(cost.phase, MOST_LINES)
+        if location.time_ns >= WORTH_LISTING * phases.total_ns(cost.phase)
+    ]
+    columns: dict[str, Unit] = {
+        "Source line": "code",
+        "Activity": "code",
+        "Phase": "text",
+        "Host time in total": "ns",
+    }
+    ordered = sorted(rows, key=lambda row: -row[3])[:MOST_LINES]
+    return facts.table("Lines that take this time", columns, ordered)
+
+
+EVERY_FIFTY = "if step % 50 == 0:\n    {call}"
+FIXES: dict[str, Fix] = {
+    LOGGING: Fix(
+        "Log every 50 steps, of tensors that were collected in between.",
+        EVERY_FIFTY.format(call="writer.add_scalar('loss', torch.stack(losses).mean(), step)"),
+    ),
+    "tokenizing": Fix(
+        "Tokenize the data set once, before training, or in the DataLoader's workers.",
+        "dataset = dataset.map(tokenize, batched=True, num_proc=8)",
+    ),
+    "images": Fix(
+        "Decode and transform images in the DataLoader's workers.",
+        "loader = DataLoader(dataset, ..., num_workers=4)  # the work goes into __getitem__",
+    ),
+    "json": Fix(
+        "Write every 50 steps, and only the lines that are new.",
+        EVERY_FIFTY.format(call="file.write(''.join(json.dumps(row) + '\\n' for row in new))"),
+    ),
+    "network": Fix(
+        "Fetch or send in another thread, ahead of the step that needs it.",
+        "upcoming = pool.submit(fetch, next_key)  # and upcoming.result() in the next step",
+    ),
+    "files": Fix(
+        "Read ahead in the DataLoader's workers, and write every 50 steps.",
+        EVERY_FIFTY.format(call="file.writelines(lines)"),
+    ),
+    "sleep": Fix("Remove the sleep, or wait for the event itself.", "ready.wait()"),
+    "locks": Fix(
+        "Find the thread or process that the loop waits for, and start it a step earlier.",
+        "upcoming = pool.submit(work, next_batch)  # and upcoming.result() in the next step",
+    ),
+    NOT_MODEL: Fix(
+        "Compute metrics every 50 steps, and make inputs in the DataLoader's workers.",
+        EVERY_FIFTY.format(call="accuracy = (logits.argmax(1) == targets).float().mean()"),
+    ),
+    FORWARD_ONLY: Fix(
+        "Compute it less often, in larger batches, or once for all steps if it does not change.",
+        "with torch.inference_mode():\n    features = teacher(inputs)  # once, and store them",
+    ),
+    CHECKPOINT: Fix(
+        "Save less often, or copy the state to the CPU and write it in a thread.",
+        EVERY_FIFTY.format(call="torch.save(model.state_dict(), path)"),
+    ),
+}
+VERIFY = "In the next trace the phase takes less than 5 % of the step."
+
+
+def _fix(trace: Trace, cost: PhaseCost) -> Fix:
+    fix = FIXES.get(cost.phase, RULE.fix)
+    if not len(trace.python_calls) and cost.phase == HOST_CODE:
+        return replace(fix, code=RECORD_STACKS)
+    if cost.location.line:
+        summary = f"{fix.summary} It is in {cost.location.line}."
+        return replace(fix, summary=summary, verify=VERIFY)
+    return replace(fix, verify=VERIFY)
+
+
+RULE = Rule(
+    id="hot-path",
+    title="Work that no training step needs takes much of the step",
+    passed="No work without a rule of its own takes much of the step",
+    category="host",
+    why="Training needs a batch, a forward pass, a backward pass and the optimizer. Everything "
+    "else in the loop can be done less often, once, or in another process.",
+    detects="Phases of the main thread, besides forward, backward and optimizer, that take "
+    "`least_share` of the window or more while no device works, and that no other rule names: "
+    "Python outside operators, logging, tokenizing, images, JSON, network, files, sleep, locks, "
+    "operators outside the model, forward passes without a backward pass and checkpoints. "
+    "Functions name the phase where stacks were recorded; otherwise operators, sequence numbers, "
+    "annotations and the gaps between operators do. From `warning_share` in such phases of Python "
+    "on it is a warning.",
+    silent=(
+        "Data loading, NumPy, pandas, garbage collection, compiling and collectives have rules of "
+        "their own.",
+        "Validation and checkpoints in most steps are reported by validation-in-step and "
+        "checkpoint-in-step.",
+        "Python between two operators of one phase belongs to it up to 1 ms.",
+        "What happens while a device works costs nothing.",
+    ),
+    saving="An upper bound: all time in these phases of Python, less what other findings save. "
+    "Operators are only listed: the program may need them.",
+    fix=Fix(
+        "Move what the step does not need out of the loop, or do it every 50 steps.",
+        EVERY_FIFTY.format(call="report(step)"),
+        verify=VERIFY,
+        caveats=("Python that prepares the next step's input can run in a DataLoader's worker.",),
+    ),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
+    priority="program",
+    after=("step-time-jitter", "no-gpu-work"),
+    links=("/tutorials/recipes/recipes/tuning_guide.html",),
+    origin="ours: every step has the same three phases",
+)

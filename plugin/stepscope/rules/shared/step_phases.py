@@ -1,0 +1,62 @@
+"""Phases of steps in sentences, and which of them most steps have."""
+
+import re
+
+import numpy as np
+
+from stepscope.analyses.host.phase_costs import PhaseCost
+from stepscope.analyses.host.phase_names import FORWARD_ONLY, PLURAL, phase_of_label
+from stepscope.analyses.host.phase_operators import CODES, operator_phases
+from stepscope.analyses.host.step_phases import step_phases
+from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.trace import Trace, computed
+from stepscope.rules.shared import phrases
+
+MOST_STEPS = 0.5
+"""Of the steps: what happens in fewer is done every so many steps already."""
+LOSS = re.compile(
+    r"^aten::(?:\w*cross_entropy\w*|\w*nll_loss\w*|\w*(?:mse|l1|huber|hinge|margin|bce|ctc)_loss\w*"
+    r"|\w*_embedding_loss)$"
+)
+"""A loss that no backward pass uses is a number to look at."""
+MODE = re.compile(r"(?:^|/)torch/nn/modules/module\.py\(\d+\): (?:eval|train)$")
+FUNCTION = re.compile(r": (\w+)$")
+
+
+def phase_takes(trace: Trace, cost: PhaseCost) -> str:
+    """Return a clause: `JSON takes 3 ms per step (9.3 %), most of it in train.py(9): log`."""
+    verb = "take" if cost.phase in PLURAL else "takes"
+    location = cost.location.line or cost.location.activity
+    preposition = "" if location.startswith("after ") else "in "
+    where = f", most of it {preposition}{location}" if location else ""
+    return f"{cost.label} {verb} {phrases.time_and_fraction(trace, cost.time_ns)}{where}"
+
+
+def is_in_most_steps(trace: Trace, phase: str) -> bool:
+    """Return whether at least half of the steps have a phase."""
+    return step_phases(trace).steps_with(phase) >= MOST_STEPS
+
+
+@computed
+def is_validation(trace: Trace) -> bool:
+    """Return whether forward passes without a backward pass validate, in most steps.
+
+    Then they end in a loss, the program switches to the evaluation mode, or the user's function or
+    label says so. A teacher, a frozen model or a rollout does none of that.
+    """
+    if not is_in_most_steps(trace, FORWARD_ONLY):
+        return False
+    phases = operator_phases(trace)
+    rows = phases.rows[phases.phase == CODES[FORWARD_ONLY]]
+    if name_mask(trace.host_calls["name"], LOSS.match)[rows].any():
+        return True
+    cut = step_phases(trace).stretches
+    of_phase = cut.phase == CODES[FORWARD_ONLY]
+    texts = [cut.lines[line] for line in np.unique(cut.line[of_phase]).tolist()]
+    texts += [cut.activities[row] for row in np.unique(cut.activity[of_phase]).tolist()]
+    return any(MODE.search(text) or _says_so(text) for text in texts)
+
+
+def _says_so(text: str) -> bool:
+    function = FUNCTION.search(text)
+    return phase_of_label(function[1] if function else text) == FORWARD_ONLY
