@@ -1,0 +1,163 @@
+"""Time of unrecorded steps by source line, from samples of the main thread.
+
+A sample belongs to the user's innermost line, and to the phase of the innermost function that names
+one (`phase_names`); in a DataLoader, to data loading. It counts for the time that the sampler gave
+it. A line's fraction of the step has a confidence interval of 95 % by Wilson's score (1927),
+of as many independent samples.
+"""
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import pandas as pd
+
+from stepscope.analyses.core.event_references import FRAME, is_user_code
+from stepscope.analyses.host.phase_names import (
+    BACKWARD,
+    COLLECTIVES,
+    FORWARD,
+    HOST_CODE,
+    LOADING,
+    OPTIMIZER,
+    PHASES,
+    phase_of_function,
+)
+from stepscope.analyses.settings.host_samples import HostSamples, SampledStack, host_samples
+from stepscope.analyses.settings.unrecorded_steps import measured_steps
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table import public_table, to_frame
+from stepscope.model.trace import Trace, computed
+
+RECORD = 'stepscope.trace_handler("log/run")  # with schedule(wait=50, ...), on 64-bit Linux'
+NORMAL_95 = 1.96
+OF_TORCH: dict[str, re.Pattern[str]] = {
+    BACKWARD: re.compile(
+        r"^torch/(?:_tensor\.py\(\d+\): backward|autograd/(?:__init__|graph)\.py\(\d+\): )"
+    ),
+    OPTIMIZER: re.compile(r"^torch/(?:optim/|amp/grad_scaler)"),
+    COLLECTIVES: re.compile(r"^torch/distributed/(?:distributed_c10d|nn/)"),
+    FORWARD: re.compile(r"^torch/nn/(?:modules/module|parallel/distributed)\.py\(\d+\): "),
+}
+OF_LOADING = re.compile(r"^torch/utils/data/")
+SCHEMA: Schema = (
+    Column("file", "object", "text", "The file."),
+    Column("line", "int64", "id", "The line in progress."),
+    Column("function", "object", "text", "The function's name."),
+    Column("phase", "object", "text", "Phase of the step."),
+    Column("sample_count", "int64", "count", "Samples on this line in this phase."),
+    Column("step_share", "float64", "share", "Fraction of the unrecorded step."),
+    Column("least_share", "float64", "share", "Lower end of its 95 % confidence interval."),
+    Column("most_share", "float64", "share", "Upper end."),
+    Column("step_ns", "float64", "ns", "Time per unrecorded step; none where the step was not"
+           " measured."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledLine:
+    """Samples on one line, in one phase."""
+
+    frame: str
+    """`file(line): function`."""
+    phase: str
+    """Key of `PHASES`."""
+    count: int
+    share: float
+    """Fraction of the unrecorded step, from 0 to 1."""
+    interval: tuple[float, float]
+    """Of the fraction, at 95 %."""
+
+
+@computed
+def sampled_lines(trace: Trace) -> tuple[SampledLine, ...]:
+    """Return the lines by their time, the longest first; none without samples."""
+    samples = host_samples(trace)
+    return () if samples is None else _lines(samples)
+
+
+@public_table(
+    "sampled-lines",
+    SCHEMA,
+    "One row per source line and phase of the steps that were not recorded, by samples.",
+)
+@computed
+def sampled_line_table(trace: Trace) -> pd.DataFrame:
+    """Return one row per line and phase.
+
+    Raises:
+        MissingDataError: no samples were taken.
+    """
+    lines = sampled_lines(trace)
+    if not lines:
+        msg = "the host was not sampled in unrecorded steps"
+        raise MissingDataError(msg, RECORD)
+    steps = measured_steps(trace)
+    step_ns = float("nan") if steps is None else float(steps.step_ns)
+    locations = [_location(line.frame) for line in lines]
+    rows = {
+        "file": [file for file, _, _ in locations],
+        "line": [number for _, number, _ in locations],
+        "function": [function for _, _, function in locations],
+        "phase": [PHASES[line.phase] for line in lines],
+        "sample_count": [line.count for line in lines],
+        "step_share": [line.share for line in lines],
+        "least_share": [line.interval[0] for line in lines],
+        "most_share": [line.interval[1] for line in lines],
+        "step_ns": [line.share * step_ns for line in lines],
+    }
+    return to_frame(SCHEMA, rows)
+
+
+def _location(frame: str) -> tuple[str, int, str]:
+    match = FRAME.match(frame)
+    return (match["path"], int(match["line"]), match["function"]) if match else (frame, 0, "")
+
+
+def _lines(samples: HostSamples) -> tuple[SampledLine, ...]:
+    time_ns: Counter[tuple[str, str]] = Counter()
+    count: Counter[tuple[str, str]] = Counter()
+    for stack in samples.stacks:
+        key = user_line(stack), phase_of(stack)
+        time_ns[key] += stack.time_ns
+        count[key] += stack.count
+    return tuple(
+        SampledLine(
+            frame=frame,
+            phase=phase,
+            count=count[frame, phase],
+            share=spent_ns / samples.time_ns,
+            interval=wilson(spent_ns / samples.time_ns, samples.count),
+        )
+        for (frame, phase), spent_ns in time_ns.most_common()
+    )
+
+
+def user_line(stack: SampledStack) -> str:
+    """Return the user's innermost line; the innermost of all in a stack of libraries alone."""
+    lines = (frame for frame in reversed(stack.frames) if is_user_code(frame))
+    return next(lines, stack.frames[-1])
+
+
+def phase_of(stack: SampledStack) -> str:
+    """Return a stack's phase."""
+    if any(OF_LOADING.match(frame) for frame in stack.frames):
+        return LOADING
+    phases = (_phase_of_frame(frame) for frame in reversed(stack.frames))
+    return next((phase for phase in phases if phase), HOST_CODE)
+
+
+def _phase_of_frame(frame: str) -> str | None:
+    of_torch = (phase for phase, pattern in OF_TORCH.items() if pattern.search(frame))
+    return next(of_torch, None) or phase_of_function(frame)
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a fraction of `count` samples (Wilson 1927)."""
+    square = NORMAL_95**2
+    middle = (share + square / (2 * count)) / (1 + square / count)
+    spread = math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    half = NORMAL_95 * spread / (1 + square / count)
+    return max(0.0, middle - half), min(1.0, middle + half)

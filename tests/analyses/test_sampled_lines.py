@@ -1,0 +1,147 @@
+"""Samples of the host in unrecorded steps: read from the trace, by line and phase."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loading import trace_of
+from stepscope.analyses.host.phase_names import (
+    BACKWARD,
+    FORWARD,
+    HOST_CODE,
+    LOADING,
+    OPTIMIZER,
+)
+from stepscope.analyses.host.sampled_lines import (
+    phase_of,
+    sampled_line_table,
+    sampled_lines,
+    user_line,
+    wilson,
+)
+from stepscope.analyses.settings.host_samples import SampledStack, host_samples
+from stepscope.base.errors import MissingDataError
+
+ROWS: list[Any] = [["cpu_op", "aten::mm", 10, 50]]
+MS = 1_000_000
+MAIN = "train.py(50): main"
+
+
+def recorded(
+    stacks: list[Any], frames: list[Any], damaged: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Metadata of a recorder with these samples, and a measured step of 10 ms."""
+    count, time_ns = sum(row[0] for row in stacks), sum(row[1] for row in stacks)
+    figures = {"count": count, "time_ns": time_ns, "step_count": 40, "interval_ns": 10 * MS}
+    samples = {**figures, "frames": frames, "stacks": stacks, **(damaged or {})}
+    step = {f"{name}_ns": 10 * MS for name in ("median", "first_quartile", "third_quartile")}
+    steps = {"count": 40, **step, "mean_ns": 10 * MS, "backlog_ns": 0}
+    return {"stepscope_recorder": {"host_samples": samples, "unrecorded_steps": steps}}
+
+
+def stack(*frames: str) -> SampledStack:
+    return SampledStack(frames=frames, count=1, time_ns=1)
+
+
+def test_samples_of_a_line_are_summed_by_phase_and_the_longest_is_first() -> None:
+    frames = [MAIN, "torch/_tensor.py(623): backward", "train.py(9): log", "json/encoder.py(2): x"]
+    metadata = recorded([[2, 30 * MS, 0, 1], [4, 40 * MS, 0, 2], [3, 30 * MS, 0, 2, 3]], frames)
+    lines = sampled_lines(trace_of(ROWS, **metadata))
+    assert [(line.frame, line.phase, line.count, line.share) for line in lines] == [
+        ("train.py(9): log", HOST_CODE, 4, 0.4),
+        (MAIN, BACKWARD, 2, 0.3),
+        ("train.py(9): log", "json", 3, 0.3),
+    ]
+    table = sampled_line_table(trace_of(ROWS, **metadata))
+    assert table["step_ns"].tolist() == [4 * MS, 3 * MS, 3 * MS]
+    assert table["line"].tolist() == [9, 50, 9]
+
+
+@pytest.mark.parametrize(
+    ("library", "phase"),
+    [
+        ("torch/_tensor.py(623): backward", BACKWARD),
+        ("torch/autograd/__init__.py(503): grad", BACKWARD),
+        ("torch/optim/adam.py(456): _single_tensor_adam", OPTIMIZER),
+        ("torch/nn/modules/module.py(1778): _wrapped_call_impl", FORWARD),
+        ("torch/utils/data/dataloader.py(700): __next__", LOADING),
+        ("torch/serialization.py(944): save", "checkpoint"),
+        ("PIL/Image.py(2200): resize", "images"),
+        ("torch/functional.py(100): einsum", HOST_CODE),
+    ],
+)
+def test_a_function_of_a_library_names_the_phase(library: str, phase: str) -> None:
+    assert phase_of(stack(MAIN, library)) == phase
+    assert phase_of(stack(MAIN)) == HOST_CODE
+
+
+def test_all_that_a_data_loader_calls_is_data_loading() -> None:
+    loader, images = "torch/utils/data/dataloader.py(700): __next__", "PIL/Image.py(2200): resize"
+    assert phase_of(stack(MAIN, loader, "data.py(7): __getitem__", images)) == LOADING
+
+
+def test_the_innermost_function_that_names_a_phase_decides() -> None:
+    module = "torch/nn/modules/module.py(1778): _wrapped_call_impl"
+    assert phase_of(stack(MAIN, module, "train.py(9): forward", "json/decoder.py(2): x")) == "json"
+
+
+def test_a_sample_belongs_to_the_users_innermost_line() -> None:
+    module = "torch/nn/modules/linear.py(134): forward"
+    assert user_line(stack(MAIN, "train.py(9): forward", module)) == "train.py(9): forward"
+    assert user_line(stack(module)) == module
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"stacks": "none"},
+        {"stacks": [[1, 10]]},
+        {"stacks": [[1, 10, 7]]},
+        {"stacks": [[-1, 10, 0], [True, 10, 0], ["x", 10, 0], None]},
+        {"frames": {"0": MAIN}},
+        {"frames": [7]},
+        {"interval_ns": 0},
+        {"count": 0},
+        {"time_ns": 1},
+        {"time_ns": 1e400},
+    ],
+)
+def test_figures_that_contradict_each_other_count_as_absent(damaged: dict[str, Any]) -> None:
+    metadata = recorded([[1, 10 * MS, 0]], [MAIN], damaged)
+    assert host_samples(trace_of(ROWS, **metadata)) is None
+
+
+def test_a_damaged_stack_costs_one_stack() -> None:
+    metadata = recorded([[1, 10 * MS, 0], [1, 10 * MS, 9]], [MAIN])
+    samples = host_samples(trace_of(ROWS, **metadata))
+    assert samples is not None
+    assert [part.frames for part in samples.stacks] == [(MAIN,)]
+    assert sampled_lines(trace_of(ROWS, **metadata))[0].share == 0.5, "the other half is unknown"
+
+
+def test_without_samples_the_table_names_the_code_that_takes_them() -> None:
+    with pytest.raises(MissingDataError) as error:
+        sampled_line_table(trace_of(ROWS))
+    assert "stepscope.trace_handler" in error.value.remedy
+    assert sampled_lines(trace_of(ROWS)) == ()
+
+
+@given(st.integers(1, 500), st.data())
+def test_the_interval_contains_the_fraction_and_narrows_with_more_samples(
+    count: int, data: st.DataObject
+) -> None:
+    share = data.draw(st.integers(0, count)) / count
+    low, high = wilson(share, count)
+    assert 0 <= low <= share + 1e-12
+    assert share - 1e-12 <= high <= 1
+    narrower = wilson(share, 4 * count)
+    assert narrower[1] - narrower[0] < high - low
+
+
+def test_wilsons_interval_is_that_of_the_paper() -> None:
+    low, high = wilson(0.1, 100)
+    assert math.isclose(low, 0.0552, abs_tol=1e-4)
+    assert math.isclose(high, 0.1744, abs_tol=1e-4)
