@@ -1,0 +1,276 @@
+"""Scripts of the zoo: what was wrong, what it cost, and what the advice said.
+
+`python -m score.zoo` reads results and traces of `python -m zoo_runs` in build/zoo, and stores in
+`zoo.json` what the accuracy page needs, one script per line. `zoo_causes.toml` lists the rules that
+name each fault.
+"""
+
+import sys
+import tomllib
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from loading import ROOT
+from pairs.result import FILE_NAME
+from score.answers import serious
+from score.ranges import Holds, Span, judgement
+from stepscope.advice import AdviceSettings, advise_with_settings
+from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.unrecorded_steps import measured_steps
+from stepscope.base.errors import MissingDataError
+from stepscope.base.findings import Outcome
+from stepscope.base.report import RunReport
+from stepscope.library import load
+from stepscope.model.trace import Run, Trace
+from stepscope.replay.unrecorded import unrecorded_world
+from zoo_runs import FAULTY, FOLDER, HEALTHY, ScriptResult
+
+FILE = Path(__file__).with_name("zoo.json")
+CAUSES = Path(__file__).with_name("zoo_causes.toml")
+RESULTS = ROOT / "build" / "zoo"
+SEEN = FOLDER / "seen.txt"
+ALSO = "also_true"
+HOT_PATH = "hot-path"
+FIRST = 3
+
+
+class ZooFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A finding on a script with all its faults."""
+
+    rule: str
+    severity: str
+    is_symptom: bool = False
+    lines: tuple[int, ...] = ()
+    """Lines of the script that it names."""
+    saving: tuple[float, float] | None = None
+    """Estimated saving, as fractions of the decisive step; None: no estimate."""
+
+
+class StoredScript(msgspec.Struct, frozen=True, kw_only=True):
+    """A script's turns, and the advice on its two traces."""
+
+    result: ScriptResult
+    findings: tuple[ZooFinding, ...]
+    """On the script with all faults, in the order of the report."""
+    alarms: tuple[str, ...]
+    """Rules at warning or above on the healthy script."""
+    slowdown: float | None
+    """Recorded step over the unrecorded one, with all faults; None: not measured."""
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZooScript:
+    """A stored script, compared with the truth."""
+
+    stored: StoredScript
+
+    @property
+    def name(self) -> str:
+        """Name of the script."""
+        return self.stored.result.script
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether rules were written on it."""
+        return self.name in SEEN.read_text().split()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Faults by what they cost, the most expensive first."""
+        result = self.stored.result
+        return tuple(sorted(result.faults, key=result.saving_ms, reverse=True))
+
+    def rules(self, fault: str) -> frozenset[str]:
+        """Return the rules that name a fault."""
+        return frozenset(causes().get(self.name, {}).get(fault, ()))
+
+    def names_fault(self, finding: ZooFinding, fault: str) -> bool:
+        """Return whether a finding names a fault: by its rule, or as a hot path by its line."""
+        lines = set(self.stored.result.lines[fault])
+        is_at_line = finding.rule == HOT_PATH and bool(lines & set(finding.lines))
+        return finding.rule in self.rules(fault) or is_at_line
+
+    def position(self, fault: str) -> int | None:
+        """Return the position among the findings that name a cause, from 1; None: not named."""
+        causes_named = [finding for finding in self.stored.findings if not finding.is_symptom]
+        positions = (
+            position
+            for position, finding in enumerate(causes_named, 1)
+            if self.names_fault(finding, fault)
+        )
+        return next(positions, None)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the most expensive fault is named first."""
+        return self.position(self.faults[0]) == 1
+
+    @property
+    def is_in_first_three(self) -> bool:
+        """Whether the most expensive fault is named by one of the first three findings."""
+        return (self.position(self.faults[0]) or FIRST + 1) <= FIRST
+
+    @property
+    def false_alarms(self) -> tuple[str, ...]:
+        """Rules at warning or above on the healthy script whose findings are not true."""
+        true = causes().get(self.name, {}).get(ALSO, ())
+        return tuple(rule for rule in self.stored.alarms if rule not in true)
+
+    def estimate(self, fault: str) -> Span | None:
+        """Return the estimated saving of a fault, ms per step; None without one.
+
+        Where a rule names several faults, it is of the most expensive.
+        """
+        taken = {
+            rule for other in self.faults[: self.faults.index(fault)] for rule in self.rules(other)
+        }
+        shares = [
+            finding.saving
+            for finding in self.stored.findings
+            if finding.saving and finding.rule in self.rules(fault) - taken
+        ]
+        if not shares:
+            return None
+        before_ms = self.stored.result.before_ms
+        return Span(
+            low=before_ms * sum(low for low, _ in shares),
+            high=before_ms * sum(high for _, high in shares),
+        )
+
+    def holds(self, fault: str) -> Holds:
+        """Return whether the estimate contains the realised saving."""
+        result = self.stored.result
+        saving, error = result.saving_ms(fault), result.error_ms(fault)
+        likely = Span(low=saving - error, high=saving + error)
+        return judgement(self.estimate(fault) or Span(low=0, high=0), saving, likely)
+
+
+@cache
+def causes() -> dict[str, dict[str, list[str]]]:
+    """Return the rules that name each fault, by script."""
+    return tomllib.loads(CAUSES.read_text())
+
+
+def stored_scripts() -> tuple[ZooScript, ...]:
+    """Return the stored scripts, by name; none without the file."""
+    if not FILE.exists():
+        return ()
+    scripts = msgspec.json.decode(FILE.read_bytes(), type=list[StoredScript])
+    return tuple(ZooScript(stored=stored) for stored in scripts)
+
+
+def main(folder: Path) -> int:
+    """Write the file; a script without a result keeps its entry."""
+    scripts = {script.name: script.stored for script in stored_scripts()}
+    scripts = {name: stored for name, stored in scripts.items() if (FOLDER / f"{name}.py").exists()}
+    folders = [path.parent for path in sorted(folder.rglob(FILE_NAME))]
+    with ProcessPoolExecutor() as pool:
+        for stored in pool.map(read_script, folders):
+            scripts[stored.result.script] = stored
+    lines = [msgspec.json.encode(scripts[name]) for name in sorted(scripts)]
+    FILE.write_bytes(b"[\n" + b",\n".join(lines) + b"\n]\n")
+    for name in sorted(scripts):
+        report_line(ZooScript(stored=scripts[name]))
+    return 0
+
+
+def read_script(folder: Path) -> StoredScript:
+    """Return a script's result with the advice on its traces."""
+    result = msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=ScriptResult)
+    faulty = load(folder / FAULTY)
+    report = advice(faulty)
+    return StoredScript(
+        result=result,
+        findings=tuple(findings(result.script, faulty, report)),
+        alarms=tuple(dict.fromkeys(o.rule for o in serious(advice(load(folder / HEALTHY))))),
+        slowdown=slowdown(faulty.workers[0]),
+        verdict=report.verdict,
+    )
+
+
+def advice(run: Run) -> RunReport:
+    """Return the report on a run.
+
+    Raises:
+        UnreadableError: a trace could not be analysed.
+    """
+    report, problems = advise_with_settings(run, AdviceSettings(has_packages=False))
+    for problem in problems:
+        raise problem
+    return report
+
+
+def slowdown(trace: Trace) -> float | None:
+    """Return the recorded step over the measured unrecorded one."""
+    steps = measured_steps(trace)
+    return window(trace).reference_ns / step_count(trace) / steps.step_ns if steps else None
+
+
+def step_count(trace: Trace) -> int:
+    """Return the number of steps that savings are divided by."""
+    return max(1, window(trace).step_count)
+
+
+def findings(script: str, run: Run, report: RunReport) -> Iterable[ZooFinding]:
+    """Yield the findings of a report; the savings of a rule are those of its worst trace."""
+    steps_ns = decisive_steps_ns(run)
+    for merged in report.merged:
+        outcome = merged.outcome
+        yield ZooFinding(
+            rule=outcome.rule,
+            severity=outcome.severity or "",
+            is_symptom=outcome.is_symptom,
+            lines=tuple(
+                line.line for line in outcome.locations if line.path.endswith(f"{script}.py")
+            ),
+            saving=saving(outcome, steps_ns),
+        )
+
+
+def decisive_steps_ns(run: Run) -> dict[str, float]:
+    """Return the recorded and the unrecorded step of the first trace."""
+    trace = run.workers[0]
+    recorded_ns = window(trace).reference_ns / step_count(trace)
+    try:
+        unrecorded_ns: float = unrecorded_world(trace).predicted_ns
+    except MissingDataError:  # no replay: all savings are of the recorded step
+        unrecorded_ns = recorded_ns
+    return {"recorded": recorded_ns, "unrecorded": unrecorded_ns}
+
+
+def saving(outcome: Outcome, steps_ns: dict[str, float]) -> tuple[float, float] | None:
+    """Return a finding's estimated saving as fractions of the step."""
+    claim = outcome.claim
+    if claim is None:
+        return None
+    step_ns = steps_ns[claim.decisive_step]
+    return claim.decisive_low_ns / step_ns, claim.decisive_high_ns / step_ns
+
+
+def report_line(script: ZooScript) -> None:
+    """Print one script's judgement."""
+    stored = script.stored
+    lines = [
+        f"{'+' if script.is_first else '-'} {script.name}: {stored.result.before_ms:.1f} ms, "
+        f"recorded ×{stored.slowdown or 0:.2f}; alarms {', '.join(script.false_alarms) or 'none'}"
+    ]
+    for fault in script.faults:
+        result, estimate = stored.result, script.estimate(fault)
+        promised = f"{estimate.low:.2f} to {estimate.high:.2f}" if estimate else "none"
+        lines.append(
+            f"    {script.position(fault) or '-'} {fault}: {result.saving_ms(fault):.2f} ± "
+            f"{result.error_ms(fault):.2f} ms, promised {promised} ({script.holds(fault)})"
+        )
+    first = [f"{finding.rule} ({finding.severity})" for finding in stored.findings[:4]]
+    lines.append(f"    {', '.join(first)}")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS))
