@@ -108,6 +108,7 @@ COMPILING_AGAIN = Factor(
     "the work is no longer done. That it includes at most the calls around it follows from "
     "sample_logs/changing_shapes, where 1.002 of the compilation time was saved",
 )
+DONE_LESS_OFTEN = Factor(0.9, 1.0, "the work is done in one of ten steps, or in fewer")
 UP_TO_ALL = Factor(0.0, 1.0, "nothing shows how much of it can be saved")
 HALF_TO_ALL = Factor(0.5, 1.0, "an estimate: no pair of traces measures it yet")
 LAYOUT_CONVERSIONS = Factor(

@@ -206,11 +206,10 @@ def _without_neutral(phase: Ints, step: Ints, is_read: Mask) -> Ints:
 
 
 def _with_results(trace: Trace, rows: Ints, phase: Ints) -> Ints:
-    """Return the phases; what follows a forward without backward and has no number is its loss."""
-    calls = trace.host_calls
-    number = calls["sequence_number"].to_numpy()[rows]
-    is_made = name_mask(calls["name"], FACTORY.match)[rows]
-    follows = (phase == CODES[NOT_MODEL]) & (number == NONE) & ~is_made
+    """Return the phases; what follows a forward without backward and has none is its loss."""
+    unused, _ = _forward(trace, rows)
+    is_made = name_mask(trace.host_calls["name"], FACTORY.match)[rows]
+    follows = (phase == CODES[NOT_MODEL]) & unused & ~is_made
     last = np.maximum.accumulate(np.where(follows, -1, np.arange(len(rows))))
     is_result = follows & (last >= 0) & (phase[last] == CODES[FORWARD_ONLY])
     return np.where(is_result, CODES[FORWARD_ONLY], phase)
