@@ -193,6 +193,8 @@ RULE = Rule(
         "Validation and checkpoints in most steps are reported by validation-in-step and "
         "checkpoint-in-step.",
         "Python between two operators of one phase belongs to it up to 1 ms.",
+        "Gaps between operators that few steps have (the median step less than half of the mean) "
+        "may be other processes: step-time-jitter reports such steps.",
         "What happens while a device works costs nothing.",
     ),
     saving="An upper bound: all time in these phases of Python, less what other findings save. "
