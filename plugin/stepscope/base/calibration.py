@@ -529,6 +529,34 @@ LOOP_OF_SLICES = Factor(
         "super_resolution:read_one_by_one",
     ),
 )
+CELLS_MEASURED = (
+    "measured on one thread of a Xeon without the profiler, forward and backward over 16 to 100 "
+    "time steps: "
+)
+SMALL_LSTM_CELLS_ON_CPU = speedup(
+    3.0,
+    8.0,
+    f"{CELLS_MEASURED}nn.LSTM is 3.5 to 8.5 times as fast as its cell where a product has up to "
+    "0.5 M multiplications",
+)
+LSTM_CELLS_ON_CPU = speedup(1.6, 3.0, f"{CELLS_MEASURED}2.0 of products of 2 M and of 8 M")
+LARGE_LSTM_CELLS_ON_CPU = speedup(
+    1.1, 1.6, f"{CELLS_MEASURED}1.14 and 1.16 of products of 34 M and 67 M, forward alone 1.4"
+)
+GRU_CELLS_ON_CPU = speedup(
+    1.08,
+    2.0,
+    f"{CELLS_MEASURED}nn.GRU is 1.08 to 1.36 times as fast as its cell, forward alone 1.14 to 2.2",
+)
+SMALL_RNN_CELLS_ON_CPU = speedup(
+    1.4,
+    2.9,
+    f"{CELLS_MEASURED}nn.RNN is 1.56 to 1.85 times as fast as its cell where a product has up to "
+    "0.13 M multiplications, forward alone 1.9 to 3.0",
+)
+LARGE_RNN_CELLS_ON_CPU = speedup(
+    1.1, 1.5, f"{CELLS_MEASURED}1.10 to 1.25 of larger products, forward alone 1.2 to 1.5"
+)
 CHECKS_FOR_NAN_ON_CPU = Factor(
     0.55,
     1.0,
