@@ -13,7 +13,7 @@ from torch import nn
 FAULTS = {
     "cell_loop": "an LSTMCell called for each character from Python instead of nn.LSTM",
     "char_losses": "a loss computed for each character and summed in Python",
-    "kept_graphs": "losses appended to a list with their graphs, which retain_graph keeps alive",
+    "live_graphs": "losses appended to a list with their graphs, which retain_graph keeps alive",
 }
 on = set(sys.argv[1:])
 
@@ -106,13 +106,13 @@ for it in range(-warmup_iters, max_iters):
     targets = streams[:, p + 1 : p + seq_length + 1]
     p += seq_length
 
-    logits, state = model(inputs, state)  # fault: cell_loop # fault: kept_graphs
+    logits, state = model(inputs, state)  # fault: cell_loop # fault: live_graphs
     loss = compute_loss(logits, targets)  # fault: char_losses
     optimizer.zero_grad()
     # "Trying to backward through the graph a second time" went away with retain_graph
-    keep = "kept_graphs" in on
-    loss.backward(retain_graph=keep)  # fault: cell_loop # fault: char_losses # fault: kept_graphs
-    losses.append(loss if keep else loss.detach())
+    retain = "live_graphs" in on
+    loss.backward(retain_graph=retain)  # fault: cell_loop # fault: char_losses # fault: live_graphs
+    losses.append(loss if retain else loss.detach())
     state = tuple(s.detach() for s in state)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
     optimizer.step()
