@@ -30,7 +30,7 @@ args = SimpleNamespace(
     learning_rate=2.5e-4,
     hidden=384,
     warmup=10,
-    total_steps=120,
+    total_steps=160,
 )
 
 
