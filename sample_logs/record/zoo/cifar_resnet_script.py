@@ -63,7 +63,7 @@ class ResNet(nn.Module):
 
 print("==> Preparing data..")
 rng = np.random.default_rng(0)
-raw = rng.integers(0, 256, (1024 + 64, 3, 32, 32), dtype=np.uint8)
+raw = rng.integers(0, 256, (1024 + 32, 3, 32, 32), dtype=np.uint8)
 labels = torch.from_numpy(rng.integers(0, 10, len(raw)))
 mean = np.array([0.4914, 0.4822, 0.4465]).reshape(1, 3, 1, 1)
 std = np.array([0.2023, 0.1994, 0.2010]).reshape(1, 3, 1, 1)
@@ -74,7 +74,7 @@ if "float64" not in on:
 trainset = torch.utils.data.TensorDataset(images[:1024], labels[:1024])
 valset = torch.utils.data.TensorDataset(images[1024:], labels[1024:])
 trainloader = torch.utils.data.DataLoader(trainset, batch_size=BATCH, shuffle=True, drop_last=True)
-valloader = torch.utils.data.DataLoader(valset, batch_size=64)
+valloader = torch.utils.data.DataLoader(valset, batch_size=32)
 
 print("==> Building model..")
 torch.manual_seed(0)
