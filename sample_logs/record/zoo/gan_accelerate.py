@@ -14,13 +14,13 @@ FAULTS = {
     "ema_copies": "averages of the generator's weights by a deep copy of its state at every step",
 }
 on = set(sys.argv[1:])
-Z, BATCH, STEPS, WARMUP, LR, DECAY = 64, 32, 100, 5, 2e-4, 0.995
+Z, BATCH, STEPS, WARMUP, LR, DECAY = 64, 24, 100, 5, 2e-4, 0.995
 
 
-def G(c=8):
+def G(c=10):
     return nn.Sequential(
-        nn.Linear(Z, 1536), nn.ReLU(),
-        nn.Linear(1536, 4 * c * 16), nn.Unflatten(1, (4 * c, 4, 4)),
+        nn.Linear(Z, 1024), nn.ReLU(),
+        nn.Linear(1024, 4 * c * 16), nn.Unflatten(1, (4 * c, 4, 4)),
         nn.ConvTranspose2d(4 * c, 2 * c, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * c), nn.ReLU(),
         nn.ConvTranspose2d(2 * c, c, 4, 2, 1, bias=False), nn.BatchNorm2d(c), nn.ReLU(),
         nn.ConvTranspose2d(c, 1, 4, 2, 1), nn.Tanh(),
@@ -69,7 +69,7 @@ def train():
     avg = copy.deepcopy(gen)
     opt_g = torch.optim.Adam(gen.parameters(), LR, betas=(0.5, 0.999), fused=True)
     opt_d = torch.optim.Adam(dis.parameters(), LR, betas=(0.5, 0.999), fused=True)
-    loader = DataLoader(TensorDataset(patterns(1280)), BATCH, shuffle=True, drop_last=True)
+    loader = DataLoader(TensorDataset(patterns(960)), BATCH, shuffle=True, drop_last=True)
     gen, dis, opt_g, opt_d, loader = acc.prepare(gen, dis, opt_g, opt_d, loader)
 
     step, hits = 0, torch.zeros(())

@@ -30,7 +30,8 @@ class Config:
     dim: int = 32
     batch: int = 128
     negatives: int = 8
-    experts: int = 8
+    user_experts: int = 12
+    item_experts: int = 2
     steps: int = 100
     warmup: int = 8
     history: dict[int, set[int]] = field(default_factory=dict)
@@ -67,15 +68,15 @@ def draw_negatives(cfg: Config, users: Tensor, g: torch.Generator) -> Tensor:
 class Tower(nn.Module):
     """Embedding of an id, mixed by experts that a gate weighs."""
 
-    def __init__(self, rows: int, extra: int, cfg: Config) -> None:
+    def __init__(self, rows: int, extra: int, experts: int, cfg: Config) -> None:
         super().__init__()
         self.table = nn.Embedding(rows, cfg.dim, sparse="dense_grads" not in on)
         width = cfg.dim + extra
         self.experts = nn.ModuleList(
             nn.Sequential(nn.Linear(width, 24), nn.ReLU(), nn.Linear(24, cfg.dim))
-            for _ in range(cfg.experts)
+            for _ in range(experts)
         )
-        self.gate = nn.Linear(width, cfg.experts)
+        self.gate = nn.Linear(width, experts)
 
     def forward(self, ids: Tensor, extra: Tensor | None = None) -> Tensor:
         x = self.table(ids)  # fault: dense_grads
@@ -96,7 +97,8 @@ def score(
 
 def train(cfg: Config) -> tuple[float, float]:
     g = torch.Generator().manual_seed(1)
-    user_tower, item_tower = Tower(cfg.users, cfg.genres, cfg), Tower(cfg.items, 0, cfg)
+    user_tower = Tower(cfg.users, cfg.genres, cfg.user_experts, cfg)
+    item_tower = Tower(cfg.items, 0, cfg.item_experts, cfg)
     tables = [user_tower.table.weight, item_tower.table.weight]
     table_ids = {id(t) for t in tables}
     rest = [
