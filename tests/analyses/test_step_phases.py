@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.host.phase_costs import phase_costs
 from stepscope.analyses.host.phase_names import PHASES, phase_of_function, phase_of_label
 from stepscope.analyses.host.step_phases import PhaseLocation, StepPhases, step_phases
 
@@ -126,6 +127,26 @@ def test_gaps_belong_to_the_phase_around_them_unless_they_are_long() -> None:
     assert between(30, "aten::item") == {
         "not_model": 100, "forward": 100, "backward": 100, "host_code": 30
     }  # fmt: skip
+
+
+def test_a_gap_in_the_backward_pass_is_its_own_however_long() -> None:
+    rows = [op("aten::linear", 0, 100, number=1), *node(100, 100, 1), *node(3200, 100, 1)]
+    assert times_us(*rows, until=3300) == {"forward": 100, "backward": 3200}
+
+
+@pytest.mark.parametrize(("lengths", "costs"), [((400, 400, 0), ["host_code"]), ((400, 0, 0), [])])
+def test_host_code_that_few_steps_have_costs_nothing(
+    lengths: tuple[int, ...], costs: list[str]
+) -> None:
+    rows: list[list[Any]] = []
+    start = 0
+    for number, length in enumerate(lengths):
+        rows.append(["user_annotation", f"ProfilerStep#{number}", start, 600 + length])
+        rows += training(start=start)
+        start += 600 + length
+    trace = trace_of(rows)
+    assert step_phases(trace).is_usual("host_code") == bool(costs)
+    assert [cost.phase for cost in phase_costs(trace)] == costs
 
 
 def test_a_short_gap_at_a_border_belongs_to_what_follows() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core import event_references
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.phase_costs import PhaseCost, phase_costs
 from stepscope.analyses.host.phase_names import (
@@ -13,23 +13,27 @@ from stepscope.analyses.host.phase_names import (
     HOST_CODE,
     LOGGING,
     NOT_MODEL,
-    PHASES,
 )
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.calibration import UP_TO_ALL
-from stepscope.base.findings import CRITICAL_SHARE, EvidenceTable, Unit
+from stepscope.base.findings import CRITICAL_SHARE
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
-from stepscope.rules.shared.step_phases import is_in_most_steps, is_validation, phase_takes
+from stepscope.rules.shared.step_phases import (
+    is_in_most_steps,
+    is_validation,
+    line_table,
+    phase_table,
+    phase_takes,
+    require_host_phases,
+)
 
 CLAIMED = (
     HOST_CODE, LOGGING, "tokenizing", "images", "json", "network", "files", "sleep", "locks",
 )  # fmt: skip
 """Phases of Python that no other rule names."""
 NAMED_IN_MESSAGE = 2
-WORTH_LISTING = 0.01
-MOST_LINES = 10
 RECORD_STACKS = "profile(..., with_stack=True)  # names the function that takes the time"
 
 
@@ -48,12 +52,7 @@ class Options(Thresholds):
 
 def check(trace: Trace, options: Options) -> Results:
     """Report phases besides forward, backward and optimizer that no other rule names."""
-    requirements.applies_if(window(trace).has_steps, "no steps are marked")
-    requirements.conclusive_if(
-        len(trace.host_calls) > len(trace.steps),
-        "no operator was recorded",
-        "profile(activities=[ProfilerActivity.CPU, ...])",
-    )
+    require_host_phases(trace)
     costs = [
         cost
         for cost in phase_costs(trace)
@@ -87,7 +86,7 @@ def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
             ),
             facts.fraction("Of the steps with it", step_phases(trace).steps_with(costs[0].phase)),
         ),
-        tables=(_phase_table(trace), _line_table(trace, costs)),
+        tables=(phase_table(trace), line_table(trace, costs)),
         locations=event_references.source_lines(
             text for location in locations for text in (location.line, location.activity)
         ),
@@ -115,46 +114,6 @@ def _claims(costs: Iterable[PhaseCost]) -> Iterator[Claim]:
 def _message(trace: Trace, costs: list[PhaseCost]) -> str:
     clauses = [phase_takes(trace, cost) for cost in costs[:NAMED_IN_MESSAGE]]
     return f"{_capitalized('; '.join(clauses))}."
-
-
-def _phase_table(trace: Trace) -> EvidenceTable:
-    """Return all phases of the host, with forward, backward and optimizer."""
-    phases = step_phases(trace)
-    columns: dict[str, Unit] = {
-        "Phase": "text",
-        "Host time per step": "ns",
-        "Of the step": "share",
-        "Largest line": "code",
-        "Largest activity": "code",
-    }
-    rows = []
-    for phase in sorted(PHASES, key=lambda phase: -phases.total_ns(phase)):
-        if phases.share(phase) >= WORTH_LISTING:
-            location = phases.locations(phase)[0]
-            time_ns = window(trace).per_step(phases.total_ns(phase))
-            rows.append(
-                (PHASES[phase], time_ns, phases.share(phase), location.line, location.activity)
-            )
-    return facts.table("Phases of a step on the host", columns, rows)
-
-
-def _line_table(trace: Trace, costs: list[PhaseCost]) -> EvidenceTable:
-    """Return the largest lines of the phases that are named."""
-    phases = step_phases(trace)
-    rows = [
-        (location.line, location.activity, cost.label, location.time_ns)
-        for cost in costs
-        for location in phases.locations(cost.phase, MOST_LINES)
-        if location.time_ns >= WORTH_LISTING * phases.total_ns(cost.phase)
-    ]
-    columns: dict[str, Unit] = {
-        "Source line": "code",
-        "Activity": "code",
-        "Phase": "text",
-        "Host time in total": "ns",
-    }
-    ordered = sorted(rows, key=lambda row: -row[3])[:MOST_LINES]
-    return facts.table("Lines that take this time", columns, ordered)
 
 
 EVERY_FIFTY = "if step % 50 == 0:\n    {call}"
@@ -234,6 +193,8 @@ RULE = Rule(
         "Validation and checkpoints in most steps are reported by validation-in-step and "
         "checkpoint-in-step.",
         "Python between two operators of one phase belongs to it up to 1 ms.",
+        "Gaps between operators that few steps have (the median step less than half of the mean) "
+        "may be other processes: step-time-jitter reports such steps.",
         "What happens while a device works costs nothing.",
     ),
     saving="An upper bound: all time in these phases of Python, less what other findings save. "

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.phase_names import PHASES, RUNTIME, TRAINING
+from stepscope.analyses.host.phase_names import HOST_CODE, PHASES, RUNTIME, TRAINING
 from stepscope.analyses.host.step_phases import PhaseLocation, step_phases
 from stepscope.base.findings import WARNING_SHARE
 from stepscope.model import intervals
@@ -33,8 +33,9 @@ class PhaseCost:
 def phase_costs(trace: Trace) -> tuple[PhaseCost, ...]:
     """Return the phases that training does not need, the largest first.
 
-    Waits in runtime calls are left out: they end with the device's work. Without operators nothing
-    is known of the host.
+    Waits in runtime calls are left out: they end with the device's work. So are gaps that few steps
+    have, in which another process may have had the processor. Without operators nothing is known of
+    the host.
     """
     if not trace.host_calls["is_operator"].any():
         return ()
@@ -42,6 +43,8 @@ def phase_costs(trace: Trace) -> tuple[PhaseCost, ...]:
     costs = []
     for phase in PHASES:
         if phase in (*TRAINING, RUNTIME) or not phases.total_ns(phase):
+            continue
+        if phase == HOST_CODE and not phases.is_usual(phase):
             continue
         times = intervals.difference(phases.times(phase), busy)
         time_ns = intervals.duration_ns(times)

@@ -57,7 +57,7 @@ LEAST_STATE = 4
 """Consecutive detached tensors that make a state: a loop detaches one or two for its log."""
 LONG_GAP_NS = 1_000_000
 """Python of a model between two operators takes some 10 µs; from 1 ms on the host does something
-else, as in `gpu-idle-gap`."""
+else, as in `gpu-idle-gap`. Between nodes of a backward pass the loop cannot run."""
 SHORT_GAP_NS = 100_000
 """Python at the border of two phases, which belongs to the second."""
 READ_GAP_NS = 20_000
@@ -206,11 +206,10 @@ def _without_neutral(phase: Ints, step: Ints, is_read: Mask) -> Ints:
 
 
 def _with_results(trace: Trace, rows: Ints, phase: Ints) -> Ints:
-    """Return the phases; what follows a forward without backward and has no number is its loss."""
-    calls = trace.host_calls
-    number = calls["sequence_number"].to_numpy()[rows]
-    is_made = name_mask(calls["name"], FACTORY.match)[rows]
-    follows = (phase == CODES[NOT_MODEL]) & (number == NONE) & ~is_made
+    """Return the phases; what follows a forward without backward and has none is its loss."""
+    unused, _ = _forward(trace, rows)
+    is_made = name_mask(trace.host_calls["name"], FACTORY.match)[rows]
+    follows = (phase == CODES[NOT_MODEL]) & unused & ~is_made
     last = np.maximum.accumulate(np.where(follows, -1, np.arange(len(rows))))
     is_result = follows & (last >= 0) & (phase[last] == CODES[FORWARD_ONLY])
     return np.where(is_result, CODES[FORWARD_ONLY], phase)
@@ -240,7 +239,8 @@ def _gap_phases(trace: Trace, rows: Ints, phase: Ints) -> Ints:
     if not len(rows):
         return np.array([CODES[HOST_CODE]])
     gap_ns = np.append(np.append(0, start[1:] - np.maximum.accumulate(end)[:-1]), 0)
-    inner = (before == after) & (before != CODES[NOT_MODEL]) & (gap_ns < LONG_GAP_NS)
+    is_short = (gap_ns < LONG_GAP_NS) | (before == CODES[BACKWARD])
+    inner = (before == after) & (before != CODES[NOT_MODEL]) & is_short
     is_read = np.append(False, name_mask(calls["name"], READS.match)[rows])
     inner &= ~is_read | (gap_ns < READ_GAP_NS)
     border = (before != NONE) & (after != NONE) & (gap_ns < SHORT_GAP_NS) & ~is_read

@@ -97,6 +97,11 @@ class StepPhases:
         """Return the fraction of the steps that have a phase."""
         return float((self.parts_ns[:, CODES[phase]] > 0).mean()) if len(self.parts_ns) else 0.0
 
+    def is_usual(self, phase: str) -> bool:
+        """Return whether the median step has at least half of the mean time of a phase."""
+        part_ns = self.parts_ns[:, CODES[phase]]
+        return bool(len(part_ns) and 2 * np.median(part_ns) >= part_ns.mean())
+
     def times(self, phase: str) -> Intervals:
         """Return the times of a phase."""
         of_phase = self.stretches.phase == CODES[phase]

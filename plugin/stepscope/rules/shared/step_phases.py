@@ -1,16 +1,20 @@
 """Phases of steps in sentences, and which of them most steps have."""
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.phase_costs import PhaseCost
-from stepscope.analyses.host.phase_names import FORWARD_ONLY, PLURAL, phase_of_label
+from stepscope.analyses.host.phase_names import FORWARD_ONLY, PHASES, PLURAL, phase_of_label
 from stepscope.analyses.host.phase_operators import CODES, operator_phases
 from stepscope.analyses.host.step_phases import step_phases
+from stepscope.base.findings import EvidenceTable, Unit
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
-from stepscope.rules.shared import phrases
+from stepscope.rules.shared import facts, phrases
 
 MOST_STEPS = 0.5
 """Of the steps: what happens in fewer is done every so many steps already."""
@@ -21,6 +25,21 @@ LOSS = re.compile(
 """A loss that no backward pass uses is a number to look at."""
 MODE = re.compile(r"(?:^|/)torch/nn/modules/module\.py\(\d+\): (?:eval|train)$")
 FUNCTION = re.compile(r": (\w+)$")
+
+
+def require_host_phases(trace: Trace) -> None:
+    """Check that the trace has steps, and operators in them.
+
+    Raises:
+        NotApplicableError: no steps are marked.
+        MissingDataError: no operator was recorded.
+    """
+    requirements.applies_if(window(trace).has_steps, "no steps are marked")
+    requirements.conclusive_if(
+        trace.host_calls["is_operator"].any(),
+        "no operator was recorded",
+        "profile(activities=[ProfilerActivity.CPU, ...])",
+    )
 
 
 def phase_takes(trace: Trace, cost: PhaseCost) -> str:
@@ -60,3 +79,47 @@ def is_validation(trace: Trace) -> bool:
 def _says_so(text: str) -> bool:
     function = FUNCTION.search(text)
     return phase_of_label(function[1] if function else text) == FORWARD_ONLY
+
+
+WORTH_LISTING = 0.01
+MOST_LINES = 10
+
+
+def phase_table(trace: Trace) -> EvidenceTable:
+    """Return all phases of the host, with forward, backward and optimizer."""
+    phases = step_phases(trace)
+    columns: dict[str, Unit] = {
+        "Phase": "text",
+        "Host time per step": "ns",
+        "Of the step": "share",
+        "Largest line": "code",
+        "Largest activity": "code",
+    }
+    rows = []
+    for phase in sorted(PHASES, key=lambda phase: -phases.total_ns(phase)):
+        if phases.share(phase) >= WORTH_LISTING:
+            location = phases.locations(phase)[0]
+            time_ns = window(trace).per_step(phases.total_ns(phase))
+            rows.append(
+                (PHASES[phase], time_ns, phases.share(phase), location.line, location.activity)
+            )
+    return facts.table("Phases of a step on the host", columns, rows)
+
+
+def line_table(trace: Trace, costs: Iterable[PhaseCost]) -> EvidenceTable:
+    """Return the largest lines of some phases."""
+    phases = step_phases(trace)
+    rows = [
+        (location.line, location.activity, cost.label, location.time_ns)
+        for cost in costs
+        for location in phases.locations(cost.phase, MOST_LINES)
+        if location.time_ns >= WORTH_LISTING * phases.total_ns(cost.phase)
+    ]
+    columns: dict[str, Unit] = {
+        "Source line": "code",
+        "Activity": "code",
+        "Phase": "text",
+        "Host time in total": "ns",
+    }
+    ordered = sorted(rows, key=lambda row: -row[3])[:MOST_LINES]
+    return facts.table("Lines that take this time", columns, ordered)
