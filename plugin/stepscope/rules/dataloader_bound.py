@@ -105,7 +105,7 @@ def check(trace: Trace, options: Options) -> Results:
         evidence=evidence,
         tables=(loading_costs.table(stalls, costs),),
         events=slowest_calls(trace, stalls),
-        locations=loading_costs.lines(costs),
+        locations=loading_costs.lines(trace, costs),
         claims=(claim,),
         fix=fix,
         effort=effort,

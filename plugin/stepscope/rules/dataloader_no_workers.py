@@ -50,7 +50,7 @@ def check(trace: Trace, options: Options) -> Results:
         evidence=loading_costs.evidence(trace, stalls, LABEL, ITERATOR),
         tables=(loading_costs.table(stalls, costs),),
         events=slowest_calls(trace, stalls),
-        locations=loading_costs.lines(costs),
+        locations=loading_costs.lines(trace, costs),
         claims=(loading_costs.claim(trace, stalls, stalls.exposed, workers),),
         fix=_fix(trace, stalls),
     )

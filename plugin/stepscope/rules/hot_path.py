@@ -14,6 +14,7 @@ from stepscope.analyses.host.phase_names import (
     LOGGING,
     NOT_MODEL,
 )
+from stepscope.analyses.host.sampled_lines import lines_in
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.calibration import UP_TO_ALL
 from stepscope.base.findings import CRITICAL_SHARE
@@ -27,6 +28,7 @@ from stepscope.rules.shared.step_phases import (
     phase_table,
     phase_takes,
     require_host_phases,
+    sampled_table,
 )
 
 CLAIMED = (
@@ -34,6 +36,8 @@ CLAIMED = (
 )  # fmt: skip
 """Phases of Python that no other rule names."""
 NAMED_IN_MESSAGE = 2
+MOST_LINES = 5
+"""Sampled lines of a phase that a finding names."""
 RECORD_STACKS = "profile(..., with_stack=True)  # names the function that takes the time"
 
 
@@ -86,9 +90,16 @@ def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
             ),
             facts.fraction("Of the steps with it", step_phases(trace).steps_with(costs[0].phase)),
         ),
-        tables=(phase_table(trace), line_table(trace, costs)),
+        tables=(phase_table(trace), line_table(trace, costs), *sampled_table(trace)),
         locations=event_references.source_lines(
-            text for location in locations for text in (location.line, location.activity)
+            (
+                *(text for location in locations for text in (location.line, location.activity)),
+                *(
+                    line.frame
+                    for cost in costs
+                    for line in lines_in(trace, cost.phase)[:MOST_LINES]
+                ),
+            )
         ),
         claims=tuple(_claims(claimed)),
         fix=_fix(trace, costs[0]),

@@ -1,10 +1,11 @@
 """Phases besides forward, backward and optimizer, by the time in which no device works."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.phase_names import HOST_CODE, PHASES, RUNTIME, TRAINING
+from stepscope.analyses.host.sampled_lines import lines_in
 from stepscope.analyses.host.step_phases import PhaseLocation, step_phases
 from stepscope.base.findings import WARNING_SHARE
 from stepscope.model import intervals
@@ -53,10 +54,17 @@ def phase_costs(trace: Trace) -> tuple[PhaseCost, ...]:
             times=times,
             time_ns=time_ns,
             share=time_ns / window(trace).reference_ns,
-            location=phases.locations(phase)[0],
+            location=_location(trace, phase),
         )
         costs.append(cost)
     return tuple(sorted(costs, key=lambda cost: -cost.time_ns))
+
+
+def _location(trace: Trace, phase: str) -> PhaseLocation:
+    """Return the largest line of a phase: of recorded stacks, else by samples."""
+    location = step_phases(trace).locations(phase)[0]
+    sampled = () if location.line else lines_in(trace, phase)
+    return replace(location, line=sampled[0].frame) if sampled else location
 
 
 def largest_phase(trace: Trace) -> PhaseCost | None:

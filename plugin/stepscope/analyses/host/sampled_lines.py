@@ -18,10 +18,13 @@ from stepscope.analyses.host.phase_names import (
     BACKWARD,
     COLLECTIVES,
     FORWARD,
+    FORWARD_ONLY,
     HOST_CODE,
     LOADING,
+    NOT_MODEL,
     OPTIMIZER,
     PHASES,
+    RUNTIME,
     phase_of_function,
 )
 from stepscope.analyses.settings.host_samples import HostSamples, SampledStack, host_samples
@@ -33,6 +36,10 @@ from stepscope.model.trace import Trace, computed
 
 RECORD = 'stepscope.trace_handler("log/run")  # with schedule(wait=50, ...), on 64-bit Linux'
 NORMAL_95 = 1.96
+LEAST_SAMPLES = 3
+"""Fewer samples do not show that a line is a phase's largest."""
+WITHOUT_FUNCTION = (NOT_MODEL, FORWARD_ONLY, RUNTIME)
+"""Phases by operators, which samples do not show: there they are host code."""
 OF_TORCH: dict[str, re.Pattern[str]] = {
     BACKWARD: re.compile(
         r"^torch/(?:_tensor\.py\(\d+\): backward|autograd/(?:__init__|graph)\.py\(\d+\): )"
@@ -76,6 +83,16 @@ def sampled_lines(trace: Trace) -> tuple[SampledLine, ...]:
     """Return the lines by their time, the longest first; none without samples."""
     samples = host_samples(trace)
     return () if samples is None else _lines(samples)
+
+
+def lines_in(trace: Trace, phase: str) -> tuple[SampledLine, ...]:
+    """Return the lines of a phase with enough samples, the longest first."""
+    sampled_as = HOST_CODE if phase in WITHOUT_FUNCTION else phase
+    return tuple(
+        line
+        for line in sampled_lines(trace)
+        if line.phase == sampled_as and line.count >= LEAST_SAMPLES
+    )
 
 
 @public_table(

@@ -10,6 +10,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.phase_costs import PhaseCost
 from stepscope.analyses.host.phase_names import FORWARD_ONLY, PHASES, PLURAL, phase_of_label
 from stepscope.analyses.host.phase_operators import CODES, operator_phases
+from stepscope.analyses.host.sampled_lines import LEAST_SAMPLES, sampled_lines
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.findings import EvidenceTable, Unit
 from stepscope.model.frames.name_masks import name_mask
@@ -123,3 +124,22 @@ def line_table(trace: Trace, costs: Iterable[PhaseCost]) -> EvidenceTable:
     }
     ordered = sorted(rows, key=lambda row: -row[3])[:MOST_LINES]
     return facts.table("Lines that take this time", columns, ordered)
+
+
+def sampled_table(trace: Trace) -> tuple[EvidenceTable, ...]:
+    """Return the largest lines of unrecorded steps in all phases; nothing without samples."""
+    lines = [line for line in sampled_lines(trace) if line.count >= LEAST_SAMPLES]
+    columns: dict[str, Unit] = {
+        "Source line": "code",
+        "Phase": "text",
+        "Of the step": "share",
+        "At least": "share",
+        "At most": "share",
+        "Samples": "count",
+    }
+    rows = [
+        (line.frame, PHASES[line.phase], line.share, *line.interval, line.count)
+        for line in lines[:MOST_LINES]
+    ]
+    title = "Lines of unrecorded steps, by samples (95 % confidence)"
+    return (facts.table(title, columns, rows),) if rows else ()
