@@ -176,7 +176,8 @@ VERIFY = "In the next trace the phase takes less than 5 % of the step."
 
 def _fix(trace: Trace, cost: PhaseCost) -> Fix:
     fix = FIXES.get(cost.phase, RULE.fix)
-    if not len(trace.python_calls) and cost.phase == HOST_CODE:
+    has_line = bool(cost.location.line or len(trace.python_calls))
+    if not has_line and cost.phase == HOST_CODE:
         return replace(fix, code=RECORD_STACKS)
     if cost.location.line:
         summary = f"{fix.summary} It is in {cost.location.line}."
