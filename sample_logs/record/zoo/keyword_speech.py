@@ -15,7 +15,7 @@ FAULTS = {
 }
 on = set(sys.argv[1:])
 
-RATE, N_FFT, HOP, MELS = 8000, 512, 64, 40
+RATE, N_FFT, HOP, MELS = 8000, 512, 32, 40
 TONES = [300 + 170 * digit for digit in range(10)]
 
 
@@ -136,7 +136,7 @@ class Trainer:
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    trainer = Trainer(Recognizer(), Utterances(320), batch_size=16)
+    trainer = Trainer(Recognizer(), Utterances(160), batch_size=8)
     trainer.fit(1)
     trainer.samples = 0
     start = time.perf_counter()
