@@ -210,6 +210,19 @@ def test_functions_name_phases_and_lines() -> None:
     assert found.locations("pandas") == ()
 
 
+def test_a_method_is_one_activity_for_all_objects() -> None:
+    write = "<built-in method write of _io.TextIOWrapper object at 0x{}>"
+    found = phases(
+        ["python_function", write.format("7f01"), 0, 100],
+        ["python_function", write.format("7f02"), 100, 200],
+        until=300,
+    )
+    activity = "<built-in method write of _io.TextIOWrapper>"
+    assert found.locations("files") == (
+        PhaseLocation(line="", activity=activity, time_ns=300 * US),
+    )
+
+
 def test_a_module_that_a_library_calls_is_the_models() -> None:
     found = phases(
         ["python_function", "copy.py(128): deepcopy", 0, 400],

@@ -14,13 +14,13 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 FAULTS = {
     "uneven": "sentences sorted by length and split in halves, so that rank 1 has all long ones",
     "unused": "find_unused_parameters of a model that uses all of them",
-    "threads": "eight threads in each rank, of a machine with fewer cores",
+    "threads": "four threads in each rank, of a machine with fewer cores",
 }
 
 WORLD_SIZE = 2
-GLOBAL_BATCH = 16
+GLOBAL_BATCH = 8
 VOCAB = 3000
-WARMUP, STEPS = 6, 80
+WARMUP, STEPS = 6, 60
 
 
 def setup(rank, port):
@@ -65,7 +65,7 @@ def shard(batch, rank, contiguous):
 
 
 def train(rank, faults, port):
-    torch.set_num_threads(8 if "threads" in faults else max(1, os.cpu_count() // WORLD_SIZE))
+    torch.set_num_threads(4 if "threads" in faults else max(1, os.cpu_count() // WORLD_SIZE))
     setup(rank, port)
     torch.manual_seed(0)
     model = DDP(PairClassifier(), find_unused_parameters="unused" in faults)

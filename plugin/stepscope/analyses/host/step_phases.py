@@ -19,6 +19,7 @@ from stepscope.analyses.core.event_references import is_user_code
 from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.window import complete_steps, window
+from stepscope.analyses.host.host_call_tree import shown_name
 from stepscope.analyses.host.phase_names import (
     BACKWARD,
     COLLECTIVES,
@@ -286,7 +287,9 @@ def _functions(trace: Trace) -> _Calls:
     outermost = _outermost_of_phase(parent, phase)
     activity = np.where(phase != NONE, outermost, ancestry.nearest(parent, is_module))
     line = np.append(codes, NONE)[ancestry.nearest(parent, is_user)]
-    name = np.append(codes, NONE)[activity]
+    distinct = {text: code for code, text in enumerate(dict.fromkeys(map(shown_name, names)))}
+    shown = np.array([*(distinct[shown_name(name)] for name in names), NONE])
+    name = shown[np.append(codes, NONE)[activity]]
     state = np.stack((phase, line, name))
     above = np.append(state, np.full((3, 1), NONE), axis=1)[:, parent]
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
@@ -297,7 +300,7 @@ def _functions(trace: Trace) -> _Calls:
         phase=phase[rows],
         name=name[rows],
         line=np.where(line[rows] != NONE, line[rows], len(names)),
-        names=tuple(names),
+        names=tuple(distinct),
         lines=(*names, NOTHING),
     )
 

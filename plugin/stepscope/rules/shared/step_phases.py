@@ -46,7 +46,7 @@ def require_host_phases(trace: Trace) -> None:
 def phase_takes(trace: Trace, cost: PhaseCost) -> str:
     """Return a clause: `JSON takes 3 ms per step (9.3 %), most of it in train.py(9): log`."""
     verb = "take" if cost.phase in PLURAL else "takes"
-    location = cost.location.line or cost.location.activity
+    location = cost.location.line or cost.location.activity.strip("<>")
     preposition = "" if location.startswith("after ") else "in "
     where = f", most of it {preposition}{location}" if location else ""
     return f"{cost.label} {verb} {phrases.time_and_fraction(trace, cost.time_ns)}{where}"
