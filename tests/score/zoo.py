@@ -35,7 +35,8 @@ CAUSES = Path(__file__).with_name("zoo_causes.toml")
 RESULTS = ROOT / "build" / "zoo"
 SEEN = FOLDER / "seen.txt"
 ALSO = "also_true"
-HOT_PATH = "hot-path"
+BY_LINE = ("hot-path", "dataloader-no-workers", "dataloader-bound")
+"""Rules that name whatever is at the lines that they show."""
 FIRST = 3
 
 
@@ -91,9 +92,9 @@ class ZooScript:
         return frozenset(causes().get(self.name, {}).get(fault, ()))
 
     def names_fault(self, finding: ZooFinding, fault: str) -> bool:
-        """Return whether a finding names a fault: by its rule, or as a hot path by its line."""
+        """Return whether a finding names a fault: by its rule, or by its line."""
         lines = set(self.stored.result.lines[fault])
-        is_at_line = finding.rule == HOT_PATH and bool(lines & set(finding.lines))
+        is_at_line = finding.rule in BY_LINE and bool(lines & set(finding.lines))
         return finding.rule in self.rules(fault) or is_at_line
 
     def position(self, fault: str) -> int | None:
