@@ -8,7 +8,8 @@ import tracebuild
 from loading import trace_of
 from stepscope.advice import worker_report
 from stepscope.advice.step_summary import step_summary
-from stepscope.base.report import UnrecordedStepReport
+from stepscope.advice.trace_advice import advise_trace, advised_verdict
+from stepscope.base.report import UnrecordedStepReport, WorkerReport
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
@@ -100,3 +101,48 @@ def test_a_simulated_training_is_summed_up() -> None:
         "Step 10.0 ms (± 0.0 %, 3 steps); the GPU is busy 69.9 %; besides computing, the largest"
         " part is waiting for data: 3.00 ms (30.0 %)."
     )
+
+
+def advice_on(*rows: list[Any]) -> WorkerReport:
+    return advise_trace(trace_of(list(rows))).worker
+
+
+SAVE = "torch/serialization.py(944): save"
+
+
+def test_a_loop_in_which_a_phase_takes_much_is_not_called_healthy() -> None:
+    rows = [
+        *steps(1000),
+        ["python_function", "train.py(3): main", 0, 1000],
+        ["cpu_op", "aten::mm", 0, 900],
+        ["python_function", "train.py(9): report", 900, 100],
+    ]
+    worker = advice_on(*rows)
+    takes = (
+        "host code outside operators takes 100 µs per step (10.0 %), most of it in"
+        " train.py(9): report."
+    )
+    assert worker.verdict.endswith(f"besides forward, backward and optimizer, {takes}")
+    assert worker.standing is not None
+    assert worker.standing.state == "cannot-tell"
+    assert worker.standing.message.endswith(f"found no cause that costs 5 % or more, but {takes}")
+
+
+def test_a_phase_below_5_percent_leaves_a_loop_healthy() -> None:
+    worker = advice_on(*steps(1000), ["cpu_op", "aten::mm", 0, 951])
+    assert "and the loop is healthy" in worker.verdict
+    assert worker.standing is not None
+    assert worker.standing.state == "healthy"
+
+
+def test_loading_without_a_finding_is_named_by_its_category() -> None:
+    rows = [*steps(1000), ["cpu_op", "aten::mm", 0, 900], ["user_annotation", LOADER, 900, 100]]
+    trace = trace_of(rows)
+    verdict = advised_verdict(trace, ())
+    assert verdict == step_summary(trace)
+    assert "the largest part is waiting for data" in verdict
+
+
+def test_a_checkpoint_in_each_step_is_the_cause() -> None:
+    rows = [*steps(1000), ["cpu_op", "aten::mm", 0, 700], ["python_function", SAVE, 700, 300]]
+    assert "saving the model's state alone costs 300 µs of it" in advice_on(*rows).verdict
