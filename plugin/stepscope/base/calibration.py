@@ -593,6 +593,13 @@ AVERAGED_LONG_PARAMETERS_ON_CPU = Factor(
     "measured in the same way: of 8 k to 512 k values 0 to 0.23 of lerp_ on each, 0.26 to 0.44 of "
     "mul_ and add_, and 0.53 to 0.73 of forms with temporary results",
 )
+CONSTANTS_IN_THE_STEP = Factor(
+    0.5,
+    1.0,
+    "of the recorded time of the chains. Without the profiler the step got shorter by half of it "
+    "(distances of pixels in a U-Net) and two thirds of it (a table of waves in a denoiser)",
+    pairs=("diffusion_denoiser:schedule", "segmentation_unet:pixel_weights"),
+)
 CHECKS_FOR_NAN_ON_CPU = Factor(
     0.55,
     1.0,
