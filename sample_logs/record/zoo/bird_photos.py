@@ -101,7 +101,7 @@ if "main_process_loading" in on:
     loader = DataLoader(data, BATCH_SIZE, shuffle=True)  # fault: main_process_loading
 else:
     loader = DataLoader(
-        data, BATCH_SIZE, shuffle=True, num_workers=2, prefetch_factor=4, persistent_workers=True
+        data, BATCH_SIZE, shuffle=True, num_workers=1, prefetch_factor=8, persistent_workers=True
     )
 
 step = 0

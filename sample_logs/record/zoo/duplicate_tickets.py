@@ -18,7 +18,7 @@ FAULTS = {
 class PairHead(nn.Module):
     """Two towers with shared weights and one output per task."""
 
-    def __init__(self, width, hidden=384):
+    def __init__(self, width, hidden=512):
         super().__init__()
         self.tower = nn.Sequential(
             nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU()
@@ -33,7 +33,7 @@ class PairHead(nn.Module):
 
 
 class SiameseTrainer:
-    def __init__(self, faults, n_tickets=64, pairs_per_step=64):
+    def __init__(self, faults, n_tickets=64, pairs_per_step=32):
         self.rerun = "frozen_encoder_rerun" in faults
         self.penalty = "penalty_loop" in faults
         self.keep_losses = "loss_history" in faults

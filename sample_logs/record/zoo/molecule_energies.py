@@ -94,7 +94,7 @@ class MessageLayer(nn.Module):
 
 
 class EnergyNet(nn.Module):
-    def __init__(self, faults: set[str], width: int = 64, depth: int = 3) -> None:
+    def __init__(self, faults: set[str], width: int = 48, depth: int = 2) -> None:
         super().__init__()
         self.embed = nn.Embedding(9, width)
         dense = "dense_adjacency" in faults
