@@ -186,8 +186,9 @@ def _without_times(trace: Trace, claims: Sequence[Claim], weight_ns: Ints, costs
     graph = replay_graph(trace)
     of_host = [claim for claim in claims if not claim.is_device_work]
     of_both = _claimed_part(trace, [claim for claim in of_host if not claim.is_unslowed], costs)
-    unslowed = _claimed_part(trace, [claim for claim in of_host if claim.is_unslowed], costs)
-    factor = unrecorded_world(trace).host_factor if costs else 1.0
+    world = unrecorded_world(trace)
+    event_costs, factor = (world.event_costs, world.host_factor) if costs else (NO_COSTS, 1.0)
+    unslowed = _claimed_part(trace, [claim for claim in of_host if claim.is_unslowed], event_costs)
     of_both = np.minimum(1.0, of_both + unslowed / factor)
     of_device = _claimed_part(trace, claims, NO_COSTS)
     is_device = graph.edge == Edge.RUNS
