@@ -44,12 +44,12 @@ def most_lost_ns(trace: Trace) -> Floats:
     0 where no shapes were recorded.
     """
     most_ns = costs.MOST_MEMORY_PART * computing_ns(trace)
-    return np.minimum(most_ns, costs.FRESH_PAGE.ns * result_pages(trace))
+    return np.asarray(np.minimum(most_ns, costs.FRESH_PAGE.ns * result_pages(trace)))
 
 
 def computing_ns(trace: Trace) -> Floats:
     """Return the self time of each call of `host_calls` beyond a usual call; shape (n,)."""
-    return np.maximum(0.0, trace.host_calls["self_ns"].to_numpy() - costs.CALL_NS)
+    return np.asarray(np.maximum(0.0, trace.host_calls["self_ns"].to_numpy() - costs.CALL_NS))
 
 
 @computed
@@ -62,10 +62,10 @@ def result_pages(trace: Trace) -> Floats:
     is_operator = calls["is_operator"].to_numpy()
     parent = calls["parent"].to_numpy()
     is_called = (parent != NONE) & is_operator[parent] if len(calls) else is_operator
-    is_in_place = name_mask(calls["name"], lambda name: name.endswith("_"))
+    overwrites = name_mask(calls["name"], lambda name: name.endswith("_"))
     is_write = name_mask(calls["name"], WRITES.__contains__) & is_called
     has_shapes = (calls["input_dims"].cat.codes >= 0).to_numpy()
-    is_writer = is_operator & has_shapes & (~is_in_place | is_write)
+    is_writer = is_operator & has_shapes & (~overwrites | is_write)
     rows = np.flatnonzero(is_writer & (computing_ns(trace) > 0))
     pages = np.zeros(len(calls))
     if len(rows):
@@ -80,7 +80,7 @@ def result_pages(trace: Trace) -> Floats:
 def result_bytes(name: str, dims: str, types: str) -> int:
     """Return the approximate size of an operator's result: mostly that of its largest input."""
     shapes, written = _as_list(dims), _as_list(types)
-    item = next((BYTES[known] for kind in written if (known := data_type(str(kind)))), 4)
+    item = next((BYTES[of_tensor] for kind in written if (of_tensor := data_type(str(kind)))), 4)
     return (1 if name in COMPARISONS else item) * _result_elements(name, shapes)
 
 
@@ -88,9 +88,9 @@ def _result_elements(name: str, shapes: Sequence[Any]) -> int:
     first = PRODUCTS.get(name, 0)
     pair = [shape for shape in shapes[first : first + 2] if _is_shape(shape) and shape]
     if len(pair) == 2 and name in PRODUCTS:
-        return math.prod(pair[0][:-1]) * int(pair[1][-1])
+        return int(math.prod(pair[0][:-1]) * pair[1][-1])
     if len(pair) == 2 and name == EMBEDDING:
-        return int(pair[0][-1]) * math.prod(pair[1])
+        return int(pair[0][-1] * math.prod(pair[1]))
     return 0 if name in LITTLE else max(_elements(shapes), default=0)
 
 

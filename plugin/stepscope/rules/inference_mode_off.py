@@ -87,8 +87,8 @@ def _claim(trace: Trace, recorded: Rows) -> Claim:
     start_ns, end_ns = (
         trace.host_calls[name].to_numpy()[recorded] for name in ("start_ns", "end_ns")
     )
-    kept_ns = np.minimum(computing_ns(trace), KEPT_PAGE_NS * result_pages(trace))[recorded]
-    claimed_ns = RECORDING_NS + kept_ns.astype(np.int64)
+    retained_ns = np.minimum(computing_ns(trace), KEPT_PAGE_NS * result_pages(trace))[recorded]
+    claimed_ns = RECORDING_NS + retained_ns.astype(np.int64)
     return Claim(
         intervals.union(start_ns, np.minimum(end_ns, start_ns + claimed_ns)),
         RECORDING_GRADIENTS,
