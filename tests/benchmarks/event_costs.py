@@ -190,7 +190,7 @@ def show(recordings: Sequence[Recording]) -> None:
     *costs, part = fitted(recordings)
     for (name, cost), now in zip(COSTS.items(), costs, strict=True):
         table.add_row(name, f"{now:.0f}", f"{cost.ns:.0f}")
-    slowdown = recording_costs.HOST_SLOWDOWN.typical
+    slowdown = recording_costs.HOST_SLOWDOWN
     table.add_row(SLOWDOWN, f"{100 * part:.0f}", f"{100 * slowdown:.0f}")
     console.print(table)
     table = Table("training", "options", "without, ms", "recorded", "predicted", "the recorder's")

@@ -186,8 +186,10 @@ def _without_times(trace: Trace, claims: Sequence[Claim], weight_ns: Ints, costs
     graph = replay_graph(trace)
     of_host = [claim for claim in claims if not claim.is_device_work]
     of_both = _claimed_part(trace, [claim for claim in of_host if not claim.is_unslowed], costs)
-    unslowed = _claimed_part(trace, [claim for claim in of_host if claim.is_unslowed], costs)
-    factor = unrecorded_world(trace).host_factor if costs else 1.0
+    world = unrecorded_world(trace)
+    event_costs, factor = (world.event_costs, world.host_factor) if costs else (NO_COSTS, 1.0)
+    of_events = [claim for claim in of_host if claim.is_unslowed]
+    unslowed = _claimed_part(trace, of_events, costs, event_costs)
     of_both = np.minimum(1.0, of_both + unslowed / factor)
     of_device = _claimed_part(trace, claims, NO_COSTS)
     is_device = graph.edge == Edge.RUNS
@@ -233,18 +235,22 @@ def _without_delays(graph: ReplayGraph, is_gone: Mask, weight_ns: Ints) -> Ints:
     return np.where(is_delay, np.minimum(weight_ns, 0), weight_ns)
 
 
-def _claimed_part(trace: Trace, claims: Sequence[Claim], costs: Costs) -> Floats:
+def _claimed_part(
+    trace: Trace, claims: Sequence[Claim], costs: Costs, claimed_costs: Costs | None = None
+) -> Floats:
     """Return the fraction of each edge's time that is claimed."""
     span = window(trace)
     times = intervals.merged(intervals.EMPTY, *(claim.intervals for claim in claims))
     times = intervals.clip(times, span.start_ns, span.device_end_ns)
-    return _part(replay_graph(trace), times, costs)
+    return _part(replay_graph(trace), times, costs, claimed_costs)
 
 
-def _part(graph: ReplayGraph, times: Intervals, costs: Costs) -> Floats:
+def _part(
+    graph: ReplayGraph, times: Intervals, costs: Costs, claimed_costs: Costs | None = None
+) -> Floats:
     """Return the fraction of each edge's time, up to its target, that lies in `times`.
 
-    Of host work, both without the costs of recording.
+    Of host work, both without the costs of recording; `times` without `claimed_costs`, if given.
     """
     end = graph.time_ns[graph.target]
     length = np.maximum(graph.weight_ns, 0)
@@ -258,17 +264,27 @@ def _part(graph: ReplayGraph, times: Intervals, costs: Costs) -> Floats:
     claimed = (claimed_before(end) - claimed_before(end - length)).astype(float)
     whole = length.astype(float)
     for chain, (moment_ns, cost_ns) in costs.items():
-        of_chain = graph.host_work.edges[graph.host_work.chain == chain]
-        at = np.searchsorted(end[of_chain], moment_ns)
-        inside = at < len(of_chain)
-        inside[inside] &= moment_ns[inside] > (end - length)[of_chain[at[inside]]]
-        each_ns = np.diff(cost_ns, prepend=0.0)
+        of_chain, at, inside = _edges_at(graph, chain, moment_ns)
+        np.subtract.at(whole, of_chain[at[inside]], np.diff(cost_ns, prepend=0.0)[inside])
+    for chain, (moment_ns, cost_ns) in (costs if claimed_costs is None else claimed_costs).items():
+        of_chain, at, inside = _edges_at(graph, chain, moment_ns)
         index = np.searchsorted(times[:, 0], moment_ns, side="right") - 1
         is_claimed = inside & (index >= 0)
         is_claimed[is_claimed] &= moment_ns[is_claimed] <= times[index[is_claimed], 1]
-        np.subtract.at(whole, of_chain[at[inside]], each_ns[inside])
-        np.subtract.at(claimed, of_chain[at[is_claimed]], each_ns[is_claimed])
+        each_ns = np.diff(cost_ns, prepend=0.0)[is_claimed]
+        np.subtract.at(claimed, of_chain[at[is_claimed]], each_ns)
     return np.asarray(np.clip(claimed / np.maximum(1.0, whole), 0.0, 1.0))
+
+
+def _edges_at(graph: ReplayGraph, chain: int, moment_ns: Ints) -> tuple[Ints, Ints, Mask]:
+    """Return a chain's edges of host work, the index of that at each moment, and if one is."""
+    edges = graph.host_work.edges[graph.host_work.chain == chain]
+    end = graph.time_ns[graph.target[edges]]
+    at = np.searchsorted(end, moment_ns)
+    inside = at < len(edges)
+    start = end - np.maximum(graph.weight_ns[edges], 0)
+    inside[inside] &= moment_ns[inside] > start[at[inside]]
+    return edges, at, inside
 
 
 def _less(weight_ns: Ints, part: Floats) -> Ints:

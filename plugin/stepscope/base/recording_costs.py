@@ -39,36 +39,24 @@ RUNTIME_CALL = EventCost(
 )
 LOCAL_PART = 0.7
 """Of an event's cost, the part that is lost at the event itself: loops of small operators in
-`sample_logs/record/pairs` lose 0.36 to 0.41 us per operator with shapes. The rest is spread over
-the host's time."""
-LEAST_FACTOR, MOST_FACTOR = 0.6, 1.5
-"""Range of a program's cost of events, as factors."""
-
-
-@dataclass(frozen=True)
-class Slowdown:
-    """Fraction of all of the host's time, besides the events' cost, that recording costs.
-
-    With the factors above, four of five recordings are between the least and the most.
-    """
-
-    least: float
-    typical: float
-    most: float
-    source: str
-
-
-HOST_SLOWDOWN = Slowdown(
-    0.02,
-    0.12,
-    0.26,
-    "130 recordings of 12 jobs on a CPU (`sample_logs/record/pairs`): median 0.13 besides the "
-    "events' cost; the 20 small trainings give 0.10",
+`sample_logs/record/pairs` lose 0.36 to 0.41 us per operator with shapes; eight loops on a thread of
+a Xeon beside other work 0.38 to 0.57. The rest is spread as `HOST_SLOWDOWN` is."""
+CALL_NS = 5_000
+"""Time of an operator that is its call, in which it writes no large result."""
+PAGE_BYTES = 4096
+FRESH_PAGE = EventCost(
+    2500,
+    "a page of 4 kB that an operator writes first: measured on one thread of a Xeon, with "
+    "ru_minflt. A page fault takes 1.8 to 2.6 us, with recording up to 32 in a result of 64 pages; "
+    "without faults results of 16 to 256 kB lose 0.1 to 0.4 us per page, since they are no longer "
+    "in a cache",
 )
-HOST_SLOWDOWN_WITH_DEVICE = Slowdown(
-    0.0,
-    0.0,
-    0.16,
-    "unknown, since no device was measured: its tensors are not in the host's memory. The most is "
-    "an estimate",
-)
+MOST_MEMORY_PART = 0.8
+"""Of an operator's time after its call, the most that fresh memory takes: recorded results of
+256 kB took 4.4 times as long as they did without faults."""
+HOST_SLOWDOWN = 0.12
+"""Fraction of all of the host's time, besides the events' cost, that recording costs: in 130
+recordings of 12 jobs on a CPU (`sample_logs/record/pairs`) 0.13 in the median, in the 20 small
+trainings 0.10."""
+HOST_SLOWDOWN_WITH_DEVICE = 0.0
+"""Unknown, since no device was measured: its tensors are not in the host's memory."""

@@ -55,6 +55,8 @@ class Part(NamedTuple):
     """Times of the trace (shape (n, 2), nanoseconds)."""
     share: float
     """Fraction (0 to 1); above 1 for times that take more than their part of an edge's weight."""
+    is_unslowed: bool = False
+    """Whether recording slowed the times by their events alone."""
 
 
 class ChainCosts(NamedTuple):
@@ -117,12 +119,14 @@ class Shorten(Change):
     """Weights before any part was taken; shape (m,)."""
     costs: Costs = field(default_factory=dict)
     """Cost of recording that the weights no longer contain."""
+    event_costs: Costs = field(default_factory=dict)
+    """The part of it that recorded events cost, where they are."""
 
     def apply(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
         """Take the fraction of the part of each edge that lies in the times."""
         shortened = weight_ns.copy()
         for parts, stretches in self._stretches(graph):
-            edges, fraction = _saved(stretches, parts, self.costs)
+            edges, fraction = _saved(stretches, parts, self.costs, self.event_costs)
             saved_ns = np.rint(self.reference_ns[edges] * fraction).astype(np.int64)
             shortened[edges] = np.maximum(0, weight_ns[edges] - saved_ns)
         return self._without_delays(graph, shortened)
@@ -138,7 +142,9 @@ class Shorten(Change):
         chains = [chain for chain, _ in self.removed]
         yield self.host, _host_stretches(graph, without=chains)
         for chain, gone in self.removed:
-            rest = tuple(Part(intervals.difference(of, gone), share) for of, share in self.host)
+            rest = tuple(
+                part._replace(times=intervals.difference(part.times, gone)) for part in self.host
+            )
             yield (*rest, Part(gone, 1.0)), _host_stretches(graph, chain)
 
     def _without_delays(self, graph: ReplayGraph, weight_ns: Ints) -> Ints:
@@ -263,7 +269,10 @@ def _inside(stretches: Stretches, times: Intervals) -> tuple[Ints, Floats]:
 
 
 def _saved(
-    stretches: Stretches, parts: Iterable[Part], costs: Costs = NO_COSTS
+    stretches: Stretches,
+    parts: Iterable[Part],
+    costs: Costs = NO_COSTS,
+    event_costs: Costs = NO_COSTS,
 ) -> tuple[Ints, Floats]:
     """Return the edges of which some time is saved, and the fraction of each.
 
@@ -271,9 +280,10 @@ def _saved(
     """
     start_ns, end_ns = stretches.start_ns, stretches.end_ns
     saved_ns = np.zeros(len(stretches.edges))
-    for times, share in parts:
+    for times, share, is_unslowed in parts:
         covered_ns = intervals.covered_ns(times, start_ns, end_ns)
-        saved_ns += share * np.maximum(0.0, covered_ns - stretches.cost_inside(times, costs))
+        cost_ns = stretches.cost_inside(times, event_costs if is_unslowed else costs)
+        saved_ns += share * np.maximum(0.0, covered_ns - cost_ns)
     changed = np.flatnonzero(saved_ns)
     whole_ns = (end_ns - start_ns - stretches.cost(costs))[changed]
     return stretches.edges[changed], np.minimum(1.0, saved_ns[changed] / np.maximum(1.0, whole_ns))

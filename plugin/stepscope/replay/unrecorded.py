@@ -2,21 +2,22 @@
 
 Recording slows the host: each event costs it some time (`base/recording_costs.py`). A part of the
 cost is local: half of it is deducted where an event begins, half where it ends, from the host's
-time between the two points around that moment. The rest, of caches and memory, is spread over all
+time between the two points around that moment. The rest, of caches and memory, is deducted from
+operators that write fresh memory (`replay/fresh_memory.py`), and where that is not enough, from all
 of the host's time. Device work keeps its time, and the host waits for it as long as needed.
 
-Where the recorder measured unrecorded steps, the spread part is such that the simulated step is the
+Where the recorder measured unrecorded steps, the rest is such that the simulated step is the
 measured one; where the local part alone is too much, it is multiplied by a factor.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.base import recording_costs as costs
-from stepscope.base.formatting import count, duration
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Floats, Ints
 from stepscope.model.trace import Trace, computed
@@ -28,11 +29,13 @@ from stepscope.replay.changes import (
     ScaleAllHost,
     Stretches,
 )
+from stepscope.replay.fresh_memory import most_lost_ns
 from stepscope.replay.graph import ReplayGraph, replay_graph
-from stepscope.replay.points import chain_of_thread
+from stepscope.replay.points import chain_of_calls, chain_of_thread
 from stepscope.replay.simulation import Simulation, simulate
 
 HOST_KINDS = (Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON_CALL, Kind.MEMORY, Kind.RUNTIME_CALL)
+NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
 HALVINGS = 20
 CLOSE = 1.001
 """Time of the shortest attainable step, as a multiple: where the measured step is shorter still."""
@@ -50,8 +53,6 @@ class WithoutProfiler(Change):
     """Cost of the events that begin or end between each edge's two points; shape (n,)."""
     costs: Costs
     """The same by moment, for parts of an edge."""
-    event_count: int
-    """Events with a cost, in the whole trace."""
     factor: float = 1.0
     """Factor of all costs."""
 
@@ -76,29 +77,18 @@ class UnrecordedWorld:
     """To apply before all others."""
     costs: Costs
     """Cost of recording that they take out of the host's time."""
+    event_costs: Costs
+    """The part of it that recorded events cost, where they are."""
     recorded_ns: int
     predicted_ns: int
-    fastest_ns: int
-    """By the upper end of the costs' range; the prediction itself where steps were measured."""
-    slowest_ns: int
     measured_ns: int | None
     """Mean of the measured unrecorded steps; None: not measured."""
     event_factor: float
     """Factor of the usual cost of recorded events that is deducted where they are."""
+    memory_factor: float
+    """Factor of the most that operators may lose to fresh memory."""
     host_factor: float
     """Factor of the host's remaining time."""
-    event_count: int
-
-    @property
-    def origin(self) -> str:
-        """The source of the prediction, as a clause."""
-        if self.measured_ns is None:
-            return f"estimated from the cost of {count(self.event_count, 'recorded event')}"
-        measured = f"measured by the recorder: {duration(self.measured_ns)}"
-        if not self.changes:
-            return f"{measured}, no shorter than recorded steps"
-        is_met = self.predicted_ns <= (1 + NEAR) * self.measured_ns
-        return measured if is_met else f"{measured}, and the device still takes longer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,13 +96,26 @@ class _Costs:
     """Amounts by which recording slows the host."""
 
     event_factor: float = costs.LOCAL_PART
+    memory_factor: float = 0.0
     host_factor: float = 1.0
 
-    def changes(self, usual: WithoutProfiler) -> tuple[Change, ...]:
+    def changes(self, usual: "_Usual") -> tuple[Change, ...]:
         """Return the changes that take them out of a trace."""
-        events = replace(usual, factor=self.event_factor)
+        events = replace(usual.events, factor=self.event_factor)
+        memory = replace(usual.memory, factor=self.memory_factor)
         host = ScaleAllHost(factor=self.host_factor)
-        return (events, host) if self.host_factor < 1 else (events,)
+        return (
+            events,
+            *((memory,) if self.memory_factor else ()),
+            *((host,) if self.host_factor < 1 else ()),
+        )
+
+
+class _Usual(NamedTuple):
+    """Changes that take out the usual cost of events, and the most that fresh memory takes."""
+
+    events: WithoutProfiler
+    memory: WithoutProfiler
 
 
 @computed
@@ -122,43 +125,60 @@ def unrecorded_world(trace: Trace) -> UnrecordedWorld:
     Raises:
         MissingDataError: the replay does not describe this trace (see `simulate`).
     """
-    recorded, usual = simulate(trace, []), without_profiler(trace)
+    recorded = simulate(trace, [])
+    usual = _Usual(without_profiler(trace), without_fresh_memory(trace))
     measured = measured_steps(trace)
     has_device = len(trace.device_events) > 0
     slowdown = costs.HOST_SLOWDOWN_WITH_DEVICE if has_device else costs.HOST_SLOWDOWN
+    typical = _spread(recorded, usual, slowdown)
     if measured is None or not recorded.step_count:
-        return _estimated(recorded, usual, slowdown)
+        return _world(recorded, usual, typical)
     target_ns = measured.step_ns * recorded.step_count
     if target_ns >= recorded.recorded_ns:
         unchanged = _world(recorded, usual, _Costs(event_factor=0.0))
-        return replace(unchanged, changes=(), costs=NO_COSTS, measured_ns=measured.step_ns)
-    calibrated = _calibrated(recorded, usual, slowdown, target_ns)
+        return replace(
+            unchanged,
+            changes=(),
+            costs=NO_COSTS,
+            event_costs=NO_COSTS,
+            measured_ns=measured.step_ns,
+        )
+    calibrated = _calibrated(recorded, usual, typical, target_ns)
     return replace(_world(recorded, usual, calibrated), measured_ns=measured.step_ns)
 
 
 @computed
 def without_profiler(trace: Trace) -> WithoutProfiler:
     """Return the change that takes the usual cost of recording out of the host's time."""
-    work, events = replay_graph(trace).host_work, _host_events(trace)
-    costs_of = {
-        chain: _chain_costs(events, np.flatnonzero(events.chain == chain))
-        for chain in np.unique(work.chain).tolist()
-    }
+    events = _host_events(trace)
+    half_ns = np.tile(events.cost_ns / 2, 2)  # where it begins, and where it ends
+    moment_ns = np.concatenate((events.start_ns, events.end_ns))
+    return _without(trace, np.tile(events.chain, 2), moment_ns, half_ns)
+
+
+@computed
+def without_fresh_memory(trace: Trace) -> WithoutProfiler:
+    """Return the change that takes the most out of it that operators may lose to fresh memory.
+
+    Nothing on a device: its tensors are not in the host's memory.
+    """
+    lost_ns, calls = most_lost_ns(trace), trace.host_calls
+    rows = np.flatnonzero(lost_ns) if not len(trace.device_events) else NO_ROWS
+    start_ns, end_ns = (calls[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+    chain = chain_of_calls(trace)[rows]
+    return _without(trace, chain, (start_ns + end_ns) // 2, lost_ns[rows])
+
+
+def _without(trace: Trace, chain: Ints, moment_ns: Ints, cost_ns: Floats) -> WithoutProfiler:
+    """Return the change that takes costs at some moments of chains out of the host's time."""
+    work = replay_graph(trace).host_work
+    costs_of = {}
+    for number in np.unique(work.chain).tolist():
+        rows = np.flatnonzero(chain == number)
+        rows = rows[np.argsort(moment_ns[rows], kind="stable")]
+        costs_of[number] = ChainCosts(moment_ns[rows], np.cumsum(cost_ns[rows]))
     stretches = Stretches(work.edges, work.start_ns, work.end_ns, work.chain)
-    return WithoutProfiler(
-        edges=work.edges,
-        cost_ns=stretches.cost(costs_of),
-        costs=costs_of,
-        event_count=len(events.cost_ns),
-    )
-
-
-def _chain_costs(events: "_HostEvents", rows: Ints) -> ChainCosts:
-    """Return the costs of a chain's events: half where each begins, half where it ends."""
-    moment_ns = np.concatenate((events.start_ns[rows], events.end_ns[rows]))
-    order = np.argsort(moment_ns, kind="stable")
-    cost_ns = np.tile(events.cost_ns[rows] / 2, 2)[order]
-    return ChainCosts(moment_ns=moment_ns[order], cost_ns=np.cumsum(cost_ns))
+    return WithoutProfiler(edges=work.edges, cost_ns=stretches.cost(costs_of), costs=costs_of)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -203,59 +223,49 @@ def _cost_of_kinds(trace: Trace) -> Floats:
     return result
 
 
-def _estimated(
-    recorded: Simulation, usual: WithoutProfiler, slowdown: costs.Slowdown
-) -> UnrecordedWorld:
-    """Return the step by the usual costs, with a range."""
-    typical, fastest, slowest = (
-        _spread(recorded, usual, factor, part)
-        for factor, part in (
-            (1.0, slowdown.typical),
-            (costs.MOST_FACTOR, slowdown.most),
-            (costs.LEAST_FACTOR, slowdown.least),
-        )
-    )
-    steps = max(1, recorded.step_count)
-    return replace(
-        _world(recorded, usual, typical),
-        fastest_ns=round(_simulated_ns(recorded, fastest.changes(usual)) / steps),
-        slowest_ns=round(_simulated_ns(recorded, slowest.changes(usual)) / steps),
-    )
+def _spread(recorded: Simulation, usual: _Usual, slowdown: float) -> _Costs:
+    """Return the usual costs, and a slowdown (0 to 1) of all host time.
+
+    The slowdown is of fresh memory as far as that may take it; the rest is of all host time.
+    """
+    event_ns, memory_ns = usual.events.cost_ns, float(usual.memory.cost_ns.sum())
+    host_ns = np.maximum(0, recorded.graph.weight_ns[usual.events.edges]).astype(np.float64)
+    left_ns = float(np.maximum(0.0, host_ns - costs.LOCAL_PART * event_ns).sum())
+    spread_ns = (1 - costs.LOCAL_PART) * float(event_ns.sum())
+    left = max(0.0, 1 - spread_ns / max(1.0, left_ns)) * (1 - slowdown)
+    lost_ns = (1 - left) * left_ns
+    if lost_ns <= memory_ns:
+        return _Costs(memory_factor=lost_ns / max(1.0, memory_ns))
+    factor = (left_ns - lost_ns) / max(1.0, left_ns - memory_ns)
+    return _Costs(memory_factor=1.0 if memory_ns else 0.0, host_factor=factor)
 
 
-def _spread(recorded: Simulation, usual: WithoutProfiler, factor: float, slowdown: float) -> _Costs:
-    """Return costs of `factor` times the usual ones, and a slowdown (0 to 1) of all host time."""
-    event_factor = factor * costs.LOCAL_PART
-    host_ns = np.maximum(0, recorded.graph.weight_ns[usual.edges]).astype(np.float64)
-    left_ns = float(np.maximum(0.0, host_ns - event_factor * usual.cost_ns).sum())
-    spread_ns = factor * (1 - costs.LOCAL_PART) * float(usual.cost_ns.sum())
-    left = max(0.0, 1 - spread_ns / max(1.0, left_ns))
-    return _Costs(event_factor=event_factor, host_factor=left * (1 - slowdown))
-
-
-def _calibrated(
-    recorded: Simulation, usual: WithoutProfiler, slowdown: costs.Slowdown, target_ns: int
-) -> _Costs:
+def _calibrated(recorded: Simulation, usual: _Usual, typical: _Costs, target_ns: int) -> _Costs:
     """Return the costs without which the window takes the target's time.
 
-    The usual ones, where they lead to it: where the device is the limit, many do.
+    The typical ones, where they lead to it: where the device is the limit, many do.
     """
 
     def by_events(factor: float) -> _Costs:
         return _Costs(event_factor=factor * costs.LOCAL_PART)
 
+    def by_memory(part: float) -> _Costs:
+        return _Costs(memory_factor=part)
+
     def by_host(part: float) -> _Costs:
-        return _Costs(host_factor=1 - part)
+        return _Costs(memory_factor=1.0 if has_memory else 0.0, host_factor=1 - part)
 
     def simulated_ns(of: _Costs) -> int:
         return _simulated_ns(recorded, of.changes(usual))
 
+    has_memory = bool(usual.memory.cost_ns.any())
     attainable_ns = max(target_ns, round(CLOSE * simulated_ns(by_host(1.0))))
-    typical = _spread(recorded, usual, 1.0, slowdown.typical)
     if abs(simulated_ns(typical) - attainable_ns) <= NEAR * attainable_ns:
         return typical
     if simulated_ns(_Costs()) < target_ns:
         return by_events(_least(lambda factor: simulated_ns(by_events(factor)), target_ns))
+    if has_memory and simulated_ns(by_memory(1.0)) <= attainable_ns:
+        return by_memory(_least(lambda part: simulated_ns(by_memory(part)), attainable_ns))
     return by_host(_least(lambda part: simulated_ns(by_host(part)), attainable_ns))
 
 
@@ -273,22 +283,28 @@ def _simulated_ns(recorded: Simulation, changes: Sequence[Change]) -> int:
     return recorded.with_changes(changes).simulated_ns
 
 
-def _world(recorded: Simulation, usual: WithoutProfiler, of: _Costs) -> UnrecordedWorld:
+def _world(recorded: Simulation, usual: _Usual, of: _Costs) -> UnrecordedWorld:
     steps, changes = max(1, recorded.step_count), of.changes(usual)
-    predicted_ns = round(_simulated_ns(recorded, changes) / steps)
-    costs_of = {
-        chain: ChainCosts(moment_ns, of.event_factor * cost_ns)
-        for chain, (moment_ns, cost_ns) in usual.costs.items()
-    }
+    parts = ((usual.events, of.event_factor), (usual.memory, of.memory_factor))
     return UnrecordedWorld(
         changes=changes,
-        costs=costs_of,
+        costs={chain: _sum_of(chain, parts) for chain in usual.events.costs},
+        event_costs={chain: _sum_of(chain, parts[:1]) for chain in usual.events.costs},
         recorded_ns=round(recorded.recorded_ns / steps),
-        predicted_ns=predicted_ns,
-        fastest_ns=predicted_ns,
-        slowest_ns=predicted_ns,
+        predicted_ns=round(_simulated_ns(recorded, changes) / steps),
         measured_ns=None,
         event_factor=of.event_factor,
+        memory_factor=of.memory_factor,
         host_factor=of.host_factor,
-        event_count=usual.event_count,
     )
+
+
+def _sum_of(chain: int, parts: Iterable[tuple[WithoutProfiler, float]]) -> ChainCosts:
+    """Return the costs of changes in a chain, each times a factor."""
+    of_parts = [(change.costs[chain], factor) for change, factor in parts if factor]
+    if not of_parts:
+        return ChainCosts(NO_ROWS, np.zeros(0))
+    moment_ns = np.concatenate([of.moment_ns for of, _ in of_parts])
+    cost_ns = np.concatenate([factor * np.diff(of.cost_ns, prepend=0) for of, factor in of_parts])
+    order = np.argsort(moment_ns, kind="stable")
+    return ChainCosts(moment_ns[order], np.cumsum(cost_ns[order]))

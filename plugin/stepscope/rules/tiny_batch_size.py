@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import BatchSize, batch_size
+from stepscope.analyses.core.data_loading import handover_ns, tensor_count
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.core.memory_peak import memory_peak
@@ -16,6 +18,7 @@ from stepscope.analyses.devices.device_metrics import grid_sizes
 from stepscope.analyses.devices.gpu_bound import exclusive_device_time
 from stepscope.analyses.host.optimizer_updates import optimizer_updates
 from stepscope.analyses.host.short_operator_runs import OperatorCalls, operator_calls
+from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import FULLER_KERNELS, LARGER_BATCH, LARGER_BATCH_ON_CPU, part_of
 from stepscope.base.errors import MissingDataError, NotApplicableError
@@ -25,10 +28,11 @@ from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
-from stepscope.rules.shared import facts, phrases
+from stepscope.rules.shared import facts, loading_costs, phrases
 
 ROW = "aten::select"
 """Taking one row of a tensor; a loop over samples does it for each."""
+BY_WORKERS = "_MultiProcessing"
 SAME_SAMPLES = (
     "A larger batch saves it for the same number of samples: a step takes longer, a sample less."
 )
@@ -214,15 +218,18 @@ def _require_samples(batch: BatchSize) -> None:
 
 def _host_finding(trace: Trace, batch: BatchSize, calls: OperatorCalls, call_ns: int) -> Finding:
     """Return the finding about time in calls and updates that a larger batch could save."""
-    times = intervals.merged(calls.times, _updates(trace))
+    handovers = _handovers(trace)
+    times = intervals.merged(calls.times, _updates(trace), handovers)
+    taking = "taking batches from workers" if len(handovers) else ""
     time = phrases.time_and_fraction(trace, intervals.duration_ns(times))
     fix = _fix(batch)
     return Finding(
         severity="warning" if is_training(trace) else "info",
         confidence="medium",
         message=f"The batch is {batch.size} ({batch.source_text}); {time} goes to calling "
-        f"operators (the first {duration(call_ns)} of each), to the time between them and to the "
-        "optimizer's updates, which take as long for more samples.",
+        f"operators (the first {duration(call_ns)} of each), to the time between them"
+        f"{f', to {taking}' if taking else ''} and to the optimizer's updates, which take as long "
+        "for more samples.",
         evidence=(
             *_size(batch, "operators"),
             facts.fraction("Time in calls of operators and between them", calls.share),
@@ -236,8 +243,9 @@ def _host_finding(trace: Trace, batch: BatchSize, calls: OperatorCalls, call_ns:
             Claim(
                 times,
                 LARGER_BATCH_ON_CPU,
-                f"The loop's thread in the first {duration(call_ns)} of operators, between them "
-                f"and in updates; four times the batch saves three quarters. {SAME_SAMPLES}",
+                f"The loop's thread in the first {duration(call_ns)} of operators, between them"
+                f"{f', {taking}' if taking else ''} and in updates; four times the batch saves "
+                f"three quarters. {SAME_SAMPLES}",
             ),
         ),
         fix=replace(
@@ -252,6 +260,22 @@ def _host_finding(trace: Trace, batch: BatchSize, calls: OperatorCalls, call_ns:
         ),
         subject=batch.operator,
     )
+
+
+def _handovers(trace: Trace) -> Intervals:
+    """Return the times in which batches are taken from workers, without waits for them."""
+    try:
+        stalls = data_stalls(trace)
+    except NotApplicableError:
+        return intervals.EMPTY
+    if not any(BY_WORKERS in name for name in stalls.iterators):
+        return intervals.EMPTY
+    start_ns, end_ns = (
+        trace.host_calls[name].to_numpy()[stalls.rows] for name in ("start_ns", "end_ns")
+    )
+    ready_ns = handover_ns(loading_costs.rest_ns(trace, stalls), tensor_count(trace))
+    times = intervals.union(start_ns, np.minimum(end_ns, start_ns + ready_ns))
+    return intervals.intersection(times, stalls.exposed)
 
 
 def _updates(trace: Trace) -> Intervals:
@@ -385,8 +409,8 @@ RULE = Rule(
     saving="For the same number of samples: a step with more takes longer. On a device, the "
     "idle time in gaps of under 1 ms, and the fraction of the time of small kernels in which "
     "multiprocessors have no block: half at least, as with twice the batch, and all at most. On a "
-    "CPU, the time in calls of operators, between them and in the optimizer's updates: 55 % of it "
-    "at least, as with four times the batch, all at most.",
+    "CPU, the time in calls of operators, between them, in the optimizer's updates and in taking "
+    "ready batches from workers: 55 % of it at least, as with four times the batch, all at most.",
     fix=Fix(
         "Give each step more samples.",
         "loader = DataLoader(dataset, batch_size=4 * batch_size)",

@@ -17,7 +17,7 @@ from stepscope.base.findings import TimedStep
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
-from stepscope.replay.changes import Change, ChangeRange, Part, Shorten, Unblock
+from stepscope.replay.changes import NO_COSTS, Change, ChangeRange, Part, Shorten, Unblock
 from stepscope.replay.launches import RemovedCalls, remove_calls
 from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.unrecorded import unrecorded_world
@@ -175,6 +175,7 @@ def _changes(
         ),
         reference_ns=replay.weight_ns,
         costs=replay.costs,
+        event_costs=unrecorded_world(trace).event_costs if replay.costs else NO_COSTS,
     )
     return (*(Unblock(calls=of_claim) for of_claim in waits), *removed.changes, shorten)
 
@@ -186,7 +187,8 @@ def _in_step_of(trace: Trace, replay: Simulation, claim: Claim, part: Part) -> P
     """
     if not claim.is_unslowed or not replay.costs:
         return part
-    return part._replace(share=part.share / max(LEAST_FACTOR, unrecorded_world(trace).host_factor))
+    factor = max(LEAST_FACTOR, unrecorded_world(trace).host_factor)
+    return part._replace(share=part.share / factor, is_unslowed=True)
 
 
 def _is_timed(claim: Claim) -> bool:
@@ -195,13 +197,13 @@ def _is_timed(claim: Claim) -> bool:
 
 def _greatest(parts: Iterable[Part], taken: Intervals) -> tuple[Part, ...]:
     """Return disjoint parts: of each time that is not taken, the greatest fraction."""
-    times_of: dict[float, list[Intervals]] = {}
-    for times, fraction in parts:
-        times_of.setdefault(fraction, []).append(times)
+    times_of: dict[tuple[float, bool], list[Intervals]] = {}
+    for times, fraction, is_unslowed in parts:
+        times_of.setdefault((fraction, is_unslowed), []).append(times)
     disjoint = []
-    for fraction in sorted(times_of, reverse=True):
-        whole = intervals.merged(taken, *times_of[fraction])
-        disjoint.append(Part(intervals.difference(whole, taken), fraction))
+    for fraction, is_unslowed in sorted(times_of, reverse=True):
+        whole = intervals.merged(taken, *times_of[fraction, is_unslowed])
+        disjoint.append(Part(intervals.difference(whole, taken), fraction, is_unslowed))
         taken = whole
     return tuple(part for part in disjoint if len(part.times))
 
