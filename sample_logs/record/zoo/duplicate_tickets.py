@@ -1,4 +1,4 @@
-"""Siamese head on a frozen BERT: are two support tickets duplicates, and is the pair urgent?"""
+"""Siamese head on a frozen BERT: are two support tickets duplicates, and who handles the pair?"""
 
 import sys
 import time
@@ -15,6 +15,9 @@ FAULTS = {
 }
 
 
+TASKS = ("duplicate", "urgent", "merge", "escalate")
+
+
 class PairHead(nn.Module):
     """Two towers with shared weights and one output per task."""
 
@@ -24,7 +27,7 @@ class PairHead(nn.Module):
             nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, hidden), nn.GELU()
         )
         self.mix = nn.Sequential(nn.Linear(3 * hidden, hidden), nn.GELU())
-        self.tasks = nn.ModuleDict({t: nn.Linear(hidden, 1) for t in ("duplicate", "urgent")})
+        self.tasks = nn.ModuleDict({t: nn.Linear(hidden, 1) for t in TASKS})
 
     def forward(self, a, b):
         a, b = self.tower(a), self.tower(b)
@@ -75,6 +78,8 @@ class SiameseTrainer:
             {
                 "duplicate": (self.topic[i] == self.topic[j]).float(),
                 "urgent": ((self.topic[i] + self.topic[j]) > 4).float(),
+                "merge": ((self.topic[i] - self.topic[j]).abs() < 2).float(),
+                "escalate": (self.topic[i] * self.topic[j] > 6).float(),
             },
         )
 
@@ -119,4 +124,4 @@ class SiameseTrainer:
 
 if __name__ == "__main__":
     on = set(sys.argv[1:])
-    SiameseTrainer(on).fit(steps=220)
+    SiameseTrainer(on).fit(steps=300)
