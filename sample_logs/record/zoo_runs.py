@@ -165,7 +165,7 @@ def run_script(name: str, folder: Path) -> ScriptResult:
         faults=faults,
         lines=lines,
         turns={variant: tuple(several) for variant, several in turns.items()},
-        torch=torch.__version__,
+        torch=str(torch.__version__),
         processor=processor(),
         core_count=os.cpu_count() or 0,
     )
