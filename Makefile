@@ -108,6 +108,11 @@ pairs: $(MADE)/dev ## run jobs with and without faults in turns, and store what 
 	-PYTHONPATH=sample_logs/record $(BIN)/python -m pairs $(PAIRS)
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m score.pairs
 
+.PHONY: zoo
+zoo: $(MADE)/dev ## time and record scripts as people write them, and store what the advice says (ZOO="char_rnn", about 80 s each on a quiet machine)
+	-PYTHONPATH=sample_logs/record $(BIN)/python -m zoo_runs $(ZOO)
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m score.zoo
+
 .PHONY: sample-outcomes
 sample-outcomes: $(MADE)/dev ## write the outcomes of the rules on sample_logs/ into tests/rules/*.yml
 	$(BIN)/python scripts/sample_outcomes.py

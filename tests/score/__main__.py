@@ -1,6 +1,7 @@
 """`make score`: write docs/accuracy.md from the traces in sample_logs/, and print most of it.
 
-Pairs that ran in turns come from pairs.json, which `python -m score.pairs` writes.
+Pairs that ran in turns come from pairs.json, which `python -m score.pairs` writes, and the zoo's
+scripts from zoo.json, which `python -m score.zoo` writes.
 
 Also writes rule_records.json, which the package contains for the accuracy section of each rule.
 
@@ -18,7 +19,7 @@ from score.turn_pairs import stored_pairs
 
 PAGE = ROOT / "docs" / "accuracy.md"
 HEADING = "\n## "
-PRINTED = ("{ #pairs }", "{ #turns }", "{ #rules }")
+PRINTED = ("{ #pairs }", "{ #turns }", "{ #zoo }", "{ #rules }")
 """Ends of the headings whose sections are printed after the summary."""
 
 

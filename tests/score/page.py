@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from score import pair_tables, peer_tables, turn_tables
+from score import pair_tables, peer_tables, turn_tables, zoo_tables
 from score.answers import report, serious
 from score.judging import (
     RuleRecord,
@@ -20,6 +20,7 @@ from score.stories import Recording, Stories
 from score.story_pairs import Result, result_of
 from score.tables import names, part, table
 from score.turn_pairs import stored_pairs
+from score.zoo import stored_scripts
 from stepscope.base.formatting import count, share
 from stepscope.render import rule_page
 from stepscope.rules import all_rules
@@ -82,6 +83,7 @@ def page(stories: Stories, answers: dict[str, RunOutputs]) -> str:
         *_how(),
         *pair_tables.pairs(of["recorded"].results, of["synthetic"].results),
         *turn_tables.turns(stored_pairs()),
+        *zoo_tables.zoo(stored_scripts()),
         *_healthy(of),
         *_rules(of),
         *peer_tables.details(stories, answers),
@@ -102,6 +104,7 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
         "",
     )
     yield from (*(_in_a_line(*part) for part in of.items()), *turn_tables.in_a_line(stored_pairs()))
+    yield from zoo_tables.zoo_line(stored_scripts())
     yield ""
     rows = [
         ("Faults whose true cause is named first", *map(_right, of.values())),
