@@ -414,3 +414,49 @@ def test_a_script_without_steps_is_recorded_as_a_whole(tmp_path: Path) -> None:
     assert "log ──" in done.stdout
     (document,) = documents(tmp_path)
     assert (steps(document), count(document, "aten::linear")) == ([], 50)
+
+
+SLOW_LINE = """
+import time
+import torch
+
+parameter = torch.nn.Parameter(torch.zeros(2))
+optimizer = torch.optim.SGD([parameter], lr=0.1)
+
+def slow_line():
+    end = time.perf_counter() + 0.01
+    while time.perf_counter() < end:
+        pass
+
+for _ in range(40):
+    parameter.sum().backward()
+    slow_line()
+    optimizer.step()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs timers of one thread")
+def test_samples_of_unrecorded_steps_name_the_line_unless_they_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SLOW_LINE)
+    run(tmp_path, "--skip", "25", "--", sys.executable, "train.py")
+    [document] = documents(tmp_path)
+    samples = document["stepscope_recorder"]["host_samples"]
+    assert samples["step_count"] == document["stepscope_recorder"]["unrecorded_steps"]["count"]
+    longest = samples["stacks"][0]
+    assert samples["frames"][longest[-1]].startswith("train.py(")
+    assert samples["frames"][longest[-1]].endswith("): slow_line")
+    run(
+        tmp_path,
+        "--log-dir",
+        "none",
+        "--skip",
+        "25",
+        "--no-samples",
+        "--",
+        sys.executable,
+        "train.py",
+    )
+    [path] = (tmp_path / "none").iterdir()
+    recorder = json.loads(gzip.decompress(path.read_bytes()))["stepscope_recorder"]
+    assert "host_samples" not in recorder
+    assert recorder["unrecorded_steps"]["count"] > 5

@@ -44,6 +44,8 @@ class RecordRequest:
     shapes: bool = True
     stacks: bool = False
     memory: bool = False
+    samples: bool = True
+    """Whether to sample the main thread in steps that are not recorded."""
     is_stopping: bool = False
     """Whether the script ends with its last cycle."""
 

@@ -94,7 +94,9 @@ class ScriptRecorder:
     def _new_handler(self) -> TraceHandler:
         """Return a handler for new counts of steps; this recorder reports the steps to it."""
         autocast_detection.start()
-        handler = TraceHandler(self._request.log_dir, use_gzip=True)
+        handler = TraceHandler(
+            self._request.log_dir, use_gzip=True, is_sampled=self._request.samples
+        )
         handler.step_times.is_driven = True
         self._times = handler.step_times
         return handler
