@@ -63,10 +63,15 @@ def read_or_report(folder: Path) -> StoredPair | None:
 
 
 def result_in(folder: Path) -> PairResult:
-    """Return the result in a pair's folder, without meaningless digits."""
+    """Return the result in a pair's folder, without meaningless digits, with the current rules."""
     result = msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=PairResult)
+    faults = [load_family(result.family).faults[name] for name in result.faults]
     return msgspec.structs.replace(
-        result, fault_ms=rounded(result.fault_ms), fix_ms=rounded(result.fix_ms)
+        result,
+        fault_ms=rounded(result.fault_ms),
+        fix_ms=rounded(result.fix_ms),
+        kinds=tuple(fault.kind for fault in faults),
+        rules=tuple(dict.fromkeys(rule for fault in faults for rule in fault.rules)),
     )
 
 

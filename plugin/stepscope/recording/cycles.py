@@ -10,6 +10,8 @@ from stepscope.recording.record_request import RecordedTrace, RecordRequest
 from stepscope.recording.schedules import MOST_SKIPPED_COUNT, SKIPPED_SHARE
 
 LEAST_SKIPPED_COUNT = 3
+LEAST_MEASURED_COUNT = 12
+"""Steps to skip even in a short epoch, whose time without the profiler is measured."""
 SKIPPED_SECONDS = 10.0
 """Maximum time to skip by default, in a process without other ranks."""
 LEAST_STEPS = 3
@@ -32,7 +34,8 @@ class Cycles:
     """Runs torch's profiler for the requested steps.
 
     Without a requested number of steps to skip, the default of `schedule_for` applies: 50, at most
-    a twentieth of an epoch; but at most 10 s and at least 3 steps. With several ranks the time
+    a twentieth of an epoch; but at least 12, so that unrecorded steps are measured, where the epoch
+    has room for them; at most 10 s and at least 3 steps. With several ranks the time
     limit does not apply: their times differ slightly, and all ranks must record the same steps (and
     with `--stop`, end at the same step).
     """
@@ -84,7 +87,7 @@ class Cycles:
         if self._request.skip is not None:
             return step > self._request.skip
         return step > LEAST_SKIPPED_COUNT and (
-            step > _default_skip_count(epoch_length)
+            step > self._default_skip_count(epoch_length)
             or (time.monotonic() - self._first_step_s > SKIPPED_SECONDS and rank() is None)
         )
 
@@ -132,8 +135,9 @@ class Cycles:
         self.written = profiled.written()
         return CycleEnd.NOT_SAVED if self.written is None else CycleEnd.SAVED
 
-
-def _default_skip_count(epoch_length: int) -> int:
-    if not epoch_length:
-        return MOST_SKIPPED_COUNT
-    return min(MOST_SKIPPED_COUNT, epoch_length // SKIPPED_SHARE)
+    def _default_skip_count(self, epoch_length: int) -> int:
+        if not epoch_length:
+            return MOST_SKIPPED_COUNT
+        room = epoch_length - self._request.warmup - self._request.active
+        measured = min(LEAST_MEASURED_COUNT, room)
+        return min(MOST_SKIPPED_COUNT, max(epoch_length // SKIPPED_SHARE, measured))

@@ -16,7 +16,7 @@ FAULTS = {
     "one_by_one": Fault("cpu-optimizer-not-fused"),
     "not_detached": Fault(kind="unused gradients"),
     "collected": Fault("python-gc-pauses"),
-    "preview": Fault(kind="validation in the step"),
+    "preview": Fault("validation-in-step", kind="validation in the step"),
 }
 PAIRS = (
     ("one_by_one",),

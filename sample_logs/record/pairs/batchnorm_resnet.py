@@ -15,7 +15,9 @@ from pairs.job import Fault, Steps
 
 FAULTS = {
     "one_by_one": Fault("cpu-optimizer-not-fused"),
-    "gradient_log": Fault(kind="statistics of parameters in the step"),
+    "gradient_log": Fault(
+        "parameter-statistics-in-step", kind="statistics of parameters in the step"
+    ),
     "anomaly": Fault("debug-mode-on"),
 }
 PAIRS = (

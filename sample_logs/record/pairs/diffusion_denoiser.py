@@ -18,10 +18,12 @@ from typing_extensions import override
 from pairs.job import Fault, Steps
 
 FAULTS = {
-    "schedule": Fault(kind="loop-invariant work in the step"),
+    "schedule": Fault("loop-invariant-work", kind="loop-invariant work in the step"),
     "checkpointing": Fault(kind="checkpointing without need"),
     "one_by_one": Fault("cpu-optimizer-not-fused"),
-    "averaged_one_by_one": Fault(kind="moving average of weights one by one"),
+    "averaged_one_by_one": Fault(
+        "state-copied-each-step", kind="moving average of weights one by one"
+    ),
 }
 PAIRS = (
     ("schedule",),

@@ -12,8 +12,8 @@ from pairs.job import Fault, Steps
 FAULTS = {
     "float32": Fault(kind="float32 where bfloat16 would do"),
     "gradients": Fault("inference-mode-off"),
-    "schedule": Fault(kind="loop-invariant work in the step"),
-    "image_by_image": Fault(kind="loop over samples"),
+    "schedule": Fault("loop-invariant-work", kind="loop-invariant work in the step"),
+    "image_by_image": Fault("model-called-per-sample", kind="loop over samples"),
 }
 PAIRS = (
     ("float32",),

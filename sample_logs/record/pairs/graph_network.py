@@ -17,7 +17,7 @@ from pairs.job import Fault, Steps
 FAULTS = {
     "dense_adjacency": Fault(kind="dense adjacency matrix"),
     "double": Fault("float64-compute"),
-    "graph_by_graph": Fault(kind="loop over samples"),
+    "graph_by_graph": Fault("model-called-per-sample", kind="loop over samples"),
     "pooled_in_loop": Fault(kind="loop over graphs"),
 }
 PAIRS = (

@@ -19,7 +19,7 @@ from pairs.job import Fault, Steps, endless, one_thread
 FAULTS = {
     "no_workers": Fault("dataloader-no-workers"),
     "tiny_batch": Fault("tiny-batch-size"),
-    "validation": Fault(kind="validation in the step"),
+    "validation": Fault("validation-in-step", kind="validation in the step"),
     "counted_in_loop": Fault("python-loop-indexing"),
 }
 PAIRS = (

@@ -16,7 +16,7 @@ from pairs.job import Fault, Steps
 FAULTS = {
     "gradients": Fault("inference-mode-off"),
     "float32": Fault("cpu-bfloat16"),
-    "one_by_one": Fault(kind="loop over samples"),
+    "one_by_one": Fault("model-called-per-sample", kind="loop over samples"),
     "numpy_resize": Fault("numpy-in-step"),
 }
 PAIRS = (

@@ -19,7 +19,7 @@ FAULTS = {
     "written_attention": Fault("unfused-attention"),
     "respawn": Fault("dataloader-worker-respawn"),
     "read_one_by_one": Fault("python-loop-indexing"),
-    "checkpoints": Fault(kind="checkpoint in the step"),
+    "checkpoints": Fault("checkpoint-in-step", kind="checkpoint in the step"),
 }
 PAIRS = (
     ("written_attention",),

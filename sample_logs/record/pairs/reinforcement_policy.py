@@ -14,7 +14,7 @@ from torch.nn import functional
 from pairs.job import Fault, Steps
 
 FAULTS = {
-    "one_environment_a_call": Fault(kind="loop over environments"),
+    "one_environment_a_call": Fault("model-called-per-sample", kind="loop over environments"),
     "sampled_in_loop": Fault("python-loop-indexing"),
     "anomaly": Fault("debug-mode-on"),
     "one_by_one": Fault("cpu-optimizer-not-fused"),

@@ -19,7 +19,7 @@ FAULTS = {
     "double": Fault("float64-compute"),
     "checkpointing": Fault(kind="checkpointing without need"),
     "numpy_overlap": Fault("numpy-in-step"),
-    "pixel_weights": Fault(kind="loop-invariant work in the step"),
+    "pixel_weights": Fault("loop-invariant-work", kind="loop-invariant work in the step"),
 }
 PAIRS = (
     ("double",),

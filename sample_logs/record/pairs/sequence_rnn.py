@@ -13,7 +13,7 @@ from typing_extensions import override
 from pairs.job import Fault, Steps
 
 FAULTS = {
-    "cells_in_loop": Fault(kind="recurrent cells in a Python loop"),
+    "cells_in_loop": Fault("rnn-cells-in-loop", kind="recurrent cells in a Python loop"),
     "read_one_by_one": Fault("python-loop-indexing"),
     "zero_fill": Fault("zero-grad-memset"),
     "one_by_one": Fault("cpu-optimizer-not-fused"),

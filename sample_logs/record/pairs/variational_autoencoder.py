@@ -15,8 +15,8 @@ from pairs.job import Fault, Steps
 
 FAULTS = {
     "elementwise": Fault("unfused-elementwise"),
-    "copied_state": Fault(kind="state dict copied in the step"),
-    "decoded_one_by_one": Fault(kind="loop over samples"),
+    "copied_state": Fault("state-copied-each-step", kind="state dict copied in the step"),
+    "decoded_one_by_one": Fault("model-called-per-sample", kind="loop over samples"),
     "zero_fill": Fault("zero-grad-memset"),
 }
 PAIRS = (
