@@ -460,3 +460,34 @@ def test_samples_of_unrecorded_steps_name_the_line_unless_they_are_refused(tmp_p
     recorder = json.loads(gzip.decompress(path.read_bytes()))["stepscope_recorder"]
     assert "host_samples" not in recorder
     assert recorder["unrecorded_steps"]["count"] > 5
+
+
+SERVER = """
+import queue, threading, time
+import torch
+
+requests, answers = queue.Queue(), queue.Queue()
+
+def serve():
+    net = torch.nn.Linear(8, 8).eval()
+    while (request := requests.get()) is not None:
+        with torch.inference_mode():
+            answers.put(net(request))
+
+torch.nn.Linear(1, 1).eval()
+thread = threading.Thread(target=serve)
+thread.start()
+for _ in range(20):
+    requests.put(torch.ones(2, 8))
+    answers.get()
+requests.put(None)
+thread.join()
+"""
+
+
+def test_a_server_that_computes_in_another_thread_is_recorded(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    run(tmp_path, "--", sys.executable, "server.py")
+    [document] = documents(tmp_path)
+    assert count(document, "aten::linear") == 20
+    assert count(document, "aten::ones") >= 19, "the main thread is recorded, too"

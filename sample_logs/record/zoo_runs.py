@@ -3,7 +3,8 @@
 Each script runs without a profiler in turns: with all its faults, without each of them, and
 healthy; three turns of each, in an order that is reversed every other time. Each run is a process
 of its own, forked after torch was imported. Then `stepscope record` records the script with all
-faults, and healthy. Results and traces go to `build/zoo/SCRIPT/`.
+faults, and healthy. Results and traces go to `build/zoo/SCRIPT/`; `--record` makes only the traces
+anew.
 """
 
 import argparse
@@ -91,6 +92,9 @@ def main(options: argparse.Namespace) -> int:
             continue
         begin = time.monotonic()
         try:
+            if options.record:
+                record_both(name, folder)
+                continue
             result = run_script(name, folder)
         except Exception as error:  # the others still run
             failures.append(f"{name}: {type(error).__name__}: {error}")
@@ -158,8 +162,7 @@ def run_script(name: str, folder: Path) -> ScriptResult:
     for number in range(TURN_COUNT):
         for variant in list(variants)[:: -1 if number % 2 else 1]:
             turns[variant].append(run_once(name, variants[variant], folder / "log.txt"))
-    for run, active in ((FAULTY, tuple(faults)), (HEALTHY, ())):
-        record(name, active, folder / run)
+    record_both(name, folder)
     result = ScriptResult(
         script=name,
         faults=faults,
@@ -171,6 +174,17 @@ def run_script(name: str, folder: Path) -> ScriptResult:
     )
     (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(result)))
     return result
+
+
+def record_both(name: str, folder: Path) -> None:
+    """Records a script with all faults, and healthy; earlier traces are replaced.
+
+    Raises:
+        RuntimeError: it failed, or nothing was recorded.
+    """
+    for run, faults in ((FAULTY, tuple(read_script(name)[0])), (HEALTHY, ())):
+        shutil.rmtree(folder / run, ignore_errors=True)
+        record(name, faults, folder / run)
 
 
 def run_once(name: str, faults: Sequence[str], log: Path) -> Turn:
@@ -219,6 +233,7 @@ def run_forked(name: str, faults: Sequence[str], log: Path) -> None:
             os.chdir("/")
         status = 0
     except BaseException as error:
+        sys.stdout.flush()
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
     finally:
         sys.stdout.flush()
@@ -264,6 +279,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="SCRIPT", help="default: all")
     parser.add_argument("--out", type=Path, default=OUT, metavar="DIR")
     parser.add_argument("--missing", action="store_true", help="only scripts without a result")
+    parser.add_argument("--record", action="store_true", help="only record, without turns")
     return parser.parse_args()
 
 

@@ -11,11 +11,14 @@ from loading import trace_of
 from stepscope.analyses.host.phase_names import (
     BACKWARD,
     FORWARD,
+    FORWARD_ONLY,
     HOST_CODE,
     LOADING,
+    NOT_MODEL,
     OPTIMIZER,
 )
 from stepscope.analyses.host.sampled_lines import (
+    lines_in,
     phase_of,
     sampled_line_table,
     sampled_lines,
@@ -86,6 +89,43 @@ def test_all_that_a_data_loader_calls_is_data_loading() -> None:
 def test_the_innermost_function_that_names_a_phase_decides() -> None:
     module = "torch/nn/modules/module.py(1778): _wrapped_call_impl"
     assert phase_of(stack(MAIN, module, "train.py(9): forward", "json/decoder.py(2): x")) == "json"
+
+
+MODULE = "torch/nn/modules/module.py(1778): _wrapped_call_impl"
+
+
+def lines_of(phase: str, *stacks: tuple[str, ...]) -> list[str]:
+    """Lines of a phase, of stacks with ten samples each."""
+    frames = list(dict.fromkeys(frame for calls in stacks for frame in calls))
+    rows = [[10, 100 * MS, *map(frames.index, calls)] for calls in stacks]
+    trace = trace_of(ROWS, **recorded(rows, frames))
+    return [line.frame for line in lines_in(trace, phase)]
+
+
+def test_host_code_between_operators_may_be_of_any_function_but_no_operators_of_a_layer() -> None:
+    stacks = (
+        (MAIN, "train.py(9): preview", "PIL/Image.py(2200): save"),
+        (MAIN, MODULE, "train.py(20): build_mask"),
+        (MAIN, MODULE, "train.py(21): forward", "torch/nn/functional.py(9): gelu"),
+        (MAIN, "torch/_tensor.py(623): backward"),
+    )
+    assert lines_of(HOST_CODE, *stacks) == ["train.py(9): preview", "train.py(20): build_mask"]
+    assert lines_of(NOT_MODEL, *stacks, (MAIN,)) == [MAIN]
+    assert lines_of("images", *stacks) == ["train.py(9): preview"]
+
+
+def test_a_validation_is_known_by_the_name_of_its_function() -> None:
+    stacks = (
+        (MAIN, "train.py(30): validate", MODULE, "train.py(21): forward"),
+        (MAIN, MODULE, "train.py(21): forward"),
+        (MAIN, "train.py(40): evaluate_all", "train.py(30): validate", MODULE),
+    )
+    assert lines_of(FORWARD_ONLY, *stacks) == ["train.py(30): validate"]
+
+
+def test_few_samples_name_no_line() -> None:
+    metadata = recorded([[2, 20 * MS, 0]], [MAIN])
+    assert lines_in(trace_of(ROWS, **metadata), HOST_CODE) == ()
 
 
 def test_a_sample_belongs_to_the_users_innermost_line() -> None:

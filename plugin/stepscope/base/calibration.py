@@ -109,6 +109,9 @@ COMPILING_AGAIN = Factor(
     "sample_logs/changing_shapes, where 1.002 of the compilation time was saved",
 )
 DONE_LESS_OFTEN = Factor(0.9, 1.0, "the work is done in one of ten steps, or in fewer")
+CONVERTED_ONCE = Factor(
+    0.8, 1.0, "an estimate: products read weights of a larger type, which takes more memory traffic"
+)
 UP_TO_ALL = Factor(0.0, 1.0, "nothing shows how much of it can be saved")
 HALF_TO_ALL = Factor(0.5, 1.0, "an estimate: no pair of traces measures it yet")
 LAYOUT_CONVERSIONS = Factor(

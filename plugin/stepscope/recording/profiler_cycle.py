@@ -3,7 +3,7 @@
 import mmap
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class Profiled:
                 record_shapes=request.shapes,
                 with_stack=request.stacks,
                 profile_memory=request.memory,
+                experimental_config=_all_threads() if first_step is None else None,
             )
             self._profiler.start()
             if first_step is not None:
@@ -170,6 +171,16 @@ def _schedule(request: RecordRequest, first_step: int | None) -> Schedule | None
     return Schedule(
         skip_first=first_step, wait=0, warmup=request.warmup, active=request.active, repeat=1
     )
+
+
+def _all_threads() -> Any:
+    """Return torch's option to record the operators of all threads: servers compute in several.
+
+    None: a torch without it (before 2.6) records the thread that starts the profiler.
+    """
+    with suppress(Exception):
+        return torch._C._profiler._ExperimentalConfig(profile_all_threads=True)  # noqa: SLF001
+    return None
 
 
 def _activities(*, is_early: bool) -> list[Any]:

@@ -192,7 +192,8 @@ VERIFY = "In the next trace the phase takes less than 5 % of the step."
 
 
 def _fix(trace: Trace, cost: PhaseCost) -> Fix:
-    fix = FIXES.get(cost.phase, RULE.fix)
+    sampled = lines_in(trace, cost.phase) if cost.phase == HOST_CODE else ()
+    fix = FIXES.get(sampled[0].phase if sampled else cost.phase, RULE.fix)
     has_line = bool(cost.location.line or len(trace.python_calls))
     if not has_line and cost.phase == HOST_CODE:
         return replace(fix, code=RECORD_STACKS)

@@ -9,6 +9,7 @@ of as many independent samples.
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -26,6 +27,7 @@ from stepscope.analyses.host.phase_names import (
     PHASES,
     RUNTIME,
     phase_of_function,
+    phase_of_label,
 )
 from stepscope.analyses.settings.host_samples import HostSamples, SampledStack, host_samples
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
@@ -38,8 +40,7 @@ RECORD = 'stepscope.trace_handler("log/run")  # with schedule(wait=50, ...), on 
 NORMAL_95 = 1.96
 LEAST_SAMPLES = 3
 """Fewer samples do not show that a line is a phase's largest."""
-WITHOUT_FUNCTION = (NOT_MODEL, FORWARD_ONLY, RUNTIME)
-"""Phases by operators, which samples do not show: there they are host code."""
+NAMED_BY_TORCH = (FORWARD, BACKWARD, OPTIMIZER, LOADING, COLLECTIVES)
 OF_TORCH: dict[str, re.Pattern[str]] = {
     BACKWARD: re.compile(
         r"^torch/(?:_tensor\.py\(\d+\): backward|autograd/(?:__init__|graph)\.py\(\d+\): )"
@@ -76,23 +77,57 @@ class SampledLine:
     """Fraction of the unrecorded step, from 0 to 1."""
     interval: tuple[float, float]
     """Of the fraction, at 95 %."""
+    is_direct: bool = True
+    """Whether in most samples the user's function is at work, or C code that it calls itself: no
+    function of a library."""
 
 
 @computed
 def sampled_lines(trace: Trace) -> tuple[SampledLine, ...]:
     """Return the lines by their time, the longest first; none without samples."""
     samples = host_samples(trace)
-    return () if samples is None else _lines(samples)
+    if samples is None:
+        return ()
+    return _lines(samples, {stack: (user_line(stack), phase_of(stack)) for stack in samples.stacks})
 
 
 def lines_in(trace: Trace, phase: str) -> tuple[SampledLine, ...]:
-    """Return the lines of a phase with enough samples, the longest first."""
-    sampled_as = HOST_CODE if phase in WITHOUT_FUNCTION else phase
-    return tuple(
-        line
-        for line in sampled_lines(trace)
-        if line.phase == sampled_as and line.count >= LEAST_SAMPLES
-    )
+    """Return the lines of a phase with enough samples, the longest first.
+
+    Operators and their order name phases that samples do not show: operators outside the model are
+    host code in samples; a forward pass without backward pass is known by the name of a function;
+    and host code between operators may be of any function, also in a model's forward pass.
+    """
+    if phase == FORWARD_ONLY:
+        lines: tuple[SampledLine, ...] = validating_lines(trace)
+    elif phase == HOST_CODE:
+        lines = tuple(line for line in sampled_lines(trace) if _may_be_host_code(line))
+    else:
+        sampled_as = HOST_CODE if phase in (NOT_MODEL, RUNTIME) else phase
+        lines = tuple(line for line in sampled_lines(trace) if line.phase == sampled_as)
+    return tuple(line for line in lines if line.count >= LEAST_SAMPLES)
+
+
+def _may_be_host_code(line: SampledLine) -> bool:
+    return line.phase not in NAMED_BY_TORCH or (line.phase == FORWARD and line.is_direct)
+
+
+@computed
+def validating_lines(trace: Trace) -> tuple[SampledLine, ...]:
+    """Return the lines of functions whose names say that they validate, as in `validate()`."""
+    samples = host_samples(trace)
+    if samples is None:
+        return ()
+    inside = {stack: line for stack in samples.stacks if (line := _validating_line(stack))}
+    return _lines(samples, {stack: (line, FORWARD_ONLY) for stack, line in inside.items()})
+
+
+def _validating_line(stack: SampledStack) -> str | None:
+    for frame in filter(is_user_code, reversed(stack.frames)):
+        match = FRAME.match(frame)
+        if match and phase_of_label(match["function"]) == FORWARD_ONLY:
+            return frame
+    return None
 
 
 @public_table(
@@ -133,22 +168,27 @@ def _location(frame: str) -> tuple[str, int, str]:
     return (match["path"], int(match["line"]), match["function"]) if match else (frame, 0, "")
 
 
-def _lines(samples: HostSamples) -> tuple[SampledLine, ...]:
+def _lines(
+    samples: HostSamples, keys: Mapping[SampledStack, tuple[str, str]]
+) -> tuple[SampledLine, ...]:
+    """Return the lines and phases of some stacks."""
     time_ns: Counter[tuple[str, str]] = Counter()
     count: Counter[tuple[str, str]] = Counter()
-    for stack in samples.stacks:
-        key = user_line(stack), phase_of(stack)
+    direct: Counter[tuple[str, str]] = Counter()
+    for stack, key in keys.items():
         time_ns[key] += stack.time_ns
         count[key] += stack.count
+        direct[key] += stack.count * (stack.frames[-1] == key[0])
     return tuple(
         SampledLine(
-            frame=frame,
-            phase=phase,
-            count=count[frame, phase],
+            frame=key[0],
+            phase=key[1],
+            count=count[key],
             share=spent_ns / samples.time_ns,
             interval=wilson(spent_ns / samples.time_ns, samples.count),
+            is_direct=2 * direct[key] >= count[key],
         )
-        for (frame, phase), spent_ns in time_ns.most_common()
+        for key, spent_ns in time_ns.most_common()
     )
 
 

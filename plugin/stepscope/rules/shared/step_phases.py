@@ -10,7 +10,11 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.phase_costs import PhaseCost
 from stepscope.analyses.host.phase_names import FORWARD_ONLY, PHASES, PLURAL, phase_of_label
 from stepscope.analyses.host.phase_operators import CODES, operator_phases
-from stepscope.analyses.host.sampled_lines import LEAST_SAMPLES, sampled_lines
+from stepscope.analyses.host.sampled_lines import (
+    LEAST_SAMPLES,
+    sampled_lines,
+    validating_lines,
+)
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.findings import EvidenceTable, Unit
 from stepscope.model.frames.name_masks import name_mask
@@ -69,6 +73,8 @@ def is_validation(trace: Trace) -> bool:
     phases = operator_phases(trace)
     rows = phases.rows[phases.phase == CODES[FORWARD_ONLY]]
     if name_mask(trace.host_calls["name"], LOSS.match)[rows].any():
+        return True
+    if validating_lines(trace):
         return True
     cut = step_phases(trace).stretches
     of_phase = cut.phase == CODES[FORWARD_ONLY]
