@@ -71,8 +71,9 @@ def result_pages(trace: Trace) -> Floats:
     if len(rows):
         written = calls[list(COLUMNS)].iloc[rows]
         group, first = group_statistics.group_rows(written, COLUMNS)
-        texts = written.iloc[first].astype(str).to_numpy().tolist()
-        of_group = np.array([result_bytes(*text) for text in texts], dtype=np.float64)
+        texts = written.iloc[first].astype(object).itertuples(index=False, name=None)
+        sizes = [result_bytes(*map(str, text)) for text in texts]
+        of_group = np.array(sizes, dtype=np.float64)
         pages[rows] = of_group[group] / costs.PAGE_BYTES
     return pages
 

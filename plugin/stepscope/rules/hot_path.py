@@ -1,6 +1,6 @@
 """A phase that no training step needs takes much of the step."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from stepscope.analyses.host.phase_names import (
 from stepscope.analyses.host.sampled_lines import lines_in
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.calibration import UP_TO_ALL
-from stepscope.base.findings import CRITICAL_SHARE
+from stepscope.base.findings import CRITICAL_SHARE, Severity
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
@@ -36,6 +36,8 @@ CLAIMED = (
     HOST_CODE, LOGGING, "tokenizing", "images", "json", "network", "files", "sleep", "locks",
 )  # fmt: skip
 """Phases of Python that no other rule names."""
+NAMED = CLAIMED[1:]
+"""Phases that functions name."""
 NAMED_IN_MESSAGE = 2
 MOST_LINES = 5
 """Sampled lines of a phase that a finding names."""
@@ -53,7 +55,8 @@ class Options(Thresholds):
     )
     warning_share: float = option(
         CRITICAL_SHARE,
-        "Time in such phases of Python together from which it is a warning.",
+        "Time in such phases of Python together from which it is a warning; critical, where "
+        "functions name the phases.",
         origin="ours: a critical finding's fraction; it names a location, not a cause",
     )
 
@@ -81,11 +84,10 @@ def _is_unnamed(trace: Trace, phase: str) -> bool:
 
 def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
     claimed = [cost for cost in costs if cost.phase in CLAIMED]
-    claimed_share = sum(cost.share for cost in claimed)
     is_slowed = _is_slowed(trace, claimed)
     locations = [cost.location for cost in costs]
     return Finding(
-        severity="warning" if claimed_share >= options.warning_share else "info",
+        severity="warning" if is_slowed else _severity(trace, claimed, options),
         confidence="low" if is_slowed else "medium",
         message=_message(trace, costs),
         evidence=(
@@ -110,6 +112,18 @@ def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
         fix=_with_caveat(_fix(trace, costs[0])) if is_slowed else _fix(trace, costs[0]),
         subject=costs[0].phase,
     )
+
+
+def _severity(trace: Trace, costs: Sequence[PhaseCost], options: Options) -> Severity:
+    """Return the severity: critical where functions name phases that no step needs."""
+    named = sum(cost.share for cost in costs if cost.phase != HOST_CODE)
+    if not named:
+        sampled = [line for line in lines_in(trace, HOST_CODE) if line.phase in NAMED]
+        named = sum(line.interval[0] for line in sampled)
+    if named >= options.warning_share:
+        return "critical"
+    is_large = sum(cost.share for cost in costs) >= options.warning_share
+    return "warning" if is_large else "info"
 
 
 def _per_step(trace: Trace, cost: PhaseCost) -> int:
