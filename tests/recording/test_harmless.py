@@ -87,14 +87,26 @@ def test_a_device_that_the_script_does_not_use_is_not_initialised(
     assert profiled.written()
 
 
-def test_what_another_thread_ends_is_over(tmp_path: Path) -> None:
+def test_what_another_thread_ends_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped_in: list[threading.Thread] = []
+    drop = Profiled.drop
+
+    def noted(self: Profiled) -> None:
+        drop(self)
+        dropped_in.append(threading.current_thread())
+
+    monkeypatch.setattr(Profiled, "drop", noted)
     whole = WholeRun(order(tmp_path), TraceHandler(tmp_path))
     whole.begin()
-    assert is_profiler_running()
+    assert whole.is_recording
     other = threading.Thread(target=whole.forget)
     other.start()
     other.join()
-    until(lambda: not is_profiler_running())
+    until(lambda: bool(dropped_in))
+    assert dropped_in == [threading.main_thread()]
+    assert not whole.is_recording
 
 
 def test_what_another_thread_begins_is_of_the_main_thread(

@@ -35,6 +35,11 @@ COMPARISONS = frozenset(f"aten::{name}" for name in ("eq", "ne", "lt", "le", "gt
 PRODUCTS = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 """Matrix products to the position of their first factor."""
 EMBEDDING = "aten::embedding"
+LAYERS = frozenset(
+    f"aten::{name}"
+    for name in ("linear", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
+)
+"""Operators whose weights are no measure of their result: its size is that of the first input."""
 
 
 @computed
@@ -92,6 +97,8 @@ def _result_elements(name: str, shapes: Sequence[Any]) -> int:
         return int(math.prod(pair[0][:-1]) * pair[1][-1])
     if len(pair) == 2 and name == EMBEDDING:
         return int(pair[0][-1] * math.prod(pair[1]))
+    if name in LAYERS:
+        return next(_elements(shapes), 0)
     return 0 if name in LITTLE else max(_elements(shapes), default=0)
 
 

@@ -10,7 +10,7 @@ Where the recorder measured unrecorded steps, the rest is such that the simulate
 measured one; where the local part alone is too much, it is multiplied by a factor.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -285,11 +285,17 @@ def _simulated_ns(recorded: Simulation, changes: Sequence[Change]) -> int:
 
 def _world(recorded: Simulation, usual: _Usual, of: _Costs) -> UnrecordedWorld:
     steps, changes = max(1, recorded.step_count), of.changes(usual)
-    parts = ((usual.events, of.event_factor), (usual.memory, of.memory_factor))
+    event_costs = {
+        chain: ChainCosts(costs_of.moment_ns, of.event_factor * costs_of.cost_ns)
+        for chain, costs_of in usual.events.costs.items()
+    }
     return UnrecordedWorld(
         changes=changes,
-        costs={chain: _sum_of(chain, parts) for chain in usual.events.costs},
-        event_costs={chain: _sum_of(chain, parts[:1]) for chain in usual.events.costs},
+        costs={
+            chain: _sum(costs_of, usual.memory.costs[chain], of.memory_factor)
+            for chain, costs_of in event_costs.items()
+        },
+        event_costs=event_costs,
         recorded_ns=round(recorded.recorded_ns / steps),
         predicted_ns=round(_simulated_ns(recorded, changes) / steps),
         measured_ns=None,
@@ -299,12 +305,12 @@ def _world(recorded: Simulation, usual: _Usual, of: _Costs) -> UnrecordedWorld:
     )
 
 
-def _sum_of(chain: int, parts: Iterable[tuple[WithoutProfiler, float]]) -> ChainCosts:
-    """Return the costs of changes in a chain, each times a factor."""
-    of_parts = [(change.costs[chain], factor) for change, factor in parts if factor]
-    if not of_parts:
-        return ChainCosts(NO_ROWS, np.zeros(0))
-    moment_ns = np.concatenate([of.moment_ns for of, _ in of_parts])
-    cost_ns = np.concatenate([factor * np.diff(of.cost_ns, prepend=0) for of, factor in of_parts])
+def _sum(costs_of: ChainCosts, others: ChainCosts, factor: float) -> ChainCosts:
+    """Return costs of a chain plus others times a factor; without others the same object."""
+    if not factor or not len(others.moment_ns):
+        return costs_of
+    moment_ns = np.concatenate((costs_of.moment_ns, others.moment_ns))
+    parts_ns = [costs_of.cost_ns, factor * others.cost_ns]
+    cost_ns = np.concatenate([np.diff(part_ns, prepend=0) for part_ns in parts_ns])
     order = np.argsort(moment_ns, kind="stable")
     return ChainCosts(moment_ns[order], np.cumsum(cost_ns[order]))
