@@ -72,6 +72,7 @@ def test_samples_of_a_line_are_summed_by_phase_and_the_longest_is_first() -> Non
         ("torch/nn/modules/module.py(1778): _wrapped_call_impl", FORWARD),
         ("torch/utils/data/dataloader.py(700): __next__", LOADING),
         ("torch/serialization.py(944): save", "checkpoint"),
+        ("torch/nn/modules/module.py(2236): state_dict", "checkpoint"),
         ("PIL/Image.py(2200): resize", "images"),
         ("torch/functional.py(100): einsum", HOST_CODE),
     ],
@@ -119,6 +120,7 @@ def test_a_validation_is_known_by_the_name_of_its_function() -> None:
         (MAIN, "train.py(30): validate", MODULE, "train.py(21): forward"),
         (MAIN, MODULE, "train.py(21): forward"),
         (MAIN, "train.py(40): evaluate_all", "train.py(30): validate", MODULE),
+        (MAIN, "train.py(50): validate_arguments"),
     )
     assert lines_of(FORWARD_ONLY, *stacks) == ["train.py(30): validate"]
 

@@ -252,7 +252,7 @@ def test_steps_with_a_phase() -> None:
         ("torch/serialization.py(944): save", "checkpoint"),
         ("/x/site-packages/torch/serialization.py(944): save", "checkpoint"),
         ("torch/nn/modules/module.py(2194): state_dict", "checkpoint"),
-        ("torch/nn/modules/module.py(2885): train", "forward_only"),
+        ("torch/nn/modules/module.py(2885): train", None),
         ("copy.py(128): deepcopy", "checkpoint"),
         ("copy.py(66): copy", None),
         ("<built-in function dump>", "checkpoint"),

@@ -87,9 +87,7 @@ def test_a_device_that_the_script_does_not_use_is_not_initialised(
     assert profiled.written()
 
 
-def test_what_another_thread_ends_is_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_thread_ends_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dropped_in: list[threading.Thread] = []
     drop = Profiled.drop
 

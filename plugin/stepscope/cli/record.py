@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     "--skip",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Steps before the first trace.  [default: 50, at most 1/20 of an epoch, or 12, and 10 s]",
+    help="Steps before the first trace.  [default: 50; in a short epoch 1/20 of it, or 12 if it "
+    "has room; at most 10 s]",
 )
 @click.option(
     "--wait",

@@ -68,7 +68,10 @@ class PosixTimer:
         self._libc.timer_delete(self._timer)
 
 
-def _library() -> ctypes.CDLL:
-    """Return libc, or librt, which has the timers before glibc 2.34."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    return libc if hasattr(libc, "timer_create") else ctypes.CDLL("librt.so.1", use_errno=True)
+def _library() -> ctypes.PyDLL:
+    """Return libc, or librt, which has the timers before glibc 2.34.
+
+    Its calls keep the GIL: another thread that took it would hold it for up to 5 ms.
+    """
+    libc = ctypes.PyDLL(None, use_errno=True)
+    return libc if hasattr(libc, "timer_create") else ctypes.PyDLL("librt.so.1", use_errno=True)

@@ -263,6 +263,7 @@ class ScriptRecorder:
         self._termination.disarm()
         self._account_writer.remove_batch_traces()
         self._has_recorded_batches = False
+        self._times.ended()
         self._cycles = Cycles(self._request, self._new_handler())
         self._step = 0
 

@@ -35,6 +35,8 @@ COMPARISONS = frozenset(f"aten::{name}" for name in ("eq", "ne", "lt", "le", "gt
 PRODUCTS = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 """Matrix products to the position of their first factor."""
 EMBEDDING = "aten::embedding"
+MOST_BYTES = 2**62
+"""Damaged shapes may have any size."""
 LAYERS = frozenset(
     f"aten::{name}"
     for name in ("linear", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
@@ -77,7 +79,7 @@ def result_pages(trace: Trace) -> Floats:
         written = calls[list(COLUMNS)].iloc[rows]
         group, first = group_statistics.group_rows(written, COLUMNS)
         texts = written.iloc[first].astype(object).itertuples(index=False, name=None)
-        sizes = [result_bytes(*map(str, text)) for text in texts]
+        sizes = [min(MOST_BYTES, result_bytes(*map(str, text))) for text in texts]
         of_group = np.array(sizes, dtype=np.float64)
         pages[rows] = of_group[group] / costs.PAGE_BYTES
     return pages

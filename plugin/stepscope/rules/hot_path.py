@@ -87,7 +87,7 @@ def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
     is_slowed = _is_slowed(trace, claimed)
     locations = [cost.location for cost in costs]
     return Finding(
-        severity="warning" if is_slowed else _severity(trace, claimed, options),
+        severity=_severity(trace, claimed, options, is_slowed=is_slowed),
         confidence="low" if is_slowed else "medium",
         message=_message(trace, costs),
         evidence=(
@@ -114,13 +114,15 @@ def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
     )
 
 
-def _severity(trace: Trace, costs: Sequence[PhaseCost], options: Options) -> Severity:
+def _severity(
+    trace: Trace, costs: Sequence[PhaseCost], options: Options, *, is_slowed: bool
+) -> Severity:
     """Return the severity: critical where functions name phases that no step needs."""
     named = sum(cost.share for cost in costs if cost.phase != HOST_CODE)
     if not named:
         sampled = [line for line in lines_in(trace, HOST_CODE) if line.phase in NAMED]
         named = sum(line.interval[0] for line in sampled)
-    if named >= options.warning_share:
+    if named >= options.warning_share and not is_slowed:
         return "critical"
     is_large = sum(cost.share for cost in costs) >= options.warning_share
     return "warning" if is_large else "info"
@@ -169,8 +171,9 @@ FIXES: dict[str, Fix] = {
         "dataset = dataset.map(tokenize, batched=True, num_proc=8)",
     ),
     "images": Fix(
-        "Decode and transform images in the DataLoader's workers.",
-        "loader = DataLoader(dataset, ..., num_workers=4)  # the work goes into __getitem__",
+        "Decode and transform images in the DataLoader's workers; write pictures every 50 steps.",
+        "loader = DataLoader(dataset, ..., num_workers=4)  # the work goes into __getitem__\n"
+        + EVERY_FIFTY.format(call="save_picture(step)"),
     ),
     "json": Fix(
         "Write every 50 steps, and only the lines that are new.",
@@ -259,4 +262,5 @@ RULE = Rule(
     after=("step-time-jitter", "no-gpu-work"),
     links=("/tutorials/recipes/recipes/tuning_guide.html",),
     origin="ours: every step has the same three phases",
+    culprit="Python outside operators",
 )

@@ -100,8 +100,12 @@ def _finding(trace: Trace, loops: SampleLoops) -> Finding:
 
 def _claims(trace: Trace, loops: SampleLoops) -> Iterator[Claim]:
     """Claim all but the first iteration of the loops of each measured kind."""
-    factors = [_factor(trace, loops, number) for number in range(len(loops.first))]
-    span, rows = window(trace), python_operators(trace).rows
+    span, rows = window(trace), np.sort(python_operators(trace).rows)
+    layers = rows[name_mask(trace.host_calls["name"], LAYER.match)[rows]]
+    factors = [
+        _factor(trace, layers[slice(*np.searchsorted(layers, (first, last + 1)))])
+        for first, last in zip(loops.first.tolist(), loops.last.tolist(), strict=True)
+    ]
     begin_ns, end_ns = (trace.host_calls[name].to_numpy() for name in ("start_ns", "end_ns"))
     busy = times(trace.host_calls, rows)
     pauses = intervals.complement(busy, span.start_ns, span.end_ns)
@@ -110,7 +114,7 @@ def _claims(trace: Trace, loops: SampleLoops) -> Iterator[Claim]:
         members = [number for number, other in enumerate(factors) if other == (factor, method)]
         second, last = loops.second[members], loops.last[members]
         repeated = [
-            rows[(rows >= begin) & (rows <= end)]
+            rows[slice(*np.searchsorted(rows, (begin, end + 1)))]
             for begin, end in zip(second.tolist(), last.tolist(), strict=True)
         ]
         forward = intervals.difference(intervals.union(begin_ns[second], end_ns[last]), long_pauses)
@@ -123,13 +127,11 @@ def _claims(trace: Trace, loops: SampleLoops) -> Iterator[Claim]:
         )
 
 
-def _factor(trace: Trace, loops: SampleLoops, number: int) -> tuple[Factor, str]:
+def _factor(trace: Trace, layers: Ints) -> tuple[Factor, str]:
+    """Return the factor of a loop with these layers, and its meaning."""
     if len(trace.device_events):
         return HALF_TO_ALL, "half of the host's time at least, where the host is the limit"
     calls = trace.host_calls
-    inside = np.arange(loops.first[number], loops.last[number] + 1)
-    layers = inside[name_mask(calls["name"], LAYER.match)[inside]]
-    layers = layers[np.isin(layers, python_operators(trace).rows)]
     _, shapes = distinct(trace, layers)
     if all(name == LINEAR and shape(dims, 0)[:-1] == (1,) for name, dims in shapes):
         return ROWS_PER_SAMPLE_ON_CPU, "at least 90 %, of linear layers of one row"

@@ -39,6 +39,8 @@ def check(trace: Trace, options: Options) -> Results:
         return
     phases = operator_phases(trace)
     rows = phases.rows[phases.phase == CODES[FORWARD_ONLY]]
+    if not len(rows):
+        return
     times = step_phases(trace).times(FORWARD_ONLY)
     cost = call_cost(trace, times, launched_work(trace, rows).events)
     lost_ns = cost.idle_ns + cost.work_ns

@@ -5,7 +5,7 @@ of _socket.socket object at 0x7f01>`.
 """
 
 import re
-from functools import cache
+from functools import lru_cache
 
 from stepscope.analyses.host.library_detection import GARBAGE, is_user_label, library_of
 
@@ -44,7 +44,7 @@ TRAINING = (FORWARD, BACKWARD, OPTIMIZER)
 """What every training step needs."""
 
 _FUNCTIONS: dict[str, str] = {
-    FORWARD_ONLY: r"^torch/nn/modules/module\.py\(\d+\): (?:eval|train)$",
+    FORWARD_ONLY: r"^torch/nn/modules/module\.py\(\d+\): eval$",
     CHECKPOINT: r"^torch/serialization\.py\(\d+\): |: state_dict$|^torch/distributed/checkpoint/"
     r"|^copy\.py\(\d+\): _?deepcopy|^safetensors/|^pickle\.py\(\d+\): _?dump"
     r"|^<built-in (?:function|method) dumps?\b.*(?:[Pp]ickle|>$)",
@@ -70,7 +70,7 @@ _LIBRARIES = {"numpy": "numpy", "pandas": "pandas", "PIL": "images", GARBAGE: "g
 _PACKAGES = re.compile(r"^.*(?:site-packages|dist-packages|/lib/python3\.\d+)[/\\]")
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def phase_of_function(frame: str) -> str | None:
     """Return the phase that a Python function names; None: that of its caller."""
     name = _PACKAGES.sub("", frame).replace("\\", "/")
@@ -93,7 +93,7 @@ OF_OPTIMIZER = re.compile(r"^Optimizer\.(?:step|zero_grad)#")
 OF_FORWARD = re.compile(r"^(?:Distributed)?DataParallel\.forward$")
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def phase_of_label(label: str) -> str | None:
     """Return the phase that an annotation names: torch's, Lightning's callback or the user's."""
     if OF_OPTIMIZER.match(label):

@@ -53,6 +53,8 @@ FACTORY = re.compile(
 )
 """Operators without a sequence number in any mode."""
 STATE = "aten::detach"
+NUMBER = re.compile(r"^\[\[1?\]")
+"""First input of one number, such as a loss that is logged: no part of a model's state."""
 LEAST_STATE = 4
 """Consecutive detached tensors that make a state: a loop detaches one or two for its log."""
 LONG_GAP_NS = 1_000_000
@@ -218,7 +220,8 @@ def _with_results(trace: Trace, rows: Ints, phase: Ints) -> Ints:
 def _with_states(trace: Trace, rows: Ints, phase: Ints) -> Ints:
     """Return the phases, with those of operators that copy the model's state."""
     names = trace.host_calls["name"]
-    is_state = name_mask(names, STATE.__eq__)[rows] & (phase == CODES[NOT_MODEL])
+    is_number = name_mask(trace.host_calls["input_dims"], NUMBER.match)[rows]
+    is_state = name_mask(names, STATE.__eq__)[rows] & (phase == CODES[NOT_MODEL]) & ~is_number
     is_move = name_mask(names, MOVES.match)[rows] & (phase == CODES[NOT_MODEL])
     run = np.cumsum(np.append(True, ~(is_state[1:] & is_state[:-1]))[: len(rows)])
     states = np.bincount(run, weights=is_state)[run] >= LEAST_STATE if len(rows) else is_state

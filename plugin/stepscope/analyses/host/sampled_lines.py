@@ -47,7 +47,10 @@ OF_TORCH: dict[str, re.Pattern[str]] = {
     ),
     OPTIMIZER: re.compile(r"^torch/(?:optim/|amp/grad_scaler)"),
     COLLECTIVES: re.compile(r"^torch/distributed/(?:distributed_c10d|nn/)"),
-    FORWARD: re.compile(r"^torch/nn/(?:modules/module|parallel/distributed)\.py\(\d+\): "),
+    FORWARD: re.compile(
+        r"^torch/nn/(?:modules/module|parallel/distributed)\.py\(\d+\): "
+        r"(?:_wrapped_call_impl|_call_impl|forward|_run_ddp_forward)$"
+    ),
 }
 OF_LOADING = re.compile(r"^torch/utils/data/")
 SCHEMA: Schema = (
@@ -114,7 +117,7 @@ def _may_be_host_code(line: SampledLine) -> bool:
 
 @computed
 def validating_lines(trace: Trace) -> tuple[SampledLine, ...]:
-    """Return the lines of functions whose names say that they validate, as in `validate()`."""
+    """Return the lines that call a model in functions whose names say that they validate."""
     samples = host_samples(trace)
     if samples is None:
         return ()
@@ -123,8 +126,10 @@ def validating_lines(trace: Trace) -> tuple[SampledLine, ...]:
 
 
 def _validating_line(stack: SampledStack) -> str | None:
-    for frame in filter(is_user_code, reversed(stack.frames)):
-        match = FRAME.match(frame)
+    is_model_called = False
+    for frame in reversed(stack.frames):
+        is_model_called |= bool(OF_TORCH[FORWARD].search(frame))
+        match = FRAME.match(frame) if is_model_called and is_user_code(frame) else None
         if match and phase_of_label(match["function"]) == FORWARD_ONLY:
             return frame
     return None

@@ -19,6 +19,11 @@ from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
 Shape = tuple[int, ...]
+DAMAGED = (ValueError, IndexError, OverflowError, TypeError)
+"""Errors of arguments that are not of the expected kind."""
+UNKNOWN: tuple[Shape, ...] = ((-1,),)
+MOST = 2**40
+"""Largest size of a dimension."""
 Arguments = Sequence[str]
 SAME = re.compile(
     r"^aten::(?:abs|add|atan2|ceil|clamp|cos|div|eq|exp|floor|floor_divide|fmod|ge|gt|le|log|lt|"
@@ -106,8 +111,9 @@ def _parsed(name: str, dims: str, arguments: str) -> _Call:
         shapes = tuple(_shapes(json.loads(dims or "[]")))
         values = tuple(str(value) for value in json.loads(arguments or "[]"))
     except (ValueError, TypeError, RecursionError):
-        return _Call(name, ((-1,),), ())
-    return _Call(name, shapes, values)
+        return _Call(name, UNKNOWN, ())
+    are_sizes = all(type(size) is int and 0 <= size <= MOST for sizes in shapes for size in sizes)
+    return _Call(name, shapes if are_sizes else UNKNOWN, values)
 
 
 def _shapes(dims: list[object]) -> list[Shape]:
@@ -141,6 +147,13 @@ def _length(calls: list[_Call], steps: Ints, index: int) -> int:
 
 def _source(calls: list[_Call], index: int) -> Shape | None:
     """Return the shape of a result that follows from numbers alone, or None."""
+    try:
+        return _source_shape(calls, index)
+    except DAMAGED:
+        return None
+
+
+def _source_shape(calls: list[_Call], index: int) -> Shape | None:
     call = calls[index]
     if call.shapes:
         return None
@@ -197,12 +210,12 @@ def _sizes(arguments: Arguments) -> Shape | None:
 
 def _result(call: _Call) -> Shape | None:
     """Return the shape of an operator's result, or None where it is not known."""
-    if SAME.match(call.name):
-        return _broadcast(call.shapes)
     compute = RESULTS.get(call.name)
     try:
+        if SAME.match(call.name):
+            return _broadcast(call.shapes)
         return compute(call.shapes, call.arguments) if compute else None
-    except (ValueError, IndexError):
+    except DAMAGED:
         return None
 
 

@@ -33,6 +33,8 @@ OPERANDS = {
 MOST_BETWEEN = 4
 """Operators between a conversion and its product: scaling, shifting, transposing."""
 Shape = tuple[int, ...]
+Types = tuple[str | None, ...]
+"""Types of inputs; None: no tensor, or unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,8 +61,10 @@ def weight_casts(trace: Trace) -> WeightCasts:
     rows = python_operators(trace).rows
     is_cast = _converts(trace)[rows]
     first, operands = _shapes(trace)
+    types = _types(trace, rows)
     codes = trace.host_calls["input_dims"].cat.codes.to_numpy()[rows]
     names = trace.host_calls["name"].cat.codes.to_numpy()[rows]
+    texts = [str(name) for name in trace.host_calls["name"].cat.categories]
     casts: list[int] = []
     products: list[int] = []
     scaled: list[int] = []
@@ -70,7 +74,10 @@ def weight_casts(trace: Trace) -> WeightCasts:
             continue
         for later in range(index + 1, min(index + 2 + MOST_BETWEEN, len(rows))):
             pair = operands.get((int(names[later]), int(codes[later])))
-            if pair is not None and _is_weight(weight, *pair):
+            is_weight = pair is not None and _is_weight(weight, *pair)
+            if is_weight and _is_converted(
+                types[index], types[later], OPERANDS[texts[names[later]]]
+            ):
                 casts.append(int(rows[index]))
                 products.append(int(rows[later]))
                 between = range(index + 1, later)
@@ -88,6 +95,29 @@ def _casts(casts: list[int], products: list[int], scaled: list[int]) -> WeightCa
 
 def _is_weight(weight: Shape, operand: Shape, of_product: Shape) -> bool:
     return of_product in (weight, weight[::-1]) and operand not in (weight, weight[::-1])
+
+
+def _is_converted(cast: Types, product: Types, operands: tuple[int, int]) -> bool:
+    """Return whether the types differ, where both are known: else it moves to another device."""
+    source, target = (
+        types[position] if position < len(types) else None
+        for types, position in ((cast, 0), (product, operands[1]))
+    )
+    return source is None or target is None or source != target
+
+
+def _types(trace: Trace, rows: Ints) -> list[Types]:
+    """Return the types of each row's inputs."""
+    column = trace.host_calls["input_types"].cat
+    parsed = [*(_parsed_types(str(text)) for text in column.categories), ()]
+    return [parsed[code] for code in column.codes.to_numpy()[rows].tolist()]
+
+
+def _parsed_types(text: str) -> Types:
+    try:
+        return tuple(data_type(str(kind)) for kind in json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        return ()
 
 
 def _converts(trace: Trace) -> Mask:
@@ -113,13 +143,12 @@ def _shapes(trace: Trace) -> tuple[list[Shape], dict[tuple[int, int], tuple[Shap
         for name, (operand, weight) in OPERANDS.items()
         if name in names
         for code, text in enumerate(texts)
+        if name != "aten::matmul" or len(shape(text, weight)) == 2
     }
     return [*first, ()], operands
 
 
 def converted_types(trace: Trace, row: int) -> str:
     """Return the type of a conversion's input; "" where it was not recorded."""
-    try:
-        return data_type(str(json.loads(str(trace.host_calls["input_types"].iloc[row]))[0])) or ""
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return ""
+    [types] = _types(trace, np.array([row]))
+    return (types[0] if types else None) or ""

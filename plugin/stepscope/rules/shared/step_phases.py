@@ -12,8 +12,8 @@ from stepscope.analyses.host.phase_names import FORWARD_ONLY, PHASES, PLURAL, ph
 from stepscope.analyses.host.phase_operators import CODES, operator_phases
 from stepscope.analyses.host.sampled_lines import (
     LEAST_SAMPLES,
+    lines_in,
     sampled_lines,
-    validating_lines,
 )
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.findings import EvidenceTable, Unit
@@ -28,7 +28,7 @@ LOSS = re.compile(
     r"|\w*_embedding_loss)$"
 )
 """A loss that no backward pass uses is a number to look at."""
-MODE = re.compile(r"(?:^|/)torch/nn/modules/module\.py\(\d+\): (?:eval|train)$")
+MODE = re.compile(r"(?:^|/)torch/nn/modules/module\.py\(\d+\): eval$")
 FUNCTION = re.compile(r": (\w+)$")
 
 
@@ -74,7 +74,7 @@ def is_validation(trace: Trace) -> bool:
     rows = phases.rows[phases.phase == CODES[FORWARD_ONLY]]
     if name_mask(trace.host_calls["name"], LOSS.match)[rows].any():
         return True
-    if validating_lines(trace):
+    if lines_in(trace, FORWARD_ONLY):
         return True
     cut = step_phases(trace).stretches
     of_phase = cut.phase == CODES[FORWARD_ONLY]
