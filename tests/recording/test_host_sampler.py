@@ -214,21 +214,21 @@ def test_a_trace_holds_the_samples_of_its_unrecorded_steps(tmp_path: Path) -> No
     assert fraction_in(samples, "compute_in_python") > 0.9
 
 
-def test_the_end_of_the_profiler_ends_sampling(tmp_path: Path) -> None:
-    handler = stepscope.trace_handler(tmp_path)
-    steps = schedule(wait=4, warmup=1, active=1, repeat=1)
-    with profile(
-        activities=[ProfilerActivity.CPU], schedule=steps, on_trace_ready=handler
-    ) as profiler:
-        for _ in range(8):
-            compute_in_python(0.01)
-            profiler.step()
-    sampler = handler.step_times._sampler  # noqa: SLF001
-    assert sampler is not None
-    before = len(sampler._samples)  # noqa: SLF001
-    compute_in_python(0.05)
-    assert sampler._timer is None  # noqa: SLF001
-    assert len(sampler._samples) == before  # noqa: SLF001
+def test_without_a_new_step_sampling_ends_and_the_next_step_resumes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_sampler, "MOST_STEP_NS", 20 * MS)
+    sampler = HostSampler(MS)
+    sampler.step_began(1)
+    compute_in_python(0.1)
+    spent_ns = sampler.summary([1])["time_ns"]
+    assert 5 * MS < spent_ns < 60 * MS
+    compute_in_python(0.03)
+    assert sampler.summary([1]) == {}
+    sampler.step_began(2)
+    compute_in_python(0.015)
+    sampler.stop()
+    assert sampler.summary([2])["count"] > 2
 
 
 def test_samples_can_be_left_out(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ KEY = "host_samples"
 NUMBER = getattr(signal, "SIGURG", 0)
 """Ignored by default: harmless where nobody handles it any more, as while Python ends."""
 INTERVAL_NS = 10_000_000
+MOST_STEP_NS = 120 * 10**9
+"""After this time without a new step there are no more samples: the training may have ended."""
 MOST_SAMPLES = 2000
 MOST_CALLS = 200
 """Calls of a stack that are read, from the innermost."""
@@ -61,6 +63,8 @@ class HostSampler:
         self._interval_ns = interval_ns
         self._random = random.Random(0).random  # noqa: S311 (the script's generator is not used)
         self._step = 0
+        self._began_ns = 0
+        """When the step began, or the last one ended."""
         self._samples: list[Sample] = []
         self._timer: PosixTimer | None = None
         self._due_ns = 0
@@ -69,6 +73,7 @@ class HostSampler:
     def step_began(self, step: int) -> None:
         """Attribute the samples from now on to a step; 0: to none."""
         self._step = step
+        self._began_ns = time.perf_counter_ns()
         if step and self._timer is None and self._is_possible:
             try:
                 self._start()
@@ -135,6 +140,9 @@ class HostSampler:
         if timer is None:
             return
         now_ns = time.perf_counter_ns()
+        if now_ns - self._began_ns > MOST_STEP_NS:
+            self.stop()
+            return
         if self._step:
             stack: list[CodeType | int] = []
             while frame is not None and len(stack) < 2 * MOST_CALLS:

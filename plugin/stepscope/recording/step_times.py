@@ -146,11 +146,10 @@ def follow_profilers() -> None:
     """Make `torch.profiler.profile.start` pass the profiler to the `StepTimes` of its handler.
 
     It is the first call of a profiler that knows its handler; nothing is called at each step.
-    `stop` ends the measurement.
     """
     profiler = getattr(sys.modules.get("torch.profiler"), "profile", None)
-    start, stop = (getattr(profiler, name, None) for name in ("start", "stop"))
-    if start is None or stop is None or hasattr(start, "follows_steps"):
+    start = getattr(profiler, "start", None)
+    if start is None or hasattr(start, "follows_steps"):
         return
 
     @wraps(start)
@@ -161,17 +160,8 @@ def follow_profilers() -> None:
                 times.follow(self)
         start(self)
 
-    @wraps(profiler.stop)  # type: ignore[union-attr]
-    def stopped(self: Any) -> None:
-        times = getattr(self.on_trace_ready, "step_times", None)
-        if isinstance(times, StepTimes) and not times.is_driven:
-            with suppress(Exception):
-                times.ended()
-        stop(self)
-
     started.follows_steps = True  # type: ignore[attr-defined]
     profiler.start = started  # type: ignore[union-attr]
-    profiler.stop = stopped  # type: ignore[union-attr]
 
 
 def summary(durations_ns: Sequence[int], backlog_ns: int = 0) -> dict[str, int]:
