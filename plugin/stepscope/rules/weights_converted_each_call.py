@@ -4,7 +4,7 @@ import numpy as np
 
 from stepscope.analyses.core import frame_times, requirements
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.analyses.operators.weight_casts import WeightCasts, converted_types, weight_casts
+from stepscope.analyses.operators.weight_casts import WeightCasts, input_type, weight_casts
 from stepscope.base.calibration import CONVERTED_ONCE
 from stepscope.base.formatting import count
 from stepscope.model import intervals
@@ -60,7 +60,7 @@ def check(trace: Trace, options: Options) -> Results:
 
 
 def _from(trace: Trace, casts: WeightCasts) -> str:
-    text = converted_types(trace, int(casts.rows[0]))
+    text = input_type(trace, int(casts.rows[0]))
     return f" of type {text}" if text else ""
 
 

@@ -5,13 +5,12 @@ the next five outermost operators is a product whose weight has its shape, or th
 and whose other operand has not. In training, weights change in each step; in inference they do not.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.analyses.operators.product_shapes import shape
+from stepscope.analyses.operators.product_shapes import argument, distinct, shape
 from stepscope.analyses.operators.python_operators import python_operators
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.data_types import data_type
@@ -33,18 +32,14 @@ OPERANDS = {
 MOST_BETWEEN = 4
 """Operators between a conversion and its product: scaling, shifting, transposing."""
 Shape = tuple[int, ...]
-Types = tuple[str | None, ...]
-"""Types of inputs; None: no tensor, or unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightCasts:
-    """Conversions of weights; arrays are parallel."""
+    """Conversions of weights."""
 
     rows: Ints
     """Rows of `host_calls`: the conversions, in the order they began."""
-    products: Ints
-    """Row of each product."""
     scaled: Ints
     """Rows of the operators between a conversion and its product that take the weight."""
 
@@ -53,71 +48,69 @@ class WeightCasts:
         return len(self.rows)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Inputs:
+    """Shapes of an operator's inputs; () where it has none."""
+
+    first: Shape
+    operand: Shape
+    """The other factor of a product."""
+    weight: Shape
+    weight_at: int
+    """Position of the weight."""
+
+
 @computed
 def weight_casts(trace: Trace) -> WeightCasts:
     """Return the conversions of weights; none in a training, or without shapes."""
     if is_training(trace):
-        return _casts([], [], [])
+        return _casts([], [])
     rows = python_operators(trace).rows
-    is_cast = _converts(trace)[rows]
-    first, operands = _shapes(trace)
-    types = _types(trace, rows)
-    codes = trace.host_calls["input_dims"].cat.codes.to_numpy()[rows]
-    names = trace.host_calls["name"].cat.codes.to_numpy()[rows]
-    texts = [str(name) for name in trace.host_calls["name"].cat.categories]
+    group, kinds = distinct(trace, rows)
+    inputs = [_inputs(name, dims) for name, dims in kinds]
+    of_row = [inputs[number] for number in group.tolist()]
     casts: list[int] = []
-    products: list[int] = []
     scaled: list[int] = []
-    for index in np.flatnonzero(is_cast).tolist():
-        weight = first[codes[index]]
-        if len(weight) < 2:
-            continue
+    for index in np.flatnonzero(_converts(trace)[rows]).tolist():
+        weight = of_row[index].first
         for later in range(index + 1, min(index + 2 + MOST_BETWEEN, len(rows))):
-            pair = operands.get((int(names[later]), int(codes[later])))
-            is_weight = pair is not None and _is_weight(weight, *pair)
-            if is_weight and _is_converted(
-                types[index], types[later], OPERANDS[texts[names[later]]]
+            product = of_row[later]
+            if _is_weight(weight, product) and _is_converted(
+                trace, int(rows[index]), int(rows[later]), product.weight_at
             ):
                 casts.append(int(rows[index]))
-                products.append(int(rows[later]))
                 between = range(index + 1, later)
-                scaled += [int(rows[at]) for at in between if first[codes[at]] == weight]
+                scaled += [int(rows[at]) for at in between if of_row[at].first == weight]
                 break
-    return _casts(casts, products, scaled)
+    return _casts(casts, scaled)
 
 
-def _casts(casts: list[int], products: list[int], scaled: list[int]) -> WeightCasts:
-    rows, of_product, between = (
-        np.array(values, dtype=np.int64) for values in (casts, products, sorted(set(scaled)))
+def _casts(casts: list[int], scaled: list[int]) -> WeightCasts:
+    rows, between = (np.array(values, dtype=np.int64) for values in (casts, sorted(set(scaled))))
+    return WeightCasts(rows=rows, scaled=between)
+
+
+def _inputs(name: str, dims: str) -> _Inputs:
+    operand_at, weight_at = OPERANDS.get(name, (0, 0))
+    weight = shape(dims, weight_at) if name in OPERANDS else ()
+    is_batched = name == "aten::matmul" and len(weight) != 2
+    return _Inputs(
+        first=shape(dims, 0),
+        operand=shape(dims, operand_at),
+        weight=() if is_batched else weight,
+        weight_at=weight_at,
     )
-    return WeightCasts(rows=rows, products=of_product, scaled=between)
 
 
-def _is_weight(weight: Shape, operand: Shape, of_product: Shape) -> bool:
-    return of_product in (weight, weight[::-1]) and operand not in (weight, weight[::-1])
+def _is_weight(weight: Shape, product: _Inputs) -> bool:
+    either = (weight, weight[::-1])
+    return len(weight) > 1 and product.weight in either and product.operand not in either
 
 
-def _is_converted(cast: Types, product: Types, operands: tuple[int, int]) -> bool:
+def _is_converted(trace: Trace, cast: int, product: int, weight_at: int) -> bool:
     """Return whether the types differ, where both are known: else it moves to another device."""
-    source, target = (
-        types[position] if position < len(types) else None
-        for types, position in ((cast, 0), (product, operands[1]))
-    )
-    return source is None or target is None or source != target
-
-
-def _types(trace: Trace, rows: Ints) -> list[Types]:
-    """Return the types of each row's inputs."""
-    column = trace.host_calls["input_types"].cat
-    parsed = [*(_parsed_types(str(text)) for text in column.categories), ()]
-    return [parsed[code] for code in column.codes.to_numpy()[rows].tolist()]
-
-
-def _parsed_types(text: str) -> Types:
-    try:
-        return tuple(data_type(str(kind)) for kind in json.loads(text))
-    except (ValueError, TypeError, RecursionError):
-        return ()
+    source, target = input_type(trace, cast), input_type(trace, product, weight_at)
+    return not source or not target or source != target
 
 
 def _converts(trace: Trace) -> Mask:
@@ -129,26 +122,6 @@ def _converts(trace: Trace) -> Mask:
     return converts
 
 
-def _shapes(trace: Trace) -> tuple[list[Shape], dict[tuple[int, int], tuple[Shape, Shape]]]:
-    """Return the first input's shape of each text, and both operands of products.
-
-    By code of `input_dims` (the last, -1, is unknown), and by codes of name and `input_dims`.
-    """
-    calls = trace.host_calls
-    texts = [str(text) for text in calls["input_dims"].cat.categories]
-    first = [shape(text, 0) for text in texts]
-    names = {str(name): code for code, name in enumerate(calls["name"].cat.categories)}
-    operands = {
-        (names[name], code): (shape(text, operand), shape(text, weight))
-        for name, (operand, weight) in OPERANDS.items()
-        if name in names
-        for code, text in enumerate(texts)
-        if name != "aten::matmul" or len(shape(text, weight)) == 2
-    }
-    return [*first, ()], operands
-
-
-def converted_types(trace: Trace, row: int) -> str:
-    """Return the type of a conversion's input; "" where it was not recorded."""
-    [types] = _types(trace, np.array([row]))
-    return (types[0] if types else None) or ""
+def input_type(trace: Trace, row: int, index: int = 0) -> str:
+    """Return the type of an input of a call; "" where it is no tensor or not recorded."""
+    return data_type(argument(str(trace.host_calls["input_types"].iloc[row]), index)) or ""
