@@ -18,6 +18,7 @@ from stepscope.analyses.core.window import window
 from stepscope.api.messages import Column, Table
 from stepscope.base.errors import UsageError
 from stepscope.base.findings import Unit
+from stepscope.base.formatting import capitalized
 from stepscope.dialects import Kind
 from stepscope.model import frames
 from stepscope.model.table import AnyTable
@@ -161,8 +162,7 @@ def _label(column: frames.Column) -> str:
     words = [WORDS.get(word, word) for word in name.removesuffix(ending).split("_")]
     if ending == "_bytes_per_second":
         words.append("bandwidth")
-    text = " ".join(words)
-    return text[:1].upper() + text[1:]
+    return capitalized(" ".join(words))
 
 
 def unit_of(column: frames.Column) -> Unit:

@@ -74,3 +74,8 @@ def quantity_range(texts: Iterable[str]) -> str:
         return first
     number, _, unit = first.rpartition(" ")
     return f"{number if rest[0].endswith(' ' + unit) else first} to {rest[0]}"
+
+
+def capitalized(text: str) -> str:
+    """Return a text with a capital first letter, and the others as they are."""
+    return text[:1].upper() + text[1:]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stepscope.base.formatting import count, duration
+from stepscope.base.formatting import capitalized, count, duration
 from stepscope.comparison.side import SideSamples, batched
 from stepscope.comparison.significance import LEAST_STEPS, LEVEL, permutation_test
 
@@ -64,7 +64,7 @@ def _of_conditions(before: SideSamples, after: SideSamples) -> Iterator[str]:
         if was != now and was and now:
             cost = " This changes the profiler's overhead." if name in PROFILER_FLAGS else ""
             text = f"{name} was {was} and is {now}.{cost}"
-            yield text if name in PROFILER_FLAGS else text[:1].upper() + text[1:]
+            yield text if name in PROFILER_FLAGS else capitalized(text)
 
 
 def _of_damage(before: SideSamples, after: SideSamples) -> Iterator[str]:

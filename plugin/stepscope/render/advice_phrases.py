@@ -12,11 +12,11 @@ from stepscope.base.findings import (
     Status,
     SuppressedBy,
 )
-from stepscope.base.formatting import duration, share
+from stepscope.base.formatting import capitalized, duration, share
 from stepscope.base.report import BudgetLine, MergedOutcome, RepresentativeTrace, WorkerReport
 from stepscope.render import phrases, settings_text
 from stepscope.render.advice_sections import TRACES_SHOWN, AdviceItem, AdviceSections
-from stepscope.render.phrases import capitalised, plain
+from stepscope.render.phrases import plain
 
 CONFIDENCE: dict[Confidence, str] = {
     "high": "high confidence",
@@ -116,7 +116,7 @@ def extent(item: AdviceItem) -> str:
     """Return the ranks and steps of a finding as a sentence; empty where both are unknown."""
     parts = (f"in {item.where}" if item.where else "", item.when)
     text = ", ".join(part for part in parts if part)
-    return f"{capitalised(text)}." if text else ""
+    return f"{capitalized(text)}." if text else ""
 
 
 def qualities(outcome: Outcome) -> str:
@@ -297,4 +297,4 @@ def _busy(worker: WorkerReport) -> str:
 def sentence(*parts: str) -> str:
     """Return parts as one sentence."""
     text = "; ".join(part for part in parts if part)
-    return f"{capitalised(text)}." if text else ""
+    return f"{capitalized(text)}." if text else ""

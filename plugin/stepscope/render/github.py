@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stepscope.base.findings import Severity
-from stepscope.base.formatting import count
+from stepscope.base.formatting import capitalized, count
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
@@ -86,7 +86,7 @@ def _finding(advice: AdviceSections, item: AdviceItem) -> Annotation:
     message = phrases.sentences(
         labels.sentence(labels.savings(item, advice.per), labels.qualities(outcome)),
         f"In {item.where} of {advice.run.name}" if item.where else f"In {advice.run.name}",
-        phrases.capitalised(item.when),
+        capitalized(item.when),
         outcome.message,
         *job_phrases.related(item),
         f"Fix: {outcome.fix.summary}" if outcome.fix else "",

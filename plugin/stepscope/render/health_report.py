@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.base import formatting
+from stepscope.base.formatting import capitalized
 from stepscope.base.report import Effect, FileHealth, HealthExample, HealthItem, HealthReport
 from stepscope.base.urls import redacted
 from stepscope.render import markdown_escape, phrases, settings_text, terminal
@@ -135,7 +136,7 @@ def _terminal_item(item: HealthItem) -> Iterator[RenderableType]:
         (phrases.plain(item.kind), "bold"),
         f"  {_count(item)}",
     )
-    yield terminal.indented(Text(phrases.capitalised(phrases.health(item))))
+    yield terminal.indented(Text(capitalized(phrases.health(item))))
     if affected := _affected(item):
         yield terminal.indented(Text(f"{affected}."))
     for example in item.examples:
@@ -166,8 +167,8 @@ def _markdown_file(file: FileHealth) -> Iterator[str]:
 
 def _markdown_item(item: HealthItem) -> Iterator[str]:
     escaped, code = markdown_escape.text, markdown_escape.code
-    yield from (f"### {phrases.capitalised(item.severity)}: {code(item.kind)}, {_count(item)}", "")
-    yield from (escaped(phrases.capitalised(phrases.health(item))), "")
+    yield from (f"### {capitalized(item.severity)}: {code(item.kind)}, {_count(item)}", "")
+    yield from (escaped(capitalized(phrases.health(item))), "")
     if affected := _affected(item):
         yield from (f"{escaped(affected)}.", "")
     yield from (f"- {escaped(_example(example))}" for example in item.examples)

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from stepscope.base.formatting import count
+from stepscope.base.formatting import capitalized, count
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, outlook_phrases, phrases
@@ -59,6 +59,7 @@ def _environment() -> Environment:
     environment.filters["sum_rules"] = _sum_rules
     environment.globals.update(
         labels=labels,
+        capitalized=capitalized,
         phrases=phrases,
         job_phrases=job_phrases,
         outlook_phrases=outlook_phrases,

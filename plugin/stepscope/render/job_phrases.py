@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from stepscope.base.formatting import count, duration, share, significant
+from stepscope.base.formatting import capitalized, count, duration, share, significant
 from stepscope.base.report import JobReport, JobSaving, RelatedFinding, RunReport
 from stepscope.render.advice_sections import AdviceItem
-from stepscope.render.phrases import capitalised, plain, sentences
+from stepscope.render.phrases import plain, sentences
 
 LEAST_SHARE = 0.0005
 """Of the step: less would be shown as zero."""
@@ -71,7 +71,7 @@ def related(item: AdviceItem) -> tuple[str, ...]:
     for finding in item.related:
         by_ranks.setdefault(finding.where, []).append(finding)
     texts = [
-        plain(f"{capitalised(where)}: see {'; '.join(map(_difference, findings))}.")
+        plain(f"{capitalized(where)}: see {'; '.join(map(_difference, findings))}.")
         for where, findings in by_ranks.items()
     ]
     if item.merged and item.merged.related_more:

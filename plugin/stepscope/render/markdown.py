@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from stepscope.base.findings import Evidence, EvidenceTable, Fix, Outcome
+from stepscope.base.formatting import capitalized
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, outlook_phrases, phrases
@@ -99,8 +100,8 @@ def _finding(number: int, item: AdviceItem, advice: AdviceSections) -> Iterator[
     saving = labels.savings(item, advice.per)
     qualities = "" if item.is_covered else labels.qualities(outcome)
     facts = [
-        f"**{phrases.capitalised(saving)}**" if saving else "",
-        qualities if saving else phrases.capitalised(qualities),
+        f"**{capitalized(saving)}**" if saving else "",
+        qualities if saving else capitalized(qualities),
         code(outcome.rule),
     ]
     yield from (" · ".join(fact for fact in facts if fact), "")
@@ -160,7 +161,7 @@ def _proof(outcome: Outcome) -> Iterator[str]:
 def _evidence_table(evidence: EvidenceTable) -> Iterator[str]:
     if not evidence.rows:
         return
-    yield from (f"{text(phrases.capitalised(evidence.label))}:", "")
+    yield from (f"{text(capitalized(evidence.label))}:", "")
     headings = (
         text(column.label) + ("" if is_text(column) else ":") for column in evidence.columns
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from stepscope.base import formatting, urls
 from stepscope.base.findings import EventReference, Evidence, Outcome, Unit
+from stepscope.base.formatting import capitalized
 from stepscope.base.report import HealthItem, HealthReport, Problem, Report, WorkerReport
 
 CONTROL = re.compile(
@@ -97,18 +98,13 @@ def _problems(same: Sequence[Problem]) -> str:
 
 def doubt(outcome: Outcome) -> str:
     """Return the damage that puts an outcome in doubt; empty where there is none."""
-    return sentences(*map(capitalised, outcome.doubts))
+    return sentences(*map(capitalized, outcome.doubts))
 
 
 def health(item: HealthItem) -> str:
     """Return a health item's message, the reader's action, and the remedy."""
     done = f"; {item.action}" if item.action else ""
     return sentences(f"{item.message}{done}", item.remedy)
-
-
-def capitalised(text: str) -> str:
-    """Return a text with a capital first letter."""
-    return text[:1].upper() + text[1:]
 
 
 def sentences(*texts: str) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from stepscope.advice.settings import available_rules
 from stepscope.base.findings import Outcome, Severity, Status
+from stepscope.base.formatting import capitalized
 from stepscope.base.report import Report, RunReport
 from stepscope.render import advice_phrases as labels
 from stepscope.render import phrases, rule_page
@@ -216,7 +217,7 @@ def _message(run: RunReport, outcome: Outcome) -> str:
     if outcome.status == "passed":
         return _text(outcome.message or f"Checked, not found: {outcome.title}")
     remedy = f"To record it: {outcome.remedy}" if outcome.remedy else ""
-    return _text(phrases.capitalised(outcome.reason or outcome.title), remedy)
+    return _text(capitalized(outcome.reason or outcome.title), remedy)
 
 
 def _properties(run: RunReport, same: SameOutcome) -> Json:

@@ -19,6 +19,7 @@ from stepscope.analyses.host.sampled_lines import lines_in
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.calibration import UP_TO_ALL
 from stepscope.base.findings import CRITICAL_SHARE, Severity
+from stepscope.base.formatting import capitalized
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
@@ -92,7 +93,7 @@ def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
         message=_message(trace, costs),
         evidence=(
             *(
-                facts.duration(f"{_capitalized(cost.label)} per step", _per_step(trace, cost))
+                facts.duration(f"{capitalized(cost.label)} per step", _per_step(trace, cost))
                 for cost in costs
             ),
             facts.fraction("Of the steps with it", step_phases(trace).steps_with(costs[0].phase)),
@@ -132,10 +133,6 @@ def _per_step(trace: Trace, cost: PhaseCost) -> int:
     return window(trace).per_step(cost.time_ns)
 
 
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _is_slowed(trace: Trace, costs: Iterable[PhaseCost]) -> bool:
     """Return whether recording Python calls may be most of a phase's time."""
     start = trace.python_calls["start_ns"].to_numpy()
@@ -157,7 +154,7 @@ def _claims(costs: Iterable[PhaseCost]) -> Iterator[Claim]:
 
 def _message(trace: Trace, costs: list[PhaseCost]) -> str:
     clauses = [phase_takes(trace, cost) for cost in costs[:NAMED_IN_MESSAGE]]
-    return f"{_capitalized('; '.join(clauses))}."
+    return f"{capitalized('; '.join(clauses))}."
 
 
 EVERY_FIFTY = "if step % 50 == 0:\n    {call}"

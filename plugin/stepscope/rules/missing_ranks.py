@@ -12,7 +12,7 @@ from stepscope.analyses.communication.run_groups import RunGroup, run_groups
 from stepscope.analyses.core import requirements
 from stepscope.base.errors import MissingDataError
 from stepscope.base.findings import EvidenceTable
-from stepscope.base.formatting import count, number_ranges
+from stepscope.base.formatting import capitalized, count, number_ranges
 from stepscope.rules import Finding, Fix, Rule, RunEvidence, Thresholds, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
 
@@ -67,7 +67,7 @@ def _message(missing: MissingRanks, group_count: int) -> str:
         noun = "file" if len(missing.unreadable) == 1 else "files"
         parts.append(f"the {noun} of {_called(missing.unreadable)} cannot be read")
     text = " and ".join(parts)
-    text = f"{text[:1].upper()}{text[1:]}, of {missing.world_size:,} ranks."
+    text = f"{capitalized(text)}, of {missing.world_size:,} ranks."
     if group_count:
         text += (
             f" In {count(group_count, 'process group')} the reported waiting is a lower bound: the "

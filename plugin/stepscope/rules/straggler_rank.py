@@ -18,7 +18,7 @@ from stepscope.analyses.communication.stragglers import (
 )
 from stepscope.base.calibration import MOST_SHARED_WORK, SHARED_WORK, WAITING_FOR_A_LATE_RANK
 from stepscope.base.findings import EvidenceTable, Link, Unit
-from stepscope.base.formatting import duration, number_ranges, share
+from stepscope.base.formatting import capitalized, duration, number_ranges, share
 from stepscope.replay.run_savings import RunSaving, savings_of_late_ranks
 from stepscope.rules import Finding, Fix, Rule, RunClaim, RunEvidence, Thresholds, option
 from stepscope.rules.shared import facts, phrases, rank_evidence
@@ -114,8 +114,7 @@ class _LateRanks:
     def names(self) -> str:
         """The ranks as a sentence's subject."""
         if len(self.of_ranks) == 1:
-            name = rank_name(self.rows[0])
-            return name[:1].upper() + name[1:]
+            return capitalized(rank_name(self.rows[0]))
         numbers = [number for row in self.of_ranks if (number := rank_number(row)) is not None]
         late, of = len(self.of_ranks), self.group.recorded_count
         listed = f" ({number_ranges(numbers)})" if len(numbers) == late else ""

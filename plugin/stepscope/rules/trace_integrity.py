@@ -2,7 +2,7 @@
 
 from stepscope.analyses.health import health
 from stepscope.base.findings import Evidence
-from stepscope.base.formatting import count
+from stepscope.base.formatting import capitalized, count
 from stepscope.base.report import HealthItem
 from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace
 from stepscope.rules.shared import facts
@@ -25,7 +25,7 @@ def check(trace: Trace, _options: Options) -> Results:
     what = "are withheld" if withheld else "have low confidence"
     yield Finding(
         severity="warning" if withheld else "info",
-        message=f"{_capital(worst.message)}{others}: answers that rest on it {what}.",
+        message=f"{capitalized(worst.message)}{others}: answers that rest on it {what}.",
         evidence=tuple(_evidence(item) for item in damaging[:ROWS_SHOWN]),
         fix=Fix(worst.remedy or RULE.fix.summary, verify=RULE.fix.verify, caveats=RULE.fix.caveats),
         subject=worst.kind,
@@ -34,10 +34,6 @@ def check(trace: Trace, _options: Options) -> Results:
 
 def _evidence(item: HealthItem) -> Evidence:
     return facts.count(item.kind.replace("-", " ").capitalize(), item.count)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 RULE = Rule(

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.base.formatting import capitalized
 from stepscope.dialects import Kind
 from stepscope.model.frames.steps import STEP_NAME
 from stepscope.model.trace import Trace, computed, whole_number
@@ -110,8 +111,7 @@ class ThreadNames:
         role = MAIN if thread == self.main else ANOTHER
         if role != MAIN and thread in self.backward:
             role = BACKWARD_ROLE
-        name = self.recorded.get(thread, "")
-        name = name[:1].upper() + name[1:]
+        name = capitalized(self.recorded.get(thread, ""))
         label = LABELS.get(role) or name or f"Thread {number}"
         details = [] if label == name or not name else [name]
         details += [number] if number and number not in label + name else []
