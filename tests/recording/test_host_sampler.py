@@ -198,17 +198,23 @@ def test_the_handler_becomes_no_graph_of_torch_compile() -> None:
     assert graphs(MS // 4) == graphs(10**12)
 
 
-def test_a_trace_holds_the_samples_of_its_unrecorded_steps(tmp_path: Path) -> None:
+def recorder_of(folder: Path, wait: int, **options: Any) -> dict[str, Any]:
+    """What the recorder wrote into a trace after steps of 10 ms."""
     with profile(
         activities=[ProfilerActivity.CPU],
-        schedule=schedule(wait=30, warmup=1, active=1, repeat=1),
-        on_trace_ready=stepscope.trace_handler(tmp_path, use_gzip=True),
+        schedule=schedule(wait=wait, warmup=1, active=1, repeat=1),
+        on_trace_ready=stepscope.trace_handler(folder, use_gzip=True, **options),
     ) as profiler:
-        for _ in range(32):
+        for _ in range(wait + 2):
             compute_in_python(0.01)
             profiler.step()
-    (file,) = tmp_path.iterdir()
-    recorder = json.loads(gzip.decompress(file.read_bytes()))["stepscope_recorder"]
+    (file,) = folder.iterdir()
+    recorder: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))["stepscope_recorder"]
+    return recorder
+
+
+def test_a_trace_holds_the_samples_of_its_unrecorded_steps(tmp_path: Path) -> None:
+    recorder = recorder_of(tmp_path, wait=30)
     samples = recorder["host_samples"]
     assert samples["step_count"] == recorder["unrecorded_steps"]["count"]
     assert fraction_in(samples, "compute_in_python") > 0.9
@@ -232,16 +238,7 @@ def test_without_a_new_step_sampling_ends_and_the_next_step_resumes_it(
 
 
 def test_samples_can_be_left_out(tmp_path: Path) -> None:
-    with profile(
-        activities=[ProfilerActivity.CPU],
-        schedule=schedule(wait=6, warmup=1, active=1, repeat=1),
-        on_trace_ready=stepscope.trace_handler(tmp_path, is_sampled=False),
-    ) as profiler:
-        for _ in range(8):
-            compute_in_python(0.01)
-            profiler.step()
-    (file,) = tmp_path.iterdir()
-    assert "host_samples" not in json.loads(file.read_text())["stepscope_recorder"]
+    assert "host_samples" not in recorder_of(tmp_path, wait=6, is_sampled=False)
 
 
 def test_a_script_ends_as_usual_while_it_is_sampled(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import msgspec
 from loading import ROOT
 from pairs.result import FILE_NAME
 from score.answers import serious
+from score.pairs import advice
 from score.ranges import Holds, Span, judgement
-from stepscope.advice import AdviceSettings, advise_with_settings
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.base.errors import MissingDataError
@@ -193,18 +193,6 @@ def read_script(folder: Path) -> StoredScript:
         slowdown=slowdown(faulty.workers[0]),
         verdict=report.verdict,
     )
-
-
-def advice(run: Run) -> RunReport:
-    """Return the report on a run.
-
-    Raises:
-        UnreadableError: a trace could not be analysed.
-    """
-    report, problems = advise_with_settings(run, AdviceSettings(has_packages=False))
-    for problem in problems:
-        raise problem
-    return report
 
 
 def slowdown(trace: Trace) -> float | None:

@@ -64,7 +64,7 @@ class TraceHandler:
         self.use_python_export = use_python_export
         self.saved: list[Path] = []
         """The files written so far."""
-        self.step_times = StepTimes(sampler=HostSampler() if is_sampled else None)
+        self.step_times = StepTimes(sampler=HostSampler(is_possible=is_sampled))
         self._collect = collect
         self._reported: set[str] = set()
 

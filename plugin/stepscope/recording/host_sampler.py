@@ -58,7 +58,7 @@ Sample = tuple[int, int, Stack]
 class HostSampler:
     """Takes samples of the main thread in the steps that it begins; no method raises."""
 
-    def __init__(self, interval_ns: int = INTERVAL_NS) -> None:
+    def __init__(self, interval_ns: int = INTERVAL_NS, *, is_possible: bool = True) -> None:
         self._first_interval_ns = interval_ns
         self._interval_ns = interval_ns
         self._random = random.Random(0).random  # noqa: S311 (the script's generator is not used)
@@ -68,7 +68,7 @@ class HostSampler:
         self._samples: list[Sample] = []
         self._timer: PosixTimer | None = None
         self._due_ns = 0
-        self._is_possible = True
+        self._is_possible = is_possible
 
     def step_began(self, step: int) -> None:
         """Attribute the samples from now on to a step; 0: to none."""
@@ -135,7 +135,7 @@ class HostSampler:
         self._timer.set(self._interval_ns)
 
     def _take(self, _signal: int, frame: FrameType | None) -> None:
-        """Note a sample, and set the timer again; calls no other function in Python."""
+        """Note a sample, and set the timer again."""
         timer = self._timer
         if timer is None:
             return

@@ -56,7 +56,7 @@ class StepTimes:
         """Times of the last stretch with enough steps, as written into a trace."""
         self.samples: dict[str, Any] = {}
         """Samples of the host in the same steps, as written into a trace."""
-        self._sampler = sampler
+        self._sampler = sampler or HostSampler(is_possible=False)
         self._step = 0
         """Number of the last step that began."""
         self._backlog_ns = backlog_ns or device_backlog_ns
@@ -69,8 +69,7 @@ class StepTimes:
     def step_started(self) -> None:
         """Begin an unrecorded step."""
         self._step += 1
-        if self._sampler is not None:
-            self._sampler.step_began(self._step)
+        self._sampler.step_began(self._step)
         self._began_ns = self._clock_ns()
 
     def step_ended(self) -> None:
@@ -83,29 +82,23 @@ class StepTimes:
     def interrupted(self) -> None:
         """Drop the step in progress, which contains other work, such as an evaluation."""
         self._began_ns = None
-        if self._sampler is not None:
-            self._sampler.step_began(0)
+        self._sampler.step_began(0)
 
     def stretch_ended(self) -> None:
         """Summarize the stretch: the profiler starts."""
         durations_ns, numbers = list(self._durations_ns), list(self._numbers)
         self._durations_ns.clear()
         self._numbers.clear()
-        self.interrupted()
-        if self._sampler is not None:
-            self._sampler.stop()
+        self.ended()
         figures = summary(durations_ns, self._backlog_ns()) if durations_ns else {}
+        samples = self._sampler.summary(numbers[len(numbers) - figures.get("count", 0) :])
         if figures:
-            self.summary = figures
-        if self._sampler is not None:
-            samples = self._sampler.summary(numbers[len(numbers) - figures.get("count", 0) :])
-            self.samples = samples if figures else self.samples
+            self.summary, self.samples = figures, samples
 
     def ended(self) -> None:
         """Measure no further steps."""
         self.interrupted()
-        if self._sampler is not None:
-            self._sampler.stop()
+        self._sampler.stop()
 
     def follow(self, profiler: Any) -> None:
         """Measure by the schedule of a `torch.profiler.profile`, which calls it at each step."""
