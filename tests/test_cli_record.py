@@ -262,12 +262,11 @@ def test_an_environment_without_our_recorder_is_given_it(tmp_path: Path, own: st
         (tmp_path / "stepscope").mkdir()
         (tmp_path / "stepscope" / "__init__.py").write_text(f"__version__ = {own!r}\n")
     (tmp_path / "show.py").write_text(
-        "import sys\n"
-        f"sys.path.append({str(STARTUP)!r})\n"
-        "import importlib, importlib.util, sitecustomize\n"
+        "import importlib, importlib.util, runpy\n"
+        f"startup = runpy.run_path({str(STARTUP / 'sitecustomize.py')!r})\n"
         "asked = []\n"
         "importlib.import_module = asked.append\n"
-        "sitecustomize.recorder()\n"
+        "startup['recorder']()\n"
         "import stepscope\n"
         "order = importlib.util.find_spec('stepscope.recording.record_request')\n"
         "print(asked, stepscope.__version__, order.origin)\n"
