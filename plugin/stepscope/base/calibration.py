@@ -660,3 +660,17 @@ def up_to_roofline(reached: float) -> Factor:
         "TraceLens: tuned products reach 75 to 100 % of the roofline; only a trial shows whether "
         "these shapes do",
     )
+
+
+COMPUTED_ONCE = Factor(
+    0.6, 1.0, "an estimate: the first result has to be kept, and its backward pass may remain"
+)
+GRADIENTS_LEFT_OUT = Factor(
+    0.6, 1.0, "an estimate: the products go, the gradients of their inputs remain"
+)
+SPARSE_PRODUCTS = Factor(
+    0.5, 0.95, "an estimate: products by index do the work of the elements that are not zero"
+)
+SHORTER_BATCHES = Factor(
+    0.6, 1.0, "an estimate: most operators are proportional to the length, attention to its square"
+)

@@ -100,6 +100,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="Sample the source lines of the steps before a trace, every 10 ms (64-bit Linux).",
 )
+@click.option(
+    "--values/--no-values",
+    default=True,
+    show_default=True,
+    help="Read the values of tensors in two of these steps: padding, zeros, repeated results.",
+)
 @click.option("--stop", "is_stopping", is_flag=True, help="End the script after recording.")
 @click.option(
     "--advise", "is_advised", is_flag=True, help="Print the advice after the script has ended."

@@ -91,6 +91,13 @@ class Cycles:
             or (time.monotonic() - self._first_step_s > SKIPPED_SECONDS and rank() is None)
         )
 
+    def room(self, step: int, epoch_length: int) -> int:
+        """Return for how many steps after this one no cycle begins, if they are not slow."""
+        if self._next_start is not None:
+            return self._next_start - step - 1
+        skipped = self._default_skip_count(epoch_length)
+        return (skipped if self._request.skip is None else self._request.skip) - step
+
     def start(self, step: int) -> None:
         """Start the profiler with this step."""
         self._profiled = Profiled(self._request, self._handler, step)

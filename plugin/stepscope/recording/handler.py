@@ -34,6 +34,8 @@ from stepscope.recording.settings import COLLECTORS, KEY, as_json, collect
 from stepscope.recording.step_times import KEY as UNRECORDED_STEPS
 from stepscope.recording.step_times import StepTimes, follow_profilers
 
+TENSOR_VALUES = "tensor_values"
+
 SUFFIX = ".pt.trace.json"
 FREE_SPACE = "Free space there, or pass another folder"
 MORE_STEPS = (
@@ -57,6 +59,7 @@ class TraceHandler:
         use_python_export: bool = False,
         collect: Callable[[Any], Mapping[str, Any]] = collect,
         is_sampled: bool = True,
+        has_values: bool = False,
     ) -> None:
         self.folder = Path(folder)
         self.name = name
@@ -64,7 +67,9 @@ class TraceHandler:
         self.use_python_export = use_python_export
         self.saved: list[Path] = []
         """The files written so far."""
-        self.step_times = StepTimes(sampler=HostSampler(is_possible=is_sampled))
+        self.step_times = StepTimes(
+            sampler=HostSampler(is_possible=is_sampled), has_values=has_values
+        )
         self._collect = collect
         self._reported: set[str] = set()
 
@@ -115,10 +120,10 @@ class TraceHandler:
         if not summary and "unrecorded" not in self._reported:
             self._reported.add("unrecorded")
             logger.info("stepscope: %s", MORE_STEPS)
-        samples = self.step_times.samples
+        notes = {HOST_SAMPLES: self.step_times.samples, TENSOR_VALUES: self.step_times.values}
         return {
             UNRECORDED_STEPS: summary or {"count": 0},
-            **({HOST_SAMPLES: samples} if samples else {}),
+            **{name: noted for name, noted in notes.items() if noted},
         }
 
     def _follow(self, profiler: Any) -> None:

@@ -180,10 +180,13 @@ def frame_names(stack: Stack) -> list[str]:
     for is_of_library, group in groupby(calls, key=lambda call: is_library(call[0].co_filename)):
         members = list(group)
         listed = [members[0], members[-1]] if is_of_library and len(members) > 1 else members
-        names.extend(
-            f"{_short_path(code.co_filename)}({line}): {code.co_name}" for code, line in listed
-        )
+        names.extend(frame_name(code, line) for code, line in listed)
     return names
+
+
+def frame_name(code: CodeType, line: int) -> str:
+    """Return a call as in torch's stacks: `file(line): function`."""
+    return f"{_short_path(code.co_filename)}({line}): {code.co_name}"
 
 
 @lru_cache(maxsize=4 * MOST_SAMPLES)

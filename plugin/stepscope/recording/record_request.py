@@ -46,6 +46,8 @@ class RecordRequest:
     memory: bool = False
     samples: bool = True
     """Whether to sample the main thread in steps that are not recorded."""
+    values: bool = True
+    """Whether to read the values of tensors in two such steps."""
     is_stopping: bool = False
     """Whether the script ends with its last cycle."""
 

@@ -95,7 +95,10 @@ class ScriptRecorder:
         """Return a handler for new counts of steps; this recorder reports the steps to it."""
         autocast_detection.start()
         handler = TraceHandler(
-            self._request.log_dir, use_gzip=True, is_sampled=self._request.samples
+            self._request.log_dir,
+            use_gzip=True,
+            is_sampled=self._request.samples,
+            has_values=self._request.values,
         )
         handler.step_times.is_driven = True
         self._times = handler.step_times
@@ -211,7 +214,7 @@ class ScriptRecorder:
         if self.is_watching and self._cycles.is_due(self._step, max(self._epoch_length, 0)):
             self._start_cycle(detected_by)
         if self.is_watching and not self._cycles.is_recording:
-            self._times.step_started()
+            self._times.step_started(self._cycles.room(self._step, max(self._epoch_length, 0)))
 
     def _start_cycle(self, detected_by: object) -> None:
         if is_profiler_running():

@@ -16,7 +16,8 @@ synchronization per stretch, where torch's profiler prepares to record. A stretc
 empty queue (at the start, after a slow step, after the synchronization that ends a window), so
 `mean_ns` with the backlog is the time per step on the device.
 
-A sampler notes where the host is in these steps (`host_sampler.py`).
+A sampler notes where the host is in these steps (`host_sampler.py`). Of a stretch with room, the
+values of tensors are read in two early steps, which are left out (`tensor_values.py`).
 """
 
 import statistics
@@ -38,6 +39,10 @@ LEAST_STEPS = 3
 FENCE = 1.5
 LEAST_EXCESS = 0.1
 DEVICES = ("cuda", "xpu", "mtia", "hpu")
+FIRST_READ = 3
+"""Step of a stretch from which values are read: the first ones compile and fill pools of memory."""
+LEAST_ROOM = 8
+"""Steps that must follow unrecorded, so that enough are measured."""
 
 
 class StepTimes:
@@ -49,6 +54,7 @@ class StepTimes:
         clock_ns: Callable[[], int] = time.perf_counter_ns,
         *,
         sampler: HostSampler | None = None,
+        has_values: bool = False,
     ) -> None:
         self.is_driven = False
         """Whether the caller reports the steps, and no schedule does."""
@@ -56,7 +62,14 @@ class StepTimes:
         """Times of the last stretch with enough steps, as written into a trace."""
         self.samples: dict[str, Any] = {}
         """Samples of the host in the same steps, as written into a trace."""
+        self.values: dict[str, Any] = {}
+        """What the values of tensors show, as written into a trace."""
         self._sampler = sampler or HostSampler(is_possible=False)
+        self._reader: Any = None
+        """`TensorValues` of this process; None before the first step with room."""
+        self._has_values = has_values
+        self._stretch_step = 0
+        """Number of the step within its stretch."""
         self._step = 0
         """Number of the last step that began."""
         self._backlog_ns = backlog_ns or device_backlog_ns
@@ -66,26 +79,55 @@ class StepTimes:
         self._numbers: deque[int] = deque(maxlen=MOST_STEPS)
         """Of the same steps."""
 
-    def step_started(self) -> None:
-        """Begin an unrecorded step."""
+    def step_started(self, room: int = 0) -> None:
+        """Begin an unrecorded step; `room` steps more are not recorded, or measured otherwise."""
         self._step += 1
+        self._stretch_step += 1
+        if self._has_values and self._reads_values(room):
+            return
         self._sampler.step_began(self._step)
         self._began_ns = self._clock_ns()
+
+    def _reads_values(self, room: int) -> bool:
+        """Return whether the values of this step are read, and it is not measured."""
+        is_next = self._reader is not None and self._stretch_step > FIRST_READ
+        if not is_next and (self._stretch_step != FIRST_READ or room < LEAST_ROOM):
+            return False
+        if self._reader is None:
+            try:
+                from stepscope.recording.tensor_values import TensorValues
+
+                self._reader = TensorValues()
+            except Exception:  # a torch without such modes
+                self._has_values = False
+                return False
+        is_read: bool = self._reader.begin()
+        self._has_values = is_read
+        return is_read
 
     def step_ended(self) -> None:
         """End the unrecorded step, if one is in progress."""
         if self._began_ns is not None:
             self._durations_ns.append(self._clock_ns() - self._began_ns)
             self._numbers.append(self._step)
+        self._values_end(is_whole=True)
         self.interrupted()
 
     def interrupted(self) -> None:
         """Drop the step in progress, which contains other work, such as an evaluation."""
         self._began_ns = None
         self._sampler.step_began(0)
+        self._values_end(is_whole=False)
+
+    def _values_end(self, *, is_whole: bool) -> None:
+        if self._reader is not None:
+            self._reader.end(is_whole=is_whole)
 
     def stretch_ended(self) -> None:
         """Summarize the stretch: the profiler starts."""
+        self._stretch_step = 0
+        if self._reader is not None:
+            self.values = self._reader.summary() or self.values
         durations_ns, numbers = list(self._durations_ns), list(self._numbers)
         self._durations_ns.clear()
         self._numbers.clear()
@@ -130,9 +172,14 @@ class TimedSchedule:
         if is_profiling:
             times.stretch_ended()
         elif not self._was_profiling:
-            times.step_started()
+            times.step_started(self._room(step))
         self._was_profiling = is_profiling
         return action
+
+    def _room(self, step: int) -> int:
+        """Return `LEAST_ROOM` if the schedule records none of the next steps."""
+        following = (self._schedule(step + later) for later in range(1, LEAST_ROOM + 1))
+        return 0 if any(map(_is_profiling, following)) else LEAST_ROOM
 
 
 def follow_profilers() -> None:

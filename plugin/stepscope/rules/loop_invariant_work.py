@@ -1,19 +1,26 @@
 """The same constant tensors are computed in every step."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.constant_chains import ConstantChains, constant_chains
+from stepscope.analyses.operators.noted_calls import noted_rows, noted_times
+from stepscope.analyses.settings.tensor_values import NotedLine, TensorValues, tensor_values
 from stepscope.base.calibration import CONSTANTS_IN_THE_STEP
 from stepscope.base.findings import EvidenceTable, Link
-from stepscope.base.formatting import count
+from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.arrays import Floats
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
 
 MOST_SHOWN = 10
+MOST_LINES = 5
+SMALL = 0.05
+"""Lines with less of the constant operators' time are not named."""
 NAMES_SHOWN = 8
 ARROW = " → "
 
@@ -31,6 +38,9 @@ def check(trace: Trace, options: Options) -> Results:
     requirements.applies_if(trace.host_calls["is_operator"].any(), "no operator was recorded")
     requirements.applies_if(window(trace).step_count > 1, "fewer than two steps were recorded")
     requirements.shapes(trace)
+    if values := tensor_values(trace):
+        yield from _by_values(trace, values, options)
+        return
     chains, span = constant_chains(trace), window(trace)
     start_ns, end_ns = (trace.host_calls[name].to_numpy() for name in ("start_ns", "end_ns"))
     times = intervals.union(start_ns[chains.first], end_ns[chains.last])
@@ -65,6 +75,63 @@ def check(trace: Trace, options: Options) -> Results:
             ),
         ),
         subject=text,
+    )
+
+
+def _by_values(trace: Trace, values: TensorValues, options: Options) -> Results:
+    """Report operators whose results were the same in two steps."""
+    total_ns = sum(noted.time_ns for noted in values.constant)
+    if total_ns < options.least_share * values.operators_ns:
+        return
+    named = [noted for noted in values.constant if noted.time_ns >= SMALL * total_ns]
+    rows = noted_rows(trace, (calls for noted in named for calls in noted.calls))
+    times = noted_times(trace, rows)
+    number = sum(noted.count for noted in named)
+    yield Finding(
+        confidence="high",
+        message=f"{count(number, 'operator')} per step had the same result in two steps, and took "
+        f"{duration(total_ns)} of an unrecorded step, most of it in {named[0].line}.",
+        evidence=(
+            facts.count("Operators per step with a constant result", number),
+            facts.duration("Time in them per unrecorded step", total_ns),
+            facts.fraction("Of the time in all operators", total_ns / values.operators_ns),
+            facts.duration("Recorded time in them in total", intervals.duration_ns(times)),
+        ),
+        tables=(_line_table(named),),
+        events=call_costs.longest(trace, rows),
+        locations=event_references.source_lines(noted.line for noted in named[:MOST_LINES]),
+        claims=(
+            Claim(
+                times,
+                CONSTANTS_IN_THE_STEP,
+                "The time of operators whose results no step changes, with the host code between "
+                "them; half of it at least.",
+            ),
+        )
+        if len(times)
+        else (),
+        subject=named[0].line,
+    )
+
+
+def _line_table(lines: Sequence[NotedLine]) -> EvidenceTable:
+    return facts.table(
+        "Lines whose results no step changes",
+        {
+            "Source line": "code",
+            "Operators per step": "count",
+            "Time per unrecorded step": "ns",
+            "Main operator": "code",
+        },
+        (
+            (
+                noted.line,
+                noted.count,
+                noted.time_ns,
+                noted.calls[0].name if noted.calls else "",
+            )
+            for noted in lines
+        ),
     )
 
 
@@ -109,12 +176,14 @@ RULE = Rule(
     "from numbers (aten::arange, aten::linspace, aten::eye; aten::ones and aten::full before "
     "aten::triu or aten::tril), and the others take only tensors of shapes that the chain made. "
     "It reports chains that occur in every step with the same numbers and shapes, from "
-    "`least_share` of the window on.",
+    "`least_share` of the window on. Where stepscope's recorder read the values of tensors "
+    "(`stepscope record`), it reports instead all operators with a result that was the same in two "
+    "successive steps.",
     silent=(
         "Chains whose numbers change from step to step, such as lengths of texts.",
         "Random numbers, and tensors of zeros or ones that may be filled later.",
         "Work on data that does not change (weights that are converted in each step, a normalised "
-        "adjacency matrix): the trace does not show that the values are the same.",
+        "adjacency matrix) where values were not read.",
         "What follows an operator whose result's shape the rule does not know.",
         "Numbers that Python or NumPy computes in each step.",
     ),

@@ -1,0 +1,592 @@
+"""Values of tensors in two successive unrecorded steps: what a trace cannot show.
+
+A dispatch mode sees each operator of the thread after it has run, as torch's `FlopCounterMode`
+does. It reads results, changes nothing and uses no random numbers. It notes
+
+- results that an operator computed before in the same step, or in the step before (by a digest of
+  their bytes: weights and batches change from step to step, constants do not),
+- products with matrices of mostly zeros,
+- rows of token ids that end in the same number, and matrices with rows of zeros: padding,
+- parameters that get a gradient and are in no optimizer.
+
+These steps are slower, and belong to no measured time. Whatever fails ends the reading, never the
+training. Where `torch.compile` is in use nothing is read: compiled code has other operators.
+"""
+
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils import _python_dispatch as dispatch
+
+from stepscope.recording.host_sampler import PACKAGE, frame_name, is_library
+from stepscope.recording.live_objects import Given, live_objects
+
+KEY = "tensor_values"
+STEP_COUNT = 2
+MOST_NS = 2_000_000_000
+"""Time per step after which values are no longer read."""
+MOST_CALLS = 40_000
+"""Operators of a step that are noted."""
+LEAST_ELEMENTS = 16
+"""Smaller results are not compared."""
+MOST_BYTES = 1 << 20
+"""Of a larger result, elements at regular distances are compared."""
+SAMPLED = 4096
+"""Number of these elements."""
+LEAST_MATRIX = 1024
+"""Elements of a matrix whose zeros are counted."""
+MOST_MATRIX = 1 << 23
+MOST_FRAMES = 12
+MOST_COSTS = 20
+MOST_LISTED = 200
+"""Calls of a cost that are written."""
+LEAST_RUN = 2
+LEAST_IDS = 8
+"""Different token ids of a batch: with fewer they may be types or classes."""
+CONSTANT = frozenset({
+    "aten::zeros", "aten::ones", "aten::full", "aten::empty", "aten::zeros_like", "aten::ones_like",
+    "aten::empty_like", "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full",
+    "aten::scalar_tensor", "aten::detach", "aten::lift_fresh", "aten::alias",
+})  # fmt: skip
+PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution"})
+SPARSE_BY_NATURE = frozenset({
+    "aten::relu", "aten::relu_", "aten::threshold", "aten::native_dropout", "aten::hardtanh",
+    "aten::clamp_min", "aten::clamp", "aten::clamp_min_", "aten::clamp_", "aten::bernoulli_",
+    "aten::max_pool2d_with_indices", "aten::leaky_relu", "aten::where",
+})  # fmt: skip
+"""Their results are of zeros in part, and others in each step."""
+CHECKPOINT = "checkpoint.py"
+
+Shapes = tuple[tuple[int, ...], ...]
+Chain = tuple[str, ...]
+"""Source lines outside of libraries, from the outermost call."""
+
+
+class Kind(NamedTuple):
+    """An operator, by its schema."""
+
+    name: str
+    is_new: bool
+    """Whether its result is no view of an argument."""
+    is_compared: bool
+    """Whether a digest of its result says something."""
+
+
+class Call(NamedTuple):
+    """An operator as it ran."""
+
+    name: str
+    shapes: Shapes
+    ordinal: int
+    """Number among the calls of the step with the same name and shapes."""
+    digest: bytes | None
+    """Of the result; None: not compared."""
+    time_ns: int
+    chain: Chain
+    is_backward: bool
+    is_recomputed: bool
+    """Whether activation checkpointing called it in the backward pass."""
+    result: Shapes
+
+
+@dataclass
+class Matrix:
+    """Zeros of an operand, summed over its calls."""
+
+    line: str
+    name: str
+    shapes: Shapes
+    zero_fraction: float = 0.0
+    zero_row_fraction: float = 0.0
+    count: int = 0
+    time_ns: int = 0
+    ordinals: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Ids:
+    """Padding of token ids at a line, summed over its calls."""
+
+    line: str
+    count: int = 0
+    elements: int = 0
+    padded: int = 0
+    removable: int = 0
+    """Elements of the columns that are padding in each row."""
+
+
+@dataclass
+class LineCost:
+    """Calls at a line whose results were known."""
+
+    line: str
+    first_line: str
+    time_ns: int = 0
+    calls: list[Call] = field(default_factory=list)
+
+
+class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Reads the values of one step after the other; no method raises."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._steps: list[list[Call]] = []
+        self._matrices: dict[tuple[str, str, Shapes, int], Matrix] = {}
+        self._ids: dict[str, Ids] = {}
+        self._unused: dict[str, Any] = {}
+        self._is_entered = False
+        self._is_failed = False
+        self._is_complete = True
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        self._calls: list[Call] = []
+        self._counts: Counter[tuple[str, Shapes]] = Counter()
+        self._makers: dict[int, str] = {}
+        """Operator that made the tensor at an address."""
+        self._zeros: dict[int, tuple[tuple[Any, ...], tuple[float, float]]] = {}
+        """Zeros of the tensor at an address, with its shape, strides and version."""
+        self._ends_ns = time.perf_counter_ns() + MOST_NS
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Return whether compilation is to go on as without a mode."""
+        return True
+
+    # --- steps --------------------------------------------------------------------------------
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further step is read."""
+        return self._is_failed or len(self._steps) >= STEP_COUNT
+
+    def begin(self) -> bool:
+        """Begin to read a step; False if it cannot be."""
+        if self.is_over or not is_possible():
+            self._is_failed = True
+            return False
+        try:
+            self._begin_step()
+            self.__enter__()  # type: ignore[no-untyped-call]
+        except Exception:  # a torch whose modes differ
+            self._is_failed = True
+            return False
+        self._is_entered = True
+        return True
+
+    def end(self, *, is_whole: bool = True) -> None:
+        """End the step, if one is read; drop it unless it is whole."""
+        if not self._is_entered:
+            return
+        self._is_entered = False
+        try:
+            if dispatch._get_current_dispatch_mode() is not self:  # noqa: SLF001 (the only way)
+                self._is_failed = True  # a mode of the script is in between: stay, and do nothing
+                return
+            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            if is_whole and not self._is_failed:
+                self._unused = unused_gradients(self._calls)
+                self._steps.append(self._calls)
+        except Exception:  # the training continues
+            self._is_failed = True
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was found, as written into a trace; empty without two whole steps."""
+        if len(self._steps) < STEP_COUNT:
+            return {}
+        try:
+            return self._summary()
+        except Exception:  # a trace matters more than its values
+            return {}
+
+    # --- operators ----------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        begin_ns = time.perf_counter_ns()
+        result = func(*args, **(kwargs or {}))
+        if self._is_entered and not self._is_failed:
+            end_ns = time.perf_counter_ns()
+            if end_ns > self._ends_ns or len(self._calls) >= MOST_CALLS:
+                self._is_complete = False
+                return result
+            try:
+                self._note(func, args, result, end_ns - begin_ns)
+            except Exception:  # the training continues
+                self._is_failed = True
+        return result
+
+    def _note(self, func: Any, args: Any, result: Any, time_ns: int) -> None:
+        kind = _kind(func)
+        if kind is None:
+            return
+        tensors = tuple(_tensors(args))
+        results = tuple(_tensors((result,)))
+        shapes = tuple(tuple(tensor.shape) for tensor in tensors if tensor.dim())
+        key = kind.name, shapes
+        ordinal = self._counts[key]
+        self._counts[key] += 1
+        is_backward = torch._C._current_graph_task_id() != -1  # noqa: SLF001 (the only way to ask)
+        chain, is_checkpointed = _chain()
+        digest = None
+        if kind.is_compared and isinstance(result, torch.Tensor):
+            digest = digest_of(result)
+        if kind.is_new or kind.name in SPARSE_BY_NATURE:
+            for tensor in results:
+                self._makers[tensor.data_ptr()] = kind.name
+                self._zeros.pop(tensor.data_ptr(), None)
+        call = Call(
+            kind.name, shapes, ordinal, digest, time_ns, chain, is_backward,
+            is_backward and is_checkpointed, tuple(tuple(tensor.shape) for tensor in results),
+        )  # fmt: skip
+        self._calls.append(call)
+        if not is_backward:
+            if kind.name in PRODUCTS:
+                self._note_zeros(call, tensors)
+            elif kind.name == "aten::embedding" and len(tensors) > 1:
+                self._note_ids(call, tensors[1])
+
+    def _note_zeros(self, call: Call, tensors: tuple[torch.Tensor, ...]) -> None:
+        for index, tensor in enumerate(tensors):
+            if not LEAST_MATRIX <= tensor.numel() <= MOST_MATRIX or tensor.dim() < 2:
+                continue
+            if self._makers.get(tensor.data_ptr()) in SPARSE_BY_NATURE:
+                continue
+            zero, zero_rows = self._zeros_of(tensor, is_convolved=call.name == "aten::convolution")
+            line = call.chain[-1] if call.chain else ""
+            key = line, call.name, call.shapes, index
+            matrix = self._matrices.setdefault(key, Matrix(line, call.name, call.shapes))
+            matrix.zero_fraction += zero
+            matrix.zero_row_fraction += zero_rows
+            matrix.count += 1
+            matrix.time_ns += call.time_ns
+            if not self._steps and len(matrix.ordinals) < MOST_LISTED:
+                matrix.ordinals.append(call.ordinal)
+
+    def _zeros_of(self, tensor: torch.Tensor, *, is_convolved: bool) -> tuple[float, float]:
+        view = tensor.shape, tensor.stride(), _version(tensor), is_convolved
+        noted = self._zeros.get(tensor.data_ptr())
+        if noted is None or noted[0] != view:
+            noted = view, zeros_in(tensor, is_convolved=is_convolved)
+            self._zeros[tensor.data_ptr()] = noted
+        return noted[1]
+
+    def _note_ids(self, call: Call, ids: torch.Tensor) -> None:
+        if ids.dim() != 2 or min(ids.shape) < 2 or ids.shape[1] < LEAST_IDS:
+            return
+        padding = padding_in(ids)
+        if padding is None:
+            return
+        line = call.chain[-1] if call.chain else ""
+        summed = self._ids.setdefault(line, Ids(line))
+        summed.count += 1
+        summed.elements += ids.numel()
+        summed.padded += padding[0]
+        summed.removable += padding[1]
+
+    # --- summary ------------------------------------------------------------------------------
+
+    def _summary(self) -> dict[str, Any]:
+        first, second = self._steps
+        before = {_result_key(call) for call in first if call.digest}
+        constant = [
+            call
+            for call in second
+            if call.digest and _result_key(call) in before and not call.is_backward
+        ]
+        constant_keys = {_result_key(call) for call in constant}
+        return {
+            "step_count": STEP_COUNT,
+            "is_complete": self._is_complete,
+            "operator_count": len(second),
+            "operators_ns": sum(call.time_ns for call in second),
+            "forward_ns": sum(call.time_ns for call in second if not call.is_backward),
+            "constant": _written(_by_line(constant), self._counts),
+            "repeated": _written(_repeated(second, constant_keys), self._counts),
+            "zeros": [_zeros_row(matrix) for matrix in self._largest_matrices()],
+            "ids": [
+                [ids.line, ids.count, ids.elements, ids.padded, ids.removable]
+                for ids in self._ids.values()
+            ],
+            "unused_gradients": self._unused,
+        }
+
+    def _largest_matrices(self) -> list[Matrix]:
+        sparse = [matrix for matrix in self._matrices.values() if matrix.zero_fraction]
+        sparse.sort(key=lambda matrix: -matrix.time_ns * matrix.zero_fraction / matrix.count)
+        return sparse[:MOST_COSTS]
+
+
+def is_possible() -> bool:
+    """Return whether a mode may be entered: no compiled code, no capture of a graph."""
+    if not hasattr(dispatch.TorchDispatchMode, "supports_higher_order_operators"):
+        return False
+    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
+    if counters and counters["frames"]:
+        return False
+    return not torch.cuda.is_initialized() or not torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
+
+
+@lru_cache(maxsize=10_000)
+def _kind(func: Any) -> Kind | None:
+    """Return an operator's kind; None for higher-order operators."""
+    schema = getattr(func, "_schema", None)
+    if schema is None:
+        return None
+    name: str = schema.name
+    is_new = all(returned.alias_info is None for returned in schema.returns)
+    return Kind(name, is_new, is_new and name not in CONSTANT)
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors among arguments, also of lists; only plain ones."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if type(value) in (torch.Tensor, torch.nn.Parameter) and _is_plain(value):
+                yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    return tensor.layout is torch.strided and tensor.device.type != "meta"
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 (documented by torch)
+
+
+def _chain() -> tuple[Chain, bool]:
+    """Return the callers outside of libraries, and whether checkpointing is among the callers."""
+    frame = sys._getframe(3)  # noqa: SLF001 (of the operator's caller)
+    lines: list[str] = []
+    is_checkpointed = False
+    while frame is not None:
+        code = frame.f_code
+        path = code.co_filename
+        if is_library(path) or path.startswith(PACKAGE):
+            is_checkpointed |= path.endswith(CHECKPOINT)
+        elif len(lines) < MOST_FRAMES:
+            lines.append(frame_name(code, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return tuple(reversed(lines)), is_checkpointed
+
+
+def digest_of(tensor: torch.Tensor) -> bytes | None:
+    """Return a digest of a tensor's values; None for few or equal ones."""
+    if tensor.numel() < LEAST_ELEMENTS or not _is_plain(tensor) or tensor.dim() == 0:
+        return None
+    if tensor.numel() * tensor.element_size() > MOST_BYTES:
+        tensor = tensor[tuple(_slices(tensor.shape))]
+    values = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    elements = values.reshape(-1).view(torch.uint8).numpy().reshape(values.numel(), -1)
+    if (elements == elements[0]).all():
+        return None
+    return blake2b(elements.tobytes(), digest_size=8).digest()
+
+
+def _slices(shape: Iterable[int]) -> Iterator[slice]:
+    """Yield slices that take some `SAMPLED` elements, as many of each dimension."""
+    sizes = list(shape)
+    room = most = float(SAMPLED)
+    for left, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
+        most = room ** (1 / left)
+        room /= min(size, most)
+    for size in sizes:
+        yield slice(None, None, max(1, int(size // max(1.0, most))))
+
+
+def zeros_in(tensor: torch.Tensor, *, is_convolved: bool = False) -> tuple[float, float]:
+    """Return the fraction of zeros, and of rows (of a signal: positions) of nothing else."""
+    nonzero = tensor != 0
+    zero = 1.0 - float(torch.count_nonzero(nonzero)) / tensor.numel()
+    if is_convolved and (tensor.dim() != 3 or tensor.shape[1] < LEAST_IDS):
+        return zero, 0.0
+    rows = nonzero.any(1 if is_convolved else -1)
+    return zero, 1.0 - float(torch.count_nonzero(rows)) / rows.numel()
+
+
+def padding_in(ids: torch.Tensor) -> tuple[int, int] | None:
+    """Return the padding of token ids (samples, positions), and that of whole columns.
+
+    Padding is the number that ends (or begins) rows most often, where it occurs twice or more. None
+    for ids of few kinds, and for ids that are the same in each row.
+    """
+    values = ids.detach().cpu()
+    if len(torch.unique(values)) < LEAST_IDS or bool((values == values[0]).all()):
+        return None
+    flipped = values.flip(1)
+    after, before = _runs(flipped), _runs(values)
+    runs = after if int(after.sum()) >= int(before.sum()) else before
+    return int(runs.sum()), int(runs.min()) * len(runs)
+
+
+def _runs(values: torch.Tensor) -> torch.Tensor:
+    """Return how many numbers at the start of each row are the most frequent first number."""
+    number = torch.mode(values[:, 0]).values
+    runs = (values == number).int().cumprod(1).sum(1)
+    return torch.where(runs >= LEAST_RUN, runs, torch.zeros_like(runs))
+
+
+def unused_gradients(calls: Iterable[Call]) -> dict[str, Any]:
+    """Return how many parameters got gradients that no optimizer reads, and what they took.
+
+    Its time is that of products in the backward pass with a result of such a shape, by the share of
+    parameters of this shape that are unused.
+    """
+    scene = live_objects(Given())
+    taken = {
+        id(parameter)
+        for optimizer in scene.optimizers
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
+    parameters = {
+        id(parameter): parameter
+        for module in scene.modules
+        for parameter in module._parameters.values()  # noqa: SLF001 (without a walk of modules)
+        if parameter is not None and parameter.requires_grad and parameter.grad is not None
+    }
+    unused = [parameter for key, parameter in parameters.items() if key not in taken]
+    if not unused or not taken:
+        return {}
+    share = shares_of_shapes(parameters.values(), unused)
+    ordinals: dict[tuple[str, Shapes], list[int]] = defaultdict(list)
+    time_ns = 0.0
+    for call in calls:
+        shapes = [shape for shape in call.result if shape in share]
+        if call.is_backward and shapes:
+            time_ns += call.time_ns * share[shapes[0]]
+            if share[shapes[0]] == 1.0:
+                ordinals[call.name, call.shapes].append(call.ordinal)
+    return {
+        "count": len(unused),
+        "of": len(parameters),
+        "elements": sum(parameter.numel() for parameter in unused),
+        "time_ns": round(time_ns),
+        "calls": [
+            [name, [list(shape) for shape in shapes], numbers[:MOST_LISTED]]
+            for (name, shapes), numbers in list(ordinals.items())[:MOST_LISTED]
+        ],
+    }
+
+
+def shares_of_shapes(all_of: Iterable[Any], unused: Iterable[Any]) -> dict[tuple[int, ...], float]:
+    """Return by shape, also transposed, the fraction of parameters that are unused."""
+    number, missing = Counter(map(_shape, all_of)), Counter(map(_shape, unused))
+    shares = {shape: missing[shape] / number[shape] for shape in missing if len(shape) > 1}
+    return shares | {
+        shape[::-1]: share
+        for shape, share in shares.items()
+        if len(shape) == 2 and shape[::-1] not in number
+    }
+
+
+def _shape(parameter: Any) -> tuple[int, ...]:
+    return tuple(parameter.shape)
+
+
+def _result_key(call: Call) -> tuple[Any, ...]:
+    return call.name, call.result, call.digest
+
+
+def _by_line(calls: Iterable[Call]) -> list[LineCost]:
+    costs: dict[str, LineCost] = {}
+    for call in calls:
+        line = call.chain[-1] if call.chain else ""
+        cost = costs.setdefault(line, LineCost(line, line))
+        cost.time_ns += call.time_ns
+        cost.calls.append(call)
+    return list(costs.values())
+
+
+def _repeated(calls: Iterable[Call], constant: set[tuple[Any, ...]]) -> list[LineCost]:
+    """Return calls whose result an earlier call of the step had, by the lines that differ."""
+    first: dict[tuple[Any, ...], Call] = {}
+    costs: dict[tuple[str, str, bool], LineCost] = {}
+    for call in calls:
+        key = _result_key(call)
+        if call.digest is None or key in constant:
+            continue
+        earlier = first.setdefault(key, call)
+        if earlier is call or (call.is_backward and not call.is_recomputed):
+            continue
+        line, first_line = _differing(call.chain, earlier.chain)
+        cost = costs.setdefault((line, first_line, call.is_recomputed), LineCost(line, first_line))
+        cost.time_ns += call.time_ns
+        cost.calls.append(call)
+    return list(costs.values())
+
+
+def _differing(chain: Chain, other: Chain) -> tuple[str, str]:
+    """Return the outermost lines that differ; the innermost if none does."""
+    for line, other_line in zip(chain, other, strict=False):
+        if line != other_line:
+            return line, other_line
+    return chain[-1] if chain else "", other[-1] if other else ""
+
+
+def _written(
+    costs: Iterable[LineCost], totals: Counter[tuple[str, Shapes]]
+) -> list[dict[str, Any]]:
+    ordered = sorted(costs, key=lambda cost: -cost.time_ns)[:MOST_COSTS]
+    return [
+        {
+            "line": cost.line,
+            "first_line": cost.first_line,
+            "inner_line": _inner_line(cost.calls),
+            "count": len(cost.calls),
+            "time_ns": cost.time_ns,
+            "is_recomputed": any(call.is_recomputed for call in cost.calls),
+            "calls": _grouped(cost.calls, totals),
+        }
+        for cost in ordered
+    ]
+
+
+def _inner_line(calls: Iterable[Call]) -> str:
+    times: Counter[str] = Counter()
+    for call in calls:
+        times[call.chain[-1] if call.chain else ""] += call.time_ns
+    return max(times, key=times.__getitem__)
+
+
+def _grouped(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list[list[Any]]:
+    """Return calls as name, shapes, calls of them in the step, numbers among these, time in ns."""
+    groups: dict[tuple[str, Shapes], list[Call]] = defaultdict(list)
+    for call in calls:
+        groups[call.name, call.shapes].append(call)
+    ordered = sorted(groups.items(), key=lambda item: -sum(call.time_ns for call in item[1]))
+    return [
+        [
+            name,
+            [list(shape) for shape in shapes],
+            totals[name, shapes],
+            [call.ordinal for call in group[:MOST_LISTED]],
+            sum(call.time_ns for call in group),
+        ]
+        for (name, shapes), group in ordered[:MOST_LISTED]
+    ]
+
+
+def _zeros_row(matrix: Matrix) -> dict[str, Any]:
+    return {
+        "line": matrix.line,
+        "count": matrix.count,
+        "time_ns": matrix.time_ns // STEP_COUNT,
+        "zero_fraction": round(matrix.zero_fraction / matrix.count, 4),
+        "zero_row_fraction": round(matrix.zero_row_fraction / matrix.count, 4),
+        "call": [matrix.name, [list(shape) for shape in matrix.shapes], matrix.ordinals],
+    }

@@ -1,0 +1,95 @@
+"""The backward pass computes gradients of parameters that no optimizer updates."""
+
+from stepscope.analyses.core import frame_times, requirements
+from stepscope.analyses.core.window import window
+from stepscope.analyses.operators.noted_calls import noted_rows
+from stepscope.analyses.settings.tensor_values import RECORD, tensor_values
+from stepscope.base.calibration import GRADIENTS_LEFT_OUT
+from stepscope.base.formatting import count, duration
+from stepscope.model import intervals
+from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
+from stepscope.rules.shared import call_costs, facts
+
+
+class Options(Thresholds):
+    """Threshold of the gradients' time."""
+
+    least_share: float = option(
+        0.02, "Fraction of the operators' time in these gradients.", origin="ours: below, not seen"
+    )
+
+
+def check(trace: Trace, options: Options) -> Results:
+    """Report parameters that get a gradient and are in no optimizer."""
+    requirements.applies_if(window(trace).has_steps, "no steps are marked")
+    values = tensor_values(trace)
+    requirements.conclusive_if(values, "values of tensors were not read", RECORD)
+    assert values is not None  # noqa: S101 (conclusive_if raises)
+    unused = values.unused
+    if unused is None or unused.time_ns < options.least_share * values.operators_ns:
+        return
+    rows = noted_rows(trace, unused.calls)
+    times = frame_times.times(trace.host_calls, rows)
+    yield Finding(
+        confidence="high",
+        message=f"{count(unused.count, 'parameter')} of {unused.of:,} with a gradient "
+        f"{'is' if unused.count == 1 else 'are'} in no optimizer: their gradients took "
+        f"{duration(unused.time_ns)} of an unrecorded step.",
+        evidence=(
+            facts.count("Parameters with a gradient that nothing reads", unused.count),
+            facts.count("Parameters with a gradient", unused.of),
+            facts.duration("Time in their products per unrecorded step", unused.time_ns),
+            facts.duration("Recorded time in them in total", intervals.duration_ns(times)),
+        ),
+        tables=(call_costs.by_name(trace.host_calls, rows, "Operators of these gradients"),)
+        if len(rows)
+        else (),
+        events=call_costs.longest(trace, rows),
+        locations=call_costs.lines(trace, rows),
+        claims=(
+            Claim(
+                times,
+                GRADIENTS_LEFT_OUT,
+                "The time of products whose result has the shape of such a gradient; six tenths at "
+                "least.",
+            ),
+        )
+        if len(times)
+        else (),
+    )
+
+
+RULE = Rule(
+    id="gradients-not-used",
+    title="Gradients are computed that no optimizer uses",
+    passed="Each parameter with a gradient is in an optimizer",
+    category="operators",
+    why="The gradient of a weight costs as much as the layer's forward pass. When only adapters or "
+    "a head are trained, those of all other weights can be left out, and take no memory.",
+    detects="Parameters that had a gradient after a step and are in no optimizer, as stepscope's "
+    "recorder saw them (`stepscope record`); reported where products of the backward pass with "
+    "results of their shapes took `least_share` of the operators' time or more.",
+    silent=(
+        "Parameters of an optimizer that does not step in each step.",
+        "Biases and other parameters of one dimension, whose gradients cost little.",
+        "Gradients that the program removes before the step ends.",
+    ),
+    saving="The time of these products in the recorded steps; six tenths at least.",
+    fix=Fix(
+        "Switch the gradients of frozen parameters off.",
+        "model.requires_grad_(False)\n"
+        "for parameter in adapters:    # or the head: what the optimizer gets\n"
+        "    parameter.requires_grad_(True)",
+        verify="Record again: all parameters with a gradient are in an optimizer.",
+        caveats=("If the parameters should be trained, pass them to the optimizer instead.",),
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "steps"}),
+    priority="device work",
+    links=("notes/autograd.html",),
+    origin="ours: LoRA jobs whose base weights still required gradients",
+    culprit="gradients that nothing uses",
+)
