@@ -60,8 +60,8 @@ def test_a_second_forward_pass_is_a_repeated_result_at_the_line_that_calls_it() 
     [repeated] = noted(step)["repeated"]
     assert repeated["line"].endswith(line_of(step, 4))
     assert repeated["first_line"].endswith(line_of(step, 2))
-    [[name, shapes, total, ordinals, time_ns]] = repeated["calls"]
-    assert (name, shapes, total, ordinals) == ("aten::addmm", [[4], [16, 8], [8, 4]], 2, [1])
+    [[name, shapes, total, ranges, time_ns]] = repeated["calls"]
+    assert (name, shapes, total, ranges) == ("aten::addmm", [[4], [16, 8], [8, 4]], 2, [[1, 1]])
     assert 0 < time_ns == repeated["time_ns"]
 
 
@@ -85,7 +85,7 @@ def test_zeros_of_an_operand_are_counted_but_not_those_of_a_relu() -> None:
     [sparse] = noted(step)["zeros"]
     assert sparse["line"].endswith(line_of(step, 1))
     assert sparse["zero_fraction"] == pytest.approx(63 / 64, abs=1e-4)
-    assert sparse["call"] == ["aten::mm", [[64, 64], [64, 64]], [0]]
+    assert sparse["call"] == ["aten::mm", [[64, 64], [64, 64]], [[0, 0]]]
 
 
 def test_padding_of_token_ids_is_counted_in_all_and_in_whole_columns() -> None:
@@ -113,7 +113,7 @@ def test_a_gradient_that_no_optimizer_reads_is_unused() -> None:
 
     unused = noted(step)["unused_gradients"]
     assert (unused["count"], unused["elements"]) == (2, 64 * 32 + 32)
-    assert ["aten::mm", [[32, 16], [16, 64]], [0]] in unused["calls"]
+    assert ["aten::mm", [[32, 16], [16, 64]], [[0, 0]]] in unused["calls"]
     base.requires_grad_(requires_grad=False)
     base.zero_grad()
     assert noted(step)["unused_gradients"].get("count", 0) == 0
@@ -262,3 +262,38 @@ def test_a_stretch_without_room_or_request_is_only_measured(
 def test_compiled_code_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(counters, "frames", Counter(total=1))
     assert not TensorValues().begin()
+
+
+def test_a_line_that_runs_many_times_for_small_operators_is_a_loop() -> None:
+    layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(8))
+    rows = torch.zeros(40, 4)
+
+    def step() -> None:
+        x = torch.zeros(2, 4)
+        for layer in layers:
+            x = layer(x)
+        for row in rows:
+            row.sum()
+            functional.relu(row)
+
+    loops = noted(step)["loops"]
+    by_line = {loop["line"]: (loop["runs"], loop["count"]) for loop in loops}
+    code = step.__code__.co_firstlineno
+    assert {line[line.index("(") :]: runs for line, runs in by_line.items()} == {
+        f"({code + 5}): step": (40, 40),
+        f"({code + 6}): step": (40, 40),
+    }
+
+
+def test_an_optimizer_that_goes_through_parameters_is_no_loop_of_the_user() -> None:
+    parameters = [torch.nn.Parameter(torch.zeros(4)) for _ in range(40)]
+    optimizer = torch.optim.SGD(parameters, foreach=False)
+
+    def step() -> None:
+        for parameter in parameters:
+            parameter.grad = torch.ones(4)
+        optimizer.step()
+
+    loops = noted(step)["loops"]
+    assert len(loops) == 1
+    assert loops[0]["line"].endswith(line_of(step, 2))

@@ -35,7 +35,7 @@ CAUSES = Path(__file__).with_name("zoo_causes.toml")
 RESULTS = ROOT / "build" / "zoo"
 SEEN = FOLDER / "seen.txt"
 ALSO = "also_true"
-BY_LINE = ("hot-path", "dataloader-no-workers", "dataloader-bound")
+BY_LINE = ("hot-path", "dataloader-no-workers", "dataloader-bound", "operators-in-python-loop")
 """Rules that name whatever is at the lines that they show."""
 FIRST = 3
 

@@ -674,3 +674,6 @@ SPARSE_PRODUCTS = Factor(
 SHORTER_BATCHES = Factor(
     0.6, 1.0, "an estimate: most operators are proportional to the length, attention to its square"
 )
+LOOP_OF_OPERATORS = Factor(
+    0.5, 0.95, "an estimate: one call per operator remains, and part of the work in it"
+)

@@ -171,7 +171,7 @@ def frame_names(stack: Stack) -> list[str]:
     Of successive calls in libraries, the first and the last. The recorder's calls are left out.
     """
     calls = [
-        (code, _line(code, position))
+        (code, line_at(code, position))
         for code, position in zip(stack[-2::-2], stack[::-2], strict=True)
         if isinstance(code, CodeType) and isinstance(position, int)
         if not code.co_filename.startswith(PACKAGE)
@@ -190,7 +190,7 @@ def frame_name(code: CodeType, line: int) -> str:
 
 
 @lru_cache(maxsize=4 * MOST_SAMPLES)
-def _line(code: CodeType, position: int) -> int:
+def line_at(code: CodeType, position: int) -> int:
     """Return the line at a position in a function's code."""
     for begin, end, line in code.co_lines():
         if begin <= position < end and line is not None:

@@ -13,6 +13,7 @@ These steps are slower, and belong to no measured time. Whatever fails ends the 
 training. Where `torch.compile` is in use nothing is read: compiled code has other operators.
 """
 
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -20,12 +21,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _python_dispatch as dispatch
 
-from stepscope.recording.host_sampler import PACKAGE, frame_name, is_library
+from stepscope.recording.host_sampler import PACKAGE, frame_name, is_library, line_at
 from stepscope.recording.live_objects import Given, live_objects
 
 KEY = "tensor_values"
@@ -64,7 +66,18 @@ SPARSE_BY_NATURE = frozenset({
 """Their results are of zeros in part, and others in each step."""
 CHECKPOINT = "checkpoint.py"
 
+DIRECT = re.compile(
+    r"torch[/\\\\](?:_tensor|functional|_jit_internal|nn[/\\\\](?:functional|modules[/\\\\]\w+))\.py$"
+)
+"""Files of torch that pass a call on to an operator or two."""
+LEAST_RUNS = 16
+"""Runs of a line per step that are a loop."""
+MOST_MEAN_NS = 20_000
+"""Mean time of an operator of a loop that is written: longer ones are work."""
+
 Shapes = tuple[tuple[int, ...], ...]
+Path = tuple[int, ...]
+"""From the innermost call: the address of a function's code, and the position in it."""
 Chain = tuple[str, ...]
 """Source lines outside of libraries, from the outermost call."""
 
@@ -94,6 +107,10 @@ class Call(NamedTuple):
     is_recomputed: bool
     """Whether activation checkpointing called it in the backward pass."""
     result: Shapes
+    path: Path
+    """Code and position of the callers outside of libraries."""
+    is_direct: bool
+    """Whether the innermost of them called it, at most through `torch.nn`."""
 
 
 @dataclass
@@ -143,6 +160,9 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._matrices: dict[tuple[str, str, Shapes, int], Matrix] = {}
         self._ids: dict[str, Ids] = {}
         self._unused: dict[str, Any] = {}
+        self._codes: dict[int, CodeType] = {}
+        """Code of the callers by address; kept, so that no address is used twice."""
+        self._chains: dict[Path, Chain] = {}
         self._is_entered = False
         self._is_failed = False
         self._is_complete = True
@@ -239,7 +259,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         ordinal = self._counts[key]
         self._counts[key] += 1
         is_backward = torch._C._current_graph_task_id() != -1  # noqa: SLF001 (the only way to ask)
-        chain, is_checkpointed = _chain()
+        path, is_direct, is_checkpointed = self._path(sys._getframe(2))  # noqa: SLF001 (the caller)
         digest = None
         if kind.is_compared and isinstance(result, torch.Tensor):
             digest = digest_of(result)
@@ -248,8 +268,9 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._makers[tensor.data_ptr()] = kind.name
                 self._zeros.pop(tensor.data_ptr(), None)
         call = Call(
-            kind.name, shapes, ordinal, digest, time_ns, chain, is_backward,
+            kind.name, shapes, ordinal, digest, time_ns, self._chain(path), is_backward,
             is_backward and is_checkpointed, tuple(tuple(tensor.shape) for tensor in results),
+            path, is_direct,
         )  # fmt: skip
         self._calls.append(call)
         if not is_backward:
@@ -257,6 +278,34 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._note_zeros(call, tensors)
             elif kind.name == "aten::embedding" and len(tensors) > 1:
                 self._note_ids(call, tensors[1])
+
+    def _path(self, frame: FrameType | None) -> tuple[Path, bool, bool]:
+        """Return the callers outside of libraries; whether direct; whether checkpointed."""
+        path: list[int] = []
+        is_checkpointed, is_direct = False, True
+        while frame is not None:
+            code = frame.f_code
+            file = code.co_filename
+            if is_library(file) or file.startswith(PACKAGE):
+                is_checkpointed |= file.endswith(CHECKPOINT)
+                is_direct &= bool(path) or _passes_on(file)
+            elif len(path) < 2 * MOST_FRAMES:
+                self._codes[id(code)] = code
+                path += (id(code), frame.f_lasti)
+            frame = frame.f_back
+        return tuple(path), is_direct, is_checkpointed
+
+    def _chain(self, path: Path) -> Chain:
+        """Return the source lines of a path, from the outermost."""
+        chain = self._chains.get(path)
+        if chain is None:
+            calls = zip(path[-2::-2], path[::-2], strict=True)
+            codes = self._codes
+            chain = tuple(
+                frame_name(codes[code], line_at(codes[code], position)) for code, position in calls
+            )
+            self._chains[path] = chain
+        return chain
 
     def _note_zeros(self, call: Call, tensors: tuple[torch.Tensor, ...]) -> None:
         for index, tensor in enumerate(tensors):
@@ -272,7 +321,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
             matrix.zero_row_fraction += zero_rows
             matrix.count += 1
             matrix.time_ns += call.time_ns
-            if not self._steps and len(matrix.ordinals) < MOST_LISTED:
+            if not self._steps:
                 matrix.ordinals.append(call.ordinal)
 
     def _zeros_of(self, tensor: torch.Tensor, *, is_convolved: bool) -> tuple[float, float]:
@@ -315,6 +364,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
             "forward_ns": sum(call.time_ns for call in second if not call.is_backward),
             "constant": _written(_by_line(constant), self._counts),
             "repeated": _written(_repeated(second, constant_keys), self._counts),
+            "loops": _loops(second, self._counts),
             "zeros": [_zeros_row(matrix) for matrix in self._largest_matrices()],
             "ids": [
                 [ids.line, ids.count, ids.elements, ids.padded, ids.removable]
@@ -364,24 +414,13 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     return tensor.layout is torch.strided and tensor.device.type != "meta"
 
 
+@lru_cache(maxsize=10_000)
+def _passes_on(file: str) -> bool:
+    return DIRECT.search(file) is not None
+
+
 def _version(tensor: torch.Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 (documented by torch)
-
-
-def _chain() -> tuple[Chain, bool]:
-    """Return the callers outside of libraries, and whether checkpointing is among the callers."""
-    frame = sys._getframe(3)  # noqa: SLF001 (of the operator's caller)
-    lines: list[str] = []
-    is_checkpointed = False
-    while frame is not None:
-        code = frame.f_code
-        path = code.co_filename
-        if is_library(path) or path.startswith(PACKAGE):
-            is_checkpointed |= path.endswith(CHECKPOINT)
-        elif len(lines) < MOST_FRAMES:
-            lines.append(frame_name(code, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
-    return tuple(reversed(lines)), is_checkpointed
 
 
 def digest_of(tensor: torch.Tensor) -> bytes | None:
@@ -477,7 +516,7 @@ def unused_gradients(calls: Iterable[Call]) -> dict[str, Any]:
         "elements": sum(parameter.numel() for parameter in unused),
         "time_ns": round(time_ns),
         "calls": [
-            [name, [list(shape) for shape in shapes], numbers[:MOST_LISTED]]
+            [name, [list(shape) for shape in shapes], ranges_of(numbers)]
             for (name, shapes), numbers in list(ordinals.items())[:MOST_LISTED]
         ],
     }
@@ -556,6 +595,30 @@ def _written(
     ]
 
 
+def _loops(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list[dict[str, Any]]:
+    """Return the lines that a step runs many times, each for small operators.
+
+    A line was run as often as the same operator was called directly from the same path.
+    """
+    by_path: dict[Path, list[Call]] = defaultdict(list)
+    for call in calls:
+        if call.is_direct and not call.is_backward:
+            by_path[call.path].append(call)
+    costs: dict[str, LineCost] = {}
+    runs: Counter[str] = Counter()
+    for path, several in by_path.items():
+        number = max(Counter(call.name for call in several).values())
+        if not path or number < LEAST_RUNS:
+            continue
+        line = several[0].chain[-1]
+        cost = costs.setdefault(line, LineCost(line, several[0].chain[-2:][0]))
+        cost.time_ns += sum(call.time_ns for call in several)
+        cost.calls += several
+        runs[line] = max(runs[line], number)
+    small = [cost for cost in costs.values() if cost.time_ns <= MOST_MEAN_NS * len(cost.calls)]
+    return [{**row, "runs": runs[row["line"]]} for row in _written(small, totals)]
+
+
 def _inner_line(calls: Iterable[Call]) -> str:
     times: Counter[str] = Counter()
     for call in calls:
@@ -564,7 +627,7 @@ def _inner_line(calls: Iterable[Call]) -> str:
 
 
 def _grouped(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list[list[Any]]:
-    """Return calls as name, shapes, calls of them in the step, numbers among these, time in ns."""
+    """Return calls as name, shapes, calls of them in the step, ranges of these, time in ns."""
     groups: dict[tuple[str, Shapes], list[Call]] = defaultdict(list)
     for call in calls:
         groups[call.name, call.shapes].append(call)
@@ -574,11 +637,22 @@ def _grouped(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list
             name,
             [list(shape) for shape in shapes],
             totals[name, shapes],
-            [call.ordinal for call in group[:MOST_LISTED]],
+            ranges_of(call.ordinal for call in group),
             sum(call.time_ns for call in group),
         ]
         for (name, shapes), group in ordered[:MOST_LISTED]
     ]
+
+
+def ranges_of(numbers: Iterable[int]) -> list[list[int]]:
+    """Return ascending numbers as ranges of their first and last."""
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ranges[:MOST_LISTED]
 
 
 def _zeros_row(matrix: Matrix) -> dict[str, Any]:
@@ -588,5 +662,5 @@ def _zeros_row(matrix: Matrix) -> dict[str, Any]:
         "time_ns": matrix.time_ns // STEP_COUNT,
         "zero_fraction": round(matrix.zero_fraction / matrix.count, 4),
         "zero_row_fraction": round(matrix.zero_row_fraction / matrix.count, 4),
-        "call": [matrix.name, [list(shape) for shape in matrix.shapes], matrix.ordinals],
+        "call": [matrix.name, [list(shape) for shape in matrix.shapes], ranges_of(matrix.ordinals)],
     }

@@ -47,7 +47,12 @@ def _rows(trace: Trace, noted: NotedCalls) -> Ints:
     ordinal = np.arange(len(rows)) - np.repeat(first, np.diff(np.append(first, len(rows))))
     number = np.repeat(np.diff(np.append(first, len(rows))), np.diff(np.append(first, len(rows))))
     is_same = (number == noted.total) if noted.total else np.ones(len(rows), dtype=bool)
-    is_noted = np.where(is_same, np.isin(ordinal, noted.ordinals), ordinal < len(noted.ordinals))
+    edges = np.array(noted.ranges, dtype=np.int64).reshape(-1, 2)
+    is_inside = np.zeros(len(rows), dtype=bool)
+    for begin, end in edges.tolist():
+        is_inside |= (ordinal >= begin) & (ordinal <= end)
+    count = int((edges[:, 1] - edges[:, 0] + 1).sum())
+    is_noted = np.where(is_same, is_inside, ordinal < count)
     selected: Ints = rows[is_noted]
     return selected
 

@@ -3,8 +3,9 @@
     "stepscope_recorder": {…, "tensor_values": {
         "operators_ns": 54_000_000, "forward_ns": 21_000_000,
         "constant": [{"line": "model.py(94): forward", "count": 2, "time_ns": 76_000, "calls":
-            [["aten::embedding", [[160, 128], [160]], 1, [0], 32_295]], …}, …],
-        "repeated": […], "zeros": […], "ids": [["model.py(94): forward", 2, 1920, 992, 636]],
+            [["aten::embedding", [[160, 128], [160]], 1, [[0, 0]], 32_295]], …}, …],
+        "repeated": […], "loops": [{…, "runs": 512}], "zeros": […],
+        "ids": [["model.py(94): forward", 2, 1920, 992, 636]],
         "unused_gradients": {"count": 41, "of": 65, "time_ns": 6_870_651, "calls": […]}}}
 
 Times are per step, of operators as they ran unrecorded (`recording/tensor_values.py`). Traces are
@@ -37,8 +38,9 @@ class NotedCalls:
     name: str
     shapes: Shapes
     """Of its tensors, without those of no dimension."""
-    ordinals: tuple[int, ...]
-    """Their numbers, from 0, among the step's calls of this name and these shapes."""
+    ranges: tuple[tuple[int, int], ...]
+    """First and last of their numbers, from 0, among the step's calls of this name and these
+    shapes."""
     total: int = 0
     """Number of these calls in a step; 0: unknown."""
 
@@ -58,6 +60,8 @@ class NotedLine:
     is_recomputed: bool
     """Whether activation checkpointing called them in the backward pass."""
     calls: tuple[NotedCalls, ...]
+    runs: int = 0
+    """Number of times that a step runs the line, of loops."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +113,8 @@ class TensorValues:
     """Results that the step before had as well."""
     repeated: tuple[NotedLine, ...]
     """Results that the step had computed before."""
+    loops: tuple[NotedLine, ...]
+    """Lines that a step runs many times for small operators."""
     sparse: tuple[SparseOperand, ...]
     ids: tuple[NotedIds, ...]
     unused: UnusedGradients | None
@@ -128,6 +134,7 @@ def tensor_values(trace: Trace) -> TensorValues | None:
         forward_ns=as_count(noted.get("forward_ns")) or 0,
         constant=tuple(_noted_lines(noted.get("constant"))),
         repeated=tuple(_noted_lines(noted.get("repeated"))),
+        loops=tuple(_noted_lines(noted.get("loops"))),
         sparse=tuple(_sparse(noted.get("zeros"))),
         ids=tuple(_ids(noted.get("ids"))),
         unused=_unused(noted.get("unused_gradients")),
@@ -146,6 +153,7 @@ def _noted_lines(rows: object) -> Iterator[NotedLine]:
                 time_ns=time_ns,
                 is_recomputed=row.get("is_recomputed") is True,
                 calls=tuple(_calls(row.get("calls"))),
+                runs=as_count(row.get("runs")) or 0,
             )
 
 
@@ -157,8 +165,8 @@ def _sparse(rows: object) -> Iterator[SparseOperand]:
         call = row.get("call")
         if zero is None or zero_rows is None or not isinstance(call, list) or len(call) != 3:
             continue
-        name, shapes, ordinals = call
-        for calls in _calls([[name, shapes, 0, ordinals]]):
+        name, shapes, ranges = call
+        for calls in _calls([[name, shapes, 0, ranges]]):
             yield SparseOperand(
                 line=_text(row.get("line")),
                 time_ns=as_count(row.get("time_ns")) or 0,
@@ -207,8 +215,14 @@ def _calls(rows: object) -> Iterator[NotedCalls]:
             name=row[0][:MOST_CHARACTERS],
             shapes=shapes,
             total=as_count(row[2]) or 0,
-            ordinals=_numbers(row[3]),
+            ranges=tuple(_ranges(row[3])),
         )
+
+
+def _ranges(values: object) -> Iterator[tuple[int, int]]:
+    for first, last in (sizes for row in _lists(values) if len(sizes := _numbers(row)) == 2):
+        if first <= last:
+            yield first, last
 
 
 def _numbers(values: object) -> tuple[int, ...]:
