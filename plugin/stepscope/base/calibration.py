@@ -677,3 +677,9 @@ SHORTER_BATCHES = Factor(
 LOOP_OF_OPERATORS = Factor(
     0.5, 0.95, "an estimate: one call per operator remains, and part of the work in it"
 )
+MORE_THREADS = Factor(
+    0.35, 1.0, "an estimate: operators divide their work unevenly, and memory is shared"
+)
+FEWER_THREADS = Factor(
+    0.0, 0.6, "an estimate: how long threads wait depends on the system's scheduler"
+)
