@@ -37,7 +37,8 @@ def check(trace: Trace, options: Options) -> Results:
     requirements.conclusive_if(
         threads and usable, "the numbers of threads and CPUs were not recorded", RECORD
     )
-    assert threads and usable  # noqa: S101 (conclusive_if raises)
+    assert threads  # noqa: S101 (conclusive_if raises)
+    assert usable  # noqa: S101
     ranks = settings.ranks_on_this_host
     workers = max((loader.worker_count or 0 for loader in settings.dataloaders), default=0)
     cpus = max(1, usable // ranks)
