@@ -31,9 +31,7 @@ def test_the_outer_of_two_steps_counts_and_its_launches_do() -> None:
     assert found.work.callers.tolist() == found.rows.tolist()
 
 
-def test_an_update_begins_with_the_first_change_after_the_closures_backward_pass_on_any_thread() -> (
-    None
-):
+def test_an_update_begins_with_the_first_change_after_a_closure_on_any_thread() -> None:
     backward = "autograd::engine::evaluate_function: MmBackward0"
     trace = trace_of(
         [
