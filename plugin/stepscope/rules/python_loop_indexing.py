@@ -110,8 +110,8 @@ def _claim(trace: Trace, loops: IndexingLoops, exposed: Intervals) -> Claim:
     computing = intervals.EMPTY if on_device else _computing(trace, repeated)
     if len(backward) and not on_device:
         parts = backward_times(trace, _operators_in(trace, repeated, PART.__contains__))
-        kept = intervals.difference(_computing(trace, backward), parts)
-        computing = intervals.merged(computing, kept)
+        retained = intervals.difference(_computing(trace, backward), parts)
+        computing = intervals.merged(computing, retained)
     return Claim(
         times,
         LOOP_OF_SLICES,
