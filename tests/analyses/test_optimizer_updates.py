@@ -31,7 +31,7 @@ def test_the_outer_of_two_steps_counts_and_its_launches_do() -> None:
     assert found.work.callers.tolist() == found.rows.tolist()
 
 
-def test_an_update_begins_when_the_closures_backward_pass_is_over_on_any_thread() -> None:
+def test_an_update_begins_with_the_first_change_after_a_closure_on_any_thread() -> None:
     backward = "autograd::engine::evaluate_function: MmBackward0"
     trace = trace_of(
         [
@@ -47,8 +47,20 @@ def test_an_update_begins_when_the_closures_backward_pass_is_over_on_any_thread(
         ]
     )
     found = optimizer_updates(trace)
-    assert found.begin_ns.tolist() == [300 * US]
+    assert found.begin_ns.tolist() == [320 * US]
     assert found.work.events.tolist() == [1]
+
+
+def test_without_a_change_an_update_begins_when_the_closures_backward_pass_is_over() -> None:
+    trace = trace_of(
+        [
+            STEP,
+            ["user_annotation", "Optimizer.step#Own.step", 100, 300],
+            ["cpu_op", "autograd::engine::evaluate_function: MmBackward0", 170, 130],
+            ["cpu_op", "aten::linalg_vector_norm", 320, 50],
+        ]
+    )
+    assert optimizer_updates(trace).begin_ns.tolist() == [300 * US]
 
 
 def test_steps_outside_the_window_are_left_out() -> None:

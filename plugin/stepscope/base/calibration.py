@@ -581,7 +581,19 @@ LONG_LAYERS_PER_SAMPLE_ON_CPU = Factor(
     "measured in the same way: 0.34 to 0.41 of convolutions that take 0.8 ms for one sample, 0.19 "
     "to 0.29 of those that take 1.7 ms",
 )
+COPIED_AND_AVERAGED_ON_CPU = Factor(
+    0.6,
+    0.95,
+    "an estimate: copies of both states, temporary results and a copy back go through memory some "
+    "13 times, torch._foreach_lerp_ 3 times",
+)
 IN_FEW_STEPS = Factor(0.9, 1.0, "an assumption: it is done in one of ten steps, or fewer")
+PENALTY_BY_THE_OPTIMIZER = Factor(
+    0.75,
+    1.0,
+    "an estimate: the update reads each weight anyway; a gradient that only the penalty gave stays "
+    "without it",
+)
 AVERAGED_SHORT_PARAMETERS_ON_CPU = Factor(
     0.3,
     0.95,

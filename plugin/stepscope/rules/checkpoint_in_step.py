@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from stepscope.analyses.core import event_references
+from stepscope.analyses.host.parameter_walks import averages, parameter_walks
 from stepscope.analyses.host.phase_costs import PhaseCost, phase_costs
 from stepscope.analyses.host.phase_names import CHECKPOINT
 from stepscope.analyses.host.phase_operators import CODES
@@ -12,7 +13,17 @@ from stepscope.analyses.host.step_phases import step_phases
 from stepscope.base.calibration import DONE_LESS_OFTEN
 from stepscope.base.findings import Link
 from stepscope.base.formatting import share
-from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
+from stepscope.rules import (
+    Claim,
+    Finding,
+    Fix,
+    Results,
+    Rule,
+    RuledOut,
+    Thresholds,
+    Trace,
+    option,
+)
 from stepscope.rules.shared import facts, phrases
 from stepscope.rules.shared.step_phases import (
     is_in_most_steps,
@@ -39,6 +50,15 @@ def check(trace: Trace, options: Options) -> Results:
     """Report checkpoints in most steps by the time in which no device works."""
     require_host_phases(trace)
     if not is_in_most_steps(trace, CHECKPOINT):
+        return
+    is_average = not _saves(trace) and any(
+        walks.is_whole and averages(walks) for walks in parameter_walks(trace)
+    )
+    if is_average:
+        yield RuledOut(
+            message="The state of the model is copied in most steps, but for a moving average of "
+            "the parameters: state-copied-each-step reports it."
+        )
         return
     for cost in phase_costs(trace):
         if cost.phase == CHECKPOINT and cost.share >= options.least_share:
@@ -106,6 +126,8 @@ RULE = Rule(
     silent=(
         "A checkpoint in fewer than half of the steps is made every so many steps already.",
         "A checkpoint that another thread writes costs the loop nothing.",
+        "Copies for a moving average of the parameters are ruled out: state-copied-each-step "
+        "reports them.",
     ),
     saving="The time in checkpoints while no device works: at most all of it, at least nine "
     "tenths, as if every tenth step made one.",

@@ -94,7 +94,7 @@ def check(trace: Trace, options: Options) -> Results:
         times = intervals.clip(times, span.start_ns, span.end_ns)
         lost = phrases.fraction_of_window(trace, intervals.duration_ns(times))
         if lost >= options.least_share and _can_be_fused(trace, updates, index):
-            yield _finding(trace, name, updates.rows[index], times)
+            yield _finding(trace, name, updates, index, times)
 
 
 def _can_be_fused(trace: Trace, updates: OptimizerUpdates, index: NDArray[np.int64]) -> bool:
@@ -103,12 +103,19 @@ def _can_be_fused(trace: Trace, updates: OptimizerUpdates, index: NDArray[np.int
         return False
     if name != PLAIN:
         return True
-    operators = _operators(trace, updates.rows[index])
+    operators = _operators(trace, updates, index)
     return bool(name_mask(trace.host_calls["name"], MOMENTUM.__contains__)[operators].any())
 
 
-def _finding(trace: Trace, name: str, rows: NDArray[np.int64], times: Intervals) -> Finding:
-    operators = _operators(trace, rows)
+def _finding(
+    trace: Trace,
+    name: str,
+    updates: OptimizerUpdates,
+    index: NDArray[np.int64],
+    times: Intervals,
+) -> Finding:
+    rows = updates.rows[index]
+    operators = _operators(trace, updates, index)
     number = round(len(operators) / len(rows))
     lost_ns = intervals.duration_ns(times)
     return Finding(
@@ -177,10 +184,14 @@ def _kind(name: str, dims: str) -> float:
     return SHORT + bisect_left(LONGER_THAN, math.prod(sizes)) if sizes else math.nan
 
 
-def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the operators that the updates called directly."""
+def _operators(
+    trace: Trace, updates: OptimizerUpdates, index: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the operators that the updates called directly, without those of closures."""
     calls = trace.host_calls
-    is_child = np.isin(calls["parent"].to_numpy(), rows)
+    begin = np.full(len(calls) + 1, np.iinfo(np.int64).max)
+    begin[updates.rows[index]] = updates.begin_ns[index]
+    is_child = calls["start_ns"].to_numpy() >= begin[calls["parent"].to_numpy()]
     return np.flatnonzero(is_child & calls["is_operator"].to_numpy())
 
 

@@ -1,6 +1,7 @@
 """A Python loop processes a tensor element by element, or part by part."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,16 +18,21 @@ from stepscope.analyses.host.indexing_loops import (
     IndexingLoops,
     indexing_loops,
 )
+from stepscope.analyses.operators.python_operators import backward_times, python_operators
 from stepscope.base.calibration import LOOP_OF_SLICES
 from stepscope.base.findings import INFO_SHARE, EventReference, EvidenceTable, Link, Unit
 from stepscope.base.formatting import count
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
 ARROW = " → "
+PART = frozenset({SELECT, "aten::slice", "aten::narrow", "aten::index"})
+"""Operators whose backward pass makes a gradient of the whole tensor for each part."""
 CALL_NS = 5_000
 """Recorded time up to which an operator without children is mostly its call: operators on one
 number take 0.4 to 5 µs on an EPYC."""
@@ -54,6 +60,8 @@ def check(trace: Trace, options: Options) -> Results:
     )
     times = intervals.union(loops.start_ns, loops.end_ns)
     times = intervals.clip(times, span.start_ns, span.end_ns)
+    backward = _backward(trace, times)
+    times = intervals.merged(times, backward)
     exposed = intervals.difference(times, all_busy(trace))
     total_ns, exposed_ns = intervals.duration_ns(times), intervals.duration_ns(exposed)
     least_ns = INFO_SHARE * span.reference_ns
@@ -65,6 +73,7 @@ def check(trace: Trace, options: Options) -> Results:
         f"{count(len(loops.first), 'Python loop processes', 'Python loops process')} a tensor in "
         f"{int(loops.repeats.sum()):,} iterations of {ARROW.join(pattern)}{others}, for "
         f"{phrases.time_and_fraction(trace, total_ns)}"
+        f"{' with the backward pass' if len(backward) else ''}"
     )
     table = _table(trace, loops)
     finding = Finding(
@@ -95,15 +104,37 @@ def check(trace: Trace, options: Options) -> Results:
 def _claim(trace: Trace, loops: IndexingLoops, exposed: Intervals) -> Claim:
     """Claim all but the first iteration: one call for the whole tensor remains."""
     repeated = intervals.union(loops.second_ns, loops.end_ns)
-    times = intervals.intersection(exposed, repeated)
-    computing = intervals.EMPTY if len(trace.device_events) else _computing(trace, repeated)
+    backward = _backward(trace, repeated)
+    times = intervals.intersection(exposed, intervals.merged(repeated, backward))
+    on_device = bool(len(trace.device_events))
+    computing = intervals.EMPTY if on_device else _computing(trace, repeated)
+    if len(backward) and not on_device:
+        parts = backward_times(trace, _operators_in(trace, repeated, PART.__contains__))
+        retained = intervals.difference(_computing(trace, backward), parts)
+        computing = intervals.merged(computing, retained)
     return Claim(
         times,
         LOOP_OF_SLICES,
-        "From each loop's second iteration to its last operator, where no device works; at least "
+        "From each loop's second iteration to its last operator"
+        f"{', and its backward pass' if len(backward) else ''}, where no device works; at least "
         f"three quarters of it, without what operators take beyond {CALL_NS // 1000} µs on a CPU.",
         low_intervals=intervals.difference(times, computing),
     )
+
+
+def _backward(trace: Trace, times: Intervals) -> Intervals:
+    """Return the backward pass of operators that Python called in some times."""
+    span = window(trace)
+    rows = _operators_in(trace, times, lambda _: True)
+    return intervals.clip(backward_times(trace, rows), span.start_ns, span.end_ns)
+
+
+def _operators_in(trace: Trace, times: Intervals, is_selected: Callable[[str], bool]) -> Ints:
+    """Return the selected operators of Python that start in some times."""
+    rows = python_operators(trace).rows
+    rows = rows[name_mask(trace.host_calls["name"], is_selected)[rows]]
+    start_ns = trace.host_calls["start_ns"].to_numpy()[rows]
+    return np.asarray(rows[intervals.covered_ns(times, start_ns, start_ns + 1) > 0])
 
 
 def _computing(trace: Trace, times: Intervals) -> Intervals:
@@ -199,11 +230,11 @@ RULE = Rule(
     detects="Operators under one caller that repeat a pattern, `least_repeats` times or more, "
     "where they take no longer than `most_operator_us` on average; from 1 % of the window on. A "
     "pattern has at most 48 operators and inner loops (of two iterations and more, of at most 16 "
-    "operators). "
-    "It takes parts of a tensor (`aten::select` for `x[i]`, `aten::slice`, `aten::narrow`), makes "
-    "tensors of Python's numbers (`aten::lift_fresh`) or joins them (`aten::cat`, `aten::stack`); "
-    "or it reads a value (`aten::item`, `aten::is_nonzero`) right after an `aten::unbind` (`for "
-    "row in x`, `zip(x, y)`), in at most as many iterations as that gave rows.",
+    "operators). It takes parts of a tensor (`aten::select` for `x[i]`, `aten::slice`, "
+    "`aten::narrow`), compares it with a number (`x == i`), makes tensors of Python's numbers "
+    "(`aten::lift_fresh`) or joins them (`aten::cat`, `aten::stack`); or it reads a value "
+    "(`aten::item`, `aten::is_nonzero`) right after an `aten::unbind` (`for row in x`, `zip(x, "
+    "y)`), in at most as many iterations as that gave rows.",
     silent=(
         "A loop over products, convolutions, attention, norms or recurrent cells, or over "
         "operators of other libraries, does a model's work.",
@@ -213,10 +244,11 @@ RULE = Rule(
         "Python. Those of DataLoaders and optimizers have rules of their own.",
         "Loops during which the device works cost nothing: they are listed as ruled out.",
     ),
-    saving="The time from a loop's second iteration to its last operator in which no device works; "
-    "at least three quarters of it, since the one operator takes time as well. On a CPU the least "
-    "saving omits what operators take beyond 5 µs, in which they compute. Recording costs up to 45 "
-    "% of such a loop: without the profiler the saving is smaller.",
+    saving="The time from a loop's second iteration to its last operator, and of the backward "
+    "pass of these operators, in which no device works; at least three quarters of it, since the "
+    "one operator takes time as well. On a CPU the least saving omits what operators take beyond "
+    "5 µs, in which they compute. Recording costs up to 45 % of such a loop: without the profiler "
+    "the saving is smaller.",
     fix=Fix(
         "Do with one operator what the loop does element by element.",
         "total = x.sum(0)                 # of all of x along its dimension 0\n"

@@ -7,14 +7,16 @@ import numpy as np
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import optimizer_updates
-from stepscope.analyses.operators.parameter_walks import (
+from stepscope.analyses.host.parameter_walks import (
     ParameterWalks,
+    averages,
     parameter_walks,
     walk_times,
 )
 from stepscope.base.calibration import (
     AVERAGED_LONG_PARAMETERS_ON_CPU,
     AVERAGED_SHORT_PARAMETERS_ON_CPU,
+    COPIED_AND_AVERAGED_ON_CPU,
     HALF_TO_ALL,
     IN_FEW_STEPS,
     Factor,
@@ -27,15 +29,7 @@ from stepscope.rules.shared import call_costs, facts, phrases
 
 COPIES = frozenset({"aten::clone", "aten::new_empty", "aten::copy_"})
 """`deepcopy` makes an empty tensor for each parameter; `load_state_dict` calls `copy_`."""
-AVERAGES = (
-    frozenset({"aten::lerp_"}),
-    frozenset({"aten::lerp"}),
-    frozenset({"aten::mul_", "aten::add_"}),
-    frozenset({"aten::mul", "aten::add"}),
-)
-"""Operators of moving averages: `average += (1 - decay) * (parameter - average)` and the like."""
-UPDATES = frozenset({"aten::addcdiv_", "aten::sqrt", "aten::sub_"})
-"""Operators of optimizers that are written by hand."""
+NEW_COPIES = COPIES - {"aten::copy_"}
 LONG = 4_096
 """Values of a parameter, on average, up to which the calls are the limit."""
 
@@ -44,7 +38,7 @@ class Options(Thresholds):
     """Threshold of parameters."""
 
     least_count: int = option(
-        8, "Parameters that get gradients.", origin="ours: four layers with a bias"
+        4, "Parameters that get gradients.", origin="ours: two layers with a bias"
     )
 
 
@@ -52,23 +46,25 @@ def check(trace: Trace, options: Options) -> Results:
     """Report copies and averages of all parameters in each step."""
     requirements.applies_if(len(optimizer_updates(trace).rows), "no optimizer's step was recorded")
     requirements.shapes(trace)
-    walks = parameter_walks(trace)
-    if walks.parameter_count < options.least_count:
-        return
-    averaging = _averaging(walks)
+    for walks in parameter_walks(trace):
+        if walks.is_whole and walks.parameter_count >= options.least_count:
+            findings = tuple(_findings(trace, walks))
+            yield from findings
+            if findings:
+                return
+
+
+def _findings(trace: Trace, walks: ParameterWalks) -> Iterator[Finding]:
+    """Yield the findings about one set of parameters."""
+    averaging = averages(walks)
+    copying = COPIES & walks.rows_of.keys()
     if averaging:
-        yield _average_finding(trace, walks, averaging | {"aten::copy_"} & walks.rows_of.keys())
-    copying = COPIES & walks.rows_of.keys() - ({"aten::copy_"} if averaging else set())
+        changes_inputs = any(name.endswith("_") for name in averaging)
+        averaged = {"aten::copy_"} & copying if changes_inputs else copying
+        yield _average_finding(trace, walks, averaging | averaged)
+        copying -= averaged | {"aten::copy_"}
     if copying:
         yield _copy_finding(trace, walks, copying)
-
-
-def _averaging(walks: ParameterWalks) -> Set[str]:
-    names = walks.rows_of.keys()
-    averaging = next((pair for pair in AVERAGES if pair <= names), frozenset[str]())
-    added = len(walks.rows_of.get("aten::add_", ()))
-    is_update = bool(UPDATES & names) or added > len(walks.rows_of.get("aten::mul_", ())) > 0
-    return frozenset() if is_update else averaging
 
 
 def _copy_finding(trace: Trace, walks: ParameterWalks, names: Set[str]) -> Finding:
@@ -90,6 +86,8 @@ def _copy_finding(trace: Trace, walks: ParameterWalks, names: Set[str]) -> Findi
 def _average_finding(trace: Trace, walks: ParameterWalks, names: Set[str]) -> Finding:
     if len(trace.device_events):
         factor, size = HALF_TO_ALL, "half of the host's time at least"
+    elif names & NEW_COPIES:
+        factor, size = COPIED_AND_AVERAGED_ON_CPU, "60 to 95 %, of averages of copies"
     elif walks.mean_size <= LONG:
         factor, size = AVERAGED_SHORT_PARAMETERS_ON_CPU, "30 to 95 %, of short parameters"
     else:
@@ -168,8 +166,8 @@ RULE = Rule(
     "each.",
     detects="Operators that Python calls on at least 90 % of the parameters in each step, outside "
     "of the optimizer: aten::clone, aten::new_empty (deepcopy) and aten::copy_ copy; aten::lerp, "
-    "or aten::mul with aten::add, average. Parameters are the tensors that get a gradient, "
-    "`least_count` or more.",
+    "or aten::mul with aten::add, average. Parameters are the tensors that a backward pass "
+    "gives a gradient, `least_count` or more.",
     silent=(
         "Copies and averages in some steps only.",
         "Optimizers that are written by hand.",

@@ -1,11 +1,11 @@
 """Python loops over the elements of a tensor: repeating patterns of short operators.
 
 A loop is a pattern of operators that repeats under one caller. Each iteration takes an element or a
-part of a tensor (`x[i]`: `aten::select`), or joins small tensors (`aten::cat`); or the loop follows
-an `aten::unbind` (`for row in x`) and each iteration reads a value. Patterns nest: inside, of at
-most `LONGEST` operators, from two iterations on; around them, of at most `LONGEST_AROUND` operators
-and inner loops. Operators that C++ calls in its own loop (`aten::unbind`, the autograd engine) do
-not count, nor those of DataLoaders and optimizers.
+part of a tensor (`x[i]`: `aten::select`; `x == i`), or joins small tensors (`aten::cat`); or the
+loop follows an `aten::unbind` (`for row in x`) and each iteration reads a value. Patterns nest:
+inside, of at most `LONGEST` operators, from two iterations on; around them, of at most
+`LONGEST_AROUND` operators and inner loops. Operators that C++ calls in its own loop
+(`aten::unbind`, the autograd engine) do not count, nor those of DataLoaders and optimizers.
 """
 
 import re
@@ -23,6 +23,9 @@ PARTS = frozenset(
     {SELECT, "aten::slice", "aten::narrow", "aten::cat", "aten::stack", "aten::lift_fresh"}
 )
 """Operators that take a part of a tensor, join parts, or make one of Python's numbers."""
+COMPARES = frozenset({"aten::eq", "aten::ne"})
+WITH_NUMBER = re.compile(r"^\[\[[^\[\]]+\],\[\]\]$")
+"""Shapes of a tensor and a number: `x == i` takes the part of class or sample `i`."""
 READS = frozenset({"aten::item", "aten::is_nonzero", "aten::_local_scalar_dense"})
 """Operators that return a tensor's value to Python. After `aten::unbind` they show that the loop
 needs only values; other operators may be a model's work, row by row."""
@@ -148,7 +151,10 @@ def _siblings(trace: Trace, least_repeats: int) -> _Siblings:
     is_cpp = name_mask(calls["name"], OF_CPP.search) & calls["is_operator"].to_numpy()
     is_cpp |= name_mask(calls["name"], OF_TORCH.search)
     caller = np.where(parent >= 0, parent, len(calls) + thread)
-    is_part, is_read = (np.isin(codes, _codes(trace, names)) for names in (PARTS, READS))
+    is_part, is_read, compares = (
+        np.isin(codes, _codes(trace, names)) for names in (PARTS, READS, COMPARES)
+    )
+    is_part |= compares & name_mask(calls["input_dims"], WITH_NUMBER.match)
     indexing = caller[(is_part | is_read) & ~np.append(is_cpp, False)[parent]]
     size = len(calls) + int(thread.max(initial=-1)) + 1
     often = np.bincount(indexing, minlength=size) >= least_repeats

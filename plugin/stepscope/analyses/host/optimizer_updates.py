@@ -2,7 +2,8 @@
 
 torch records `Optimizer.step#<class>.step` around every step (`torch/optim/optimizer.py`). Of
 nested steps the outer one counts. A closure (LBFGS, PyTorch Lightning) runs forward and backward
-inside; an update starts at the end of the backward pass, on any thread.
+inside; an update starts after the end of the backward pass, on any thread, with the first operator
+that changes a tensor (hooks before it may log or clip).
 
 `torch.nn.utils.clip_grad_norm_` with `foreach=False`, and hand-written loops, compute the norm of
 one gradient after the other, and multiply one after the other. Norms of the model run before the
@@ -90,6 +91,11 @@ def launched_work(trace: Trace, rows: Ints) -> LaunchedWork:
 STEP = re.compile(r"^Optimizer\.step#(?P<optimizer>.+?)(?:\.step)?$")
 LISTWISE = re.compile(r"^aten::_foreach_|^aten::_fused_")
 FUSED = re.compile(r"^aten::_fused_")
+CHANGE = re.compile(
+    r"^aten::(_fused_|_foreach_(?!norm)|(add|sub|mul|div|lerp|addcmul|addcdiv|copy|pow|sqrt)_$)"
+)
+"""Operators that change tensors in place, with those on lists; computing a norm changes nothing."""
+END_OF_TIME = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +107,7 @@ class OptimizerUpdates:
     optimizer: Objects
     """Class, as torch wrote it: `AdamW`."""
     begin_ns: Ints
-    """Start of the update: the call's start, or the end of a closure."""
+    """Start of the update: the call's start, or its first operator after a closure."""
     end_ns: Ints
     is_listwise: Mask
     """Whether it called `_foreach_` or `_fused_` operators, which take all parameters at once."""
@@ -130,7 +136,7 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
     if not len(rows):
         reason = "no optimizer's step was recorded"
         raise NotApplicableError(reason)
-    begin = _after_closures(trace, start[rows], end[rows])
+    begin = _first_changes(trace, rows, _after_closures(trace, start[rows], end[rows]))
     work = launched_work(trace, rows)
     begin_of = np.zeros(len(calls), dtype=np.int64)
     begin_of[rows] = begin
@@ -164,6 +170,28 @@ def _after_closures(trace: Trace, start_ns: Ints, end_ns: Ints) -> Ints:
     return np.asarray(np.where(inside, np.clip(ended[last], start_ns, end_ns), start_ns))
 
 
+def _first_changes(trace: Trace, rows: Ints, begin_ns: Ints) -> Ints:
+    """Return the start of the first operator after each closure that changes tensors.
+
+    Without a closure, or such an operator, the given time.
+    """
+    calls = trace.host_calls
+    start = calls["start_ns"].to_numpy()
+    closed = np.flatnonzero(begin_ns > start[rows])
+    update = {int(rows[index]): index for index in closed.tolist()}
+    children = np.flatnonzero(
+        np.isin(calls["parent"].to_numpy(), rows[closed]) & name_mask(calls["name"], CHANGE.search)
+    )
+    first = begin_ns.copy()
+    index = np.array(
+        [update[row] for row in calls["parent"].to_numpy()[children].tolist()], dtype=np.int64
+    )
+    is_after = start[children] >= begin_ns[index]
+    first[index[is_after]] = END_OF_TIME
+    np.minimum.at(first, index[is_after], start[children[is_after]])
+    return first
+
+
 def _holds(trace: Trace, rows: Ints, pattern: re.Pattern[str]) -> Mask:
     """Return a mask of the calls that contain an operator of such a name."""
     calls = trace.host_calls
@@ -176,7 +204,6 @@ def _holds(trace: Trace, rows: Ints, pattern: re.Pattern[str]) -> Mask:
 NORM = re.compile(r"^aten::(?:linalg_vector_)?norm$")
 SCALING = re.compile(r"^aten::mul_$")
 FOREACH = re.compile(r"^aten::_foreach_")
-END_OF_TIME = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
