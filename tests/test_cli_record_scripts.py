@@ -130,10 +130,10 @@ def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
     assert [facts] == alone.stdout.splitlines()
     assert float(weight) < 0
     assert said(done) == [
-        "recording steps 5 to 9 (a step ends with each batch of a DataLoader)",
+        "recording steps 5 to 9 (a step is one batch of a DataLoader)",
         "recorded steps 5 to 9",
-        "the optimizer stepped: traces of earlier batches are removed",
-        "recording steps 5 to 9 (a step ends with each step of the optimizer SGD)",
+        "the optimizer stepped: traces of earlier batches or calls are removed",
+        "recording steps 5 to 9 (a step is one step of the optimizer SGD)",
         "recorded steps 5 to 8, and was then cut short",
         "1 trace of 1 process in log",
         "to see what to change: stepscope advise log",
@@ -301,7 +301,7 @@ def test_an_inference_is_recorded_by_its_batches_and_workers_are_not(tmp_path: P
     done = run(tmp_path, "--", sys.executable, "infer.py")
     assert (done.returncode, done.stdout) == (0, "to the end\n")
     assert said(done)[:2] == [
-        "recording steps 5 to 8 (a step ends with each batch of a DataLoader)",
+        "recording steps 5 to 8 (a step is one batch of a DataLoader)",
         "recorded steps 5 to 8",
     ]
     (document,) = documents(tmp_path)
@@ -337,7 +337,7 @@ def test_each_rank_of_torchrun_is_a_worker_and_stop_ends_all(tmp_path: Path) -> 
         "2 traces of 2 processes in log",
         "recorded steps 5 to 8 of rank 0",
         "recorded steps 5 to 8 of rank 1",
-        "recording steps 5 to 8 of rank 0 (a step ends with each step of the optimizer SGD)",
+        "recording steps 5 to 8 of rank 0 (a step is one step of the optimizer SGD)",
         "to see what to change: stepscope advise log",
     ]
     found = [

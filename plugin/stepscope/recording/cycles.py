@@ -1,6 +1,7 @@
 """Recording cycles of one process: their start and end."""
 
 import time
+from dataclasses import replace
 from enum import Enum, auto
 
 from stepscope.recording.handler import TraceHandler
@@ -19,6 +20,11 @@ LEAST_STEPS = 3
 EVALUATION_RESTARTS = 3
 """Restarts of a cycle after evaluations to reach `LEAST_STEPS`; then one step is enough."""
 MOST_RESTARTS = 6
+SKIPPED_CALL_SECONDS = 1.5
+"""Time for which calls of a model are skipped: some 150 samples of the host."""
+RECORDED_CALL_SECONDS = 1.0
+MOST_CALL_COUNT = 200
+"""Calls of a model that are recorded at most, unless more are requested."""
 
 
 class CycleEnd(Enum):
@@ -100,7 +106,10 @@ class Cycles:
 
     def start(self, step: int) -> None:
         """Start the profiler with this step."""
-        self._profiled = Profiled(self._request, self._handler, step)
+        self._profiled = self._new_profiled(step)
+
+    def _new_profiled(self, step: int) -> Profiled:
+        return Profiled(self._request, self._handler, step)
 
     def step(self) -> CycleEnd | None:
         """Begin the next step of a cycle; None if the cycle continues."""
@@ -148,3 +157,37 @@ class Cycles:
         room = epoch_length - self._request.warmup - self._request.active
         measured = min(LEAST_MEASURED_COUNT, room)
         return min(MOST_SKIPPED_COUNT, max(epoch_length // SKIPPED_SHARE, measured))
+
+
+class CallCycles(Cycles):
+    """Cycles of an inference, whose steps are calls of a model.
+
+    Without a requested number of steps to skip, calls are skipped for some seconds, so that the
+    samples of unrecorded calls are many. Calls of a generation are short and unlike: more are
+    recorded, for about a second. A cycle with fewer than three steps is not saved.
+    """
+
+    def is_due(self, step: int, epoch_length: int) -> bool:
+        """Return whether a cycle begins with this step."""
+        if self._request.skip is not None or self._next_start is not None or self.is_recording:
+            return super().is_due(step, epoch_length)
+        if step == 1:
+            self._first_step_s = time.monotonic()
+        seconds = time.monotonic() - self._first_step_s
+        is_many = step > LEAST_MEASURED_COUNT and seconds > SKIPPED_CALL_SECONDS
+        return is_many or (step > LEAST_SKIPPED_COUNT and seconds > SKIPPED_SECONDS)
+
+    def finish(self, *, is_saved: bool) -> CycleEnd | None:
+        """End a cycle early; its steps are saved if `is_saved` and there are enough."""
+        profiled = self._profiled
+        is_enough = profiled is not None and profiled.step_count >= LEAST_STEPS
+        return super().finish(is_saved=is_saved and is_enough)
+
+    def _new_profiled(self, step: int) -> Profiled:
+        """Return a profiler of all threads: servers compute in several."""
+        if step > 1 and self._first_step_s:
+            call_s = (time.monotonic() - self._first_step_s) / (step - 1)
+            fitting = min(int(RECORDED_CALL_SECONDS / call_s), MOST_CALL_COUNT)
+            active = max(self._request.active, fitting)
+            self._request = replace(self._request, active=active)
+        return Profiled(self._request, self._handler, step, is_of_all_threads=True)

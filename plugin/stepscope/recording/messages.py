@@ -28,7 +28,7 @@ class AccountWriter:
         if not rank():
             self._print(
                 f"recording steps {first} to {last}{self._rank_suffix()} "
-                f"(a step ends with each {self.account.steps_from})"
+                f"(a step is one {self.account.steps_from})"
             )
 
     def written(self, written: RecordedTrace | None) -> None:
@@ -53,7 +53,7 @@ class AccountWriter:
             with suppress(OSError):
                 Path(file.path).unlink()
         if written:
-            self._print("the optimizer stepped: traces of earlier batches are removed")
+            self._print("the optimizer stepped: traces of earlier batches or calls are removed")
 
     def note(self, text: str) -> None:
         """Print a deviation from the request."""

@@ -32,7 +32,12 @@ class Profiled:
     """Whether the profiler under construction is an instance of this class."""
 
     def __init__(
-        self, request: RecordRequest, handler: TraceHandler, first_step: int | None
+        self,
+        request: RecordRequest,
+        handler: TraceHandler,
+        first_step: int | None,
+        *,
+        is_of_all_threads: bool = False,
     ) -> None:
         self._handler = handler
         self._warmup = request.warmup
@@ -44,6 +49,7 @@ class Profiled:
         self._is_saved = True
         self._is_cut = False
         self._is_stopped = False
+        is_all = is_of_all_threads or first_step is None
         with _silent(), _marked():
             self._profiler = profile(
                 activities=_activities(is_early=first_step is None),
@@ -52,7 +58,7 @@ class Profiled:
                 record_shapes=request.shapes,
                 with_stack=request.stacks,
                 profile_memory=request.memory,
-                experimental_config=_all_threads() if first_step is None else None,
+                experimental_config=all_threads() if is_all else None,
             )
             self._profiler.start()
             if first_step is not None:
@@ -173,7 +179,7 @@ def _schedule(request: RecordRequest, first_step: int | None) -> Schedule | None
     )
 
 
-def _all_threads() -> Any:
+def all_threads() -> Any:
     """Return torch's option to record the operators of all threads: servers compute in several.
 
     None: a torch without it (before 2.6) records the thread that starts the profiler.

@@ -5,6 +5,7 @@ sees the original. After recording has ended, a wrapper costs one check of a fla
 """
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, cast
@@ -16,6 +17,7 @@ import torch.utils.data.dataloader
 from torch.amp.grad_scaler import GradScaler
 from torch.optim.optimizer import Optimizer
 
+from stepscope.recording.inference_steps import CallState
 from stepscope.recording.profiler_cycle import Profiled
 from stepscope.recording.record_request import parse_request
 from stepscope.recording.script_recorder import ScriptRecorder
@@ -43,6 +45,7 @@ def watch(recorder: ScriptRecorder) -> None:
     watch_batches(recorder)
     watch_profilers(recorder)
     watch_evaluation(recorder)
+    recorder.calls = CallHook(recorder)
 
 
 def watch_optimizers(recorder: ScriptRecorder) -> None:
@@ -144,6 +147,7 @@ def watch_evaluation(recorder: ScriptRecorder) -> None:
     """Notify the recorder when a model enters evaluation mode, which may be a script's only work.
 
     No module hooks: with torch.compile, those cause recompilations and errors (`live_objects.py`).
+    `CallHook` replaces a method instead, only while calls may be steps.
     """
     prepare = torch.nn.Module.eval
 
@@ -157,3 +161,53 @@ def watch_evaluation(recorder: ScriptRecorder) -> None:
         return prepared
 
     setattr(torch.nn.Module, "eval", watched)  # noqa: B010 (mypy has a type for each method)
+
+
+class CallHook:
+    """Notifies the recorder when an outermost call of a module begins, in any thread.
+
+    It replaces `Module.__call__` between `start` and `stop`. Calls of inner modules then cost one
+    more Python call, 0.3 µs. What torch.compile traced with the hook would be compiled again without
+    it: where torch.compile is in use, the hook stays, and does nothing.
+    """
+
+    def __init__(self, recorder: ScriptRecorder) -> None:
+        self._recorder = recorder
+        self._is_on = False
+        self._original: Call | None = None
+        self._hook: Call | None = None
+
+    def start(self) -> None:
+        """Install the hook, once."""
+        if self._original is not None:
+            return
+        self._is_on = True
+        self._original = original = torch.nn.Module.__call__
+        hook, recorder, state = self, self._recorder, CallState()
+        is_compiling = torch.compiler.is_compiling
+
+        @functools.wraps(original)
+        def watched(self: torch.nn.Module, *arguments: Any, **named: Any) -> Any:
+            if is_compiling() or state.is_inside or not hook._is_on:
+                return original(self, *arguments, **named)
+            state.is_inside = True
+            try:
+                recorder.model_called(self, state)
+                return original(self, *arguments, **named)
+            finally:
+                state.call_ended()
+
+        self._hook = watched
+        setattr(torch.nn.Module, "__call__", watched)  # noqa: B010 (mypy)
+
+    def stop(self) -> None:
+        """Restore the method, unless another program has replaced it since."""
+        self._is_on = False
+        is_replaced = torch.nn.Module.__call__ is not self._hook
+        if self._original is not None and not is_replaced and not _has_compiled():
+            setattr(torch.nn.Module, "__call__", self._original)  # noqa: B010
+
+
+def _has_compiled() -> bool:
+    """Return whether torch.compile has traced a function; creating an optimizer imports it, too."""
+    return bool(getattr(sys.modules.get("torch._dynamo.utils"), "counters", None))

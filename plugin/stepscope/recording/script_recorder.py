@@ -18,13 +18,14 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, Protocol
 
 from stepscope.recording import autocast_detection
-from stepscope.recording.cycles import CycleEnd, Cycles
+from stepscope.recording.cycles import CallCycles, CycleEnd, Cycles
 from stepscope.recording.handler import TraceHandler
+from stepscope.recording.inference_steps import CallState, InferenceSteps
 from stepscope.recording.messages import AccountWriter, program
-from stepscope.recording.profiler_cycle import is_profiler_running
+from stepscope.recording.profiler_cycle import all_threads, is_profiler_running
 from stepscope.recording.record_request import ACCOUNTS, Account, RecordRequest, accounts_in
 from stepscope.recording.step_detection import StepBoundary, StepDetector
 from stepscope.recording.termination import Termination
@@ -62,11 +63,22 @@ def _stop_on_error(
     return guarded
 
 
+class CallHook(Protocol):
+    """Reports the calls of models between `start` and `stop`."""
+
+    def start(self) -> None:
+        """Report calls from now on."""
+
+    def stop(self) -> None:
+        """Report no more calls."""
+
+
 class ScriptRecorder:
     """The recorder of one process."""
 
     def __init__(self, request: RecordRequest) -> None:
         self._request = request
+        self.calls: CallHook | None = None
         self._termination = Termination(self.ended)
         self._is_helper = _is_multiprocessing_child()
         self._begin()
@@ -85,6 +97,7 @@ class ScriptRecorder:
         handler = self._new_handler()
         self._cycles = Cycles(self._request, handler)
         self._whole = WholeRun(self._request, handler)
+        self._inference = InferenceSteps()
         self._step = 0
         """Number of the current step; 0 during the script's start."""
         self._epoch_length = 0
@@ -122,25 +135,41 @@ class ScriptRecorder:
         """Handle a model's `eval()`: during a training, or as the script's only work."""
         if self._detector.model_set_to_evaluate() is StepBoundary.EVALUATION:
             self._evaluation_begins()
-        elif not self._is_helper:
-            self._whole.begin()
+        else:
+            self._inference_begins()
 
     @_stop_on_error
     def startup_ended(self) -> None:
         """Handle the end of the script's start: it is working, though it has taken no step."""
-        self._whole.begin()
+        self._inference_begins()
+
+    @_stop_on_error
+    def model_called(self, model: Any, thread: CallState) -> None:
+        """Handle the begin of an outermost call of a model, while nothing trains."""
+        if all_threads() is None and threading.get_ident() != self.main_thread:
+            return
+        is_begun = self._inference.is_begun
+        boundary = self._inference.called(model, thread.key, is_after_pause=thread.is_after_pause())
+        if boundary is StepBoundary.NONE:
+            return
+        if not is_begun:
+            self._calls_become_steps()
+        if boundary is StepBoundary.EVALUATION:
+            self._evaluation_begins()
+        if self.is_watching and not self._cycles.is_complete:
+            self._step_begins(model)
 
     @_stop_on_error
     def optimizer_created(self) -> None:
         """Handle the first construction of an optimizer."""
         self._detector.has_optimizer = True
-        self._whole.forget()
+        self._forget_inference()
 
     @_stop_on_error
     def optimizer_stepped(self, optimizer: object) -> None:
         """Handle a step of an optimizer."""
         boundary = self._detector.optimizer_stepped(optimizer)
-        if boundary is StepBoundary.RESTART:
+        if boundary is StepBoundary.RESTART or self._inference.is_begun:
             self._discard_batches()
         if boundary is not StepBoundary.NONE:
             self._step_begins(optimizer)
@@ -192,8 +221,27 @@ class ScriptRecorder:
 
     # --- recording ---------------------------------------------------------------------------
 
-    def _first_batch_requested(self, iterator: object) -> None:
+    def _inference_begins(self) -> None:
+        """Record the whole run, until calls of a model are steps."""
+        if self._whole.is_possible and self.calls is not None:
+            self.calls.start()
+        if not self._is_helper:
+            self._whole.begin()
+
+    def _calls_become_steps(self) -> None:
+        self._whole.suspend()
+        self._cycles = CallCycles(self._request, self._new_handler())
+
+    def _forget_inference(self) -> None:
+        """Drop what was recorded as an inference: there is a sign of other steps."""
         self._whole.forget()
+        if self.calls is not None:
+            self.calls.stop()
+        if self._inference.is_begun and not self._has_recorded_batches:
+            self._discard_batches()
+
+    def _first_batch_requested(self, iterator: object) -> None:
+        self._forget_inference()
         self._epoch_length = -1
         with suppress(Exception):  # a sampler without a length, or an exception of the user's code
             self._epoch_length = len(iterator)  # type: ignore[arg-type]
@@ -205,7 +253,8 @@ class ScriptRecorder:
             if _is_dataloader_worker():
                 self._stop()
                 return
-            self._whole.forget()
+            if not self._inference.is_begun:
+                self._whole.forget()
             multiprocessing.util.Finalize(None, self.ended, exitpriority=FIRST)
         if self._cycles.is_recording:
             self._name_step_source(detected_by)
@@ -236,8 +285,13 @@ class ScriptRecorder:
     def _name_step_source(self, detected_by: object) -> None:
         by_optimizer = f"step of the optimizer {type(detected_by).__name__}"
         by_batch = "batch of a DataLoader"
+        by_call = f"call of the model {type(detected_by).__name__}"
         self._account_writer.account.steps_from = (
-            by_optimizer if self._detector.is_training else by_batch
+            by_optimizer
+            if self._detector.is_training
+            else by_call
+            if self._inference.is_begun
+            else by_batch
         )
 
     def _cycle_ended(self, ended: CycleEnd | None) -> None:
@@ -245,11 +299,14 @@ class ScriptRecorder:
             return
         self._termination.disarm()
         if ended is not CycleEnd.DROPPED:
+            self._whole.forget()
             self._account_writer.written(self._cycles.written)
 
     def _stop_if_complete(self) -> None:
         """Stop if nothing is left to record, and end the script if requested."""
-        if self._cycles.are_evaluations_too_frequent:
+        if self._cycles.are_evaluations_too_frequent and self._inference.is_begun:
+            self._finish()
+        elif self._cycles.are_evaluations_too_frequent:
             self._account_writer.note("evaluations are too frequent to record a step between them")
             self._stop()
         elif self._cycles.is_complete:
@@ -257,6 +314,8 @@ class ScriptRecorder:
             if self._detector.is_training or self._request.is_stopping:
                 self._stop()
             self._has_recorded_batches = True
+            if self.calls is not None:
+                self.calls.stop()
             if self._request.is_stopping:
                 raise SystemExit(0)
 
@@ -266,6 +325,7 @@ class ScriptRecorder:
         self._termination.disarm()
         self._account_writer.remove_batch_traces()
         self._has_recorded_batches = False
+        self._inference = InferenceSteps()
         self._times.ended()
         self._cycles = Cycles(self._request, self._new_handler())
         self._step = 0
@@ -278,6 +338,8 @@ class ScriptRecorder:
 
     def _stop(self) -> None:
         self.is_watching = False
+        if self.calls is not None:
+            self.calls.stop()
         self._times.ended()
         self._termination.disarm()
         self._account_writer.account.step_count = max(self._step - 1, 0)

@@ -46,7 +46,7 @@ class StepBoundary(Enum):
     """The current step differs from the others: an evaluation began in it."""
 
 
-class _Leader:
+class Leader:
     """Selects the optimizer or DataLoader that defines the step, of several."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class StepDetector:
     def __init__(self, *, is_by_optimizer: bool = True, is_by_batch: bool = True) -> None:
         self._is_by_optimizer = is_by_optimizer
         self._is_by_batch = is_by_batch
-        self._leader = _Leader()
+        self._leader = Leader()
         self._waited_batches = 0
         self._has_boundary = False
         self._is_in_ended_epoch = False
@@ -104,7 +104,7 @@ class StepDetector:
             return StepBoundary.NONE
         if not self.is_training:
             self.is_training = True
-            self._leader = _Leader()
+            self._leader = Leader()
             self._leader.count_turn(optimizer)
             self._evaluations = _Evaluations()
             return StepBoundary.RESTART if self._has_boundary else StepBoundary.STEP
@@ -135,7 +135,7 @@ class StepDetector:
         """Record that the DataLoader is exhausted: the last requested batch does not exist."""
         if not self.is_training and self._has_boundary and self._leader.count_turn(loader):
             self._is_in_ended_epoch = True
-            self._leader = _Leader()
+            self._leader = Leader()
 
     def _is_waiting(self) -> bool:
         if not (self.has_optimizer and self._is_by_optimizer) or self._has_boundary:

@@ -25,6 +25,7 @@ class WholeRun:
         self._request = request
         self._handler = handler
         self._profiled: Profiled | None = None
+        self._is_cut = False
         self._is_off = request.steps_from not in ("auto", "none")
         self._process = os.getpid()
         self._pending: list[object] = []
@@ -33,6 +34,11 @@ class WholeRun:
     def is_requested(self) -> bool:
         """Whether the request specifies a time instead of steps."""
         return self._request.steps_from == "none"
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there was no sign of steps, and no time is requested instead of them."""
+        return not self._is_off and not self.is_requested
 
     @property
     def is_recording(self) -> bool:
@@ -66,6 +72,13 @@ class WholeRun:
             elif profiled is not None:  # in another thread, torch would silently fail to stop it
                 self._later(0.0, profiled.drop)
 
+    def suspend(self) -> None:
+        """Stop recording; the time so far is written only if nothing else is recorded."""
+        self._is_off = True
+        if self._profiled is not None:
+            self._is_cut = True
+            self._profiled.stop()
+
     def finish(self) -> RecordedTrace | None:
         """Write and return the file; None if there was nothing to record."""
         profiled, self._profiled = self._profiled, None
@@ -73,7 +86,10 @@ class WholeRun:
         if profiled is None:
             return None
         profiled.stop()
-        return profiled.written()
+        written = profiled.written()
+        if written is not None and self._is_cut:
+            written.is_whole = False
+        return written
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
         """Schedule a call in the main thread, between two instructions, after a time."""
