@@ -130,7 +130,7 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
     if not len(rows):
         reason = "no optimizer's step was recorded"
         raise NotApplicableError(reason)
-    begin = _after_closures(trace, start[rows], end[rows])
+    begin = update_starts(trace)[rows]
     work = launched_work(trace, rows)
     begin_of = np.zeros(len(calls), dtype=np.int64)
     begin_of[rows] = begin
@@ -151,6 +151,31 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
 def _class_of(name: str) -> str:
     match = STEP.match(name)
     return match["optimizer"] if match else ""
+
+
+NO_UPDATE = re.compile(
+    r"^aten::(?:(?:linalg_)?\w*norm|stack|cat|mean|std|var|sum|max|min|histc|histogram|isfinite)$"
+)
+"""Operators of no optimizer: clipping, and what a framework's callbacks log before the update."""
+
+
+@computed
+def update_starts(trace: Trace) -> Ints:
+    """Return when the update begins in each optimizer's call; one per row of host calls.
+
+    After a closure: after its backward pass, and after operators that are none of an optimizer.
+    Other calls: their start.
+    """
+    calls = trace.host_calls
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    rows = outermost(trace, name_mask(calls["name"], STEP.match))
+    begin = _after_closures(trace, start[rows], end[rows])
+    others = np.flatnonzero(name_mask(calls["name"], NO_UPDATE.match))
+    other_end = np.sort(end[others])
+    last = np.append(other_end, NONE)[np.searchsorted(other_end, end[rows], side="right") - 1]
+    result = start.copy()
+    result[rows] = np.where(begin > start[rows], np.maximum(begin, last), begin)
+    return result
 
 
 def _after_closures(trace: Trace, start_ns: Ints, end_ns: Ints) -> Ints:
