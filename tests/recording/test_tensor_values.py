@@ -23,6 +23,12 @@ from stepscope.recording.tensor_values import (
 HERE = "test_tensor_values.py"
 
 
+@pytest.fixture(autouse=True)
+def _nothing_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of this process compile."""
+    monkeypatch.setitem(counters, "frames", Counter())
+
+
 def noted(step: Callable[[], None]) -> dict[str, Any]:
     """Return what is noted of two runs of a step."""
     values = TensorValues()

@@ -503,7 +503,7 @@ export interface Outcome {
   effort: 'day' | 'flag' | 'hour' | null;
   risk: 'behaviour' | 'memory' | 'none' | 'numerics' | null;
   life_cycle: 'deprecated' | 'preview' | 'stable';
-  is_symptom: boolean; // Whether it names no cause, and therefore claims no saving.
+  is_symptom: boolean; // Whether it names no cause, and is therefore sure of no saving.
   reports_missing_data: boolean;
   fingerprint: string; // Equal in every trace of the same code.
   package: string; // The package that provides the rule.

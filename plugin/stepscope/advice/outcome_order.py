@@ -1,5 +1,7 @@
 """Order of outcomes in the advice."""
 
+import math
+
 from stepscope.advice.settings import SEVERITIES
 from stepscope.base.findings import Outcome, Status
 
@@ -14,11 +16,12 @@ STATUSES: tuple[Status, ...] = (
 )
 
 
-def order(outcome: Outcome) -> tuple[int, bool, bool, int, int, int, str, str, str]:
+def order(outcome: Outcome) -> tuple[int, bool, bool, int, float, int, str, str, str]:
     """Return a sort key: findings first, causes before related symptoms, then by severity.
 
-    Among these the greatest least saving comes first: a measured wait goes before work that might
-    become several times as fast.
+    Among these the greatest likely saving comes first, the geometric mean of its two ends: a
+    measured wait goes before work that might become several times as fast, and what may save
+    nothing comes last.
     """
     claim = outcome.claim
     return (
@@ -26,7 +29,7 @@ def order(outcome: Outcome) -> tuple[int, bool, bool, int, int, int, str, str, s
         outcome.is_symptom,
         claim is not None and claim.is_covered,
         SEVERITIES.index(outcome.severity) if outcome.severity else len(SEVERITIES),
-        -(claim.decisive_low_ns if claim else 0),
+        -(math.sqrt(claim.decisive_low_ns * claim.decisive_high_ns) if claim else 0.0),
         -(claim.decisive_high_ns if claim else 0),
         outcome.rule,
         outcome.worker,

@@ -258,7 +258,7 @@ class Outcome(msgspec.Struct, frozen=True):
     risk: Risk | None = None
     life_cycle: LifeCycle = "stable"
     is_symptom: bool = False
-    """Whether it names no cause, and therefore claims no saving."""
+    """Whether it names no cause, and is therefore sure of no saving."""
     reports_missing_data: bool = False
     """True if it reports data missing from the run, which limits all other findings."""
     fingerprint: str = ""

@@ -191,11 +191,16 @@ def frame_name(code: CodeType, line: int) -> str:
 
 @lru_cache(maxsize=4 * MOST_SAMPLES)
 def line_at(code: CodeType, position: int) -> int:
-    """Return the line at a position in a function's code."""
-    for begin, end, line in code.co_lines():
-        if begin <= position < end and line is not None:
-            return line
-    return code.co_firstlineno
+    """Return the line at a position in a function's code.
+
+    A jump back to a loop's begin has none: it counts for the line before it.
+    """
+    last = code.co_firstlineno
+    for begin, _, line in code.co_lines():
+        if begin > position:
+            break
+        last = last if line is None else line
+    return last
 
 
 @lru_cache(maxsize=10_000)

@@ -307,7 +307,7 @@ class Rule(Generic[OptionsT]):
     after: tuple[str, ...] = ()
     """Ids of more specific rules of the same stage, whose claims come first."""
     is_symptom: bool = False
-    """Whether the rule names no cause: it is listed after all causes, and claims nothing."""
+    """Whether the rule names no cause: it is listed after all causes, and sure of no saving."""
     reports_missing_data: bool = False
     """Whether its findings list data missing from the run: they also stand above the others."""
     rests_on: Parts = PARTS

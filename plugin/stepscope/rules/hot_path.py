@@ -10,19 +10,23 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.phase_costs import PhaseCost, phase_costs
 from stepscope.analyses.host.phase_names import (
     CHECKPOINT,
+    FORWARD,
     FORWARD_ONLY,
     HOST_CODE,
     LOGGING,
     NOT_MODEL,
+    PHASES,
 )
 from stepscope.analyses.host.sampled_lines import lines_in
 from stepscope.analyses.host.step_phases import step_phases
-from stepscope.base.calibration import UP_TO_ALL
+from stepscope.analyses.settings.unrecorded_steps import measured_steps
+from stepscope.base.calibration import LOCATED_WORK, UP_TO_ALL
 from stepscope.base.findings import CRITICAL_SHARE, Severity
-from stepscope.base.formatting import capitalized
+from stepscope.base.formatting import capitalized, duration, share
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
-from stepscope.rules.shared import facts
+from stepscope.rules.shared import facts, phrases
+from stepscope.rules.shared.sampled_work import SampledWork, sampled_work
 from stepscope.rules.shared.step_phases import (
     is_in_most_steps,
     is_validation,
@@ -32,6 +36,7 @@ from stepscope.rules.shared.step_phases import (
     require_host_phases,
     sampled_table,
 )
+from stepscope.rules.shared.step_savings import unrecorded_reference_ns
 
 CLAIMED = (
     HOST_CODE, LOGGING, "tokenizing", "images", "json", "network", "files", "sleep", "locks",
@@ -40,6 +45,10 @@ CLAIMED = (
 NAMED = CLAIMED[1:]
 """Phases that functions name."""
 NAMED_IN_MESSAGE = 2
+UNSAMPLED = (FORWARD_ONLY, CHECKPOINT)
+"""Phases that samples of lines do not tell from others."""
+SURE_SAMPLES = 6
+"""Fewer on a place may be of one long step."""
 MOST_LINES = 5
 """Sampled lines of a phase that a finding names."""
 SLOW_CALL_NS = 1_000
@@ -65,13 +74,79 @@ class Options(Thresholds):
 def check(trace: Trace, options: Options) -> Results:
     """Report phases besides forward, backward and optimizer that no other rule names."""
     require_host_phases(trace)
+    sampled = [work for work in sampled_work(trace) if work.share >= options.least_share]
+    for work in sampled:
+        yield _sampled_finding(trace, work, options)
+    phases = UNSAMPLED if sampled else (*UNSAMPLED, *CLAIMED, NOT_MODEL)
     costs = [
         cost
         for cost in phase_costs(trace)
-        if cost.share >= options.least_share and _is_unnamed(trace, cost.phase)
+        if cost.share >= options.least_share
+        and cost.phase in phases
+        and _is_unnamed(trace, cost.phase)
     ]
     if costs:
         yield _finding(trace, costs, options)
+
+
+def _sampled_finding(trace: Trace, work: SampledWork, options: Options) -> Finding:
+    spot, step_ns = work.spot, _unrecorded_step_ns(trace)
+    return Finding(
+        severity=_sampled_severity(work, options),
+        confidence="medium" if spot.count >= SURE_SAMPLES else "low",
+        message=_sampled_message(work, step_ns),
+        evidence=(
+            facts.duration("Time in each unrecorded step", work.share * step_ns),
+            facts.fraction("At least, of the step (95 % confidence)", work.low),
+            facts.fraction("At most, of the step", work.high),
+            facts.count("Samples", spot.count),
+            facts.text("Kind of work", PHASES[spot.phase]),
+            *((facts.code("Called from", spot.caller),) if spot.caller else ()),
+        ),
+        tables=(phase_table(trace), *sampled_table(trace)),
+        locations=event_references.source_lines(spot.lines),
+        claims=work.claims,
+        fix=_sampled_fix(work),
+        subject=spot.name,
+    )
+
+
+def _unrecorded_step_ns(trace: Trace) -> float:
+    steps = measured_steps(trace)
+    return steps.step_ns if steps else window(trace).per_step(unrecorded_reference_ns(trace))
+
+
+def _sampled_severity(work: SampledWork, options: Options) -> Severity:
+    """Return the severity: of few long operators a hint, which the program may need."""
+    if not work.is_python or work.low < options.least_share:
+        return "info"
+    return "critical" if work.share >= options.warning_share else "warning"
+
+
+def _sampled_message(work: SampledWork, step_ns: float) -> str:
+    spot = work.spot
+    numbers = [str(line.line) for line in event_references.source_lines(spot.lines)]
+    noun = "line" if len(numbers) == 1 else "lines"
+    time = f"{duration(work.share * step_ns)} of each unrecorded step ({share(work.share)})"
+    subject = spot.lines[0].partition("(")[0]
+    function = spot.name.rpartition(": ")[2].partition(" #")[0]
+    code = "the training loop" if not spot.caller else function
+    where = ""
+    if spot.is_callback:
+        where = f" It is a callback of {spot.caller}."
+    elif spot.caller:
+        where = f" It is called in {spot.caller}."
+    verb = "take" if len(numbers) > 1 else "takes"
+    return (
+        f"{capitalized(noun)} {phrases.joined(numbers)} of {subject} ({code}) {verb} {time}, by "
+        f"{spot.count} samples: {PHASES[spot.phase]}.{where}"
+    )
+
+
+def _sampled_fix(work: SampledWork) -> Fix:
+    fix = FIXES.get(work.spot.phase, RULE.fix)
+    summary = f"{fix.summary} It is in {work.spot.lines[0]}."
+    return replace(fix, summary=summary, verify=VERIFY)
 
 
 def _is_unnamed(trace: Trace, phase: str) -> bool:
@@ -109,7 +184,7 @@ def _finding(trace: Trace, costs: list[PhaseCost], options: Options) -> Finding:
                 ),
             )
         ),
-        claims=() if is_slowed else tuple(_claims(claimed)),
+        claims=() if is_slowed else tuple(_claims(trace, claimed)),
         fix=_with_caveat(_fix(trace, costs[0])) if is_slowed else _fix(trace, costs[0]),
         subject=costs[0].phase,
     )
@@ -145,11 +220,23 @@ def _with_caveat(fix: Fix) -> Fix:
     return replace(fix, caveats=(*fix.caveats, SLOWED))
 
 
-def _claims(costs: Iterable[PhaseCost]) -> Iterator[Claim]:
+def _claims(trace: Trace, costs: Iterable[PhaseCost]) -> Iterator[Claim]:
+    """Claim the phases; surely a half of those whose line or function is recorded."""
     times = intervals.merged(intervals.EMPTY, *(cost.times for cost in costs))
-    if len(times):
-        method = "An upper bound: all time in these phases in which no device works."
-        yield Claim(times, UP_TO_ALL, method, is_unslowed=True)
+    if not len(times):
+        return
+    located = [cost for cost in costs if cost.phase != HOST_CODE or _has_recorded_line(trace, cost)]
+    sure = intervals.merged(intervals.EMPTY, *(cost.times for cost in located))
+    method = "An upper bound: all time in these phases in which no device works"
+    if not len(sure):
+        yield Claim(times, UP_TO_ALL, f"{method}.", is_unslowed=True)
+        return
+    method = f"{method}; at least half of it where a function or a line is known."
+    yield Claim(times, LOCATED_WORK, method, low_intervals=sure, is_unslowed=True)
+
+
+def _has_recorded_line(trace: Trace, cost: PhaseCost) -> bool:
+    return bool(cost.location.line and len(trace.python_calls))
 
 
 def _message(trace: Trace, costs: list[PhaseCost]) -> str:
@@ -192,6 +279,10 @@ FIXES: dict[str, Fix] = {
     NOT_MODEL: Fix(
         "Compute metrics every 50 steps, and make inputs in the DataLoader's workers.",
         EVERY_FIFTY.format(call="accuracy = (logits.argmax(1) == targets).float().mean()"),
+    ),
+    FORWARD: Fix(
+        "Make it once, outside of the forward pass, or with operators on whole tensors.",
+        "self.register_buffer('mask', mask, persistent=False)  # in __init__",
     ),
     FORWARD_ONLY: Fix(
         "Compute it less often, in larger batches, or once for all steps if it does not change.",
@@ -256,7 +347,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
     priority="program",
-    after=("step-time-jitter", "no-gpu-work"),
+    after=("no-gpu-work",),
     links=("/tutorials/recipes/recipes/tuning_guide.html",),
     origin="ours: every step has the same three phases",
     culprit="Python outside operators",

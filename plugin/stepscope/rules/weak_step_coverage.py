@@ -56,7 +56,8 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority="trace",
+    priority="symptom",
+    is_symptom=True,
     links=("profiler.html#torch.profiler.schedule",),
     origin="21 of 100 public traces have no step; one-step traces are as common",
 )

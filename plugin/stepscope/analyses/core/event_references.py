@@ -31,10 +31,38 @@ FOREIGN_PREFIXES = (
     "tqdm/",
     "triton/",
     "stepscope/",
+    # libraries that call torch, or that a training loop calls
+    "accelerate/",
+    "datasets/",
+    "fsspec/",
+    "gymnasium/",
+    "huggingface_hub/",
+    "lightning/",
+    "lightning_fabric/",
+    "lightning_utilities/",
+    "peft/",
+    "pytorch_lightning/",
+    "safetensors/",
+    "scipy/",
+    "sklearn/",
+    "tensorboard/",
+    "timm/",
+    "tokenizers/",
+    "torchaudio/",
+    "torchmetrics/",
+    "transformers/",
+    "wandb/",
     "typing_extensions.py",
     "Python GC",
 )
-FOREIGN_PARTS = ("site-packages/", "site-packages\\", "dist-packages/", "/torch/", "lib/python3")
+FOREIGN_PARTS = (
+    "site-packages/",
+    "site-packages\\",
+    "dist-packages/",
+    "/torch/",
+    "/torchinductor_",
+    "lib/python3",
+)
 
 
 def device_event(trace: Trace, row: int, detail: str = "") -> EventReference:

@@ -136,7 +136,7 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
     if not len(rows):
         reason = "no optimizer's step was recorded"
         raise NotApplicableError(reason)
-    begin = _first_changes(trace, rows, _after_closures(trace, start[rows], end[rows]))
+    begin = update_starts(trace)[rows]
     work = launched_work(trace, rows)
     begin_of = np.zeros(len(calls), dtype=np.int64)
     begin_of[rows] = begin
@@ -157,6 +157,21 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
 def _class_of(name: str) -> str:
     match = STEP.match(name)
     return match["optimizer"] if match else ""
+
+
+@computed
+def update_starts(trace: Trace) -> Ints:
+    """Return when the update begins in each optimizer's call; one per row of host calls.
+
+    After a closure: the first operator after its backward pass that changes tensors. Other calls:
+    their start.
+    """
+    calls = trace.host_calls
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    rows = outermost(trace, name_mask(calls["name"], STEP.match))
+    result = start.copy()
+    result[rows] = _first_changes(trace, rows, _after_closures(trace, start[rows], end[rows]))
+    return result
 
 
 def _after_closures(trace: Trace, start_ns: Ints, end_ns: Ints) -> Ints:

@@ -19,6 +19,7 @@ from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.forward_backward import WRAPPER, forward_backward
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.host.optimizer_updates import update_starts
 from stepscope.analyses.host.phase_names import (
     BACKWARD,
     CHECKPOINT,
@@ -78,6 +79,9 @@ class OperatorPhases:
     """Index into `PHASES`."""
     gap_phase: Ints
     """Phase of the gap before each operator; the last is behind all."""
+    is_certain: Mask
+    """Whether an operator's phase is its own: others may serve any purpose, and have the phase
+    around them."""
 
 
 @computed
@@ -92,7 +96,8 @@ def operator_phases(trace: Trace) -> OperatorPhases:
     start, end = (calls[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
     step = np.searchsorted(trace.steps["start_ns"].to_numpy(), start, side="right")
     is_read = name_mask(calls["name"], READS.match)[rows]
-    phase = _without_neutral(_certain_phases(trace, rows), step, is_read)
+    certain, is_certain = _certain_phases(trace, rows)
+    phase = _without_neutral(certain, step, is_read)
     phase = _with_results(trace, rows, phase)
     phase = _with_states(trace, rows, phase)
     return OperatorPhases(
@@ -101,6 +106,7 @@ def operator_phases(trace: Trace) -> OperatorPhases:
         end_ns=np.maximum.accumulate(end) if len(end) else end,
         phase=phase,
         gap_phase=_gap_phases(trace, rows, phase),
+        is_certain=is_certain,
     )
 
 
@@ -108,8 +114,11 @@ def _is_compiled(name: str) -> bool:
     return bool(REGION.match(name) or GRAPH.match(name))
 
 
-def _certain_phases(trace: Trace, rows: Ints) -> Ints:
-    """Return each operator's phase; `NOT_MODEL` where only its neighbours can tell."""
+def _certain_phases(trace: Trace, rows: Ints) -> tuple[Ints, Mask]:
+    """Return each operator's phase, `NOT_MODEL` where only its neighbours can tell; and which do.
+
+    In inference all operators are the forward pass, although light ones may serve other purposes.
+    """
     calls = trace.host_calls
     start = calls["start_ns"].to_numpy()[rows]
     phase = np.full(len(rows), CODES[NOT_MODEL])
@@ -128,7 +137,8 @@ def _certain_phases(trace: Trace, rows: Ints) -> Ints:
     phase[name_mask(calls["name"], COLLECTIVE.search)[rows] & ~is_node] = CODES[COLLECTIVES]
     phase[compile_events(trace).phase[rows] != NONE] = CODES[COMPILING]
     phase[intervals.covered_ns(data_loading(trace).times, start, start + 1) > 0] = CODES[LOADING]
-    return phase
+    is_light = ~is_heavy & ~linked & (phase == CODES[FORWARD])
+    return phase, (phase != CODES[NOT_MODEL]) & ~is_light
 
 
 def _is_model(name: str) -> bool:
@@ -167,12 +177,12 @@ def _next_number(number: Ints) -> Ints:
 
 
 def _in_optimizer(trace: Trace, rows: Ints) -> Mask:
-    """Return which operators run in a call of an optimizer."""
+    """Return which operators run in a call of an optimizer, after its closure."""
     calls = trace.host_calls
     is_label = name_mask(calls["name"], OF_OPTIMIZER.match)
-    return np.asarray(
-        ancestry.nearest_of(calls["parent"].to_numpy(), rows.copy(), is_label) != NONE
-    )
+    label = ancestry.nearest_of(calls["parent"].to_numpy(), rows.copy(), is_label)
+    begin_ns = np.append(update_starts(trace), NONE)[label]
+    return np.asarray((label != NONE) & (calls["start_ns"].to_numpy()[rows] >= begin_ns))
 
 
 SAME_AROUND = (FORWARD, FORWARD_ONLY, BACKWARD)

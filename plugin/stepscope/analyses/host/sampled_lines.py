@@ -45,11 +45,17 @@ OF_TORCH: dict[str, re.Pattern[str]] = {
     BACKWARD: re.compile(
         r"^torch/(?:_tensor\.py\(\d+\): backward|autograd/(?:__init__|graph)\.py\(\d+\): )"
     ),
-    OPTIMIZER: re.compile(r"^torch/(?:optim/|amp/grad_scaler)"),
+    OPTIMIZER: re.compile(
+        r"^torch/(?:optim/|amp/grad_scaler|nn/utils/clip_grad)"
+        r"|^(?:accelerate|lightning|pytorch_lightning|transformers)/"
+        r".*: (?:clip_grad\w*|zero_grad|optimizer_\w+)$"
+        r"|^accelerate/optimizer\.py\("
+    ),
     COLLECTIVES: re.compile(r"^torch/distributed/(?:distributed_c10d|nn/)"),
     FORWARD: re.compile(
         r"^torch/nn/(?:modules/module|parallel/distributed)\.py\(\d+\): "
         r"(?:_wrapped_call_impl|_call_impl|forward|_run_ddp_forward)$"
+        r"|^torch/nn/functional\.py\(\d+\): (?:\w*cross_entropy\w*|\w+_loss|kl_div)$"
     ),
 }
 OF_LOADING = re.compile(r"^torch/utils/data/")

@@ -20,6 +20,7 @@ from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.host.host_call_tree import shown_name
+from stepscope.analyses.host.optimizer_updates import update_starts
 from stepscope.analyses.host.phase_names import (
     BACKWARD,
     COLLECTIVES,
@@ -255,8 +256,9 @@ def _labels(trace: Trace) -> _Calls:
     phases = [_code(phase_of_label(name)) for name in categories]
     phase_of = np.array([*phases, NONE], dtype=np.int64)
     codes = calls["name"].cat.codes.to_numpy()[rows].astype(np.int64)
+    start_ns = np.maximum(calls["start_ns"].to_numpy(), update_starts(trace))[rows]
     return _Calls(
-        start_ns=calls["start_ns"].to_numpy()[rows],
+        start_ns=start_ns,
         end_ns=calls["end_ns"].to_numpy()[rows],
         phase=phase_of[codes],
         name=codes,

@@ -1,0 +1,110 @@
+"""Sampled spots with what the trace confirms of them, as claims.
+
+Samples name lines and their fractions of the unrecorded step, the trace the times that are no
+training (`other_work`). A spot counts as far as the trace has such times. Which of them are a
+spot's, samples do not say: each spot claims its fraction of every one of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.hot_spots import HotSpot, enough, hot_spots
+from stepscope.analyses.host.other_work import other_work
+from stepscope.analyses.host.phase_names import FORWARD, HOST_CODE
+from stepscope.base.calibration import ALL_OF_IT, SAMPLED_WORK, Factor
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+from stepscope.rules import Claim
+from stepscope.rules.shared.claimable_time import unrecorded_ns
+from stepscope.rules.shared.step_savings import unrecorded_reference_ns
+
+LEAST_CONFIRMED = 0.4
+"""Fraction of the sampled time that the trace must confirm: what it shows as training may be
+operators of a model that is no `nn.Module`."""
+LOOP_OPERATORS = 50
+"""Operators per step from which they are many short ones; fewer, longer ones do real work."""
+METHOD = (
+    "The fraction of the samples of unrecorded steps on these lines, with its confidence interval "
+    "of 95 %, as far as the trace has time that is no training; 0.75 of it at least."
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SampledWork:
+    """A sampled spot as far as the trace confirms it; fractions of the unrecorded step."""
+
+    spot: HotSpot
+    share: float
+    low: float
+    high: float
+    """Ends of the confidence interval."""
+    is_python: bool
+    """Whether it is Python or many short operators, not a few long operators."""
+    claims: tuple[Claim, ...]
+
+
+@computed
+def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
+    """Return the spots that the trace confirms, the longest first."""
+    work = other_work(trace)
+    whole, python = (_fraction(trace, times) for times in (work.times, work.python))
+    spots = enough(hot_spots(trace))
+    outside = [spot for spot in spots if spot.phase != FORWARD]
+    confirmed = _confirmed(outside, whole, work.exposed)
+    rest = python - sum(share for _, share in confirmed)
+    confirmed += _confirmed([spot for spot in spots if spot.phase == FORWARD], rest, 1.0)
+    is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * python >= whole
+    result, used = [], 0.0
+    for spot, share in sorted(confirmed, key=lambda pair: -pair[1]):
+        low, high = (end * share / spot.share for end in spot.interval)
+        part = min(1 - used, high / whole)
+        times = _part(work.times, used, used + part)
+        used += part
+        least = min(1.0, SAMPLED_WORK.low * low / max(1e-9, part * whole))
+        factor = Factor(least, 1.0, SAMPLED_WORK.source)
+        result.append(
+            SampledWork(
+                spot=spot,
+                share=share,
+                low=low,
+                high=min(high, part * whole),
+                is_python=is_loop or spot.phase != HOST_CODE,
+                claims=(Claim(times, factor, METHOD, is_unslowed=True),) if len(times) else (),
+            )
+        )
+    return tuple(result)
+
+
+def _fraction(trace: Trace, times: Intervals) -> float:
+    """Return the fraction of the unrecorded step that some times of the trace take."""
+    saved_ns = unrecorded_ns(trace, (Claim(times, ALL_OF_IT, is_unslowed=True),))
+    if saved_ns is None:
+        return intervals.duration_ns(times) / window(trace).reference_ns
+    return saved_ns / unrecorded_reference_ns(trace)
+
+
+def _confirmed(
+    spots: Iterable[HotSpot], available: float, exposed: float
+) -> list[tuple[HotSpot, float]]:
+    """Return spots with their fractions of the step, the longest first, while there is time.
+
+    `exposed` is the part of the host's work during which no device works.
+    """
+    result = []
+    for spot in spots:
+        share = min(exposed * spot.share, available)
+        if share >= LEAST_CONFIRMED * spot.share:
+            result.append((spot, share))
+            available -= share
+    return result
+
+
+def _part(times: Intervals, start: float, end: float) -> Intervals:
+    """Return a part of each of some times, from one fraction of it to another."""
+    length = times[:, 1] - times[:, 0]
+    begin, until = (times[:, 0] + np.rint(length * at).astype(np.int64) for at in (start, end))
+    return intervals.union(begin, until)
