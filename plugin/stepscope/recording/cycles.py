@@ -11,6 +11,8 @@ from stepscope.recording.record_request import RecordedTrace, RecordRequest
 from stepscope.recording.schedules import MOST_SKIPPED_COUNT, SKIPPED_SHARE
 
 LEAST_SKIPPED_COUNT = 3
+LEAST_SKIPPED_COUNT_WITH_VALUES = 6
+"""Two of them are read (`tensor_values.py`), and not measured."""
 LEAST_MEASURED_COUNT = 12
 """Steps to skip even in a short epoch, whose time without the profiler is measured."""
 SKIPPED_SECONDS = 10.0
@@ -92,7 +94,8 @@ class Cycles:
             self._first_step_s = time.monotonic()
         if self._request.skip is not None:
             return step > self._request.skip
-        return step > LEAST_SKIPPED_COUNT and (
+        least = LEAST_SKIPPED_COUNT_WITH_VALUES if self._request.values else LEAST_SKIPPED_COUNT
+        return step > min(least, self._default_skip_count(epoch_length)) and (
             step > self._default_skip_count(epoch_length)
             or (time.monotonic() - self._first_step_s > SKIPPED_SECONDS and rank() is None)
         )

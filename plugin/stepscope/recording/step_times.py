@@ -41,7 +41,7 @@ LEAST_EXCESS = 0.1
 DEVICES = ("cuda", "xpu", "mtia", "hpu")
 FIRST_READ = 3
 """Step of a stretch from which values are read: the first ones compile and fill pools of memory."""
-LEAST_ROOM = 8
+LEAST_ROOM = 6
 """Steps that must follow unrecorded, so that enough are measured."""
 
 
