@@ -32,9 +32,7 @@ from stepscope.recording.host_sampler import HostSampler
 from stepscope.recording.live_objects import Given
 from stepscope.recording.settings import COLLECTORS, KEY, as_json, collect
 from stepscope.recording.step_times import KEY as UNRECORDED_STEPS
-from stepscope.recording.step_times import StepTimes, follow_profilers
-
-TENSOR_VALUES = "tensor_values"
+from stepscope.recording.step_times import TENSOR_VALUES, StepTimes, follow_profilers
 
 SUFFIX = ".pt.trace.json"
 FREE_SPACE = "Free space there, or pass another folder"
@@ -171,6 +169,7 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
     leave_out: Collection[str] = (),
     is_searched: bool = True,
     is_sampled: bool = True,
+    has_values: bool = False,
 ) -> TraceHandler:
     """Return a handler for `torch.profiler.profile(on_trace_ready=…)` that also saves settings.
 
@@ -222,6 +221,10 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
             not passed.
         is_sampled: Whether to note every 10 ms where the host is in unrecorded steps, at a cost of
             some 20 µs each: files, lines and functions, as in stacks.
+        has_values: Whether to read the values of tensors in two unrecorded steps, with a dispatch
+            mode of torch, where six more unrecorded steps follow: which results the step computes
+            twice or every step has, zeros, padding, and unused gradients. The trace gets lines,
+            shapes and fractions, no values. These steps are slower.
 
     Raises:
         UsageError: `leave_out` contains an unknown subject. Raised only here, before the training.
@@ -246,6 +249,7 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
         use_python_export=use_python_export,
         collect=collected,
         is_sampled=is_sampled,
+        has_values=has_values,
     )
 
 

@@ -32,6 +32,8 @@ from typing import Any
 from stepscope.recording.host_sampler import HostSampler
 
 KEY = "unrecorded_steps"
+TENSOR_VALUES = "tensor_values"
+"""Key of `tensor_values.py`, which is imported with torch, where values are read."""
 MOST_STEPS = 1000
 """The last steps of a stretch are used, at most this number."""
 LEAST_STEPS = 3

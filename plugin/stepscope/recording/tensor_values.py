@@ -30,7 +30,6 @@ from torch.utils import _python_dispatch as dispatch
 from stepscope.recording.host_sampler import PACKAGE, frame_name, is_library, line_at
 from stepscope.recording.live_objects import Given, live_objects
 
-KEY = "tensor_values"
 STEP_COUNT = 2
 MOST_NS = 2_000_000_000
 """Time per step after which values are no longer read."""
