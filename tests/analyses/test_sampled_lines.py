@@ -19,6 +19,7 @@ from stepscope.analyses.host.phase_names import (
 )
 from stepscope.analyses.host.sampled_lines import (
     lines_in,
+    no_grad_lines,
     phase_of,
     sampled_line_table,
     sampled_lines,
@@ -187,3 +188,38 @@ def test_wilsons_interval_is_that_of_the_paper() -> None:
     low, high = wilson(0.1, 100)
     assert math.isclose(low, 0.0552, abs_tol=1e-4)
     assert math.isclose(high, 0.1744, abs_tol=1e-4)
+
+
+def test_frames_of_installed_packages_are_not_the_users() -> None:
+    frames = [MAIN, "booster/core.py(7): fit", "json/encoder.py(2): x", "torch/_tensor.py(3): norm"]
+    samples = {"library_frames": [1, 2, 3, -1, "x"]}
+    metadata = recorded([[4, 40 * MS, 0, 1, 2, 3]], frames, samples)
+    samples_read = host_samples(trace_of(ROWS, **metadata))
+    assert samples_read is not None
+    assert samples_read.stacks[0].frames == (
+        MAIN,
+        "site-packages/booster/core.py(7): fit",
+        *frames[2:],
+    )
+    [line] = sampled_lines(trace_of(ROWS, **metadata))
+    assert line.frame == MAIN
+
+
+def test_what_a_closure_of_an_optimizer_calls_is_no_update() -> None:
+    step = "torch/optim/adam.py(456): step"
+    assert phase_of(stack(MAIN, step)) == OPTIMIZER
+    assert phase_of(stack(MAIN, step, "train.py(8): on_step", "torch/_tensor.py(3): norm")) == (
+        HOST_CODE
+    )
+
+
+def test_lines_that_call_a_model_without_autograd_are_known_in_training() -> None:
+    call = "torch/nn/modules/module.py(1778): _wrapped_call_impl"
+    frames = [MAIN, "train.py(8): teach", call, "torch/_tensor.py(623): backward"]
+    stacks = [[5, 50 * MS, 0, 1, 2], [5, 50 * MS, 0, 2], [5, 50 * MS, 0, 3]]
+    trained = recorded(stacks, frames, {"without_grad": [0]})
+    [line] = no_grad_lines(trace_of(ROWS, **trained))
+    assert (line.frame, line.phase, line.count) == ("train.py(8): teach", FORWARD_ONLY, 5)
+    assert not no_grad_lines(trace_of(ROWS, **recorded(stacks, frames)))
+    served = recorded(stacks[:2], frames, {"without_grad": [0, 1]})
+    assert not no_grad_lines(trace_of(ROWS, **served))

@@ -19,7 +19,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 import stepscope
 from stepscope.recording import host_sampler
-from stepscope.recording.host_sampler import HostSampler, frame_names, is_library
+from stepscope.recording.host_sampler import HostSampler, frames_of, is_library
 
 pytestmark = [
     pytest.mark.recording,
@@ -106,16 +106,58 @@ def test_the_line_in_progress_is_named() -> None:
     assert summary["frames"][longest[-1]].endswith(f"{HERE}({line}): compute_in_c")
 
 
-def test_of_successive_calls_in_libraries_the_first_and_the_last_are_listed() -> None:
-    library, users = json.dumps.__code__, compute_in_c.__code__
-    names = frame_names((library, 0, library, 0, library, 0, users, 0, library, 0))
-    assert [name.rpartition(" ")[2] for name in names] == [
-        "dumps",
-        "compute_in_c",
-        "dumps",
-        "dumps",
+def test_of_successive_calls_in_libraries_the_first_of_each_package_and_the_last_are_listed() -> (
+    None
+):
+    library, users, other = json.dumps.__code__, compute_in_c.__code__, gzip.open.__code__
+    stack = (library, 0, library, 0, other, 0, library, 0, library, 0, users, 0, library, 0)
+    frames = frames_of(stack)
+    assert [(name.rpartition(" ")[2], is_of_library) for name, is_of_library in frames] == [
+        ("dumps", True),
+        ("compute_in_c", False),
+        ("dumps", True),
+        ("open", True),
+        ("dumps", True),
     ]
-    assert names[0].startswith("json/__init__.py(")
+    assert frames[0][0].startswith("json/__init__.py(")
+
+
+def test_packages_of_torch_are_listed_apart() -> None:
+    step, call = torch.optim.SGD.step.__wrapped__.__code__, torch.nn.Module.__call__.__code__
+    frames = frames_of((call, 0, step, 0, step, 0, call, 0, call, 0))
+    assert [name.partition("(")[0] for name, _ in frames] == [
+        "torch/nn/modules/module.py",
+        "torch/optim/sgd.py",
+        "torch/nn/modules/module.py",
+    ]
+
+
+def test_a_jump_to_the_begin_of_a_loop_counts_for_the_line_before_it() -> None:
+    def fill(values: list[int]) -> None:
+        for index in range(len(values)):
+            if index > 0:
+                values[index] = index
+
+    code = fill.__code__
+    jumps = [begin for begin, _, line in code.co_lines() if line is None]
+    (name, _), *_ = frames_of((code, jumps[0])) if jumps else [(f"({code.co_firstlineno + 3})", 0)]
+    assert f"({code.co_firstlineno + 3})" in name
+
+
+def test_stacks_without_autograd_and_frames_of_libraries_are_listed() -> None:
+    sampler = HostSampler(MS)
+    sampler.step_began(1)
+    with torch.no_grad():
+        compute_in_python(0.1)
+    json.dumps([{"a": list(range(200_000))}], indent=1)
+    sampler.stop()
+    summary = sampler.summary([1])
+    frames, stacks = summary["frames"], summary["stacks"]
+    without = {frames[stacks[row][-1]].rpartition(" ")[2] for row in summary["without_grad"]}
+    assert without == {"compute_in_python"}
+    libraries = {frames[position] for position in summary["library_frames"]}
+    assert any(frame.startswith("json/encoder.py(") for frame in libraries)
+    assert not any("compute_in" in frame for frame in libraries)
 
 
 def test_installed_packages_are_libraries_and_scripts_are_not() -> None:

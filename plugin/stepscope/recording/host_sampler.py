@@ -1,8 +1,10 @@
 """A sampling profiler of the main thread, during steps that are not recorded.
 
-A timer interrupts the main thread about every 10 ms with a signal, whose handler notes the Python
-frames: some 15 µs. The samples show where unrecorded steps take their time, by source line; a stack
-at each operator, as `with_stack` records it, doubles the time of many steps.
+A timer interrupts the main thread about every 5 ms with a signal, whose handler notes the Python
+frames: some 15 µs. Intervals are distributed exponentially: after any function a sample is as
+likely as after any other, also where steps are short and regular. The samples show where
+unrecorded steps take their time, by source line; a stack at each operator, as `with_stack` records
+it, doubles the time of many steps.
 
 Python runs a handler when the function in C returns that was in progress, on the line that called
 it. A sample counts for the mean interval plus the time for which its handler was late.
@@ -15,6 +17,7 @@ The interval doubles whenever `MOST_SAMPLES` are reached, and every other sample
 and cost have a limit, and the samples are spread over the whole stretch.
 """
 
+import math
 import os
 import random
 import signal
@@ -24,7 +27,7 @@ import sysconfig
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby
@@ -37,7 +40,8 @@ from stepscope.recording.posix_timer import PosixTimer
 KEY = "host_samples"
 NUMBER = getattr(signal, "SIGURG", 0)
 """Ignored by default: harmless where nobody handles it any more, as while Python ends."""
-INTERVAL_NS = 10_000_000
+INTERVAL_NS = 5_000_000
+LEAST_INTERVAL_NS = 50_000
 MOST_STEP_NS = 120 * 10**9
 """After this time without a new step there are no more samples: the training may have ended."""
 MOST_SAMPLES = 2000
@@ -51,8 +55,8 @@ PACKAGE = str(Path(__file__).parents[1])
 
 Stack = tuple[CodeType | int, ...]
 """Calls from the innermost: a function's code and the position in it, alternately."""
-Sample = tuple[int, int, Stack]
-"""Number of the step, time in ns, stack."""
+Sample = tuple[int, int, bool, Stack]
+"""Number of the step, time in ns, whether autograd was off, stack."""
 
 
 class HostSampler:
@@ -69,6 +73,7 @@ class HostSampler:
         self._timer: PosixTimer | None = None
         self._due_ns = 0
         self._is_possible = is_possible
+        self._is_grad: Callable[[], bool] = _always
 
     def step_began(self, step: int) -> None:
         """Attribute the samples from now on to a step; 0: to none."""
@@ -91,36 +96,44 @@ class HostSampler:
     def summary(self, steps: Collection[int]) -> dict[str, Any]:
         """Return the samples of these steps as written into a trace, and forget all.
 
-        A frame is `file(line): function`, with the line in progress. A stack is its number of
-        samples, its time in ns, and then positions in `frames`, from the outermost call. Of
-        successive calls in libraries, the first and the last are listed.
+        A frame is `file(line): function`, with the line in progress; `library_frames` are positions
+        of those of libraries. A stack is its number of samples, its time in ns, and then positions
+        in `frames`, from the outermost call; `without_grad` are positions of stacks in which
+        autograd was off.
         """
         samples, self._samples = self._samples, []
         interval_ns, self._interval_ns = self._interval_ns, self._first_interval_ns
         selected = set(steps)
-        counts: Counter[Stack] = Counter()
-        times_ns: Counter[Stack] = Counter()
-        for step, time_ns, stack in samples:
+        counts: Counter[tuple[bool, Stack]] = Counter()
+        times_ns: Counter[tuple[bool, Stack]] = Counter()
+        for step, time_ns, is_without_grad, stack in samples:
             if step in selected:
-                counts[stack] += 1
-                times_ns[stack] += time_ns
+                counts[is_without_grad, stack] += 1
+                times_ns[is_without_grad, stack] += time_ns
         if not counts:
             return {}
         frames: dict[str, int] = {}
-        stacks: dict[tuple[int, ...], list[int]] = {}
-        for stack, count in counts.items():
-            places = tuple(frames.setdefault(name, len(frames)) for name in frame_names(stack))
-            figures = stacks.setdefault(places, [0, 0])
+        of_libraries: set[int] = set()
+        stacks: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+        for (is_without_grad, stack), count in counts.items():
+            positions = []
+            for name, is_of_library in frames_of(stack):
+                positions.append(frames.setdefault(name, len(frames)))
+                if is_of_library:
+                    of_libraries.add(positions[-1])
+            figures = stacks.setdefault((is_without_grad, tuple(positions)), [0, 0])
             figures[0] += count
-            figures[1] += times_ns[stack]
-        ordered = sorted(stacks.items(), key=lambda item: -item[1][1])
+            figures[1] += times_ns[is_without_grad, stack]
+        ordered = sorted(stacks.items(), key=lambda item: -item[1][1])[:MOST_STACKS]
         return {
             "count": counts.total(),
             "time_ns": times_ns.total(),
             "step_count": len(selected),
             "interval_ns": interval_ns,
             "frames": list(frames),
-            "stacks": [[*figures, *places] for places, figures in ordered[:MOST_STACKS]],
+            "library_frames": sorted(of_libraries),
+            "stacks": [[*figures, *positions] for (_, positions), figures in ordered],
+            "without_grad": [row for row, ((is_off, _), _) in enumerate(ordered) if is_off],
         }
 
     def _start(self) -> None:
@@ -128,6 +141,7 @@ class HostSampler:
         if threading.current_thread() is not threading.main_thread() or not _is_free():
             self._is_possible = False
             return
+        self._is_grad = getattr(sys.modules.get("torch"), "is_grad_enabled", _always)
         signal.signal(NUMBER, self._take)
         signal.siginterrupt(NUMBER, False)  # noqa: FBT003 (system calls in C continue)
         self._timer = PosixTimer(NUMBER)
@@ -150,11 +164,13 @@ class HostSampler:
                 stack.append(frame.f_lasti)
                 frame = frame.f_back
             late_ns = max(0, now_ns - self._due_ns)
-            self._samples.append((self._step, self._interval_ns + late_ns, tuple(stack)))
+            sample = self._step, self._interval_ns + late_ns, not self._is_grad(), tuple(stack)
+            self._samples.append(sample)
             if len(self._samples) >= MOST_SAMPLES:
-                self._samples = [(step, 2 * ns, calls) for step, ns, calls in self._samples[::2]]
+                half = self._samples[::2]
+                self._samples = [(step, 2 * ns, is_off, calls) for step, ns, is_off, calls in half]
                 self._interval_ns *= 2
-        after_ns = int(self._interval_ns * (0.5 + self._random()))
+        after_ns = LEAST_INTERVAL_NS + int(self._interval_ns * -math.log(1 - self._random()))
         self._due_ns = time.perf_counter_ns() + after_ns
         timer.set(after_ns)
 
@@ -165,10 +181,15 @@ def _is_free() -> bool:
     return handler == signal.SIG_DFL or isinstance(getattr(handler, "__self__", None), HostSampler)
 
 
-def frame_names(stack: Stack) -> list[str]:
-    """Return a stack's calls as texts, from the outermost.
+def _always() -> bool:
+    return True
 
-    Of successive calls in libraries, the first and the last. The recorder's calls are left out.
+
+def frames_of(stack: Stack) -> list[tuple[str, bool]]:
+    """Return a stack's calls as texts, from the outermost, and whether each is of a library.
+
+    Of successive calls in libraries: the first, the first of each package, and the last. The
+    recorder's calls are left out.
     """
     calls = [
         (code, line_at(code, position))
@@ -176,12 +197,31 @@ def frame_names(stack: Stack) -> list[str]:
         if isinstance(code, CodeType) and isinstance(position, int)
         if not code.co_filename.startswith(PACKAGE)
     ]
-    names: list[str] = []
+    frames: list[tuple[str, bool]] = []
     for is_of_library, group in groupby(calls, key=lambda call: is_library(call[0].co_filename)):
         members = list(group)
-        listed = [members[0], members[-1]] if is_of_library and len(members) > 1 else members
-        names.extend(frame_name(code, line) for code, line in listed)
-    return names
+        listed = _listed(members) if is_of_library else members
+        frames.extend((frame_name(code, line), is_of_library) for code, line in listed)
+    return frames
+
+
+def _listed(calls: list[tuple[CodeType, int]]) -> list[tuple[CodeType, int]]:
+    """Return the first call of each package among successive calls in libraries, and the last."""
+    packages: set[str] = set()
+    listed = []
+    for index, call in enumerate(calls):
+        package = _package(call[0].co_filename)
+        if package not in packages or index == len(calls) - 1:
+            listed.append(call)
+        packages.add(package)
+    return listed
+
+
+@lru_cache(maxsize=10_000)
+def _package(path: str) -> str:
+    """Return the package of a library's file; of torch with the package in it."""
+    parts = Path(_short_path(path)).parts
+    return "/".join(parts[: 2 if parts[0] == "torch" else 1])
 
 
 def frame_name(code: CodeType, line: int) -> str:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.phase_names import HOST_CODE, PHASES, RUNTIME, TRAINING
-from stepscope.analyses.host.sampled_lines import lines_in
+from stepscope.analyses.host.phase_names import FORWARD_ONLY, HOST_CODE, PHASES, RUNTIME, TRAINING
+from stepscope.analyses.host.sampled_lines import SampledLine, lines_in, no_grad_lines
 from stepscope.analyses.host.step_phases import PhaseLocation, step_phases
 from stepscope.base.findings import WARNING_SHARE
 from stepscope.model import intervals
@@ -63,8 +63,14 @@ def phase_costs(trace: Trace) -> tuple[PhaseCost, ...]:
 def _location(trace: Trace, phase: str) -> PhaseLocation:
     """Return the largest line of a phase: of recorded stacks, else by samples."""
     location = step_phases(trace).locations(phase)[0]
-    sampled = () if location.line else lines_in(trace, phase)
+    sampled = () if location.line else lines_of(trace, phase)
     return replace(location, line=sampled[0].frame) if sampled else location
+
+
+def lines_of(trace: Trace, phase: str) -> tuple[SampledLine, ...]:
+    """Return the sampled lines of a phase; of forward without backward also those by autograd."""
+    lines = lines_in(trace, phase)
+    return lines or (no_grad_lines(trace) if phase == FORWARD_ONLY else ())
 
 
 def largest_phase(trace: Trace) -> PhaseCost | None:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 import pandas as pd
 
@@ -29,7 +30,12 @@ from stepscope.analyses.host.phase_names import (
     phase_of_function,
     phase_of_label,
 )
-from stepscope.analyses.settings.host_samples import HostSamples, SampledStack, host_samples
+from stepscope.analyses.settings.host_samples import (
+    PACKAGES,
+    HostSamples,
+    SampledStack,
+    host_samples,
+)
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
@@ -141,6 +147,31 @@ def _validating_line(stack: SampledStack) -> str | None:
     return None
 
 
+@computed
+def no_grad_lines(trace: Trace) -> tuple[SampledLine, ...]:
+    """Return the lines that call a model while autograd is off, in a program that also trains."""
+    samples = host_samples(trace)
+    if samples is None:
+        return ()
+    phases = {stack: phase_of(stack) for stack in samples.stacks}
+    if BACKWARD not in phases.values():
+        return ()
+    called = {
+        stack: line
+        for stack, phase in phases.items()
+        if phase == FORWARD and stack.is_without_grad and (line := _line_before_model(stack))
+    }
+    lines = _lines(samples, {stack: (line, FORWARD_ONLY) for stack, line in called.items()})
+    return tuple(line for line in lines if line.count >= LEAST_SAMPLES)
+
+
+def _line_before_model(stack: SampledStack) -> str | None:
+    """Return the user's line that calls the outermost module."""
+    outside = takewhile(lambda frame: not OF_TORCH[FORWARD].search(frame), stack.frames)
+    users = [frame for frame in outside if is_user_code(frame)]
+    return users[-1] if users else None
+
+
 @public_table(
     "sampled-lines",
     SCHEMA,
@@ -210,15 +241,24 @@ def user_line(stack: SampledStack) -> str:
 
 
 def phase_of(stack: SampledStack) -> str:
-    """Return a stack's phase."""
+    """Return a stack's phase.
+
+    The user's code that an optimizer calls is a closure: a framework's hooks, no update.
+    """
     if any(OF_LOADING.match(frame) for frame in stack.frames):
         return LOADING
-    phases = (_phase_of_frame(frame) for frame in reversed(stack.frames))
-    return next((phase for phase in phases if phase), HOST_CODE)
+    is_closure = False
+    for frame in reversed(stack.frames):
+        phase = _phase_of_frame(frame)
+        if phase and not (is_closure and phase == OPTIMIZER):
+            return phase
+        is_closure |= is_user_code(frame)
+    return HOST_CODE
 
 
 def _phase_of_frame(frame: str) -> str | None:
-    of_torch = (phase for phase, pattern in OF_TORCH.items() if pattern.search(frame))
+    name = frame.removeprefix(PACKAGES)
+    of_torch = (phase for phase, pattern in OF_TORCH.items() if pattern.search(name))
     return next(of_torch, None) or phase_of_function(frame)
 
 

@@ -2,13 +2,17 @@
 
     "stepscope_recorder": {…, "host_samples": {
         "count": 230, "time_ns": 2_300_000_000, "step_count": 47, "interval_ns": 10_000_000,
-        "frames": ["train.py(31): main", …], "stacks": [[12, 121_000_000, 0, 4], …]}}
+        "frames": ["train.py(31): main", …], "library_frames": [4, …],
+        "stacks": [[12, 121_000_000, 0, 4], …], "without_grad": [3, …]}}
 
 The steps are those of `unrecorded_steps`. A stack is its number of samples, its time, and positions
-in `frames`, from the outermost call (`recording/host_sampler.py`). Traces are untrusted: stacks
-that are no such list are left out.
+in `frames`, from the outermost call; `without_grad` are positions of stacks while autograd was off
+(`recording/host_sampler.py`). Frames of installed packages but torch get their folder back. Traces
+are untrusted: stacks that are no such list are left out.
 """
 
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +29,7 @@ MOST_CALLS = 500
 """Numbers of a longer stack are cut."""
 MOST_CHARACTERS = 500
 """Longer names are cut."""
+PACKAGES = "site-packages/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,8 @@ class SampledStack:
     """`file(line): function`, from the outermost call, with the line in progress."""
     count: int
     time_ns: int
+    is_without_grad: bool = False
+    """Whether autograd was off: `no_grad`, `inference_mode`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +77,36 @@ def _stacks(figures: Mapping[str, Any]) -> list[SampledStack]:
     names, rows = figures.get("frames"), figures.get("stacks")
     if not isinstance(names, list) or not isinstance(rows, list):
         return []
+    libraries, without_grad = (
+        _positions(figures, "library_frames"),
+        _positions(figures, "without_grad"),
+    )
     frames = [
-        name[:MOST_CHARACTERS] if isinstance(name, str) else "" for name in names[:MOST_FRAMES]
+        _frame(name, is_of_library=position in libraries)
+        for position, name in enumerate(names[:MOST_FRAMES])
     ]
-    stacks = (_stack(row, frames) for row in rows[:MOST_STACKS])
+    stacks = (
+        _stack(row, frames, is_without_grad=position in without_grad)
+        for position, row in enumerate(rows[:MOST_STACKS])
+    )
     return [stack for stack in stacks if stack is not None]
 
 
-def _stack(row: object, frames: Sequence[str]) -> SampledStack | None:
+def _positions(figures: Mapping[str, Any], name: str) -> frozenset[int]:
+    positions = figures.get(name)
+    if not isinstance(positions, list):
+        return frozenset()
+    return frozenset(row for row in positions[:MOST_FRAMES] if isinstance(row, int))
+
+
+def _frame(name: object, *, is_of_library: bool) -> str:
+    text = name[:MOST_CHARACTERS] if isinstance(name, str) else ""
+    package = re.split(r"[/\\(.]", text, maxsplit=1)[0]
+    is_installed = is_of_library and package and package not in (*sys.stdlib_module_names, "torch")
+    return f"{PACKAGES}{text}" if is_installed and not text.startswith("<") else text
+
+
+def _stack(row: object, frames: Sequence[str], *, is_without_grad: bool) -> SampledStack | None:
     if not isinstance(row, list) or len(row) < 3:
         return None
     count, time_ns, *positions = (as_count(value) for value in row[:MOST_CALLS])
@@ -85,4 +114,8 @@ def _stack(row: object, frames: Sequence[str]) -> SampledStack | None:
         return None
     calls = [frames[index] for index in positions if index is not None and index < len(frames)]
     is_whole = len(calls) == len(positions) and all(calls)
-    return SampledStack(frames=tuple(calls), count=count, time_ns=time_ns) if is_whole else None
+    if not is_whole:
+        return None
+    return SampledStack(
+        frames=tuple(calls), count=count, time_ns=time_ns, is_without_grad=is_without_grad
+    )
