@@ -303,3 +303,53 @@ def test_an_optimizer_that_goes_through_parameters_is_no_loop_of_the_user() -> N
     loops = noted(step)["loops"]
     assert len(loops) == 1
     assert loops[0]["line"].endswith(line_of(step, 2))
+
+
+def test_a_loop_in_a_module_is_one_and_a_rollout_through_layers_is_none() -> None:
+    class Masked(torch.nn.Module):
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            return torch.stack([row.sum() for row in rows])
+
+    module, layer = Masked(), torch.nn.Linear(4, 4)
+
+    def loops_inside() -> None:
+        module(torch.zeros(40, 4))
+
+    def rolls_out() -> None:
+        state = torch.zeros(2, 4)
+        for _ in range(40):
+            state = layer(state)
+            state = state * 2 + 1
+
+    def repeats_a_model() -> None:
+        model = torch.nn.Sequential(Twice(layer))
+        for _ in range(40):
+            model(torch.zeros(2, 4))
+
+    assert [loop["runs"] for loop in noted(loops_inside)["loops"]] == [40]
+    assert noted(rolls_out)["loops"] == []
+    assert noted(repeats_a_model)["loops"] == []
+
+
+class Twice(torch.nn.Module):
+    def __init__(self, layer: torch.nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = self.layer(x)
+        return 2 * hidden.tanh()
+
+
+def test_a_loop_in_a_function_that_loops_call_is_one() -> None:
+    def loss(row: torch.Tensor) -> torch.Tensor:
+        return (row - 1).square().mean()
+
+    def step() -> None:
+        for row in torch.zeros(40, 4):
+            loss(row)
+
+    [loop] = noted(step)["loops"]
+    assert loop["line"].endswith(line_of(loss, 1))
+    assert loop["first_line"].endswith(line_of(step, 2))
+    assert (loop["runs"], loop["count"]) == (40, 120)

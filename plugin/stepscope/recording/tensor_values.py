@@ -17,7 +17,7 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -64,6 +64,9 @@ SPARSE_BY_NATURE = frozenset({
 })  # fmt: skip
 """Their results are of zeros in part, and others in each step."""
 CHECKPOINT = "checkpoint.py"
+MODULE = "module.py"
+WEIGHED = frozenset({"aten::t", "aten::transpose", "aten::embedding"})
+"""Operators of layers besides products that take a weight."""
 
 DIRECT = re.compile(
     r"torch[/\\\\](?:_tensor|functional|_jit_internal|nn[/\\\\](?:functional|modules[/\\\\]\w+))\.py$"
@@ -75,8 +78,9 @@ MOST_MEAN_NS = 20_000
 """Mean time of an operator of a loop that is written: longer ones are work."""
 
 Shapes = tuple[tuple[int, ...], ...]
-Path = tuple[int, ...]
-"""From the innermost call: the address of a function's code, and the position in it."""
+Path = tuple[tuple[int, int, bool], ...]
+"""From the innermost call: the address of a function's code, the position in it, and whether a
+module was called to get there."""
 Chain = tuple[str, ...]
 """Source lines outside of libraries, from the outermost call."""
 
@@ -110,6 +114,8 @@ class Call(NamedTuple):
     """Code and position of the callers outside of libraries."""
     is_direct: bool
     """Whether the innermost of them called it, at most through `torch.nn`."""
+    has_weight: bool
+    """Whether it is of a layer with weights."""
 
 
 @dataclass
@@ -259,6 +265,9 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._counts[key] += 1
         is_backward = torch._C._current_graph_task_id() != -1  # noqa: SLF001 (the only way to ask)
         path, is_direct, is_checkpointed = self._path(sys._getframe(2))  # noqa: SLF001 (the caller)
+        has_weight = kind.name in PRODUCTS | WEIGHED and any(
+            isinstance(tensor, torch.nn.Parameter) for tensor in tensors
+        )
         digest = None
         if kind.is_compared and isinstance(result, torch.Tensor):
             digest = digest_of(result)
@@ -269,7 +278,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         call = Call(
             kind.name, shapes, ordinal, digest, time_ns, self._chain(path), is_backward,
             is_backward and is_checkpointed, tuple(tuple(tensor.shape) for tensor in results),
-            path, is_direct,
+            path, is_direct, has_weight,
         )  # fmt: skip
         self._calls.append(call)
         if not is_backward:
@@ -280,7 +289,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _path(self, frame: FrameType | None) -> tuple[Path, bool, bool]:
         """Return the callers outside of libraries; whether direct; whether checkpointed."""
-        path: list[int] = []
+        path: list[tuple[int, int, bool]] = []
         is_checkpointed, is_direct = False, True
         while frame is not None:
             code = frame.f_code
@@ -288,9 +297,11 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
             if is_library(file) or file.startswith(PACKAGE):
                 is_checkpointed |= file.endswith(CHECKPOINT)
                 is_direct &= bool(path) or _passes_on(file)
-            elif len(path) < 2 * MOST_FRAMES:
+                if path and file.endswith(MODULE):
+                    path[-1] = (*path[-1][:2], True)
+            elif len(path) < MOST_FRAMES:
                 self._codes[id(code)] = code
-                path += (id(code), frame.f_lasti)
+                path.append((id(code), frame.f_lasti, False))
             frame = frame.f_back
         return tuple(path), is_direct, is_checkpointed
 
@@ -298,11 +309,8 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Return the source lines of a path, from the outermost."""
         chain = self._chains.get(path)
         if chain is None:
-            calls = zip(path[-2::-2], path[::-2], strict=True)
-            codes = self._codes
-            chain = tuple(
-                frame_name(codes[code], line_at(codes[code], position)) for code, position in calls
-            )
+            calls = [(self._codes[code], position) for code, position, _ in reversed(path)]
+            chain = tuple(frame_name(code, line_at(code, position)) for code, position in calls)
             self._chains[path] = chain
         return chain
 
@@ -601,21 +609,56 @@ def _loops(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list[d
     """
     by_path: dict[Path, list[Call]] = defaultdict(list)
     for call in calls:
-        if call.is_direct and not call.is_backward:
+        if not call.is_backward and call.path:
             by_path[call.path].append(call)
+    runs = {
+        path: max(Counter(call.name for call in several).values())
+        for path, several in by_path.items()
+    }
+    tree = _tree(runs, by_path)
     costs: dict[str, LineCost] = {}
-    runs: Counter[str] = Counter()
+    most: Counter[str] = Counter()
     for path, several in by_path.items():
-        number = max(Counter(call.name for call in several).values())
-        if not path or number < LEAST_RUNS:
+        direct = [call for call in several if call.is_direct]
+        if not direct or runs[path] < LEAST_RUNS or not _is_looped(path, runs[path], tree):
             continue
-        line = several[0].chain[-1]
-        cost = costs.setdefault(line, LineCost(line, several[0].chain[-2:][0]))
-        cost.time_ns += sum(call.time_ns for call in several)
-        cost.calls += several
-        runs[line] = max(runs[line], number)
+        line = direct[0].chain[-1]
+        cost = costs.setdefault(line, LineCost(line, direct[0].chain[-2:][0]))
+        cost.time_ns += sum(call.time_ns for call in direct)
+        cost.calls += direct
+        most[line] = max(most[line], runs[path])
     small = [cost for cost in costs.values() if cost.time_ns <= MOST_MEAN_NS * len(cost.calls)]
-    return [{**row, "runs": runs[row["line"]]} for row in _written(small, totals)]
+    return [{**row, "runs": most[row["line"]]} for row in _written(small, totals)]
+
+
+Tree = dict[Path, dict[tuple[int, int, bool], tuple[int, bool]]]
+"""Callers to positions in the function that they called: runs, and whether of layers."""
+
+
+def _tree(runs: Mapping[Path, int], by_path: Mapping[Path, Iterable[Call]]) -> Tree:
+    tree: Tree = defaultdict(dict)
+    for path, number in runs.items():
+        has_weight = any(call.has_weight for call in by_path[path])
+        for depth, position in enumerate(path):
+            positions = tree[path[depth + 1 :]]
+            most, is_layer = positions.get(position, (0, False))
+            positions[position] = max(most, number), is_layer or has_weight
+    return tree
+
+
+def _is_looped(path: Path, number: int, tree: Tree) -> bool:
+    """Return whether a function of the path runs its part many times, without calling layers.
+
+    A loop that also calls layers as often goes through time or tokens: a rollout, a recurrence.
+    """
+    for depth, position in enumerate(path):
+        others = tree[path[depth + 1 :]]
+        least = min(runs for runs, _ in others.values())
+        if number >= LEAST_RUNS * least or depth == len(path) - 1:
+            return not any(is_layer and 2 * runs >= number for runs, is_layer in others.values())
+        if position[2]:
+            return False
+    return False
 
 
 def _inner_line(calls: Iterable[Call]) -> str:
