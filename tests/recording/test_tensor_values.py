@@ -1,11 +1,13 @@
 """Values of tensors in two unrecorded steps: what is noted, and that nothing else changes."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from torch._C import _len_torch_dispatch_stack
 from torch._dynamo.utils import counters
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
@@ -181,7 +183,25 @@ def test_a_mode_of_the_script_around_the_end_of_a_step_is_left_alone() -> None:
         torch.ones(2, 2) @ torch.ones(2, 2)
     assert flops.get_total_flops() == 16
     assert not values.begin()
-    values.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+    assert _len_torch_dispatch_stack() == 1
+    assert values.leave()
+    assert _len_torch_dispatch_stack() == 0
+
+
+def test_a_step_that_another_thread_ends_is_left_in_its_own() -> None:
+    times = StepTimes(has_values=True)
+    for _ in range(FIRST_READ - 1):
+        times.step_started(room=LEAST_ROOM)
+        times.step_ended()
+    times.step_started(room=LEAST_ROOM)
+    assert _len_torch_dispatch_stack() == 1
+    thread = threading.Thread(target=times.step_ended)
+    thread.start()
+    thread.join()
+    times.step_started(room=LEAST_ROOM)
+    assert _len_torch_dispatch_stack() == 0
+    times.stretch_ended()
+    assert times.values == {}
 
 
 def test_a_step_that_is_interrupted_does_not_count() -> None:

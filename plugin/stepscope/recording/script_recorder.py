@@ -263,7 +263,9 @@ class ScriptRecorder:
         if self.is_watching and self._cycles.is_due(self._step, max(self._epoch_length, 0)):
             self._start_cycle(detected_by)
         if self.is_watching and not self._cycles.is_recording:
-            self._times.step_started(self._cycles.room(self._step, max(self._epoch_length, 0)))
+            room = self._cycles.room(self._step, max(self._epoch_length, 0))
+            is_main = threading.get_ident() == self.main_thread
+            self._times.step_started(room if is_main else 0)
 
     def _start_cycle(self, detected_by: object) -> None:
         if is_profiler_running():

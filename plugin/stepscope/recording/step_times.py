@@ -85,6 +85,8 @@ class StepTimes:
         """Begin an unrecorded step; `room` steps more are not recorded, or measured otherwise."""
         self._step += 1
         self._stretch_step += 1
+        if self._reader is not None:
+            self._reader.leave()
         if self._has_values and self._reads_values(room):
             return
         self._sampler.step_began(self._step)

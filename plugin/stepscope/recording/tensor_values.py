@@ -169,6 +169,9 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Code of the callers by address; kept, so that no address is used twice."""
         self._chains: dict[Path, Chain] = {}
         self._is_entered = False
+        """Whether the mode is among a thread's modes."""
+        self._is_read = False
+        """Whether the operators belong to a step that is read."""
         self._is_failed = False
         self._is_complete = True
         self._begin_step()
@@ -209,24 +212,40 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         except Exception:  # a torch whose modes differ
             self._is_failed = True
             return False
-        self._is_entered = True
+        self._is_entered = self._is_read = True
         return True
 
     def end(self, *, is_whole: bool = True) -> None:
         """End the step, if one is read; drop it unless it is whole."""
-        if not self._is_entered:
+        if not self._is_read:
             return
-        self._is_entered = False
+        self._is_read = False
+        if not self.leave():
+            self._is_failed = True
+        if not is_whole or self._is_failed:
+            return
         try:
-            if dispatch._get_current_dispatch_mode() is not self:  # noqa: SLF001 (the only way)
-                self._is_failed = True  # a mode of the script is in between: stay, and do nothing
-                return
-            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-            if is_whole and not self._is_failed:
-                self._unused = unused_gradients(self._calls)
-                self._steps.append(self._calls)
+            self._unused = unused_gradients(self._calls)
+            self._steps.append(self._calls)
         except Exception:  # the training continues
             self._is_failed = True
+
+    def leave(self) -> bool:
+        """Leave the mode after a step; False where that has to wait.
+
+        A mode of the script may be in between, or another thread may end the step: then each
+        operator goes through the mode, unread, until a later call.
+        """
+        if not self._is_entered or self._is_read:
+            return True
+        try:
+            if dispatch._get_current_dispatch_mode() is not self:  # noqa: SLF001 (the only way)
+                return False
+            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        except Exception:  # a torch whose modes differ
+            self._is_failed = True
+        self._is_entered = False
+        return True
 
     def summary(self) -> dict[str, Any]:
         """Return what was found, as written into a trace; empty without two whole steps."""
@@ -242,7 +261,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         begin_ns = time.perf_counter_ns()
         result = func(*args, **(kwargs or {}))
-        if self._is_entered and not self._is_failed:
+        if self._is_read and not self._is_failed:
             end_ns = time.perf_counter_ns()
             if end_ns > self._ends_ns or len(self._calls) >= MOST_CALLS:
                 self._is_complete = False
