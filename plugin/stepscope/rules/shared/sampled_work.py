@@ -59,7 +59,7 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
     rest = python - sum(share for _, share in confirmed)
     confirmed += _confirmed([spot for spot in spots if spot.phase == FORWARD], rest, 1.0)
     ordered = sorted(confirmed, key=lambda pair: -pair[1])
-    is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * python >= whole
+    is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * work.operator_part < 1
     result, used = [], 0.0
     for (spot, share), high in zip(ordered, _upper_ends(ordered, whole), strict=True):
         part = high / max(whole, TINY)
