@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.host.other_work import other_work
 from stepscope.analyses.host.phase_costs import phase_costs
 from stepscope.analyses.host.phase_names import PHASES, phase_of_function, phase_of_label
 from stepscope.analyses.host.step_phases import PhaseLocation, StepPhases, step_phases
@@ -358,3 +359,27 @@ def test_the_phases_of_a_step_sum_to_it(
 def test_the_phases_of_real_steps_sum_to_them(name: str) -> None:
     found = step_phases(trace_at(SHARED_TRACES / name))
     assert np.array_equal(found.parts_ns.sum(axis=1), found.duration_ns)
+
+
+def test_a_closures_operators_are_no_update_nor_norms_before_it() -> None:
+    """A framework logs norms in the optimizer's call, after the closure's backward pass."""
+    rows = [
+        ["user_annotation", "Optimizer.step#SGD.step", 0, 900],
+        op("aten::linear", 0, 200, number=7),
+        *node(200, 200, 7),
+        op("aten::linalg_vector_norm", 450, 100),
+        op("aten::linalg_vector_norm", 600, 100),
+        op("aten::_foreach_add_", 800, 50),
+    ]
+    assert times_us(*rows, until=900)["optimizer"] == 200 + 300, "norms have the phase around them"
+    work = other_work(trace_of([["user_annotation", FIRST, 0, 900], *rows]))
+    assert work.times.tolist() == [[450 * US, 700 * US]]
+    assert (work.operators_per_step, work.operator_part, work.exposed) == (2, 0.8, 1)
+
+
+def test_other_work_is_python_and_operators_without_a_phase() -> None:
+    rows = [*training(), op("aten::argmax", 800, 100)]
+    work = other_work(trace_of([["user_annotation", FIRST, 0, 1000], *rows]))
+    assert work.times.tolist() == [[600 * US, 1000 * US]]
+    assert work.python.tolist() == [[600 * US, 800 * US], [900 * US, 1000 * US]]
+    assert work.operator_part == 0.25

@@ -207,10 +207,12 @@ def step_count(trace: Trace) -> int:
 
 
 def findings(script: str, run: Run, report: RunReport) -> Iterable[ZooFinding]:
-    """Yield the findings of a report; the savings of a rule are those of its worst trace."""
+    """Yield the findings as a report lists them: of several traces each rule's once."""
     steps_ns = decisive_steps_ns(run)
-    for merged in report.merged:
-        outcome = merged.outcome
+    listed = [merged.outcome for merged in report.merged]
+    if len(run.workers) == 1:
+        listed = [outcome for outcome in report.outcomes if outcome.status == "found"]
+    for outcome in listed:
         yield ZooFinding(
             rule=outcome.rule,
             severity=outcome.severity or "",

@@ -334,7 +334,7 @@ RULE = Rule(
         "A sampled function with fewer than three samples may be chance.",
         "A sampled function of which the trace confirms less than 40 % may be a model that is no "
         "nn.Module.",
-        "Fewer than 50 operators per step, without much Python, do real work: a hint.",
+        "Fewer than 50 operators per step that take half of such time do real work: a hint.",
         "Python between two operators of one phase belongs to it up to 1 ms.",
         "Without samples, gaps between operators that few steps have (the median step less than "
         "half of the mean) may be other processes: step-time-jitter reports such steps.",

@@ -244,6 +244,31 @@ def _times(members: Sequence[_Sample], keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(key for key, _ in times.most_common())
 
 
+def loading_lines(trace: Trace) -> tuple[str, ...]:
+    """Return the user's lines at work in a DataLoader, of functions with enough samples.
+
+    The longest first, of each function together; the functions by their time.
+    """
+    samples = host_samples(trace)
+    functions: dict[Function, list[_Sample]] = defaultdict(list)
+    for stack in samples.stacks if samples else ():
+        sample = _sample(stack)
+        inside = [call for call in sample.calls if _is_named(call)]
+        if sample.phase == LOADING and inside:
+            functions[_function(inside[-1])].append(sample)
+    counted = [
+        (sum(sample.stack.time_ns for sample in members), members)
+        for members in functions.values()
+        if sum(sample.stack.count for sample in members) >= LEAST_SAMPLES
+    ]
+    ordered = sorted(counted, key=lambda pair: -pair[0])
+    return tuple(
+        line
+        for _, members in ordered
+        for line in _times(members, [sample.calls[-1] for sample in members])[:MOST_LINES]
+    )
+
+
 def enough(spots: Iterable[HotSpot]) -> tuple[HotSpot, ...]:
     """Return the spots with enough samples."""
     return tuple(spot for spot in spots if spot.count >= LEAST_SAMPLES)

@@ -44,6 +44,8 @@ class OtherWork:
     """Fraction of all in which no device works, from 0 to 1."""
     operators_per_step: float
     """Number of operators in them."""
+    operator_part: float
+    """Fraction of the times in operators, from 0 to 1."""
 
 
 @computed
@@ -58,11 +60,15 @@ def other_work(trace: Trace) -> OtherWork:
     of_others = intervals.merged(intervals.EMPTY, *map(phases.times, OF_OTHER_RULES))
     whole = intervals.difference(whole, of_others)
     times = intervals.difference(whole, all_busy(trace))
+    in_operators = intervals.intersection(
+        times, intervals.union(operators.start_ns, operators.end_ns)
+    )
     inside = intervals.covered_ns(whole, operators.start_ns, operators.start_ns + 1) > 0
     return OtherWork(
         times=times,
         python=intervals.difference(intervals.intersection(python, whole), all_busy(trace)),
         exposed=intervals.duration_ns(times) / max(1, intervals.duration_ns(whole)),
+        operator_part=intervals.duration_ns(in_operators) / max(1, intervals.duration_ns(times)),
         operators_per_step=np.count_nonzero(inside) / max(1, window(trace).step_count),
     )
 

@@ -30,6 +30,8 @@ MOST_CALLS = 500
 MOST_CHARACTERS = 500
 """Longer names are cut."""
 PACKAGES = "site-packages/"
+OF_MODELS = ("diffusers", "peft", "timm", "torchaudio", "transformers")
+"""Libraries of models: the user's line is the one that calls them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,8 @@ def _positions(figures: Mapping[str, Any], name: str) -> frozenset[int]:
 def _frame(name: object, *, is_of_library: bool) -> str:
     text = name[:MOST_CHARACTERS] if isinstance(name, str) else ""
     package = re.split(r"[/\\(.]", text, maxsplit=1)[0]
-    is_installed = is_of_library and package and package not in (*sys.stdlib_module_names, "torch")
+    is_other = package and package not in (*sys.stdlib_module_names, "torch")
+    is_installed = (is_of_library and is_other) or package in OF_MODELS
     return f"{PACKAGES}{text}" if is_installed and not text.startswith("<") else text
 
 

@@ -5,10 +5,8 @@ from collections.abc import Iterable
 
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.batch_size import batch_size
-from stepscope.analyses.core.event_references import is_user_code
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.phase_names import LOADING
-from stepscope.analyses.host.sampled_lines import lines_in
+from stepscope.analyses.host.hot_spots import loading_lines
 from stepscope.analyses.idle.data_stalls import DataStalls, LoadingCost, loading_costs
 from stepscope.analyses.settings.recorded_settings import RECORDED, usable_cpus
 from stepscope.analyses.settings.user_metadata import hints
@@ -150,8 +148,7 @@ def table(stalls: DataStalls, costs: Iterable[LoadingCost]) -> EvidenceTable:
 def lines(trace: Trace, costs: Iterable[LoadingCost]) -> tuple[SourceLine, ...]:
     """Return the user's functions on which the calls spend their time; else sampled lines."""
     recorded = event_references.source_lines(cost.name for cost in costs)
-    sampled = (line.frame for line in lines_in(trace, LOADING) if is_user_code(line.frame))
-    return recorded or event_references.source_lines(sampled)
+    return recorded or event_references.source_lines(loading_lines(trace))
 
 
 def batch_argument(trace: Trace) -> str:

@@ -5,7 +5,7 @@ training (`other_work`). A spot counts as far as the trace has such times. Which
 spot's, samples do not say: each spot claims its fraction of every one of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from stepscope.rules.shared.step_savings import unrecorded_reference_ns
 LEAST_CONFIRMED = 0.4
 """Fraction of the sampled time that the trace must confirm: what it shows as training may be
 operators of a model that is no `nn.Module`."""
+TINY = 1e-9
 LOOP_OPERATORS = 50
 """Operators per step from which they are many short ones; fewer, longer ones do real work."""
 METHOD = (
@@ -57,26 +58,38 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
     confirmed = _confirmed(outside, whole, work.exposed)
     rest = python - sum(share for _, share in confirmed)
     confirmed += _confirmed([spot for spot in spots if spot.phase == FORWARD], rest, 1.0)
-    is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * python >= whole
+    ordered = sorted(confirmed, key=lambda pair: -pair[1])
+    is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * work.operator_part < 1
     result, used = [], 0.0
-    for spot, share in sorted(confirmed, key=lambda pair: -pair[1]):
-        low, high = (end * share / spot.share for end in spot.interval)
-        part = min(1 - used, high / whole)
+    for (spot, share), high in zip(ordered, _upper_ends(ordered, whole), strict=True):
+        part = high / max(whole, TINY)
+        low = spot.interval[0] * share / spot.share
+        factor = Factor(min(1.0, SAMPLED_WORK.low * low / high), 1.0, SAMPLED_WORK.source)
         times = _part(work.times, used, used + part)
         used += part
-        least = min(1.0, SAMPLED_WORK.low * low / max(1e-9, part * whole))
-        factor = Factor(least, 1.0, SAMPLED_WORK.source)
         result.append(
             SampledWork(
                 spot=spot,
                 share=share,
                 low=low,
-                high=min(high, part * whole),
+                high=high,
                 is_python=is_loop or spot.phase != HOST_CODE,
                 claims=(Claim(times, factor, METHOD, is_unslowed=True),) if len(times) else (),
             )
         )
     return tuple(result)
+
+
+def _upper_ends(confirmed: Sequence[tuple[HotSpot, float]], whole: float) -> list[float]:
+    """Return the upper ends of the spots' intervals, in sum at most the whole.
+
+    Each is its fraction at least; the rest of the whole is divided by what it lacks.
+    """
+    highs = [spot.interval[1] * share / spot.share for spot, share in confirmed]
+    more = [high - share for high, (_, share) in zip(highs, confirmed, strict=True)]
+    rest = whole - sum(share for _, share in confirmed)
+    part = min(1.0, max(0.0, rest) / max(sum(more), TINY))
+    return [share + part * extra for (_, share), extra in zip(confirmed, more, strict=True)]
 
 
 def _fraction(trace: Trace, times: Intervals) -> float:
