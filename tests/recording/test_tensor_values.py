@@ -13,14 +13,8 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from stepscope.recording.step_times import FIRST_READ, LEAST_ROOM, StepTimes
-from stepscope.recording.tensor_values import (
-    STEP_COUNT,
-    TensorValues,
-    digest_of,
-    padding_in,
-    shares_of_shapes,
-    zeros_in,
-)
+from stepscope.recording.tensor_facts import digest_of, padding_in, zeros_in
+from stepscope.recording.tensor_values import STEP_COUNT, TensorValues, shares_of_shapes
 
 HERE = "test_tensor_values.py"
 
@@ -373,3 +367,23 @@ def test_a_loop_in_a_function_that_loops_call_is_one() -> None:
     assert loop["line"].endswith(line_of(loss, 1))
     assert loop["first_line"].endswith(line_of(step, 2))
     assert (loop["runs"], loop["count"]) == (40, 120)
+
+
+def test_targets_that_a_loss_ignores_are_counted_with_the_operators_on_all_scores() -> None:
+    head = torch.nn.Linear(8, 50)
+
+    def step() -> None:
+        labels = torch.full((40,), -100)
+        labels[:6] = torch.arange(6)
+        functional.cross_entropy(head(torch.randn(40, 8)), labels).backward()  # type: ignore[no-untyped-call]
+
+    [targets] = noted(step)["ignored_targets"]
+    assert targets["line"].endswith(line_of(step, 3))
+    assert (targets["classes"], targets["targets"], targets["ignored"]) == (50, 80, 68)
+    assert {call[0] for call in targets["calls"]} >= {
+        "aten::addmm",
+        "aten::_log_softmax",
+        "aten::nll_loss_forward",
+        "aten::_log_softmax_backward_data",
+        "aten::mm",
+    }

@@ -708,3 +708,6 @@ MORE_THREADS = Factor(
 FEWER_THREADS = Factor(
     0.0, 0.6, "an estimate: how long threads wait depends on the system's scheduler"
 )
+SCORES_LEFT_OUT = Factor(
+    0.7, 1.0, "an estimate: selecting the positions copies their features and gradients"
+)

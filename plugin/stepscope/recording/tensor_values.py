@@ -7,6 +7,8 @@ does. It reads results, changes nothing and uses no random numbers. It notes
   their bytes: weights and batches change from step to step, constants do not),
 - products with matrices of mostly zeros,
 - rows of token ids that end in the same number, and matrices with rows of zeros: padding,
+- targets that a loss ignores,
+- lines that run many times for small operators,
 - parameters that get a gradient and are in no optimizer.
 
 These steps are slower, and belong to no measured time. Whatever fails ends the reading, never the
@@ -17,10 +19,9 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -29,34 +30,41 @@ from torch.utils import _python_dispatch as dispatch
 
 from stepscope.recording.host_sampler import PACKAGE, frame_name, is_library, line_at
 from stepscope.recording.live_objects import Given, live_objects
+from stepscope.recording.noted_operators import (
+    MOST_COSTS,
+    MOST_LISTED,
+    Call,
+    Chain,
+    Path,
+    Shapes,
+    by_line,
+    calls_on_classes,
+    grouped,
+    loops_in,
+    ranges_of,
+    repeated_in,
+    result_key,
+    written,
+)
+from stepscope.recording.tensor_facts import LEAST_IDS, digest_of, is_plain, padding_in, zeros_in
 
 STEP_COUNT = 2
 MOST_NS = 2_000_000_000
 """Time per step after which values are no longer read."""
 MOST_CALLS = 40_000
 """Operators of a step that are noted."""
-LEAST_ELEMENTS = 16
-"""Smaller results are not compared."""
-MOST_BYTES = 1 << 20
-"""Of a larger result, elements at regular distances are compared."""
-SAMPLED = 4096
-"""Number of these elements."""
 LEAST_MATRIX = 1024
 """Elements of a matrix whose zeros are counted."""
 MOST_MATRIX = 1 << 23
 MOST_FRAMES = 12
-MOST_COSTS = 20
-MOST_LISTED = 200
-"""Calls of a cost that are written."""
-LEAST_RUN = 2
-LEAST_IDS = 8
-"""Different token ids of a batch: with fewer they may be types or classes."""
 CONSTANT = frozenset({
     "aten::zeros", "aten::ones", "aten::full", "aten::empty", "aten::zeros_like", "aten::ones_like",
     "aten::empty_like", "aten::full_like", "aten::new_zeros", "aten::new_ones", "aten::new_full",
     "aten::scalar_tensor", "aten::detach", "aten::lift_fresh", "aten::alias",
 })  # fmt: skip
 PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution"})
+LOSSES = frozenset({"aten::nll_loss_forward", "aten::nll_loss_nd", "aten::cross_entropy_loss"})
+IGNORE_INDEX = -100
 SPARSE_BY_NATURE = frozenset({
     "aten::relu", "aten::relu_", "aten::threshold", "aten::native_dropout", "aten::hardtanh",
     "aten::clamp_min", "aten::clamp", "aten::clamp_min_", "aten::clamp_", "aten::bernoulli_",
@@ -72,17 +80,6 @@ DIRECT = re.compile(
     r"torch[/\\\\](?:_tensor|functional|_jit_internal|nn[/\\\\](?:functional|modules[/\\\\]\w+))\.py$"
 )
 """Files of torch that pass a call on to an operator or two."""
-LEAST_RUNS = 16
-"""Runs of a line per step that are a loop."""
-MOST_MEAN_NS = 20_000
-"""Mean time of an operator of a loop that is written: longer ones are work."""
-
-Shapes = tuple[tuple[int, ...], ...]
-Path = tuple[tuple[int, int, bool], ...]
-"""From the innermost call: the address of a function's code, the position in it, and whether a
-module was called to get there."""
-Chain = tuple[str, ...]
-"""Source lines outside of libraries, from the outermost call."""
 
 
 class Kind(NamedTuple):
@@ -93,29 +90,6 @@ class Kind(NamedTuple):
     """Whether its result is no view of an argument."""
     is_compared: bool
     """Whether a digest of its result says something."""
-
-
-class Call(NamedTuple):
-    """An operator as it ran."""
-
-    name: str
-    shapes: Shapes
-    ordinal: int
-    """Number among the calls of the step with the same name and shapes."""
-    digest: bytes | None
-    """Of the result; None: not compared."""
-    time_ns: int
-    chain: Chain
-    is_backward: bool
-    is_recomputed: bool
-    """Whether activation checkpointing called it in the backward pass."""
-    result: Shapes
-    path: Path
-    """Code and position of the callers outside of libraries."""
-    is_direct: bool
-    """Whether the innermost of them called it, at most through `torch.nn`."""
-    has_weight: bool
-    """Whether it is of a layer with weights."""
 
 
 @dataclass
@@ -145,13 +119,18 @@ class Ids:
 
 
 @dataclass
-class LineCost:
-    """Calls at a line whose results were known."""
+class Targets:
+    """Targets of a loss at a line, summed over its calls."""
 
     line: str
-    first_line: str
-    time_ns: int = 0
-    calls: list[Call] = field(default_factory=list)
+    classes: int
+    count: int = 0
+    targets: int = 0
+    ignored: int = 0
+
+    def calls_in(self, calls: Iterable[Call]) -> list[Call]:
+        """Return the calls on scores of all classes for all targets."""
+        return calls_on_classes(calls, self.classes, self.classes * self.targets // self.count)
 
 
 class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -164,6 +143,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._steps: list[list[Call]] = []
         self._matrices: dict[tuple[str, str, Shapes, int], Matrix] = {}
         self._ids: dict[str, Ids] = {}
+        self._targets: dict[tuple[str, int], Targets] = {}
         self._unused: dict[str, Any] = {}
         self._codes: dict[int, CodeType] = {}
         """Code of the callers by address; kept, so that no address is used twice."""
@@ -301,10 +281,17 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         )  # fmt: skip
         self._calls.append(call)
         if not is_backward:
-            if kind.name in PRODUCTS:
-                self._note_zeros(call, tensors)
-            elif kind.name == "aten::embedding" and len(tensors) > 1:
-                self._note_ids(call, tensors[1])
+            self._note_values(call, tensors, args)
+
+    def _note_values(self, call: Call, tensors: tuple[torch.Tensor, ...], args: Any) -> None:
+        """Note what the values of a forward operator's tensors show."""
+        if call.name in PRODUCTS:
+            self._note_zeros(call, tensors)
+        elif call.name == "aten::embedding" and len(tensors) > 1:
+            self._note_ids(call, tensors[1])
+        elif call.name in LOSSES and len(tensors) > 1:
+            ignored = args[4] if len(args) > 4 else IGNORE_INDEX
+            self._note_targets(call, tensors[0], tensors[1], ignored)
 
     def _path(self, frame: FrameType | None) -> tuple[Path, bool, bool]:
         """Return the callers outside of libraries; whether direct; whether checkpointed."""
@@ -371,30 +358,53 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         summed.padded += padding[0]
         summed.removable += padding[1]
 
+    def _note_targets(
+        self, call: Call, scores: torch.Tensor, targets: torch.Tensor, ignored: int
+    ) -> None:
+        if targets.is_floating_point() or scores.dim() < 2:
+            return
+        line = call.chain[-1] if call.chain else ""
+        classes = scores.shape[1]
+        summed = self._targets.setdefault((line, classes), Targets(line, classes))
+        summed.count += 1
+        summed.targets += targets.numel()
+        summed.ignored += int(torch.count_nonzero(targets == ignored))
+
     # --- summary ------------------------------------------------------------------------------
 
     def _summary(self) -> dict[str, Any]:
         first, second = self._steps
-        before = {_result_key(call) for call in first if call.digest}
+        before = {result_key(call) for call in first if call.digest}
         constant = [
             call
             for call in second
-            if call.digest and _result_key(call) in before and not call.is_backward
+            if call.digest and result_key(call) in before and not call.is_backward
         ]
-        constant_keys = {_result_key(call) for call in constant}
+        constant_keys = {result_key(call) for call in constant}
         return {
             "step_count": STEP_COUNT,
             "is_complete": self._is_complete,
             "operator_count": len(second),
             "operators_ns": sum(call.time_ns for call in second),
             "forward_ns": sum(call.time_ns for call in second if not call.is_backward),
-            "constant": _written(_by_line(constant), self._counts),
-            "repeated": _written(_repeated(second, constant_keys), self._counts),
-            "loops": _loops(second, self._counts),
+            "constant": written(by_line(constant), self._counts),
+            "repeated": written(repeated_in(second, constant_keys), self._counts),
+            "loops": loops_in(second, self._counts),
             "zeros": [_zeros_row(matrix) for matrix in self._largest_matrices()],
             "ids": [
                 [ids.line, ids.count, ids.elements, ids.padded, ids.removable]
                 for ids in self._ids.values()
+            ],
+            "ignored_targets": [
+                {
+                    "line": targets.line,
+                    "classes": targets.classes,
+                    "targets": targets.targets,
+                    "ignored": targets.ignored,
+                    "calls": grouped(targets.calls_in(second), self._counts),
+                }
+                for targets in self._targets.values()
+                if targets.ignored
             ],
             "unused_gradients": self._unused,
         }
@@ -430,14 +440,10 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
     """Yield the tensors among arguments, also of lists; only plain ones."""
     for value in values:
         if isinstance(value, torch.Tensor):
-            if type(value) in (torch.Tensor, torch.nn.Parameter) and _is_plain(value):
+            if type(value) in (torch.Tensor, torch.nn.Parameter) and is_plain(value):
                 yield value
         elif isinstance(value, (list, tuple)):
             yield from _tensors(value)
-
-
-def _is_plain(tensor: torch.Tensor) -> bool:
-    return tensor.layout is torch.strided and tensor.device.type != "meta"
 
 
 @lru_cache(maxsize=10_000)
@@ -447,62 +453,6 @@ def _passes_on(file: str) -> bool:
 
 def _version(tensor: torch.Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 (documented by torch)
-
-
-def digest_of(tensor: torch.Tensor) -> bytes | None:
-    """Return a digest of a tensor's values; None for few or equal ones."""
-    if tensor.numel() < LEAST_ELEMENTS or not _is_plain(tensor) or tensor.dim() == 0:
-        return None
-    if tensor.numel() * tensor.element_size() > MOST_BYTES:
-        tensor = tensor[tuple(_slices(tensor.shape))]
-    values = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    elements = values.reshape(-1).view(torch.uint8).numpy().reshape(values.numel(), -1)
-    if (elements == elements[0]).all():
-        return None
-    return blake2b(elements.tobytes(), digest_size=8).digest()
-
-
-def _slices(shape: Iterable[int]) -> Iterator[slice]:
-    """Yield slices that take some `SAMPLED` elements, as many of each dimension."""
-    sizes = list(shape)
-    room = most = float(SAMPLED)
-    for left, size in zip(range(len(sizes), 0, -1), sorted(sizes), strict=True):
-        most = room ** (1 / left)
-        room /= min(size, most)
-    for size in sizes:
-        yield slice(None, None, max(1, int(size // max(1.0, most))))
-
-
-def zeros_in(tensor: torch.Tensor, *, is_convolved: bool = False) -> tuple[float, float]:
-    """Return the fraction of zeros, and of rows (of a signal: positions) of nothing else."""
-    nonzero = tensor != 0
-    zero = 1.0 - float(torch.count_nonzero(nonzero)) / tensor.numel()
-    if is_convolved and (tensor.dim() != 3 or tensor.shape[1] < LEAST_IDS):
-        return zero, 0.0
-    rows = nonzero.any(1 if is_convolved else -1)
-    return zero, 1.0 - float(torch.count_nonzero(rows)) / rows.numel()
-
-
-def padding_in(ids: torch.Tensor) -> tuple[int, int] | None:
-    """Return the padding of token ids (samples, positions), and that of whole columns.
-
-    Padding is the number that ends (or begins) rows most often, where it occurs twice or more. None
-    for ids of few kinds, and for ids that are the same in each row.
-    """
-    values = ids.detach().cpu()
-    if len(torch.unique(values)) < LEAST_IDS or bool((values == values[0]).all()):
-        return None
-    flipped = values.flip(1)
-    after, before = _runs(flipped), _runs(values)
-    runs = after if int(after.sum()) >= int(before.sum()) else before
-    return int(runs.sum()), int(runs.min()) * len(runs)
-
-
-def _runs(values: torch.Tensor) -> torch.Tensor:
-    """Return how many numbers at the start of each row are the most frequent first number."""
-    number = torch.mode(values[:, 0]).values
-    runs = (values == number).int().cumprod(1).sum(1)
-    return torch.where(runs >= LEAST_RUN, runs, torch.zeros_like(runs))
 
 
 def unused_gradients(calls: Iterable[Call]) -> dict[str, Any]:
@@ -561,159 +511,6 @@ def shares_of_shapes(all_of: Iterable[Any], unused: Iterable[Any]) -> dict[tuple
 
 def _shape(parameter: Any) -> tuple[int, ...]:
     return tuple(parameter.shape)
-
-
-def _result_key(call: Call) -> tuple[Any, ...]:
-    return call.name, call.result, call.digest
-
-
-def _by_line(calls: Iterable[Call]) -> list[LineCost]:
-    costs: dict[str, LineCost] = {}
-    for call in calls:
-        line = call.chain[-1] if call.chain else ""
-        cost = costs.setdefault(line, LineCost(line, line))
-        cost.time_ns += call.time_ns
-        cost.calls.append(call)
-    return list(costs.values())
-
-
-def _repeated(calls: Iterable[Call], constant: set[tuple[Any, ...]]) -> list[LineCost]:
-    """Return calls whose result an earlier call of the step had, by the lines that differ."""
-    first: dict[tuple[Any, ...], Call] = {}
-    costs: dict[tuple[str, str, bool], LineCost] = {}
-    for call in calls:
-        key = _result_key(call)
-        if call.digest is None or key in constant:
-            continue
-        earlier = first.setdefault(key, call)
-        if earlier is call or (call.is_backward and not call.is_recomputed):
-            continue
-        line, first_line = _differing(call.chain, earlier.chain)
-        cost = costs.setdefault((line, first_line, call.is_recomputed), LineCost(line, first_line))
-        cost.time_ns += call.time_ns
-        cost.calls.append(call)
-    return list(costs.values())
-
-
-def _differing(chain: Chain, other: Chain) -> tuple[str, str]:
-    """Return the outermost lines that differ; the innermost if none does."""
-    for line, other_line in zip(chain, other, strict=False):
-        if line != other_line:
-            return line, other_line
-    return chain[-1] if chain else "", other[-1] if other else ""
-
-
-def _written(
-    costs: Iterable[LineCost], totals: Counter[tuple[str, Shapes]]
-) -> list[dict[str, Any]]:
-    ordered = sorted(costs, key=lambda cost: -cost.time_ns)[:MOST_COSTS]
-    return [
-        {
-            "line": cost.line,
-            "first_line": cost.first_line,
-            "inner_line": _inner_line(cost.calls),
-            "count": len(cost.calls),
-            "time_ns": cost.time_ns,
-            "is_recomputed": any(call.is_recomputed for call in cost.calls),
-            "calls": _grouped(cost.calls, totals),
-        }
-        for cost in ordered
-    ]
-
-
-def _loops(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list[dict[str, Any]]:
-    """Return the lines that a step runs many times, each for small operators.
-
-    A line was run as often as the same operator was called directly from the same path.
-    """
-    by_path: dict[Path, list[Call]] = defaultdict(list)
-    for call in calls:
-        if not call.is_backward and call.path:
-            by_path[call.path].append(call)
-    runs = {
-        path: max(Counter(call.name for call in several).values())
-        for path, several in by_path.items()
-    }
-    tree = _tree(runs, by_path)
-    costs: dict[str, LineCost] = {}
-    most: Counter[str] = Counter()
-    for path, several in by_path.items():
-        direct = [call for call in several if call.is_direct]
-        if not direct or runs[path] < LEAST_RUNS or not _is_looped(path, runs[path], tree):
-            continue
-        line = direct[0].chain[-1]
-        cost = costs.setdefault(line, LineCost(line, direct[0].chain[-2:][0]))
-        cost.time_ns += sum(call.time_ns for call in direct)
-        cost.calls += direct
-        most[line] = max(most[line], runs[path])
-    small = [cost for cost in costs.values() if cost.time_ns <= MOST_MEAN_NS * len(cost.calls)]
-    return [{**row, "runs": most[row["line"]]} for row in _written(small, totals)]
-
-
-Tree = dict[Path, dict[tuple[int, int, bool], tuple[int, bool]]]
-"""Callers to positions in the function that they called: runs, and whether of layers."""
-
-
-def _tree(runs: Mapping[Path, int], by_path: Mapping[Path, Iterable[Call]]) -> Tree:
-    tree: Tree = defaultdict(dict)
-    for path, number in runs.items():
-        has_weight = any(call.has_weight for call in by_path[path])
-        for depth, position in enumerate(path):
-            positions = tree[path[depth + 1 :]]
-            most, is_layer = positions.get(position, (0, False))
-            positions[position] = max(most, number), is_layer or has_weight
-    return tree
-
-
-def _is_looped(path: Path, number: int, tree: Tree) -> bool:
-    """Return whether a function of the path runs its part many times, without calling layers.
-
-    A loop that also calls layers as often goes through time or tokens: a rollout, a recurrence.
-    """
-    for depth, position in enumerate(path):
-        others = tree[path[depth + 1 :]]
-        least = min(runs for runs, _ in others.values())
-        if number >= LEAST_RUNS * least or depth == len(path) - 1:
-            return not any(is_layer and 2 * runs >= number for runs, is_layer in others.values())
-        if position[2]:
-            return False
-    return False
-
-
-def _inner_line(calls: Iterable[Call]) -> str:
-    times: Counter[str] = Counter()
-    for call in calls:
-        times[call.chain[-1] if call.chain else ""] += call.time_ns
-    return max(times, key=times.__getitem__)
-
-
-def _grouped(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list[list[Any]]:
-    """Return calls as name, shapes, calls of them in the step, ranges of these, time in ns."""
-    groups: dict[tuple[str, Shapes], list[Call]] = defaultdict(list)
-    for call in calls:
-        groups[call.name, call.shapes].append(call)
-    ordered = sorted(groups.items(), key=lambda item: -sum(call.time_ns for call in item[1]))
-    return [
-        [
-            name,
-            [list(shape) for shape in shapes],
-            totals[name, shapes],
-            ranges_of(call.ordinal for call in group),
-            sum(call.time_ns for call in group),
-        ]
-        for (name, shapes), group in ordered[:MOST_LISTED]
-    ]
-
-
-def ranges_of(numbers: Iterable[int]) -> list[list[int]]:
-    """Return ascending numbers as ranges of their first and last."""
-    ranges: list[list[int]] = []
-    for number in sorted(numbers):
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ranges[:MOST_LISTED]
 
 
 def _zeros_row(matrix: Matrix) -> dict[str, Any]:

@@ -90,6 +90,19 @@ class NotedIds:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotedTargets:
+    """Targets of a classifying loss."""
+
+    line: str
+    classes: int
+    targets: int
+    ignored: int
+    """Targets that the loss leaves out (`ignore_index`)."""
+    calls: tuple[NotedCalls, ...]
+    """Operators on the scores of all classes for all targets."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnusedGradients:
     """Parameters that got a gradient and are in no optimizer."""
 
@@ -117,6 +130,7 @@ class TensorValues:
     """Lines that a step runs many times for small operators."""
     sparse: tuple[SparseOperand, ...]
     ids: tuple[NotedIds, ...]
+    targets: tuple[NotedTargets, ...]
     unused: UnusedGradients | None
 
 
@@ -137,6 +151,7 @@ def tensor_values(trace: Trace) -> TensorValues | None:
         loops=tuple(_noted_lines(noted.get("loops"))),
         sparse=tuple(_sparse(noted.get("zeros"))),
         ids=tuple(_ids(noted.get("ids"))),
+        targets=tuple(_targets(noted.get("ignored_targets"))),
         unused=_unused(noted.get("unused_gradients")),
     )
 
@@ -188,6 +203,21 @@ def _ids(rows: object) -> Iterator[NotedIds]:
                 elements=elements,
                 padded=padded,
                 removable=min(padded, removable),
+            )
+
+
+def _targets(rows: object) -> Iterator[NotedTargets]:
+    for row in _mappings(rows):
+        classes, targets, ignored = (
+            as_count(row.get(n)) for n in ("classes", "targets", "ignored")
+        )
+        if classes and targets and ignored is not None and ignored <= targets:
+            yield NotedTargets(
+                line=_text(row.get("line")),
+                classes=classes,
+                targets=targets,
+                ignored=ignored,
+                calls=tuple(_calls(row.get("calls"))),
             )
 
 
