@@ -74,8 +74,10 @@ def test_a_callback_is_called_by_a_library() -> None:
     fit, hook = "lightning/pytorch/trainer/trainer.py(584): fit", "train.py(9): on_step"
     [spot] = spots((4, (MAIN, fit, BACKWARD)), (4, (MAIN, fit, hook)))
     assert (spot.caller, spot.is_callback) == (MAIN, True)
-    [spot] = spots((4, (MAIN, BACKWARD)), (4, (MAIN, hook)))
-    assert not spot.is_callback
+    decorated = "torch/utils/_contextlib.py(124): decorate_context"
+    for calls in ((MAIN, hook), (MAIN, decorated, hook), (MAIN, CALL, hook)):
+        [spot] = spots((4, (MAIN, BACKWARD)), (4, calls))
+        assert not spot.is_callback
 
 
 def test_in_a_forward_pass_only_functions_at_work_are_spots() -> None:

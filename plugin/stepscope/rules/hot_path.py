@@ -342,7 +342,7 @@ RULE = Rule(
     ),
     saving="By samples: the confidence interval (95 %) of the fraction of the step on these lines, "
     "at least 0.75 of its lower end, and at most the time in the trace that is no training. It was "
-    "fitted on 13 faults of the scripts in sample_logs/record/zoo. Without samples: all time in "
+    "fitted on 17 faults of the scripts in sample_logs/record/zoo. Without samples: all time in "
     "these phases of Python, less what other findings save, at least half of it where a function "
     "or a line is known. Operators are then only listed: the program may need them. Nothing is "
     "claimed where more than one Python call per microsecond was recorded, since recording slows "

@@ -26,7 +26,8 @@ from stepscope.analyses.host.sampled_lines import LEAST_SAMPLES, phase_of, wilso
 from stepscope.analyses.settings.host_samples import HostSamples, SampledStack, host_samples
 from stepscope.model.trace import Trace, computed
 
-MODULE = "<module>"
+MODULE, DECORATOR = "<module>", "decorate_context"
+"""The second is of `torch.no_grad()` and others as decorators."""
 NEAR_LINES = 3
 """Lines of a loop function that are one spot: at most so far apart."""
 OTHERS = (BACKWARD, OPTIMIZER, LOADING, COLLECTIVES, CHECKPOINT)
@@ -230,9 +231,9 @@ def _caller(sample: _Sample, frame: str) -> tuple[str, bool]:
         return "", False
     above = sample.stack.frames[: sample.stack.frames.index(frame)]
     callers = [call for call in above if is_user_code(call)]
-    is_callback = (
-        bool(above) and not is_user_code(above[-1]) and "decorate_context" not in above[-1]
-    )
+    by_library = bool(above) and not is_user_code(above[-1])
+    is_decorated = by_library and DECORATOR in above[-1]
+    is_callback = by_library and not is_decorated and sample.phase != FORWARD
     return (callers[-1] if callers else ""), is_callback
 
 
