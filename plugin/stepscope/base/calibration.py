@@ -602,6 +602,12 @@ COPIED_AND_AVERAGED_ON_CPU = Factor(
     "13 times, torch._foreach_lerp_ 3 times",
 )
 IN_FEW_STEPS = Factor(0.9, 1.0, "an assumption: it is done in one of ten steps, or fewer")
+SPARSE_GRADIENTS = Factor(
+    0.8,
+    1.0,
+    "an estimate: the rows that a batch reads are a twentieth of the table at most; adding up "
+    "their gradients takes some operators of its own",
+)
 PENALTY_BY_THE_OPTIMIZER = Factor(
     0.75,
     1.0,
