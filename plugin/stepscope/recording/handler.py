@@ -35,6 +35,7 @@ from stepscope.recording.step_times import KEY as UNRECORDED_STEPS
 from stepscope.recording.step_times import StepTimes, follow_profilers
 
 SUFFIX = ".pt.trace.json"
+WHOLE_RUN = "whole_run"
 FREE_SPACE = "Free space there, or pass another folder"
 MORE_STEPS = (
     "fewer than 3 steps before the span ran without the profiler, so their time is unknown. Pass "
@@ -64,6 +65,8 @@ class TraceHandler:
         self.use_python_export = use_python_export
         self.saved: list[Path] = []
         """The files written so far."""
+        self.whole_run: Mapping[str, int] = {}
+        """Facts on a recording without steps, as written into the trace; empty: it has steps."""
         self.step_times = StepTimes(sampler=HostSampler(is_possible=is_sampled))
         self._collect = collect
         self._reported: set[str] = set()
@@ -119,6 +122,7 @@ class TraceHandler:
         return {
             UNRECORDED_STEPS: summary or {"count": 0},
             **({HOST_SAMPLES: samples} if samples else {}),
+            **({WHOLE_RUN: self.whole_run} if self.whole_run else {}),
         }
 
     def _follow(self, profiler: Any) -> None:

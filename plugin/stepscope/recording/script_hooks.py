@@ -167,8 +167,8 @@ class CallHook:
     """Notifies the recorder when an outermost call of a module begins, in any thread.
 
     It replaces `Module.__call__` between `start` and `stop`. Calls of inner modules then cost one
-    more Python call, 0.3 µs. What torch.compile traced with the hook would be compiled again without
-    it: where torch.compile is in use, the hook stays, and does nothing.
+    more Python call, 0.3 µs. What torch.compile traced with the hook would be compiled again
+    without it: where torch.compile is in use, the hook stays, and does nothing.
     """
 
     def __init__(self, recorder: ScriptRecorder) -> None:
