@@ -414,6 +414,7 @@ def test_a_script_without_steps_is_recorded_as_a_whole(tmp_path: Path) -> None:
     assert "log ──" in done.stdout
     (document,) = documents(tmp_path)
     assert (steps(document), count(document, "aten::linear")) == ([], 50)
+    assert document["stepscope_recorder"]["whole_run"] == {"model_calls": 50}
 
 
 SLOW_LINE = """
@@ -460,6 +461,66 @@ def test_samples_of_unrecorded_steps_name_the_line_unless_they_are_refused(tmp_p
     recorder = json.loads(gzip.decompress(path.read_bytes()))["stepscope_recorder"]
     assert "host_samples" not in recorder
     assert recorder["unrecorded_steps"]["count"] > 5
+
+
+CALLS = """
+import json, threading, time
+import torch
+from model import model
+
+net = model().eval()
+drop = torch.nn.Dropout()
+
+def text(number):
+    end = time.perf_counter() + 0.004
+    while time.perf_counter() < end:
+        json.dumps([number])
+
+def serve():
+    for number in range(900):
+        text(number)
+        with torch.inference_mode():
+            drop(net(torch.ones(2, 8)))
+
+{run}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "run_serve", ["serve()", "thread = threading.Thread(target=serve)\nthread.start()"]
+)
+def test_calls_of_a_model_are_the_steps_of_an_inference(tmp_path: Path, run_serve: str) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "calls.py").write_text(CALLS.format(run=run_serve))
+    done = run(tmp_path, "--skip", "40", "--active", "5", "--", sys.executable, "calls.py")
+    first, last, *_ = said(done)
+    assert first.endswith(" (a step is one call of the model Linear)")
+    assert first.startswith("recording steps 42 to ")
+    assert last == f"recorded steps {first[len('recording steps ') : first.index(' (')]}"
+    [document] = documents(tmp_path)
+    assert len(steps(document)) == count(document, "aten::linear") >= 5
+    recorder = document["stepscope_recorder"]
+    assert recorder["unrecorded_steps"]["count"] > 10
+    assert "whole_run" not in recorder
+    if "thread" not in run_serve and sys.platform.startswith("linux"):
+        assert any(name.endswith("): text") for name in recorder["host_samples"]["frames"])
+
+
+@pytest.mark.slow
+def test_a_script_that_ends_before_its_calls_are_recorded_leaves_the_first_ones(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "calls.py").write_text(CALLS.format(run="serve()").replace("900", "200"))
+    done = run(tmp_path, "--skip", "500", "--advise", "--", sys.executable, "calls.py")
+    assert said(done)[0] == "recorded the whole run, without steps, and was then cut short"
+    [document] = documents(tmp_path)
+    calls = document["stepscope_recorder"]["whole_run"]["model_calls"]
+    assert 12 < calls < 200
+    assert count(document, "aten::linear") in (calls - 1, calls)
+    assert "calls of a model" in done.stdout
+    assert "weak-step-coverage" not in done.stdout.partition("Not applicable")[0]
 
 
 SERVER = """

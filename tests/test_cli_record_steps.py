@@ -51,6 +51,28 @@ def test_of_optimizers_of_unlike_pace_the_slower_defines_the_step() -> None:
     )
 
 
+def test_batches_of_critics_before_each_step_of_a_generator_are_no_evaluation() -> None:
+    finder, discriminator, generator, loader = StepDetector(), Thing(), Thing(), Thing()
+    finder.has_optimizer = True
+    found = []
+    for number in range(60):
+        found.append(finder.batch_requested(loader, has_gradients=True))
+        found.append(finder.optimizer_stepped(discriminator))
+        if number % 5 == 0:
+            found.append(finder.optimizer_stepped(generator))
+    assert StepBoundary.EVALUATION not in found[20:]
+    assert found[22:].count(StepBoundary.STEP) == 10
+
+
+def test_more_batches_of_a_step_from_some_time_on_are_evaluations_for_a_while() -> None:
+    finder, adam, loader = trained(4)
+    found = []
+    for _ in range(8):
+        found += [finder.batch_requested(loader, has_gradients=True) for _ in range(9)]
+        finder.optimizer_stepped(adam)
+    assert found.count(StepBoundary.EVALUATION) == 2
+
+
 def test_an_optimizer_that_comes_too_rarely_defines_no_step() -> None:
     often, rarely = Thing(), Thing()
     turns = [*[often] * (MOST_TURNS + 1), rarely]

@@ -9,6 +9,7 @@ from stepscope.analyses.devices.device_presence import device_presence
 from stepscope.analyses.health import Part, doubts
 from stepscope.analyses.host.breakdown import cpu_compute_time
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
+from stepscope.analyses.settings.whole_run import whole_run
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
@@ -59,7 +60,9 @@ def _damage(trace: Trace) -> str:
 def _step(trace: Trace) -> str:
     steps = step_breakdown(trace)
     if not steps.step_count:
-        return f"No steps are marked; the trace is {duration(steps.mean_ns)} long"
+        whole = whole_run(trace)
+        calls = f", with {count(whole.model_calls, 'call')} of a model" if whole else ""
+        return f"No steps are marked; the trace is {duration(steps.mean_ns)} long{calls}"
     if steps.step_count == 1:
         recorded = f"{duration(steps.mean_ns)} (one step)"
     else:

@@ -107,8 +107,14 @@ class Cycles:
         skipped = self._default_skip_count(epoch_length)
         return (skipped if self._request.skip is None else self._request.skip) - step
 
-    def start(self, step: int) -> None:
-        """Start the profiler with this step."""
+    def start(self, step: int, *, least_active: int = 0) -> None:
+        """Start the profiler with this step.
+
+        `least_active` steps are recorded at least, unless there are other ranks.
+        """
+        if rank() is None:
+            active = max(self._request.active, least_active)
+            self._request = replace(self._request, active=active)
         self._profiled = self._new_profiled(step)
 
     def _new_profiled(self, step: int) -> Profiled:
@@ -157,6 +163,8 @@ class Cycles:
     def _default_skip_count(self, epoch_length: int) -> int:
         if not epoch_length:
             return MOST_SKIPPED_COUNT
+        if epoch_length <= LEAST_SKIPPED_COUNT:  # there are several epochs, or nothing to record
+            return LEAST_MEASURED_COUNT
         room = epoch_length - self._request.warmup - self._request.active
         measured = min(LEAST_MEASURED_COUNT, room)
         return min(MOST_SKIPPED_COUNT, max(epoch_length // SKIPPED_SHARE, measured))

@@ -35,6 +35,7 @@ from stepscope.recording.step_times import KEY as UNRECORDED_STEPS
 from stepscope.recording.step_times import TENSOR_VALUES, StepTimes, follow_profilers
 
 SUFFIX = ".pt.trace.json"
+WHOLE_RUN = "whole_run"
 FREE_SPACE = "Free space there, or pass another folder"
 MORE_STEPS = (
     "fewer than 3 steps before the span ran without the profiler, so their time is unknown. Pass "
@@ -65,6 +66,8 @@ class TraceHandler:
         self.use_python_export = use_python_export
         self.saved: list[Path] = []
         """The files written so far."""
+        self.whole_run: Mapping[str, int] = {}
+        """Facts on a recording without steps, as written into the trace; empty: it has steps."""
         self.step_times = StepTimes(
             sampler=HostSampler(is_possible=is_sampled), has_values=has_values
         )
@@ -118,7 +121,11 @@ class TraceHandler:
         if not summary and "unrecorded" not in self._reported:
             self._reported.add("unrecorded")
             logger.info("stepscope: %s", MORE_STEPS)
-        notes = {HOST_SAMPLES: self.step_times.samples, TENSOR_VALUES: self.step_times.values}
+        notes = {
+            HOST_SAMPLES: self.step_times.samples,
+            TENSOR_VALUES: self.step_times.values,
+            WHOLE_RUN: self.whole_run,
+        }
         return {
             UNRECORDED_STEPS: summary or {"count": 0},
             **{name: noted for name, noted in notes.items() if noted},

@@ -110,7 +110,7 @@ class InferenceSteps:
             `EVALUATION` if the step before contains a pause; the next begins with this call, too.
         """
         is_turn = (
-            self._is_of_thread(thread) and self._is_model(model) and self._leader.count_turn(model)
+            self._is_of_thread(thread) and self.is_model(model) and self._leader.count_turn(model)
         )
         if not is_turn or not self._is_step(is_after_pause=is_after_pause):
             return StepBoundary.NONE
@@ -144,7 +144,7 @@ class InferenceSteps:
         self._call_count = self._pause_count = self._began_ns = 0
         return True
 
-    def _is_model(self, module: Any) -> bool:
+    def is_model(self, module: Any) -> bool:
         """Return whether a module can define the step; the first with parameters overrides."""
         has_parameters = self._models.get(module)
         if has_parameters is None:

@@ -90,6 +90,11 @@ class Profiled:
         """Whether the cycle has ended and its file was written."""
         return self._first is not None and self.step_count >= self._active
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the profiler no longer runs."""
+        return self._is_stopped
+
     def step(self) -> None:
         """End the step and begin the next."""
         self._step += 1

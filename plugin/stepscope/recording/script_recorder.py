@@ -28,6 +28,7 @@ from stepscope.recording.messages import AccountWriter, program
 from stepscope.recording.profiler_cycle import all_threads, is_profiler_running
 from stepscope.recording.record_request import ACCOUNTS, Account, RecordRequest, accounts_in
 from stepscope.recording.step_detection import StepBoundary, StepDetector
+from stepscope.recording.step_periods import period
 from stepscope.recording.termination import Termination
 from stepscope.recording.whole_run import WholeRun
 
@@ -148,6 +149,8 @@ class ScriptRecorder:
         """Handle the begin of an outermost call of a model, while nothing trains."""
         if all_threads() is None and threading.get_ident() != self.main_thread:
             return
+        if self._inference.is_model(model):
+            self._whole.model_called()
         is_begun = self._inference.is_begun
         boundary = self._inference.called(model, thread.key, is_after_pause=thread.is_after_pause())
         if boundary is StepBoundary.NONE:
@@ -274,8 +277,9 @@ class ScriptRecorder:
         self._account_writer.account.step_count = self._step - 1
         self._name_step_source(detected_by)
         self._account_writer.save()
+        least_active = period(self._times.durations_ns)
         self._times.stretch_ended()
-        self._cycles.start(self._step)
+        self._cycles.start(self._step, least_active=least_active)
         self._termination.arm()
         self._account_writer.recording(*self._cycles.steps_to_record)
 

@@ -28,8 +28,8 @@ MANY_TIMES = 2
 SOME_BATCHES = 2
 """A step with over `MANY_TIMES` the batches of any before, plus these, is an evaluation."""
 RARE = 4
-"""Signs of an evaluation (a model set to evaluate, batches without gradients) count only if fewer
-than one in this number of steps has them.
+"""Signs of an evaluation (a model set to evaluate, batches without gradients, many batches) count
+only if fewer than one in this number of steps has them.
 """
 
 
@@ -57,6 +57,11 @@ class Leader:
         """Turns of others since the leader's last turn."""
         self._seen: list[tuple[weakref.ref[object], int]] = []
         """The others, each with the count of the leader's turns at its own last turn."""
+
+    @property
+    def leader(self) -> object | None:
+        """Return the candidate that defines the step; None before the first, or if deleted."""
+        return None if self._leader is None else self._leader()
 
     def count_turn(self, candidate: object) -> bool:
         """Count a turn of the candidate; return whether it defines the step."""
@@ -108,8 +113,11 @@ class StepDetector:
             self._leader.count_turn(optimizer)
             self._evaluations = _Evaluations()
             return StepBoundary.RESTART if self._has_boundary else StepBoundary.STEP
+        leader = self._leader.leader
         if not self._leader.count_turn(optimizer):
             return StepBoundary.NONE
+        if leader is not optimizer and leader is not None:  # other steps, of more batches
+            self._evaluations = _Evaluations()
         self._evaluations.step_ended()
         return StepBoundary.STEP
 
@@ -175,7 +183,7 @@ class _Evaluations:
         if not has_gradients and self.is_begun_by_sign():
             return True
         most = MANY_TIMES * self._most_batches + SOME_BATCHES
-        return self._decided(is_begun=self._batch_count > most)
+        return self._batch_count > most and self.is_begun_by_sign()
 
     def is_begun_by_sign(self) -> bool:
         """Count a step with an evaluation, once per step."""

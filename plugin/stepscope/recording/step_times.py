@@ -81,6 +81,11 @@ class StepTimes:
         self._numbers: deque[int] = deque(maxlen=MOST_STEPS)
         """Of the same steps."""
 
+    @property
+    def durations_ns(self) -> tuple[int, ...]:
+        """Return the steps of the stretch in progress, without the first, in order."""
+        return tuple(self._durations_ns)[1:]
+
     def step_started(self, room: int = 0) -> None:
         """Begin an unrecorded step; `room` steps more are not recorded, or measured otherwise."""
         self._step += 1

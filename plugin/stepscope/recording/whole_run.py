@@ -2,7 +2,9 @@
 
 It begins at the first `eval()` of a model, or some seconds after the import of torch, unless an
 optimizer was created or a batch requested. The trace is written when the script ends, and dropped
-at the first sign of steps, or when the process forks: its children may take steps.
+at the first sign of steps, or when the process forks: its children may take steps. If calls of a
+model turn out to be steps (`inference_steps.py`), it is written only if the script ends before some
+of them are recorded.
 """
 
 import ctypes
@@ -26,6 +28,7 @@ class WholeRun:
         self._handler = handler
         self._profiled: Profiled | None = None
         self._is_cut = False
+        self._call_count = 0
         self._is_off = request.steps_from not in ("auto", "none")
         self._process = os.getpid()
         self._pending: list[object] = []
@@ -72,6 +75,11 @@ class WholeRun:
             elif profiled is not None:  # in another thread, torch would silently fail to stop it
                 self._later(0.0, profiled.drop)
 
+    def model_called(self) -> None:
+        """Count an outermost call of a model."""
+        if self._profiled is not None and not self._profiled.is_stopped:
+            self._call_count += 1
+
     def suspend(self) -> None:
         """Stop recording; the time so far is written only if nothing else is recorded."""
         self._is_off = True
@@ -86,6 +94,7 @@ class WholeRun:
         if profiled is None:
             return None
         profiled.stop()
+        self._handler.whole_run = {"model_calls": self._call_count}
         written = profiled.written()
         if written is not None and self._is_cut:
             written.is_whole = False

@@ -1,9 +1,13 @@
 """Too few steps to distinguish a pattern from an accident."""
 
+from stepscope.analyses.core import requirements
 from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.whole_run import whole_run
 from stepscope.base.formatting import count
 from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
+
+NO_STEPS = "the recorder found no steps in the program"
 
 
 class Options(Thresholds):
@@ -17,6 +21,7 @@ class Options(Thresholds):
 def check(trace: Trace, options: Options) -> Results:
     """Report traces without steps, or with fewer than `least_steps`."""
     steps = window(trace).step_count
+    requirements.applies_if(steps or whole_run(trace) is None, NO_STEPS)
     if steps >= options.least_steps:
         return
     message = (
