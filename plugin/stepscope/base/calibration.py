@@ -602,6 +602,11 @@ COPIED_AND_AVERAGED_ON_CPU = Factor(
     "13 times, torch._foreach_lerp_ 3 times",
 )
 IN_FEW_STEPS = Factor(0.9, 1.0, "an assumption: it is done in one of ten steps, or fewer")
+KEPT_ACTIVATIONS = Factor(
+    0.8,
+    1.0,
+    "an estimate: activations that stay in memory leave the caches, and take fresh memory",
+)
 SPARSE_GRADIENTS = Factor(
     0.8,
     1.0,
