@@ -723,3 +723,6 @@ FEWER_THREADS = Factor(
 SCORES_LEFT_OUT = Factor(
     0.7, 1.0, "an estimate: selecting the positions copies their features and gradients"
 )
+CACHED_KEYS = Factor(
+    0.6, 1.0, "an estimate: attention to earlier positions and the cache's copies remain"
+)
