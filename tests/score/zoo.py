@@ -126,15 +126,15 @@ class ZooScript:
     def estimate(self, fault: str) -> Span | None:
         """Return the estimated saving of a fault, ms per step; None without one.
 
-        Where a rule names several faults, it is of the most expensive.
+        A finding that names several faults estimates the most expensive.
         """
-        taken = {
-            rule for other in self.faults[: self.faults.index(fault)] for rule in self.rules(other)
-        }
+        before = self.faults[: self.faults.index(fault)]
         shares = [
             finding.saving
             for finding in self.stored.findings
-            if finding.saving and finding.rule in self.rules(fault) - taken
+            if finding.saving
+            and self.names_fault(finding, fault)
+            and not any(self.names_fault(finding, other) for other in before)
         ]
         if not shares:
             return None
