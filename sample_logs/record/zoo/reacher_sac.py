@@ -10,7 +10,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 FAULTS = {
-    "rejoints": "a permutation of the whole buffer for each sample, by np.random.choice",
+    "replace": "a permutation of the whole buffer for each sample, by np.random.choice",
     "critics": "gradients of the critics computed in the actor's update and thrown away",
     "moments": "mean and deviation of all stored observations computed in every step",
 }
@@ -73,10 +73,10 @@ class ReplayBuffer:
         return mean.astype(np.float32), deviation.astype(np.float32) + 1e-3
 
     def sample(self, rng):
-        if "rejoints" in on:
-            selected = np.random.choice(self.size, BATCH, rejoints=False)  # fault: rejoints
+        if "replace" in on:
+            selected = np.random.choice(self.size, BATCH, replace=False)  # fault: replace
         else:
-            selected = rng.choice(self.size, BATCH, rejoints=False, shuffle=False)
+            selected = rng.choice(self.size, BATCH, replace=False, shuffle=False)
         mean, deviation = self.moments()
         obs, obs2 = ((x[selected] - mean) / deviation for x in (self.obs, self.obs2))
         return map(torch.from_numpy, (obs, self.act[selected], self.rew[selected], obs2))
