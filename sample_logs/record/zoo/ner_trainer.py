@@ -93,8 +93,6 @@ def collate(examples):
 
 
 class WeightedTrainer(Trainer):
-    """Entities are rare, so O counts less."""
-
     weights = torch.tensor([0.2] + [1.0] * (len(TAGS) - 1))
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
