@@ -552,3 +552,21 @@ def test_a_server_that_computes_in_another_thread_is_recorded(tmp_path: Path) ->
     [document] = documents(tmp_path)
     assert count(document, "aten::linear") == 20
     assert count(document, "aten::ones") >= 19, "the main thread is recorded, too"
+
+
+SCORING = """
+import torch
+model = torch.nn.Linear(64, 64)
+with torch.no_grad():
+    for _ in range(8):
+        model(torch.zeros(8, 64))
+"""
+
+
+def test_a_short_inference_that_never_calls_eval_is_recorded_from_its_third_call(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "score.py").write_text(SCORING)
+    run(tmp_path, "--", sys.executable, "score.py")
+    (document,) = documents(tmp_path)
+    assert (steps(document), count(document, "aten::linear")) == ([], 6)

@@ -34,6 +34,8 @@ from stepscope.recording.whole_run import WholeRun
 
 LAUNCHERS = ("torchrun", "torch.distributed", "accelerate", "deepspeed")
 """Programs that import torch only to start other processes."""
+CALLS_OF_INFERENCE = 3
+"""Calls of a model without an optimizer or a DataLoader that are an inference."""
 FIRST = 1000
 """Runs before the other exit finalizers of `multiprocessing`."""
 
@@ -99,6 +101,8 @@ class ScriptRecorder:
         self._cycles = Cycles(self._request, handler)
         self._whole = WholeRun(self._request, handler)
         self._inference = InferenceSteps()
+        self._early_call_count = 0
+        """Outermost calls of models before anything is recorded."""
         self._step = 0
         """Number of the current step; 0 during the script's start."""
         self._epoch_length = 0
@@ -130,6 +134,8 @@ class ScriptRecorder:
             os.register_at_fork(before=self._forks, after_in_child=self._forked)
         if not self._is_helper and not program().startswith(LAUNCHERS):
             self._whole.await_end_of_start(self.startup_ended)
+            if self._whole.is_possible and self.calls is not None:
+                self.calls.start()
 
     @_stop_on_error
     def model_set_to_evaluate(self) -> None:
@@ -150,7 +156,7 @@ class ScriptRecorder:
         if all_threads() is None and threading.get_ident() != self.main_thread:
             return
         if self._inference.is_model(model):
-            self._whole.model_called()
+            self._count_call()
         is_begun = self._inference.is_begun
         boundary = self._inference.called(model, thread.key, is_after_pause=thread.is_after_pause())
         if boundary is StepBoundary.NONE:
@@ -223,6 +229,14 @@ class ScriptRecorder:
         )
 
     # --- recording ---------------------------------------------------------------------------
+
+    def _count_call(self) -> None:
+        """Count a call for the recording of the whole run, which the third one begins."""
+        if not self._whole.is_recording:
+            self._early_call_count += 1
+            if self._early_call_count >= CALLS_OF_INFERENCE:
+                self._inference_begins()
+        self._whole.model_called()
 
     def _inference_begins(self) -> None:
         """Record the whole run, until calls of a model are steps."""

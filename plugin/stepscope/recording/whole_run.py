@@ -1,10 +1,10 @@
 """Recording of some seconds of a script without steps.
 
-It begins at the first `eval()` of a model, or some seconds after the import of torch, unless an
-optimizer was created or a batch requested. The trace is written when the script ends, and dropped
-at the first sign of steps, or when the process forks: its children may take steps. If calls of a
-model turn out to be steps (`inference_steps.py`), it is written only if the script ends before some
-of them are recorded.
+It begins at the first `eval()` of a model, at the third call of one, or some seconds after the
+import of torch, unless an optimizer was created or a batch requested. The trace is written when the
+script ends, and dropped at the first sign of steps, or when the process forks: its children may
+take steps. If calls of a model turn out to be steps (`inference_steps.py`), it is written only if
+the script ends before some of them are recorded.
 """
 
 import ctypes
