@@ -25,6 +25,11 @@ def _nothing_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(counters, "frames", Counter())
 
 
+@pytest.fixture(autouse=True)
+def _the_machine_may_be_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepscope.recording.noted_operators.MOST_MEAN_NS", 10**9)
+
+
 def noted(step: Callable[[], None]) -> dict[str, Any]:
     """Return what is noted of two runs of a step."""
     values = TensorValues()
@@ -119,6 +124,24 @@ def test_a_gradient_that_no_optimizer_reads_is_unused() -> None:
     base.requires_grad_(requires_grad=False)
     base.zero_grad()
     assert noted(step)["unused_gradients"].get("count", 0) == 0
+
+
+def test_unused_gradients_are_of_whole_models_if_no_module_around_has_others() -> None:
+    teacher, student = torch.nn.Linear(8, 4), torch.nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(student.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad()
+        batch = torch.randn(16, 8)
+        (student(batch) - teacher(batch)).square().mean().backward()
+        optimizer.step()
+
+    unused = noted(step)["unused_gradients"]
+    assert unused["is_of_whole_models"]
+    assert 0 < unused["time_ns"] < unused["gradients_ns"]
+    both = torch.nn.ModuleList([teacher, student])
+    assert not noted(step)["unused_gradients"]["is_of_whole_models"]
+    del both
 
 
 def test_checkpointing_computes_again_on_purpose() -> None:

@@ -726,3 +726,6 @@ SCORES_LEFT_OUT = Factor(
 CACHED_KEYS = Factor(
     0.6, 1.0, "an estimate: attention to earlier positions and the cache's copies remain"
 )
+BACKWARD_LEFT_OUT = Factor(
+    0.7, 1.0, "an estimate: the forward pass keeps nothing for it either, which is not claimed"
+)

@@ -478,11 +478,15 @@ def unused_gradients(calls: Iterable[Call]) -> dict[str, Any]:
     if not unused or not taken:
         return {}
     share = shares_of_shapes(parameters.values(), unused)
+    all_shapes = shares_of_shapes(parameters.values(), parameters.values())
     ordinals: dict[tuple[str, Shapes], list[int]] = defaultdict(list)
-    time_ns = 0.0
+    time_ns = gradients_ns = 0.0
     for call in calls:
+        if not call.is_backward:
+            continue
+        gradients_ns += call.time_ns * any(shape in all_shapes for shape in call.result)
         shapes = [shape for shape in call.result if shape in share]
-        if call.is_backward and shapes:
+        if shapes:
             time_ns += call.time_ns * share[shapes[0]]
             if share[shapes[0]] == 1.0:
                 ordinals[call.name, call.shapes].append(call.ordinal)
@@ -491,11 +495,27 @@ def unused_gradients(calls: Iterable[Call]) -> dict[str, Any]:
         "of": len(parameters),
         "elements": sum(parameter.numel() for parameter in unused),
         "time_ns": round(time_ns),
+        "gradients_ns": round(gradients_ns),
+        "is_of_whole_models": _are_whole_models(scene.modules, set(map(id, unused))),
         "calls": [
             [name, [list(shape) for shape in shapes], ranges_of(numbers)]
             for (name, shapes), numbers in list(ordinals.items())[:MOST_LISTED]
         ],
     }
+
+
+def _are_whole_models(modules: Iterable[Any], unused: set[int]) -> bool:
+    """Return whether models that are in no other module have all of the unused parameters.
+
+    Their gradients lead to no parameter of use, so that no part of their backward pass is needed.
+    """
+    parents = {id(child) for module in modules for child in module._modules.values()}  # noqa: SLF001
+    whole: set[int] = set()
+    for module in modules:
+        if id(module) not in parents:
+            trained = {id(p) for p in module.parameters() if p.requires_grad and p.grad is not None}
+            whole |= trained if trained <= unused else set()
+    return whole == unused
 
 
 def shares_of_shapes(all_of: Iterable[Any], unused: Iterable[Any]) -> dict[tuple[int, ...], float]:

@@ -2,11 +2,14 @@
 
 from stepscope.analyses.core import frame_times, requirements
 from stepscope.analyses.core.window import window
+from stepscope.analyses.host.phase_names import BACKWARD
+from stepscope.analyses.host.step_phases import step_phases
 from stepscope.analyses.operators.noted_calls import noted_rows
-from stepscope.analyses.settings.tensor_values import RECORD, tensor_values
-from stepscope.base.calibration import GRADIENTS_LEFT_OUT
+from stepscope.analyses.settings.tensor_values import RECORD, UnusedGradients, tensor_values
+from stepscope.base.calibration import BACKWARD_LEFT_OUT, GRADIENTS_LEFT_OUT, part_of
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts
 
@@ -30,6 +33,7 @@ def check(trace: Trace, options: Options) -> Results:
         return
     rows = noted_rows(trace, unused.calls)
     times = frame_times.times(trace.host_calls, rows)
+    is_whole = unused.is_of_whole_models and unused.gradients_ns > 0
     yield Finding(
         confidence="high",
         message=f"{count(unused.count, 'parameter')} of {unused.of:,} with a gradient "
@@ -46,17 +50,26 @@ def check(trace: Trace, options: Options) -> Results:
         else (),
         events=call_costs.longest(trace, rows),
         locations=call_costs.lines(trace, rows),
-        claims=(
-            Claim(
-                times,
-                GRADIENTS_LEFT_OUT,
-                "The time of products whose result has the shape of such a gradient; six tenths at "
-                "least.",
-            ),
-        )
-        if len(times)
-        else (),
+        claims=_whole_claims(trace, unused) if is_whole else _claims(times),
     )
+
+
+def _claims(times: Intervals) -> tuple[Claim, ...]:
+    method = (
+        "The time of products whose result has the shape of such a gradient; six tenths at least."
+    )
+    return (Claim(times, GRADIENTS_LEFT_OUT, method),) if len(times) else ()
+
+
+def _whole_claims(trace: Trace, unused: UnusedGradients) -> tuple[Claim, ...]:
+    """Claim the backward pass by the fraction of these gradients: all of it goes."""
+    times = step_phases(trace).times(BACKWARD)
+    fraction = min(1.0, unused.time_ns / unused.gradients_ns)
+    method = (
+        "The fraction of these gradients, by their products' time, of the backward pass, since no "
+        "part of it leads to a parameter of use; seven tenths of it at least."
+    )
+    return (Claim(times, part_of(BACKWARD_LEFT_OUT, fraction), method),) if len(times) else ()
 
 
 RULE = Rule(
@@ -74,12 +87,15 @@ RULE = Rule(
         "Biases and other parameters of one dimension, whose gradients cost little.",
         "Gradients that the program removes before the step ends.",
     ),
-    saving="The time of these products in the recorded steps; six tenths at least.",
+    saving="The time of these products in the recorded steps; six tenths at least. Where they are "
+    "all parameters of a model (a teacher, a reference), its part of the backward pass.",
     fix=Fix(
         "Switch the gradients of frozen parameters off.",
         "model.requires_grad_(False)\n"
         "for parameter in adapters:    # or the head: what the optimizer gets\n"
-        "    parameter.requires_grad_(True)",
+        "    parameter.requires_grad_(True)\n"
+        "with torch.no_grad():    # around a teacher or a reference model\n"
+        "    targets = teacher(inputs)",
         verify="Record again: all parameters with a gradient are in an optimizer.",
         caveats=("If the parameters should be trained, pass them to the optimizer instead.",),
     ),

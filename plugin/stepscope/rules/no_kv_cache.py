@@ -11,8 +11,11 @@ from stepscope.rules.shared import call_costs, facts, phrases
 
 
 class Options(Thresholds):
-    """Threshold of the time in positions that were computed before."""
+    """Thresholds of the calls, and of their time in positions that were computed before."""
 
+    least_calls: int = option(
+        6, "Calls on growing sequences.", origin="ours: their times give the part that grows"
+    )
     least_share: float = option(
         0.02,
         "Fraction of the window in positions of before.",
@@ -29,7 +32,11 @@ def check(trace: Trace, options: Options) -> Results:
     times = intervals.clip(times, span.start_ns, span.end_ns)
     time_ns = intervals.duration_ns(times)
     repeated_ns = time_ns * grown.repeated_share
-    if not time_ns or phrases.fraction_of_window(trace, repeated_ns) < options.least_share:
+    if (
+        len(grown.rows) < options.least_calls
+        or not time_ns
+        or phrases.fraction_of_window(trace, repeated_ns) < options.least_share
+    ):
         return
     yield Finding(
         confidence="medium",
@@ -66,7 +73,7 @@ RULE = Rule(
     "takes the work of one position; without, of all, and a text of twice the length takes four "
     "times as long.",
     detects="Successive calls of aten::embedding on a thread whose token ids grow by exactly one "
-    "position, seven or more in a row. The time that grows with the length (median slope of the "
+    "position, four or more in a row. The time that grows with the length (median slope of the "
     "calls' times) counts as computed before; reported from `least_share` of the window on.",
     silent=(
         "Calls on one new token each, as with a cache.",

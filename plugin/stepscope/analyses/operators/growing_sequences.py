@@ -20,8 +20,8 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 EMBEDDING = "aten::embedding"
-LEAST_CALLS = 6
-"""Successive calls of a generation."""
+LEAST_CALLS = 4
+"""Successive calls of a generation; a window may hold a part of it."""
 MOST_PAIRED = 60
 """Calls of a generation whose pairs give the slope."""
 
@@ -88,7 +88,7 @@ def _generations(keys: list[Hashable], ids: list[tuple[int, ...]]) -> list[list[
             runs.append(latest[keys[index]])
     parts: list[list[int]] = []
     for run in runs:
-        if len(run) > LEAST_CALLS and (not parts or run[0] > parts[-1][-1]):
+        if len(run) >= LEAST_CALLS and (not parts or run[0] > parts[-1][-1]):
             parts.append(run)
     return parts
 

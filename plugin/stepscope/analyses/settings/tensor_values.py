@@ -111,6 +111,10 @@ class UnusedGradients:
     """Parameters that got a gradient."""
     time_ns: int
     """Time of the products in the backward pass that computed them."""
+    gradients_ns: int
+    """The same of all parameters; 0: unknown."""
+    is_of_whole_models: bool
+    """Whether they are all parameters of some models, whose backward pass is not needed then."""
     calls: tuple[NotedCalls, ...]
 
 
@@ -232,6 +236,8 @@ def _unused(noted: object) -> UnusedGradients | None:
         count=number,
         of=of,
         time_ns=as_count(noted.get("time_ns")) or 0,
+        gradients_ns=as_count(noted.get("gradients_ns")) or 0,
+        is_of_whole_models=noted.get("is_of_whole_models") is True,
         calls=tuple(_calls(rows)),
     )
 
