@@ -2,6 +2,8 @@
 
 A call is known by its name, its shapes and its number among the step's calls with both. Where a
 recorded step has another number of these calls, the first ones are taken, as many as were noted.
+Where the trace has no call of these shapes (batches of other lengths), those count that have as
+many dimensions, and the last dimension, which mostly is a layer's.
 """
 
 import json
@@ -41,12 +43,16 @@ def noted_times(trace: Trace, rows: Ints) -> Intervals:
 
 def _rows(trace: Trace, noted: NotedCalls) -> Ints:
     rows, step = calls_by_key(trace).get((noted.name, noted.shapes), (NO_ROWS, NO_ROWS))
+    is_alike = not len(rows)
+    if is_alike:
+        kind = noted.name, _kind(noted.shapes)
+        rows, step = _calls_by_kind(trace).get(kind, (NO_ROWS, NO_ROWS))
     if not len(rows):
         return NO_ROWS
     first = np.flatnonzero(np.append(True, np.diff(step) != 0))
     ordinal = np.arange(len(rows)) - np.repeat(first, np.diff(np.append(first, len(rows))))
     number = np.repeat(np.diff(np.append(first, len(rows))), np.diff(np.append(first, len(rows))))
-    is_same = (number == noted.total) if noted.total else np.ones(len(rows), dtype=bool)
+    is_same = np.full(len(rows), not is_alike) & (number == (noted.total or number))
     edges = np.array(noted.ranges, dtype=np.int64).reshape(-1, 2)
     is_inside = np.zeros(len(rows), dtype=bool)
     for begin, end in edges.tolist():
@@ -77,6 +83,28 @@ def calls_by_key(trace: Trace) -> Mapping[Key, tuple[Ints, Ints]]:
             by_key.setdefault((name, shapes), []).append(part)
     merged = {key: np.sort(np.concatenate(parts_of)) for key, parts_of in by_key.items()}
     return {key: (rows[index], step[rows[index]]) for key, index in merged.items()}
+
+
+Kind = tuple[tuple[int, ...], int]
+"""Numbers of dimensions, and the last size of the last tensor; -1 without a tensor."""
+
+
+def _kind(shapes: Shapes) -> Kind:
+    return tuple(len(sizes) for sizes in shapes), shapes[-1][-1] if shapes else -1
+
+
+@computed
+def _calls_by_kind(trace: Trace) -> Mapping[tuple[str, Kind], tuple[Ints, Ints]]:
+    """Return the operators of complete steps by name and kind of shapes."""
+    by_kind: dict[tuple[str, Kind], list[tuple[Ints, Ints]]] = {}
+    for (name, shapes), calls in calls_by_key(trace).items():
+        by_kind.setdefault((name, _kind(shapes)), []).append(calls)
+    merged = {}
+    for key, parts in by_kind.items():
+        rows, step = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        order = np.argsort(trace.host_calls["start_ns"].to_numpy()[rows], kind="stable")
+        merged[key] = rows[order], step[order]
+    return merged
 
 
 def _shapes(dims: str) -> Shapes | None:
