@@ -119,7 +119,7 @@ def test_a_truncated_file_is_told_with_what_is_left(log: Path) -> None:
     assert effects(file)["truncated-gzip"] == "low"
     said = " ".join(run("health", cut).stdout.split())
     assert "WARNING truncated-gzip 1 The gzip stream" in said
-    assert "In doubt: allocator-calls-in-loop, " in said
+    assert "In doubt: activation-checkpointing, allocator-calls-in-loop, " in said
 
 
 @pytest.mark.parametrize(

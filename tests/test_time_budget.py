@@ -126,6 +126,7 @@ def test_a_culprit_is_one_thing_of_which_a_verdict_says_what_it_costs() -> None:
         "Python",
         "SyncBatchNorm",
         "a",
+        "activation",
         "anomaly",
         "communication",
         "double",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_of_successive_calls_in_libraries_the_first_of_each_package_and_the_last
 
 
 def test_packages_of_torch_are_listed_apart() -> None:
-    step, call = torch.optim.SGD.step.__wrapped__.__code__, torch.nn.Module.__call__.__code__
+    step, call = unwrap(torch.optim.SGD.step).__code__, torch.nn.Module.__call__.__code__
     frames = frames_of((call, 0, step, 0, step, 0, call, 0, call, 0))
     assert [name.partition("(")[0] for name, _ in frames] == [
         "torch/nn/modules/module.py",

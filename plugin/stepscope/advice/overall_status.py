@@ -8,6 +8,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.health import doubts
 from stepscope.analyses.host.phase_costs import largest_phase
 from stepscope.analyses.host.phase_names import COLLECTIVES, COMPILING, LOADING
+from stepscope.analyses.settings.tensor_values import RECORD as RECORD_VALUES
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import count, share
@@ -34,7 +35,7 @@ def overall_status(
     open_rules = _rules_with(outcomes, "cannot-tell", "failed")
     if not judged and not open_rules:
         return OverallStatus(state="not-applicable", message="No rule applies to this trace.")
-    if message := _inconclusive(trace, judged, open_rules, rules):
+    if message := _inconclusive(trace, judged, open_rules - _without_values(outcomes), rules):
         return OverallStatus(state="cannot-tell", message=message)
     text = _healthy(trace, len(judged), len(open_rules), findings)
     if suppressed := sum(outcome.status == "suppressed" for outcome in outcomes):
@@ -45,6 +46,11 @@ def overall_status(
 
 def _rules_with(outcomes: Sequence[Outcome], *statuses: str) -> set[str]:
     return {outcome.rule for outcome in outcomes if outcome.status in statuses}
+
+
+def _without_values(outcomes: Sequence[Outcome]) -> set[str]:
+    """Return the rules that need values of tensors, which most recordings lack."""
+    return {outcome.rule for outcome in outcomes if outcome.remedy == RECORD_VALUES}
 
 
 def _inconclusive(

@@ -18,8 +18,11 @@ RECORD = "on_trace_ready=stepscope.trace_handler(...)"
 class Options(Thresholds):
     """Thresholds of the threads."""
 
-    least_ratio: float = option(
-        2.0, "CPUs per thread, or threads per CPU.", origin="ours: half of the CPUs do nothing"
+    least_cpus: float = option(
+        4.0, "CPUs per thread.", origin="ours: most CPUs compute nothing, as with OMP_NUM_THREADS=1"
+    )
+    least_threads: float = option(
+        2.0, "Threads per CPU.", origin="ours: half of the threads wait for a CPU"
     )
     least_share: float = option(
         0.2,
@@ -42,8 +45,8 @@ def check(trace: Trace, options: Options) -> Results:
     ranks = settings.ranks_on_this_host
     workers = max((loader.worker_count or 0 for loader in settings.dataloaders), default=0)
     cpus = max(1, usable // ranks)
-    is_few = cpus >= options.least_ratio * threads and not workers
-    is_many = threads >= options.least_ratio * cpus
+    is_few = cpus >= options.least_cpus * threads and not workers
+    is_many = threads >= options.least_threads * cpus
     calls, span = trace.host_calls, window(trace)
     is_long = calls["is_operator"].to_numpy() & (calls["duration_ns"].to_numpy() >= LONG_NS)
     times = intervals.clip(frame_times.times(calls, is_long), span.start_ns, span.end_ns)
@@ -99,8 +102,9 @@ RULE = Rule(
     "CPUs do nothing; with more threads than CPUs, all wait for the slowest. Launchers set "
     "OMP_NUM_THREADS=1, and each rank otherwise takes all CPUs of the host.",
     detects="The recorded number of torch's threads against the CPUs that the process may use, "
-    "divided among the ranks of the host: `least_ratio` times fewer (without DataLoader workers) "
-    "or more, where operators of 100 µs or more take `least_share` of the window.",
+    "divided among the ranks of the host: `least_cpus` CPUs per thread (without DataLoader "
+    "workers) or `least_threads` threads per CPU, where operators of 100 µs or more take "
+    "`least_share` of the window.",
     silent=("Jobs that compute on a device.", "Fewer threads beside DataLoader workers."),
     saving="Of operators of 100 µs or more: with too few threads up to the fraction of idle CPUs, "
     "a third of it at least; with too many up to six tenths.",

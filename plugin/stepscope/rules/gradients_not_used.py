@@ -107,5 +107,5 @@ RULE = Rule(
     priority="device work",
     links=("notes/autograd.html",),
     origin="ours: LoRA jobs whose base weights still required gradients",
-    culprit="gradients that nothing uses",
+    culprit="computing gradients that nothing uses",
 )

@@ -99,5 +99,5 @@ RULE = Rule(
     priority="device work",
     links=("generated/torch.nn.CrossEntropyLoss.html",),
     origin="ours: masked language models that score all positions",
-    culprit="scores that the loss ignores",
+    culprit="scoring positions that the loss ignores",
 )

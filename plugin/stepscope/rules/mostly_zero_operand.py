@@ -144,5 +144,5 @@ RULE = Rule(
     priority="device work",
     links=("sparse.html",),
     origin="ours: graph networks on dense adjacency matrices",
-    culprit="dense products of zeros",
+    culprit="multiplying zeros",
 )

@@ -98,5 +98,5 @@ RULE = Rule(
     priority="program",
     links=("generated/torch.nn.functional.scaled_dot_product_attention.html",),
     origin="ours: a completion server that called its model on the whole text",
-    culprit="generation without a cache",
+    culprit="generating without a cache",
 )

@@ -141,5 +141,5 @@ RULE = Rule(
     after=("python-loop-indexing", "rnn-cells-in-loop", "model-called-per-sample"),
     links=("generated/torch.vmap.html",),
     origin="ours: vectorization, as NumPy's users know it",
-    culprit="Python loops",
+    culprit="a Python loop",
 )

@@ -26,7 +26,7 @@ MOST_LINES = 100
 MOST_CALLS = 500
 MOST_NUMBERS = 1000
 MOST_CHARACTERS = 500
-RECORD = "stepscope.trace_handler(..., has_values=True)  # or record with stepscope record"
+RECORD = "trace_handler(..., has_values=True)  # or stepscope record"
 
 Shapes = tuple[tuple[int, ...], ...]
 
