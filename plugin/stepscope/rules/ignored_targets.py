@@ -3,19 +3,23 @@
 from stepscope.analyses.core import event_references, frame_times, requirements
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.noted_calls import noted_rows
-from stepscope.analyses.settings.tensor_values import RECORD, tensor_values
+from stepscope.analyses.settings.tensor_values import RECORD, NotedTargets, tensor_values
 from stepscope.base.calibration import SCORES_LEFT_OUT, part_of
 from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
 
+LEAST_REST = 0.01
+
 
 class Options(Thresholds):
     """Thresholds of the targets and of the time of their scores."""
 
     least_ignored: float = option(
-        0.5, "Fraction of the targets that the loss ignores.", origin="ours: half of the work"
+        0.5,
+        "Fraction of the targets without padding that the loss ignores.",
+        origin="ours: half of the work",
     )
     least_share: float = option(
         0.05, "Fraction of the window in operators on the scores.", origin="ours: a warning's"
@@ -28,8 +32,9 @@ def check(trace: Trace, options: Options) -> Results:
     values = tensor_values(trace)
     requirements.conclusive_if(values, "values of tensors were not read", RECORD)
     assert values is not None  # noqa: S101 (conclusive_if raises)
+    padded = max((ids.padded / ids.elements for ids in values.ids), default=0.0)
     targets = max(
-        (t for t in values.targets if t.ignored >= options.least_ignored * t.targets),
+        (t for t in values.targets if _used_in_vain(t, padded) >= options.least_ignored),
         key=lambda noted: noted.classes * noted.ignored,
         default=None,
     )
@@ -40,10 +45,11 @@ def check(trace: Trace, options: Options) -> Results:
     time_ns = intervals.duration_ns(times)
     if not time_ns or phrases.fraction_of_window(trace, time_ns) < options.least_share:
         return
-    fraction = targets.ignored / targets.targets
+    fraction = targets.ignored / targets.targets - padded
     yield Finding(
         confidence="high",
-        message=f"The loss in {targets.line} ignores {share(fraction)} of its targets, yet scores "
+        message=f"The loss in {targets.line} ignores {share(fraction)} of its targets"
+        f"{' besides padding' if padded else ''}, yet scores "
         f"of {targets.classes:,} classes are computed for all of them: operators on these scores "
         f"take {phrases.time_and_fraction(trace, time_ns)}.",
         evidence=(
@@ -66,6 +72,11 @@ def check(trace: Trace, options: Options) -> Results:
     )
 
 
+def _used_in_vain(targets: NotedTargets, padded: float) -> float:
+    """Return the fraction of ignored targets among those that are no padding."""
+    return (targets.ignored / targets.targets - padded) / max(1 - padded, LEAST_REST)
+
+
 RULE = Rule(
     id="ignored-targets",
     title="Scores are computed for positions that the loss ignores",
@@ -77,7 +88,10 @@ RULE = Rule(
     detects="Targets of a negative log-likelihood or cross entropy that equal `ignore_index`, as "
     "stepscope's recorder counted them in two unrecorded steps (`stepscope record`): from "
     "`least_ignored` of them on, where operators on the scores take `least_share` of the window.",
-    silent=("Losses that are masked afterwards, by a product or an index.",),
+    silent=(
+        "Losses that are masked afterwards, by a product or an index.",
+        "Targets of padding, as far as token ids show it: padded-batches reports that.",
+    ),
     saving="The fraction of ignored targets, of the time of operators on all scores; seven tenths "
     "of it at least.",
     fix=Fix(
