@@ -477,7 +477,7 @@ def text(number):
         json.dumps([number])
 
 def serve():
-    for number in range(900):
+    for number in range(2000):
         text(number)
         with torch.inference_mode():
             drop(net(torch.ones(2, 8)))
@@ -512,7 +512,7 @@ def test_a_script_that_ends_before_its_calls_are_recorded_leaves_the_first_ones(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "model.py").write_text(MODEL)
-    (tmp_path / "calls.py").write_text(CALLS.format(run="serve()").replace("900", "200"))
+    (tmp_path / "calls.py").write_text(CALLS.format(run="serve()").replace("2000", "200"))
     done = run(tmp_path, "--skip", "500", "--advise", "--", sys.executable, "calls.py")
     assert said(done)[0] == "recorded the whole run, without steps, and was then cut short"
     [document] = documents(tmp_path)
