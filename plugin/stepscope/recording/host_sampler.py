@@ -1,6 +1,6 @@
 """A sampling profiler of the main thread, during steps that are not recorded.
 
-A timer interrupts the main thread about every 5 ms with a signal, whose handler notes the Python
+A timer interrupts the main thread about every 10 ms with a signal, whose handler notes the Python
 frames: some 15 µs. Intervals are distributed exponentially: after any function a sample is as
 likely as after any other, also where steps are short and regular. The samples show where
 unrecorded steps take their time, by source line; a stack at each operator, as `with_stack` records
@@ -40,7 +40,7 @@ from stepscope.recording.posix_timer import PosixTimer
 KEY = "host_samples"
 NUMBER = getattr(signal, "SIGURG", 0)
 """Ignored by default: harmless where nobody handles it any more, as while Python ends."""
-INTERVAL_NS = 5_000_000
+INTERVAL_NS = 10_000_000
 LEAST_INTERVAL_NS = 50_000
 MOST_STEP_NS = 120 * 10**9
 """After this time without a new step there are no more samples: the training may have ended."""
