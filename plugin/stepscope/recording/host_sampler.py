@@ -1,7 +1,7 @@
 """A sampling profiler of the main thread, during steps that are not recorded.
 
 A timer interrupts the main thread about every 10 ms with a signal, whose handler notes the Python
-frames: some 15 µs. Intervals are distributed exponentially: after any function a sample is as
+frames: 15 to 40 µs. Intervals are distributed exponentially: after any function a sample is as
 likely as after any other, also where steps are short and regular. The samples show where
 unrecorded steps take their time, by source line; a stack at each operator, as `with_stack` records
 it, doubles the time of many steps.
