@@ -45,6 +45,11 @@ class Call(NamedTuple):
     has_weight: bool
     """Whether it is of a layer with weights."""
 
+    @property
+    def line(self) -> str:
+        """Line that called it; "" where only libraries did."""
+        return self.chain[-1] if self.chain else ""
+
 
 @dataclass
 class LineCost:
@@ -65,8 +70,7 @@ def by_line(calls: Iterable[Call]) -> list[LineCost]:
     """Return calls by the line that made them."""
     costs: dict[str, LineCost] = {}
     for call in calls:
-        line = call.chain[-1] if call.chain else ""
-        cost = costs.setdefault(line, LineCost(line, line))
+        cost = costs.setdefault(call.line, LineCost(call.line, call.line))
         cost.time_ns += call.time_ns
         cost.calls.append(call)
     return list(costs.values())
@@ -83,19 +87,19 @@ def repeated_in(calls: Iterable[Call], constant: set[tuple[Any, ...]]) -> list[L
         earlier = first.setdefault(key, call)
         if earlier is call or (call.is_backward and not call.is_recomputed):
             continue
-        line, first_line = _differing(call.chain, earlier.chain)
+        line, first_line = _differing(call, earlier)
         cost = costs.setdefault((line, first_line, call.is_recomputed), LineCost(line, first_line))
         cost.time_ns += call.time_ns
         cost.calls.append(call)
     return list(costs.values())
 
 
-def _differing(chain: Chain, other: Chain) -> tuple[str, str]:
+def _differing(call: Call, earlier: Call) -> tuple[str, str]:
     """Return the outermost lines that differ; the innermost if none does."""
-    for line, other_line in zip(chain, other, strict=False):
-        if line != other_line:
-            return line, other_line
-    return chain[-1] if chain else "", other[-1] if other else ""
+    for line, earlier_line in zip(call.chain, earlier.chain, strict=False):
+        if line != earlier_line:
+            return line, earlier_line
+    return call.line, earlier.line
 
 
 def written(costs: Iterable[LineCost], totals: Counter[tuple[str, Shapes]]) -> list[dict[str, Any]]:
@@ -135,7 +139,7 @@ def loops_in(calls: Iterable[Call], totals: Counter[tuple[str, Shapes]]) -> list
         direct = [call for call in several if call.is_direct]
         if not direct or runs[path] < LEAST_RUNS or not _is_looped(path, runs[path], tree):
             continue
-        line = direct[0].chain[-1]
+        line = direct[0].line
         cost = costs.setdefault(line, LineCost(line, direct[0].chain[-2:][0]))
         cost.time_ns += sum(call.time_ns for call in direct)
         cost.calls += direct
@@ -177,7 +181,7 @@ def _is_looped(path: Path, number: int, tree: Tree) -> bool:
 def _inner_line(calls: Iterable[Call]) -> str:
     times: Counter[str] = Counter()
     for call in calls:
-        times[call.chain[-1] if call.chain else ""] += call.time_ns
+        times[call.line] += call.time_ns
     return max(times, key=times.__getitem__)
 
 

@@ -73,8 +73,8 @@ SPARSE_BY_NATURE = frozenset({
 """Their results are of zeros in part, and others in each step."""
 CHECKPOINT = "checkpoint.py"
 MODULE = "module.py"
-WEIGHED = frozenset({"aten::t", "aten::transpose", "aten::embedding"})
-"""Operators of layers besides products that take a weight."""
+WEIGHED = PRODUCTS | {"aten::t", "aten::transpose", "aten::embedding"}
+"""Operators of layers that take a weight."""
 
 DIRECT = re.compile(
     r"torch[/\\\\](?:_tensor|functional|_jit_internal|nn[/\\\\](?:functional|modules[/\\\\]\w+))\.py$"
@@ -205,8 +205,9 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not is_whole or self._is_failed:
             return
         try:
-            self._unused = unused_gradients(self._calls)
             self._steps.append(self._calls)
+            if self.is_over:  # a walk of all live objects, once
+                self._unused = unused_gradients(self._calls)
         except Exception:  # the training continues
             self._is_failed = True
 
@@ -264,7 +265,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._counts[key] += 1
         is_backward = torch._C._current_graph_task_id() != -1  # noqa: SLF001 (the only way to ask)
         path, is_direct, is_checkpointed = self._path(sys._getframe(2))  # noqa: SLF001 (the caller)
-        has_weight = kind.name in PRODUCTS | WEIGHED and any(
+        has_weight = kind.name in WEIGHED and any(
             isinstance(tensor, torch.nn.Parameter) for tensor in tensors
         )
         digest = None
@@ -327,9 +328,8 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
             if self._makers.get(tensor.data_ptr()) in SPARSE_BY_NATURE:
                 continue
             zero, zero_rows = self._zeros_of(tensor, is_convolved=call.name == "aten::convolution")
-            line = call.chain[-1] if call.chain else ""
-            key = line, call.name, call.shapes, index
-            matrix = self._matrices.setdefault(key, Matrix(line, call.name, call.shapes))
+            key = call.line, call.name, call.shapes, index
+            matrix = self._matrices.setdefault(key, Matrix(call.line, call.name, call.shapes))
             matrix.zero_fraction += zero
             matrix.zero_row_fraction += zero_rows
             matrix.count += 1
@@ -351,8 +351,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         padding = padding_in(ids)
         if padding is None:
             return
-        line = call.chain[-1] if call.chain else ""
-        summed = self._ids.setdefault(line, Ids(line))
+        summed = self._ids.setdefault(call.line, Ids(call.line))
         summed.count += 1
         summed.elements += ids.numel()
         summed.padded += padding[0]
@@ -363,9 +362,8 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> None:
         if targets.is_floating_point() or scores.dim() < 2:
             return
-        line = call.chain[-1] if call.chain else ""
         classes = scores.shape[1]
-        summed = self._targets.setdefault((line, classes), Targets(line, classes))
+        summed = self._targets.setdefault((call.line, classes), Targets(call.line, classes))
         summed.count += 1
         summed.targets += targets.numel()
         summed.ignored += int(torch.count_nonzero(targets == ignored))
@@ -384,9 +382,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         return {
             "step_count": STEP_COUNT,
             "is_complete": self._is_complete,
-            "operator_count": len(second),
             "operators_ns": sum(call.time_ns for call in second),
-            "forward_ns": sum(call.time_ns for call in second if not call.is_backward),
             "constant": written(by_line(constant), self._counts),
             "repeated": written(repeated_in(second, constant_keys), self._counts),
             "loops": loops_in(second, self._counts),

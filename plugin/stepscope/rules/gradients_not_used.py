@@ -1,17 +1,17 @@
 """The backward pass computes gradients of parameters that no optimizer updates."""
 
-from stepscope.analyses.core import frame_times, requirements
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core import frame_times
 from stepscope.analyses.host.phase_names import BACKWARD
 from stepscope.analyses.host.step_phases import step_phases
 from stepscope.analyses.operators.noted_calls import noted_rows
-from stepscope.analyses.settings.tensor_values import RECORD, UnusedGradients, tensor_values
+from stepscope.analyses.settings.tensor_values import UnusedGradients
 from stepscope.base.calibration import BACKWARD_LEFT_OUT, GRADIENTS_LEFT_OUT, part_of
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts
+from stepscope.rules.shared.noted_values import claims, require_values
 
 
 class Options(Thresholds):
@@ -24,10 +24,7 @@ class Options(Thresholds):
 
 def check(trace: Trace, options: Options) -> Results:
     """Report parameters that get a gradient and are in no optimizer."""
-    requirements.applies_if(window(trace).has_steps, "no steps are marked")
-    values = tensor_values(trace)
-    requirements.conclusive_if(values, "values of tensors were not read", RECORD)
-    assert values is not None  # noqa: S101 (conclusive_if raises)
+    values = require_values(trace)
     unused = values.unused
     if unused is None or unused.time_ns < options.least_share * values.operators_ns:
         return
@@ -58,7 +55,7 @@ def _claims(times: Intervals) -> tuple[Claim, ...]:
     method = (
         "The time of products whose result has the shape of such a gradient; six tenths at least."
     )
-    return (Claim(times, GRADIENTS_LEFT_OUT, method),) if len(times) else ()
+    return claims(times, GRADIENTS_LEFT_OUT, method)
 
 
 def _whole_claims(trace: Trace, unused: UnusedGradients) -> tuple[Claim, ...]:
@@ -69,7 +66,7 @@ def _whole_claims(trace: Trace, unused: UnusedGradients) -> tuple[Claim, ...]:
         "The fraction of these gradients, by their products' time, of the backward pass, since no "
         "part of it leads to a parameter of use; seven tenths of it at least."
     )
-    return (Claim(times, part_of(BACKWARD_LEFT_OUT, fraction), method),) if len(times) else ()
+    return claims(times, part_of(BACKWARD_LEFT_OUT, fraction), method)
 
 
 RULE = Rule(

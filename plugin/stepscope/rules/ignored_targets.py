@@ -1,14 +1,14 @@
 """Scores of all classes are computed for positions that the loss ignores."""
 
-from stepscope.analyses.core import event_references, frame_times, requirements
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core import event_references, frame_times
 from stepscope.analyses.operators.noted_calls import noted_rows
-from stepscope.analyses.settings.tensor_values import RECORD, NotedTargets, tensor_values
+from stepscope.analyses.settings.tensor_values import NotedTargets
 from stepscope.base.calibration import SCORES_LEFT_OUT, part_of
 from stepscope.base.formatting import share
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
+from stepscope.rules.shared.noted_values import require_values
 
 LEAST_REST = 0.01
 
@@ -28,13 +28,10 @@ class Options(Thresholds):
 
 def check(trace: Trace, options: Options) -> Results:
     """Report losses of which most targets are ignored, by the time of the scores."""
-    requirements.applies_if(window(trace).has_steps, "no steps are marked")
-    values = tensor_values(trace)
-    requirements.conclusive_if(values, "values of tensors were not read", RECORD)
-    assert values is not None  # noqa: S101 (conclusive_if raises)
+    values = require_values(trace)
     padded = max((ids.padded / ids.elements for ids in values.ids), default=0.0)
     targets = max(
-        (t for t in values.targets if _used_in_vain(t, padded) >= options.least_ignored),
+        (t for t in values.targets if _ignored_share(t, padded) >= options.least_ignored),
         key=lambda noted: noted.classes * noted.ignored,
         default=None,
     )
@@ -72,7 +69,7 @@ def check(trace: Trace, options: Options) -> Results:
     )
 
 
-def _used_in_vain(targets: NotedTargets, padded: float) -> float:
+def _ignored_share(targets: NotedTargets, padded: float) -> float:
     """Return the fraction of ignored targets among those that are no padding."""
     return (targets.ignored / targets.targets - padded) / max(1 - padded, LEAST_REST)
 

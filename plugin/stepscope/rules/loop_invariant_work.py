@@ -15,7 +15,7 @@ from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.model.arrays import Floats
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
-from stepscope.rules.shared import call_costs, facts, phrases
+from stepscope.rules.shared import call_costs, facts, noted_values, phrases
 
 MOST_SHOWN = 10
 MOST_LINES = 5
@@ -100,16 +100,12 @@ def _by_values(trace: Trace, values: TensorValues, options: Options) -> Results:
         tables=(_line_table(named),),
         events=call_costs.longest(trace, rows),
         locations=event_references.source_lines(noted.line for noted in named[:MOST_LINES]),
-        claims=(
-            Claim(
-                times,
-                CONSTANTS_IN_THE_STEP,
-                "The time of operators whose results no step changes, with the host code between "
-                "them; half of it at least.",
-            ),
-        )
-        if len(times)
-        else (),
+        claims=noted_values.claims(
+            times,
+            CONSTANTS_IN_THE_STEP,
+            "The time of operators whose results no step changes, with the host code between "
+            "them; half of it at least.",
+        ),
         subject=named[0].line,
     )
 

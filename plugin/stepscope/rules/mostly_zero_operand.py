@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from stepscope.analyses.core import event_references, frame_times, requirements
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core import event_references, frame_times
 from stepscope.analyses.operators.noted_calls import noted_rows
 from stepscope.analyses.operators.python_operators import backward_times
-from stepscope.analyses.settings.tensor_values import RECORD, SparseOperand, tensor_values
+from stepscope.analyses.settings.tensor_values import SparseOperand
 from stepscope.base.calibration import SPARSE_PRODUCTS
 from stepscope.base.findings import EvidenceTable
 from stepscope.base.formatting import duration, share
 from stepscope.model import intervals
-from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
+from stepscope.rules.shared.noted_values import claims, require_values
 
 
 class Options(Thresholds):
@@ -30,10 +30,7 @@ class Options(Thresholds):
 
 def check(trace: Trace, options: Options) -> Results:
     """Report products whose operand is mostly zeros."""
-    requirements.applies_if(window(trace).has_steps, "no steps are marked")
-    values = tensor_values(trace)
-    requirements.conclusive_if(values, "values of tensors were not read", RECORD)
-    assert values is not None  # noqa: S101 (conclusive_if raises)
+    values = require_values(trace)
     sparse = [
         operand
         for operand in values.sparse
@@ -63,15 +60,11 @@ def check(trace: Trace, options: Options) -> Results:
         tables=(_table(sparse),),
         events=call_costs.longest(trace, rows),
         locations=event_references.source_lines(operand.line for operand in sparse),
-        claims=(
-            Claim(
-                times,
-                SPARSE_PRODUCTS,
-                "The time of these products and of their backward passes; half of it at least.",
-            ),
-        )
-        if len(times)
-        else (),
+        claims=claims(
+            times,
+            SPARSE_PRODUCTS,
+            "The time of these products and of their backward passes; half of it at least.",
+        ),
         subject=first.line,
     )
 

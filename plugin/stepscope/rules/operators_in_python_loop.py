@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from stepscope.analyses.core import event_references, requirements
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core import event_references
 from stepscope.analyses.operators.noted_calls import noted_rows, noted_times
-from stepscope.analyses.settings.tensor_values import RECORD, NotedLine, tensor_values
+from stepscope.analyses.settings.tensor_values import NotedLine
 from stepscope.base.calibration import LOOP_OF_OPERATORS
 from stepscope.base.findings import EvidenceTable
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
+from stepscope.rules.shared.noted_values import require_values
 
 SMALL = 0.05
 """Lines with fewer of the operators in loops are not named."""
@@ -31,10 +31,7 @@ class Options(Thresholds):
 
 def check(trace: Trace, options: Options) -> Results:
     """Report loops by the recorded time of their operators and of the Python between them."""
-    requirements.applies_if(window(trace).has_steps, "no steps are marked")
-    values = tensor_values(trace)
-    requirements.conclusive_if(values, "values of tensors were not read", RECORD)
-    assert values is not None  # noqa: S101 (conclusive_if raises)
+    values = require_values(trace)
     loops = [noted for noted in values.loops if noted.runs >= options.least_runs]
     number = sum(noted.count for noted in loops)
     named = sorted(

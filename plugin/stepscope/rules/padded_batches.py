@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stepscope.analyses.core import event_references, requirements
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core import event_references
 from stepscope.analyses.host.phase_names import BACKWARD, FORWARD
 from stepscope.analyses.host.step_phases import step_phases
-from stepscope.analyses.settings.tensor_values import RECORD, TensorValues, tensor_values
+from stepscope.analyses.settings.tensor_values import TensorValues
 from stepscope.base.calibration import SHORTER_BATCHES, part_of
 from stepscope.base.formatting import share
 from stepscope.model import intervals
-from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
+from stepscope.rules.shared.noted_values import claims, require_values
 
 IN_ROWS = 0.8
 """Of a signal's zeros, the part in rows of nothing else, from which it is padding."""
@@ -45,10 +45,7 @@ class Padding:
 
 def check(trace: Trace, options: Options) -> Results:
     """Report token ids and signals of which much is padding."""
-    requirements.applies_if(window(trace).has_steps, "no steps are marked")
-    values = tensor_values(trace)
-    requirements.conclusive_if(values, "values of tensors were not read", RECORD)
-    assert values is not None  # noqa: S101 (conclusive_if raises)
+    values = require_values(trace)
     padding = max(_paddings(values), key=lambda padding: padding.share, default=None)
     if padding is None:
         return
@@ -71,18 +68,12 @@ def check(trace: Trace, options: Options) -> Results:
             facts.duration("Forward and backward pass in total", intervals.duration_ns(times)),
         ),
         locations=event_references.source_lines((padding.line,)),
-        claims=(
-            Claim(
-                times,
-                part_of(
-                    SHORTER_BATCHES, padding.removable_share if is_removable else padding.share
-                ),
-                f"The fraction of padding{' in each sample' if is_removable else ''}, of the "
-                "forward and backward pass; six tenths at least.",
-            ),
-        )
-        if len(times)
-        else (),
+        claims=claims(
+            times,
+            part_of(SHORTER_BATCHES, padding.removable_share if is_removable else padding.share),
+            f"The fraction of padding{' in each sample' if is_removable else ''}, of the "
+            "forward and backward pass; six tenths at least.",
+        ),
         fix=LONGEST if is_removable else SORTED,
         subject=padding.line,
     )

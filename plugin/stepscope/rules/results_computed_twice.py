@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from stepscope.analyses.core import event_references, requirements
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core import event_references
 from stepscope.analyses.operators.noted_calls import noted_rows, noted_times
-from stepscope.analyses.settings.tensor_values import RECORD, NotedLine, tensor_values
+from stepscope.analyses.settings.tensor_values import NotedLine
 from stepscope.base.calibration import COMPUTED_ONCE
 from stepscope.base.findings import EvidenceTable
 from stepscope.base.formatting import count, duration
 from stepscope.model import intervals
-from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
+from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts
+from stepscope.rules.shared.noted_values import claims, require_values
 
 SMALL = 0.05
 """Lines with less of the repeated time are not named."""
@@ -28,10 +28,7 @@ class Options(Thresholds):
 
 def check(trace: Trace, options: Options) -> Results:
     """Report operators whose result an earlier operator of the same step had."""
-    requirements.applies_if(window(trace).has_steps, "no steps are marked")
-    values = tensor_values(trace)
-    requirements.conclusive_if(values, "values of tensors were not read", RECORD)
-    assert values is not None  # noqa: S101 (conclusive_if raises)
+    values = require_values(trace)
     lines = [noted for noted in values.repeated if not noted.is_recomputed]
     total_ns = sum(noted.time_ns for noted in lines)
     if total_ns < options.least_share * values.operators_ns:
@@ -57,16 +54,12 @@ def check(trace: Trace, options: Options) -> Results:
         locations=event_references.source_lines(
             line for noted in named[:MOST_LINES] for line in (noted.line, noted.inner_line)
         ),
-        claims=(
-            Claim(
-                times,
-                COMPUTED_ONCE,
-                "The time of operators whose result the step had before, with the host code "
-                "between them; six tenths at least.",
-            ),
-        )
-        if len(times)
-        else (),
+        claims=claims(
+            times,
+            COMPUTED_ONCE,
+            "The time of operators whose result the step had before, with the host code "
+            "between them; six tenths at least.",
+        ),
         subject=first.line,
     )
 

@@ -1,7 +1,7 @@
 """Values of tensors in two unrecorded steps, as stepscope's recorder noted them.
 
     "stepscope_recorder": {…, "tensor_values": {
-        "operators_ns": 54_000_000, "forward_ns": 21_000_000,
+        "operators_ns": 54_000_000,
         "constant": [{"line": "model.py(94): forward", "count": 2, "time_ns": 76_000, "calls":
             [["aten::embedding", [[160, 128], [160]], 1, [[0, 0]], 32_295]], …}, …],
         "repeated": […], "loops": [{…, "runs": 512}], "zeros": […],
@@ -124,8 +124,6 @@ class TensorValues:
 
     operators_ns: int
     """Time of all operators per step."""
-    forward_ns: int
-    """Part of it outside of backward passes."""
     constant: tuple[NotedLine, ...]
     """Results that the step before had as well."""
     repeated: tuple[NotedLine, ...]
@@ -149,7 +147,6 @@ def tensor_values(trace: Trace) -> TensorValues | None:
         return None
     return TensorValues(
         operators_ns=operators_ns,
-        forward_ns=as_count(noted.get("forward_ns")) or 0,
         constant=tuple(_noted_lines(noted.get("constant"))),
         repeated=tuple(_noted_lines(noted.get("repeated"))),
         loops=tuple(_noted_lines(noted.get("loops"))),
