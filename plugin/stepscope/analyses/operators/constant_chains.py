@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analyses.core.window import complete_steps
+from stepscope.analyses.operators.product_shapes import Shape, tensor_shapes
 from stepscope.analyses.operators.python_operators import python_operators
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
 
-Shape = tuple[int, ...]
 DAMAGED = (ValueError, IndexError, OverflowError, TypeError)
 """Errors of arguments that are not of the expected kind."""
 UNKNOWN: tuple[Shape, ...] = ((-1,),)
@@ -108,23 +108,12 @@ def _calls(trace: Trace) -> tuple[Ints, Ints, list[_Call]]:
 
 def _parsed(name: str, dims: str, arguments: str) -> _Call:
     try:
-        shapes = tuple(_shapes(json.loads(dims or "[]")))
+        shapes = tuple(tensor_shapes(json.loads(dims or "[]")))
         values = tuple(str(value) for value in json.loads(arguments or "[]"))
     except (ValueError, TypeError, RecursionError):
         return _Call(name, UNKNOWN, ())
     are_sizes = all(type(size) is int and 0 <= size <= MOST for sizes in shapes for size in sizes)
     return _Call(name, shapes if are_sizes else UNKNOWN, values)
-
-
-def _shapes(dims: list[object]) -> list[Shape]:
-    """Return the shapes of an operator's tensors, those of lists as well; () are numbers."""
-    shapes: list[Shape] = []
-    for value in dims:
-        if isinstance(value, list) and value and isinstance(value[0], list):
-            shapes.extend(tuple(sizes) for sizes in value)
-        elif isinstance(value, list) and value:
-            shapes.append(tuple(value))
-    return shapes
 
 
 def _length(calls: list[_Call], steps: Ints, index: int) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from stepscope.analyses.core.window import complete_steps
-from stepscope.analyses.operators.product_shapes import distinct
+from stepscope.analyses.operators.product_shapes import distinct, tensor_shapes
 from stepscope.analyses.settings.tensor_values import NotedCalls, Shapes
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
@@ -108,17 +108,9 @@ def _calls_by_kind(trace: Trace) -> Mapping[tuple[str, Kind], tuple[Ints, Ints]]
 
 
 def _shapes(dims: str) -> Shapes | None:
-    """Return the shapes of the tensors, those of lists as well; None where they are damaged."""
+    """Return the shapes of the tensors with dimensions; None where they are damaged."""
     try:
-        values = json.loads(dims or "[]")
-    except (ValueError, RecursionError):
+        shapes = tuple(sizes for sizes in tensor_shapes(json.loads(dims or "[]")) if sizes)
+    except (ValueError, TypeError, RecursionError):
         return None
-    if not isinstance(values, list):
-        return None
-    shapes: list[tuple[int, ...]] = []
-    for value in values:
-        if isinstance(value, list) and value:
-            lists = value if isinstance(value[0], list) else [value]
-            shapes.extend(tuple(sizes) for sizes in lists if isinstance(sizes, list) and sizes)
-    is_whole = all(type(size) is int for sizes in shapes for size in sizes)
-    return tuple(shapes) if is_whole else None
+    return shapes if all(type(size) is int for sizes in shapes for size in sizes) else None

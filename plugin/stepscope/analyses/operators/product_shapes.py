@@ -27,6 +27,7 @@ LEFT_OPERAND: Mapping[str, int] = MappingProxyType(
 MOST = 2**63
 """Above int64: no tensor has such a size or stride."""
 Pair = tuple[int, int]
+Shape = tuple[int, ...]
 
 
 def operands(name: str, text: str) -> tuple[Pair, Pair] | None:
@@ -99,3 +100,14 @@ def _at(text: str, index: int) -> Any:  # noqa: ANN401 (whatever is written)
     except (ValueError, RecursionError):
         return None
     return values[index] if isinstance(values, list) and len(values) > index else None
+
+
+def tensor_shapes(dims: list[object]) -> list[Shape]:
+    """Return the shapes of an operator's tensors, those of lists as well; () are numbers."""
+    shapes: list[Shape] = []
+    for value in dims:
+        if isinstance(value, list) and value and isinstance(value[0], list):
+            shapes.extend(tuple(sizes) for sizes in value)
+        elif isinstance(value, list) and value:
+            shapes.append(tuple(value))
+    return shapes
