@@ -138,7 +138,8 @@ class Visit:
         expect(self.frame.locator("html")).to_have_attribute("data-theme", theme)
 
     def inaccessible(self, rules: str = RULES) -> list[str]:
-        """Return what axe finds against WCAG 2.2 AA in what is shown now."""
+        """Return what axe finds against WCAG 2.2 AA in what is shown, once nothing is dimmed."""
+        expect(self.frame.locator(".stale")).to_have_count(0, timeout=PATIENCE_MS)
         has_axe = self.frame.evaluate("() => 'axe' in window")
         library = "" if has_axe else AXE.read_text()
         found: list[str] = self.frame.evaluate(library + RUN_AXE % rules)
