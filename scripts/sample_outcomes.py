@@ -74,7 +74,7 @@ def block(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
 def _line(outcome: Outcome) -> str:
     if outcome.status != "found":
         return outcome.status
-    saving = f" {share(outcome.claim.net_share)}," if outcome.claim is not None else ""
+    saving = f" {share(outcome.claim.decisive.share)}," if outcome.claim is not None else ""
     return f"{outcome.severity},{saving} {outcome.confidence} confidence"
 
 

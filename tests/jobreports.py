@@ -36,7 +36,9 @@ def found(
 ) -> Outcome:
     """What a rule found on a rank; its saving is of a step of 100 ms."""
     claim = ClaimReport(
-        gross_ns=round(high_ms * MS),
+        low_ns=round(low_ms * MS),
+        high_ns=round(high_ms * MS),
+        share=high_ms * MS / STEP_NS,
         net_low_ns=round(low_ms * MS),
         net_high_ns=round(high_ms * MS),
         net_share=high_ms * MS / STEP_NS,

@@ -42,7 +42,9 @@ FOUND = Outcome(
     severity="critical",
     confidence="high",
     claim=ClaimReport(
-        gross_ns=60_000_000,
+        low_ns=44_400_000,
+        high_ns=59_300_000,
+        share=0.339,
         net_low_ns=44_400_000,
         net_high_ns=59_300_000,
         net_share=0.339,
@@ -92,7 +94,13 @@ COVERED = Outcome(
     severity="critical",
     confidence="high",
     claim=ClaimReport(
-        60_000_000, 0, 0, 0.0, "59.3 ms of it is counted under dataloader-no-workers."
+        low_ns=44_400_000,
+        high_ns=59_300_000,
+        share=0.339,
+        net_low_ns=0,
+        net_high_ns=0,
+        net_share=0.0,
+        method="59.3 ms of it is counted under dataloader-no-workers.",
     ),
     message="Waiting for data takes 59.3 ms of each step.",
     fix=Fix("See dataloader-no-workers."),
@@ -134,7 +142,7 @@ SUPPRESSED = msgspec.structs.replace(
     suppressed_by="configuration",
     reason="the machine has no memory to pin",
     severity="warning",
-    claim=ClaimReport(3_000_000, 1_000_000, 3_000_000, 0.017, ""),
+    claim=ClaimReport(1_000_000, 3_000_000, 0.017, 1_000_000, 3_000_000, 0.017, ""),
     locations=(),
     tables=(),
     fingerprint="f4",
@@ -233,7 +241,8 @@ def on_rank(rank: int) -> WorkerReport:
 
 
 def _found_on(rank: int) -> Outcome:
-    claim = ClaimReport(60_000_000, 10_000_000 + rank, (50 + rank) * 1_000_000, 0.3, "", "5")
+    low_ns, high_ns = 10_000_000 + rank, (50 + rank) * 1_000_000
+    claim = ClaimReport(low_ns, high_ns, 0.3, low_ns, high_ns, 0.3, "", "5")
     return msgspec.structs.replace(FOUND, trace=f"id{rank}", claim=claim)
 
 

@@ -66,7 +66,7 @@ def test_a_finding_of_many_ranks_is_said_once_with_where_and_how_much() -> None:
     [said] = report.merged
     assert (said.outcome.rule, said.where, said.of_count) == ("loud", "ranks 0, 2-3, 5 of 8", 8)
     assert said.traces == ("w0.1", "w2.1", "w3.1", "w5.1")
-    assert (said.net_low_ns, said.net_median_ns, said.net_high_ns) == (225, 300, 300)
+    assert (said.low_ns, said.median_ns, said.high_ns) == (225, 300, 300)
     assert len([each for each in report.outcomes if each.status == "found"]) == 4
 
 
@@ -78,7 +78,7 @@ def test_the_worst_recording_speaks_for_all() -> None:
     said = merged_of(advise(Run(name="run", workers=ranks(3)), [uneven]))["uneven"]
     assert said.outcome.worker == "w1"
     assert said.where == "all 3 traces"
-    assert (said.net_low_ns, said.net_median_ns, said.net_high_ns) == (75, 100, 1000)
+    assert (said.low_ns, said.median_ns, said.high_ns) == (75, 100, 1000)
 
 
 def test_a_single_recording_needs_no_where() -> None:
@@ -190,7 +190,7 @@ def test_a_claim_over_the_run_that_is_no_time_costs_nobody_else(
     }
     assert (outcomes["wrong"].status, outcomes["right"].status) == (status, "found")
     told = outcomes["wrong"].claim
-    assert (told.net_low_ns if told else None) == counted_ns
+    assert (told.low_ns if told else None) == counted_ns
 
 
 def test_a_finding_that_is_lessened_is_less_serious_too() -> None:

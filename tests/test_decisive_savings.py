@@ -145,7 +145,7 @@ def test_a_saving_that_an_estimate_alone_shows_is_of_low_confidence() -> None:
     assert (outcome.severity, outcome.confidence) == ("info", "low")
     assert (claim.decisive_step, claim.holds_in) == ("recorded", "unrecorded")
     assert outcome.message == ONLY_UNRECORDED
-    assert claim.net_share < INFO_SHARE < 0.05 < (claim.unrecorded_share or 0)
+    assert claim.share < INFO_SHARE < 0.05 < (claim.unrecorded_share or 0)
 
 
 @pytest.mark.parametrize("is_unslowed", [False, True])
@@ -161,7 +161,7 @@ def test_recording_may_slow_the_claimed_time_by_its_events_alone(is_unslowed: bo
     claim = claim_of(advised(trace, Claim(times, ALL, "All.", is_unslowed=is_unslowed)))
     local_ns = 200 * costs.LOCAL_PART * costs.OPERATOR.ns
     slowed = 1 if is_unslowed else unrecorded_world(trace).host_factor
-    assert claim.net_high_ns == 1_000_000
+    assert claim.high_ns == 1_000_000
     assert claim.unrecorded_high_ns == pytest.approx(slowed * (1e6 - local_ns), rel=0.002)
 
 
@@ -172,8 +172,8 @@ def test_a_saving_in_measured_steps_counts_as_any_other(stated: Severity | None)
     claim = claim_of(outcome)
     assert (outcome.severity, outcome.confidence) == (stated or "warning", "high")
     assert (claim.decisive_step, claim.holds_in) == ("unrecorded", "unrecorded")
-    assert claim.decisive_high_ns == claim.unrecorded_high_ns
-    assert claim.decisive_share == pytest.approx(claim.decisive_high_ns / 1_900_000, rel=0.01)
+    assert claim.decisive.high_ns == claim.unrecorded_high_ns
+    assert claim.decisive.share == pytest.approx(claim.decisive.high_ns / 1_900_000, rel=0.01)
     assert outcome.message == ONLY_UNRECORDED
 
 
@@ -187,7 +187,7 @@ def test_a_saving_of_the_recorded_step_alone_is_less_certain(
     claim = claim_of(outcome)
     assert (outcome.severity, outcome.confidence) == ("info", "medium")
     assert (claim.decisive_step, claim.holds_in) == ("unrecorded", "recorded")
-    assert claim.decisive_high_ns < 0.02 * claim.net_high_ns
+    assert claim.decisive.high_ns < 0.02 * claim.high_ns
     assert outcome.message == ONLY_RECORDED
 
 
@@ -200,8 +200,8 @@ def test_a_saving_in_both_steps_is_said_without_condition() -> None:
         "high",
         "It is slow.",
     )
-    assert claim.decisive_high_ns == claim.unrecorded_high_ns
-    assert claim.unrecorded_high_ns == pytest.approx(claim.net_high_ns, rel=0.05)
+    assert claim.decisive.high_ns == claim.unrecorded_high_ns
+    assert claim.unrecorded_high_ns == pytest.approx(claim.high_ns, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -228,10 +228,12 @@ def test_the_decisive_saving_is_said_first_then_another_one_that_differs(
     expected: str,
 ) -> None:
     claim = ClaimReport(
-        gross_ns=9_000_000,
-        net_low_ns=2_000_000,
-        net_high_ns=8_000_000,
-        net_share=0.08,
+        low_ns=2_000_000,
+        high_ns=8_000_000,
+        share=0.08,
+        net_low_ns=1_000_000,
+        net_high_ns=5_000_000,
+        net_share=0.05,
         method="",
         unrecorded_low_ns=1_000_000,
         unrecorded_high_ns=6_000_000,

@@ -343,7 +343,7 @@ def test_what_cannot_be_told_is_withheld_with_the_reason(
 
 def test_a_finding_whose_time_others_have_saves_the_job_nothing_of_its_own() -> None:
     covered = msgspec.structs.replace(
-        found(0, 0, 0, "other"), claim=ClaimReport(10 * MS, 0, 0, 0.0, "")
+        found(0, 0, 0, "other"), claim=ClaimReport(0, 10 * MS, 0.1, 0, 0, 0.0, "")
     )
     run = job(found(0, 2, 5), covered, workers=(rank(0),), gpus=1)
     assert merged(run, "other").job_saving is None
@@ -373,8 +373,8 @@ def test_a_late_rank_is_told_with_what_it_alone_says_of_itself() -> None:
             3,
             "w3",
             is_only_there=True,
-            net_high_ns=9 * MS,
-            peers_net_high_ns=0,
+            high_ns=9 * MS,
+            peers_high_ns=0,
             where="rank 3",
         ),
         RelatedFinding(
@@ -384,8 +384,8 @@ def test_a_late_rank_is_told_with_what_it_alone_says_of_itself() -> None:
             3,
             "w3",
             is_only_there=False,
-            net_high_ns=20 * MS,
-            peers_net_high_ns=3 * MS,
+            high_ns=20 * MS,
+            peers_high_ns=3 * MS,
             where="rank 3",
         ),
     )
@@ -440,7 +440,7 @@ def test_what_half_of_a_job_says_of_itself_is_told_once_with_the_worst() -> None
         ("only-there", "ranks 512-1023", 512, 700),
         ("far-larger", "256 ranks (513, 515, 517, 519, …)", 256, 513),
     ]
-    assert [(each.net_high_ns, each.peers_net_high_ns) for each in told] == [
+    assert [(each.high_ns, each.peers_high_ns) for each in told] == [
         (6 * MS, 0),
         (20 * MS, 3 * MS),
     ]

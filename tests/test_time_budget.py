@@ -143,7 +143,7 @@ def test_a_verdict_says_up_to_of_what_may_be_needed_or_is_work(shared_traces: Pa
     trace = trace_at(sorted((SAMPLE_LOGS / "masking/numpy_without_stacks").glob("*.json.gz"))[0])
     assert "in the step alone costs up to 5.90 ms of it" in advise_trace(trace).worker.verdict
     work = sorted((shared_traces / "kineto/resnet50_num_workers_4").glob("*.json.gz"))[0]
-    assert "launching kernels one by one alone costs 19.6 ms" in (
+    assert "launching kernels one by one alone costs 25.7 ms" in (
         advise_trace(trace_at(work)).worker.verdict
     )
     assert "launching kernels one by one alone costs 5.02 ms" in (

@@ -64,19 +64,23 @@ export function health(patch: Partial<HealthItem> = {}): HealthItem {
   };
 }
 
-export function claim(netHighNs: number): NonNullable<Outcome['claim']> {
+export function claim(highNs: number): NonNullable<Outcome['claim']> {
   return {
-    gross_ns: netHighNs,
-    net_low_ns: netHighNs * 0.75,
-    net_high_ns: netHighNs,
-    net_share: netHighNs / 1e8,
+    low_ns: highNs * 0.75,
+    high_ns: highNs,
+    share: highNs / 1e8,
+    net_low_ns: highNs * 0.75,
+    net_high_ns: highNs,
+    net_share: highNs / 1e8,
     method: 'Estimated from idle time.',
     steps: '',
     counted_under: [],
-    unrecorded_gross_ns: null,
     unrecorded_low_ns: null,
     unrecorded_high_ns: null,
     unrecorded_share: null,
+    unrecorded_net_low_ns: null,
+    unrecorded_net_high_ns: null,
+    unrecorded_net_share: null,
     is_measured: false,
     steps_differ: false,
     decisive_step: 'recorded',
@@ -145,9 +149,9 @@ export function mergedOutcome(patch: Partial<MergedOutcome>): MergedOutcome {
     traces: ['t1'],
     of_count: 1,
     where: '',
-    net_low_ns: null,
-    net_median_ns: null,
-    net_high_ns: null,
+    low_ns: null,
+    median_ns: null,
+    high_ns: null,
     ranks: '',
     hosts: [],
     group: '',

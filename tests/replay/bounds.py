@@ -101,7 +101,7 @@ def bounded_findings(name: str, trace: Trace) -> Iterator[BoundedFinding]:
                 bound_ns=recorded,
             ),
             unrecorded=World(
-                net_high_ns=report.unrecorded_high_ns or 0,
+                net_high_ns=report.unrecorded_net_high_ns or 0,
                 alone_ns=span.per_step(unrecorded_ns(trace, claims) or 0.0),
                 bound_ns=unrecorded,
             ),

@@ -95,7 +95,7 @@ def test_a_finding_saves_no_more_after_others_than_alone_nor_than_its_bound(
         alone = claimed_ns(trace, one.finding.claims), unrecorded_ns(trace, one.finding.claims)
         nets = (
             (claim.net_low_ns, claim.net_high_ns),
-            (claim.unrecorded_low_ns, claim.unrecorded_high_ns),
+            (claim.unrecorded_net_low_ns, claim.unrecorded_net_high_ns),
         )
         worlds_weights = weights_of_worlds(trace)
         for (low_ns, high_ns), alone_ns, weights in zip(nets, alone, worlds_weights, strict=True):

@@ -82,4 +82,4 @@ def test_a_rule_says_of_a_real_recording_what_is_true(name: str, rule: str, expe
     if "share" in expected:
         low, high = expected["share"]
         assert found.claim is not None
-        assert low <= found.claim.decisive_share <= high, found.claim
+        assert low <= found.claim.decisive.share <= high, found.claim

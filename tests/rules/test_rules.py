@@ -172,7 +172,7 @@ def check_finding(outcome: Outcome, expected: dict[str, Any]) -> None:
     assert expected.keys() <= known, expected.keys()
     assert (outcome.severity, outcome.confidence) == (expected["severity"], expected["confidence"])
     claim = outcome.claim
-    saved = claim and [claim.gross_ns, claim.net_low_ns, claim.net_high_ns]
+    saved = claim and [claim.high_ns, claim.net_low_ns, claim.net_high_ns]
     assert saved == expected.get("saves_ns")
     assert "method" not in expected or (claim and claim.method == expected["method"])
     check_words(outcome, expected)
@@ -406,7 +406,7 @@ def test_a_finding_promises_no_more_than_the_step(stem: str, case: dict[str, Any
     promised = [outcome.claim for outcome in said_of(stem, case) if outcome.claim]
     assert sum(claim.net_high_ns for claim in promised) <= longest_ns + len(promised)
     for claim in promised:
-        assert 0 <= claim.net_low_ns <= claim.net_high_ns <= claim.gross_ns <= longest_ns + 1
+        assert 0 <= claim.net_low_ns <= claim.net_high_ns <= claim.high_ns <= longest_ns + 1
         assert claim.method.endswith("."), "it says how it was reckoned"
         assert not (rule.is_symptom and claim.net_low_ns), "a symptom is sure of no saving"
 

@@ -52,4 +52,4 @@ def saving_ns(of: RunReport, rules: frozenset[str] | None = None) -> tuple[int, 
 def claimed_ns(of: RunReport, rules: frozenset[str]) -> int:
     """Return the potential saving per step of the findings of these rules, each alone, ns."""
     claims = [merged.outcome.claim for merged in of.merged if merged.outcome.rule in rules]
-    return sum(claim.gross_ns for claim in claims if claim is not None)
+    return sum(claim.high_ns for claim in claims if claim is not None)

@@ -147,8 +147,8 @@ def bounds_of(rule: str, outcomes: Iterable[Outcome]) -> tuple[Bounds | None, Bo
         if outcome.rule != rule or outcome.status != "found" or claim is None:
             continue
         added(recorded, outcome.trace, (claim.net_low_ns, claim.net_high_ns))
-        if claim.unrecorded_low_ns is not None and claim.unrecorded_high_ns is not None:
-            bounds = claim.unrecorded_low_ns, claim.unrecorded_high_ns
+        if claim.unrecorded_net_low_ns is not None and claim.unrecorded_net_high_ns is not None:
+            bounds = claim.unrecorded_net_low_ns, claim.unrecorded_net_high_ns
             added(unrecorded, outcome.trace, bounds)
     return of_worst_trace(recorded), of_worst_trace(unrecorded)
 

@@ -126,7 +126,8 @@ class ZooScript:
     def estimate(self, fault: str) -> Span | None:
         """Return the estimated saving of a fault, ms per step; None without one.
 
-        A finding that names several faults estimates the most expensive.
+        Of several findings that name it, the greatest; a finding that names several faults
+        estimates the most expensive.
         """
         before = self.faults[: self.faults.index(fault)]
         shares = [
@@ -138,11 +139,9 @@ class ZooScript:
         ]
         if not shares:
             return None
+        low, high = max(shares, key=lambda share: share[1])
         before_ms = self.stored.result.before_ms
-        return Span(
-            low=before_ms * sum(low for low, _ in shares),
-            high=before_ms * sum(high for _, high in shares),
-        )
+        return Span(low=before_ms * low, high=before_ms * high)
 
     def holds(self, fault: str) -> Holds:
         """Return whether the estimate contains the realised saving."""
@@ -241,7 +240,7 @@ def saving(outcome: Outcome, steps_ns: dict[str, float]) -> tuple[float, float] 
     if claim is None:
         return None
     step_ns = steps_ns[claim.decisive_step]
-    return claim.decisive_low_ns / step_ns, claim.decisive_high_ns / step_ns
+    return claim.decisive.low_ns / step_ns, claim.decisive.high_ns / step_ns
 
 
 def report_line(script: ZooScript) -> None:

@@ -515,17 +515,21 @@ export interface Outcome {
 
 /** Potential saving of a finding, per step if there are steps, otherwise over the window. */
 export interface ClaimReport {
-  gross_ns: number;
+  low_ns: number;
+  high_ns: number;
+  share: number; // `high_ns` as a fraction of the step (or window).
   net_low_ns: number;
   net_high_ns: number;
   net_share: number; // `net_high_ns` as a fraction of the step (or window).
   method: string; // One sentence on how the saving was estimated.
   steps: string; // Numbers of the steps that contain some of it, as ranges.
-  counted_under: string[]; // Rules whose findings count the rest of `gross_ns`.
-  unrecorded_gross_ns: number | null;
+  counted_under: string[]; // Rules whose findings count the rest of `high_ns`.
   unrecorded_low_ns: number | null;
   unrecorded_high_ns: number | null;
-  unrecorded_share: number | null; // `unrecorded_high_ns` as a fraction of the unrecorded step.
+  unrecorded_share: number | null;
+  unrecorded_net_low_ns: number | null;
+  unrecorded_net_high_ns: number | null;
+  unrecorded_net_share: number | null; // The net figures in that step.
   is_measured: boolean; // Whether the recorder measured unrecorded steps.
   steps_differ: boolean;
   decisive_step: 'recorded' | 'unrecorded';
@@ -587,9 +591,9 @@ export interface MergedOutcome {
   traces: string[]; // Ids of the traces that have it.
   of_count: number; // Number of traces for which the rule had a result.
   where: string; // The traces that have it, for display.
-  net_low_ns: number | null;
-  net_median_ns: number | null;
-  net_high_ns: number | null; // Minimum, median and maximum potential saving per step in one trace.
+  low_ns: number | null;
+  median_ns: number | null;
+  high_ns: number | null; // Minimum, median and maximum potential saving per step in one trace.
   ranks: string; // The ranks that have it, as ranges.
   hosts: string[];
   group: string; // The part of the job of which all recorded ranks have it, if no other rank has it.
@@ -608,8 +612,8 @@ export interface RelatedFinding {
   rank: number | null;
   name: string; // Name of the worker.
   is_only_there: boolean; // Whether the rule found nothing in any of its peers.
-  net_high_ns: number | null; // Maximum saving there per step.
-  peers_net_high_ns: number | null; // The same in the median peer, 0 if it has no such finding.
+  high_ns: number | null; // Maximum saving there per step.
+  peers_high_ns: number | null; // The same in the median peer, 0 if it has no such finding.
   where: string; // The blamed traces that have it, for display.
   trace_count: number; // Number of these traces.
 }

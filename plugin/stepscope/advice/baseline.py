@@ -134,4 +134,4 @@ def _findings(report: Report) -> Iterable[Outcome]:
 
 
 def _share(outcome: Outcome) -> float:
-    return outcome.claim.decisive_share if outcome.claim is not None else 0.0
+    return outcome.claim.decisive.share if outcome.claim is not None else 0.0

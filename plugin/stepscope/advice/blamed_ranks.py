@@ -140,7 +140,7 @@ def _peer_findings(findings: Sequence[Sequence[Outcome]]) -> _PeerFindings:
 
 
 def _high_ns(outcomes: Iterable[Outcome]) -> int | None:
-    claims = [outcome.claim.decisive_high_ns for outcome in outcomes if outcome.claim is not None]
+    claims = [outcome.claim.decisive.high_ns for outcome in outcomes if outcome.claim is not None]
     return sum(claims) if claims else None
 
 
@@ -153,8 +153,8 @@ def _related_finding(first: _BlamedFinding, same: Sequence[_BlamedFinding]) -> R
         rank=worker.rank,
         name=worker.name,
         is_only_there=not first.peers.is_anywhere,
-        net_high_ns=first.high_ns,
-        peers_net_high_ns=None if first.high_ns is None else first.peers.median_high_ns,
+        high_ns=first.high_ns,
+        peers_high_ns=None if first.high_ns is None else first.peers.median_high_ns,
         where=_where(worker, [finding.worker for finding in same]),
         trace_count=len(same),
     )

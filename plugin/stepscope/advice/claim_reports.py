@@ -1,7 +1,8 @@
 """Reports of claims: the savings of a finding in the recorded step and without the profiler."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,15 @@ from stepscope.rules.shared.step_savings import StepShares, unrecorded_reference
 ROUNDING_NS = 1
 
 
+class StepSaving(NamedTuple):
+    """Saving per step: alone, and without what earlier findings save; in nanoseconds."""
+
+    low_ns: int
+    high_ns: int
+    net_low_ns: int
+    net_high_ns: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Saving:
     """Saving of a finding in the window, in nanoseconds."""
@@ -29,22 +39,27 @@ class Saving:
     low_ns: float
     high_ns: float
     """The least and the most after the fixes of the earlier findings; at most `alone_ns`."""
+    alone_low_ns: float = 0.0
+    """The least that it saves without the other findings."""
     earlier_ns: float = 0.0
     """The most that counts for the earlier findings."""
     after_fixes_ns: float = 0.0
     """The most that it saves once the earlier findings are fixed: more than `high_ns` where only
     the fixes together shorten the step."""
 
-    def per_step(self, span: Window) -> tuple[int, int, int]:
-        """Return the saving alone, the least and the most per step, in nanoseconds.
+    def per_step(self, span: Window) -> StepSaving:
+        """Return the saving per step.
 
-        Rounding is such that the greatest savings of all findings sum to that of their sum.
+        Rounding is such that the greatest net savings of all findings sum to that of their sum.
         """
         total_ns = span.per_step(self.earlier_ns + self.high_ns)
         high_ns = total_ns - span.per_step(self.earlier_ns)
-        alone_ns = max(high_ns, span.per_step(self.alone_ns))
         low_ns = min(high_ns, span.per_step(self.low_ns))
-        return high_ns if self.is_all(span) else alone_ns, low_ns, high_ns
+        if self.is_all(span):
+            return StepSaving(low_ns, high_ns, low_ns, high_ns)
+        alone_ns = max(high_ns, span.per_step(self.alone_ns))
+        alone_low_ns = min(alone_ns, max(low_ns, span.per_step(self.alone_low_ns)))
+        return StepSaving(alone_low_ns, alone_ns, low_ns, high_ns)
 
     def is_all(self, span: Window) -> bool:
         """Return whether no earlier finding saves some of it; a nanosecond per step is rounding."""
@@ -56,7 +71,9 @@ class StepSavings:
     """Savings of a finding in the window as recorded, and without the profiler."""
 
     shares: StepShares
-    """The greatest savings, as fractions of either step."""
+    """The greatest savings alone, as fractions of either step."""
+    net_shares: StepShares
+    """The same of the net savings."""
     recorded: Saving
     unrecorded: Saving | None
     """None where no replay describes the trace."""
@@ -70,9 +87,17 @@ class StepSavings:
 
 def step_savings_of(trace: Trace, recorded: Saving, unrecorded: Saving | None) -> StepSavings:
     """Return savings in both steps with their fractions."""
-    without_profiler_ns = unrecorded.high_ns if unrecorded else None
-    shares = step_savings.shares(trace, recorded.high_ns, without_profiler_ns)
-    return StepSavings(shares=shares, recorded=recorded, unrecorded=unrecorded)
+
+    def shares(saved_ns: Callable[[Saving], float]) -> StepShares:
+        without_profiler_ns = saved_ns(unrecorded) if unrecorded else None
+        return step_savings.shares(trace, saved_ns(recorded), without_profiler_ns)
+
+    return StepSavings(
+        shares=shares(lambda saving: max(saving.alone_ns, saving.high_ns)),
+        net_shares=shares(lambda saving: saving.high_ns),
+        recorded=recorded,
+        unrecorded=unrecorded,
+    )
 
 
 def claim_report(
@@ -87,8 +112,8 @@ def claim_report(
     `times` are those that no earlier finding claims; `earlier` has the times of each earlier rule.
     """
     span, claims = window(trace), finding.finding.claims
-    gross_ns, low_ns, high_ns = savings.recorded.per_step(span)
-    unrecorded = savings.unrecorded.per_step(span) if savings.unrecorded else (None, None, None)
+    recorded = savings.recorded.per_step(span)
+    unrecorded = savings.unrecorded.per_step(span) if savings.unrecorded else None
     methods = [claim.method for claim in claims if claim.method]
     takers: dict[str, None] = {}
     if earlier and not savings.decisive.is_all(span):
@@ -100,17 +125,21 @@ def claim_report(
     if reason := unchanged(trace).reason:
         methods.append(f"Not simulated, and therefore at most this sum of times: {reason}.")
     return ClaimReport(
-        gross_ns=gross_ns,
-        net_low_ns=low_ns,
-        net_high_ns=high_ns,
-        net_share=savings.shares.recorded,
+        low_ns=recorded.low_ns,
+        high_ns=recorded.high_ns,
+        share=savings.shares.recorded,
+        net_low_ns=recorded.net_low_ns,
+        net_high_ns=recorded.net_high_ns,
+        net_share=savings.net_shares.recorded,
         method=" ".join(methods),
         steps=_steps(trace, times),
         counted_under=tuple(takers),
-        unrecorded_gross_ns=unrecorded[0],
-        unrecorded_low_ns=unrecorded[1],
-        unrecorded_high_ns=unrecorded[2],
+        unrecorded_low_ns=unrecorded and unrecorded.low_ns,
+        unrecorded_high_ns=unrecorded and unrecorded.high_ns,
         unrecorded_share=savings.shares.unrecorded,
+        unrecorded_net_low_ns=unrecorded and unrecorded.net_low_ns,
+        unrecorded_net_high_ns=unrecorded and unrecorded.net_high_ns,
+        unrecorded_net_share=savings.net_shares.unrecorded,
         is_measured=savings.shares.is_measured,
         steps_differ=savings.shares.differ,
         decisive_step=savings.shares.decisive_step,

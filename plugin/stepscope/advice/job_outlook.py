@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stepscope.advice.job_savings import Savings, rank_savings, run_claims, total_saving
+from stepscope.advice.job_savings import Savings, net, rank_savings, run_claims, total_saving
 from stepscope.advice.outlook import MOST_FIXES
 from stepscope.base.findings import INFO_SHARE, Outcome
 from stepscope.base.report import JobOutlook, RunReport, WorkerReport
@@ -32,7 +32,7 @@ def job_outlook(run: RunReport, outcomes: Sequence[Outcome], savings: Savings) -
     if not costly:
         return None
     of_rules = [o for o in outcomes if o.rule in costly]
-    ranks, claims = rank_savings(run.workers, of_rules), run_claims(of_rules)
+    ranks, claims = rank_savings(run.workers, of_rules, net), run_claims(of_rules)
     low, high = total_saving(ranks, claims.values())
     return JobOutlook(
         rules=tuple(costly),

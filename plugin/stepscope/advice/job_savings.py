@@ -24,7 +24,7 @@ without steps, for inference (a shorter step need not free a device), and for pr
 meet.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -32,7 +32,7 @@ import msgspec
 
 from stepscope.advice.merging import JUDGED
 from stepscope.advice.trace_report import undamaged
-from stepscope.base.findings import Outcome
+from stepscope.base.findings import ClaimReport, Outcome
 from stepscope.base.formatting import count
 from stepscope.base.report import JobReport, JobSaving, RunReport, WorkerReport
 
@@ -45,6 +45,10 @@ METHOD = (
 
 Range = tuple[float, float]
 """Least and greatest fraction of the step."""
+
+
+ShareOf = Callable[[ClaimReport], Range]
+"""Fraction of the step that a finding saves: `alone` or `net`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +104,17 @@ def job_savings(run: RunReport, outcomes: Sequence[Outcome]) -> Savings:
     job = run.job
     if job is None or job.withheld:
         return Savings(job=job, by_rule={})
-    ranks, saved = rank_savings(run.workers, outcomes), run_claims(outcomes)
-    total = _priced(total_saving(ranks, saved.values()), job)
+    saved = run_claims(outcomes)
+    total = total_saving(rank_savings(run.workers, outcomes, net), saved.values())
+    ranks = rank_savings(run.workers, outcomes, alone)
     for rule in dict.fromkeys(rule for rank in ranks for rule in rank.saved):
         by_rank = [rank.saved[rule] for rank in ranks]
         if any(saving != NOTHING for saving in by_rank):
             saved[rule] = job_saving(ranks, by_rank)
     return Savings(
-        job=msgspec.structs.replace(job, total=total, method=_method(run.workers, len(ranks))),
+        job=msgspec.structs.replace(
+            job, total=_priced(total, job), method=_method(run.workers, len(ranks))
+        ),
         by_rule={rule: _priced(share, job) for rule, share in saved.items()},
     )
 
@@ -149,9 +156,11 @@ def _priced(saved: Range, job: JobReport) -> JobSaving:
 # Ranks
 
 
-def rank_savings(workers: Iterable[WorkerReport], outcomes: Iterable[Outcome]) -> list[RankSavings]:
+def rank_savings(
+    workers: Iterable[WorkerReport], outcomes: Iterable[Outcome], share_of: ShareOf
+) -> list[RankSavings]:
     """Return the undamaged ranks; an inconclusive rule saves the least that it saves elsewhere."""
-    judged = _judged(outcomes)
+    judged = _judged(outcomes, share_of)
     by_rank = _by_rank(workers)
     waits = [_wait_share(of_rank) for of_rank in by_rank]
     numbers = [wait for wait in waits if wait is not None]
@@ -174,7 +183,7 @@ def _by_rank(workers: Iterable[WorkerReport]) -> list[list[WorkerReport]]:
     return list(by_rank.values())
 
 
-def _judged(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Range]]:
+def _judged(outcomes: Iterable[Outcome], share_of: ShareOf) -> dict[str, dict[str, Range]]:
     """Return the savings of rules with any finding, by trace that they could check."""
     outcomes = [outcome for outcome in outcomes if outcome.trace and outcome.status in JUDGED]
     rules = {outcome.rule for outcome in outcomes if outcome.status == "found"}
@@ -183,7 +192,8 @@ def _judged(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Range]]:
         if outcome.rule in rules:
             of_trace = judged.setdefault(outcome.trace, {})
             low, high = of_trace.get(outcome.rule, NOTHING)
-            more = _share(outcome) if outcome.status == "found" else NOTHING
+            claim = outcome.claim if outcome.status == "found" else None
+            more = share_of(claim) if claim is not None else NOTHING
             of_trace[outcome.rule] = low + more[0], high + more[1]
     return judged
 
@@ -213,12 +223,22 @@ def _wait_share(workers: Iterable[WorkerReport]) -> float | None:
     return fmean(shares) if shares else None
 
 
-def _share(outcome: Outcome) -> Range:
-    claim = outcome.claim
-    if claim is None or claim.decisive_high_ns <= 0:
+def alone(claim: ClaimReport) -> Range:
+    """Return the fraction of the step that a finding's fix alone saves; 0 if others count it."""
+    saving = claim.decisive
+    if claim.is_covered:
         return NOTHING
-    high_share = claim.decisive_share
-    return high_share * claim.decisive_low_ns / claim.decisive_high_ns, high_share
+    return _range(saving.low_ns, saving.high_ns, saving.share)
+
+
+def net(claim: ClaimReport) -> Range:
+    """Return the fraction that a finding saves and no other finding counts."""
+    saving = claim.decisive
+    return _range(saving.net_low_ns, saving.net_high_ns, saving.net_share)
+
+
+def _range(low_ns: int, high_ns: int, share: float) -> Range:
+    return (share * low_ns / high_ns, share) if high_ns > 0 else NOTHING
 
 
 def _means(traces: Sequence[Mapping[str, Range]]) -> dict[str, Range]:
@@ -240,7 +260,8 @@ def run_claims(outcomes: Iterable[Outcome]) -> dict[str, Range]:
         if (
             outcome.status == "found"
             and not outcome.trace
-            and (share := _share(outcome)) != NOTHING
+            and outcome.claim is not None
+            and (share := net(outcome.claim)) != NOTHING
         ):
             low, high = claims.get(outcome.rule, NOTHING)
             claims[outcome.rule] = min(1.0, low + share[0]), min(1.0, high + share[1])

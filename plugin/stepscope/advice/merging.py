@@ -60,9 +60,9 @@ def _merged(findings: Sequence[Outcome], context: RunContext) -> MergedOutcome:
         traces=traces,
         of_count=len(context.judged.get(rule, ())),
         where=ranks.where,
-        net_low_ns=min(low for low, _ in savings) if savings else None,
-        net_median_ns=round(median(high for _, high in savings)) if savings else None,
-        net_high_ns=max(high for _, high in savings) if savings else None,
+        low_ns=min(low for low, _ in savings) if savings else None,
+        median_ns=round(median(high for _, high in savings)) if savings else None,
+        high_ns=max(high for _, high in savings) if savings else None,
         ranks=ranks.ranks,
         hosts=ranks.hosts,
         group=ranks.group,
@@ -80,5 +80,5 @@ def saving_per_trace(outcomes: Iterable[Outcome]) -> list[tuple[int, int]]:
     for outcome in outcomes:
         if (claim := outcome.claim) is not None:
             low, high = savings.get(outcome.trace, (0, 0))
-            savings[outcome.trace] = (low + claim.decisive_low_ns, high + claim.decisive_high_ns)
+            savings[outcome.trace] = (low + claim.decisive.low_ns, high + claim.decisive.high_ns)
     return list(savings.values())

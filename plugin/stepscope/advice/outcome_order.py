@@ -21,16 +21,17 @@ def order(outcome: Outcome) -> tuple[int, bool, bool, int, float, int, str, str,
 
     Among these the greatest likely saving comes first, the geometric mean of its two ends: a
     measured wait goes before work that might become several times as fast, and what may save
-    nothing comes last.
+    nothing comes last. Of a saving that other findings count mostly, only the rest ranks it.
     """
     claim = outcome.claim
+    low_ns, high_ns, _ = claim.decisive.ranked if claim else (0, 0, 0.0)
     return (
         STATUSES.index(outcome.status),
         outcome.is_symptom,
         claim is not None and claim.is_covered,
         SEVERITIES.index(outcome.severity) if outcome.severity else len(SEVERITIES),
-        -(math.sqrt(claim.decisive_low_ns * claim.decisive_high_ns) if claim else 0.0),
-        -(claim.decisive_high_ns if claim else 0),
+        -(math.sqrt(low_ns * high_ns)),
+        -high_ns,
         outcome.rule,
         outcome.worker,
         outcome.span,

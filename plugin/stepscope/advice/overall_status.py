@@ -86,7 +86,7 @@ def _inconclusive_reason(
 
 
 def _healthy(trace: Trace, judged: int, open_count: int, hints: Sequence[Outcome]) -> str:
-    is_sure = all(hint.claim is None or hint.claim.decisive_share < WARNING_SHARE for hint in hints)
+    is_sure = all(hint.claim is None or hint.claim.decisive.share < WARNING_SHARE for hint in hints)
     certainty = "costs" if is_sure else "certainly costs"
     text = f"{count(judged, 'rule')} found nothing that {certainty} 5 % or more."
     device, span = main_device(trace), window(trace)

@@ -89,7 +89,7 @@ def _verdict(run: RunReport) -> str:
     opening = f"{count(len(run.workers), 'trace')}, {unit} {spread}"
     if worst := next(_costly(run.merged), None):
         where = f" ({worst.where})" if worst.where else ""
-        cost = f"costs up to {duration(worst.net_high_ns or 0)} of it"
+        cost = f"costs up to {duration(worst.high_ns or 0)} of it"
         return f"{opening}; {worst.outcome.culprit} alone {cost}{where}."
     name = f"rank {slowest.rank}" if slowest.rank is not None else slowest.name
     return f"{opening}. The slowest is {name}: {slowest.verdict}"
@@ -98,10 +98,10 @@ def _verdict(run: RunReport) -> str:
 def _costly(merged: Iterable[MergedOutcome]) -> Iterator[MergedOutcome]:
     """Yield the findings that cost enough to be named, the worst first."""
     serious = (finding for finding in merged if finding.outcome.severity in SERIOUS)
-    named = [finding for finding in serious if finding.outcome.culprit and finding.net_high_ns]
+    named = [finding for finding in serious if finding.outcome.culprit and finding.high_ns]
     yield from sorted(named, key=_least_and_most, reverse=True)
 
 
 def _least_and_most(finding: MergedOutcome) -> tuple[int, int]:
     claim = finding.outcome.claim
-    return (claim.decisive_low_ns, claim.decisive_high_ns) if claim is not None else (0, 0)
+    return (claim.decisive.low_ns, claim.decisive.high_ns) if claim is not None else (0, 0)

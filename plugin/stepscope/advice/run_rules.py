@@ -93,6 +93,7 @@ def _outcome(rule: Rule[Any], result: RuleResult, step_ns: int) -> Outcome:
         return outcome_of(rule, "rejected", None, result)
     claim = result.run_claim
     high_ns = min(max(claim.high_ns, 0.0), step_ns) if claim else 0.0
+    low_ns = round(min(max(claim.low_ns, 0.0), high_ns)) if claim else 0
     share = high_ns / max(1, step_ns)
     return outcome_of(
         rule,
@@ -103,8 +104,10 @@ def _outcome(rule: Rule[Any], result: RuleResult, step_ns: int) -> Outcome:
         confidence=result.confidence,
         claim=claim
         and ClaimReport(
-            gross_ns=round(high_ns),
-            net_low_ns=round(min(max(claim.low_ns, 0.0), high_ns)),
+            low_ns=low_ns,
+            high_ns=round(high_ns),
+            share=share,
+            net_low_ns=low_ns,
             net_high_ns=round(high_ns),
             net_share=share,
             method=claim.method,
@@ -127,13 +130,15 @@ def reduce_saving(outcome: Outcome, taken: TakenTime) -> Outcome:
     if claim is None or not lost_ns or claim.is_covered:
         return outcome
     less = _without(claim, round(lost_ns))
-    lost = duration(claim.decisive_high_ns - less.decisive_high_ns)
+    lost = duration(claim.decisive.net_high_ns - less.decisive.net_high_ns)
     less = msgspec.structs.replace(
         less,
         method=f"{claim.method} {lost} of it is counted under {rule}.".strip(),
         counted_under=(*claim.counted_under, rule),
     )
-    severity = less_serious(outcome.severity, severity_of(less.decisive_share))
+    severity = outcome.severity
+    if less.decisive.is_mostly_counted:
+        severity = less_serious(severity, severity_of(less.decisive.net_share))
     return msgspec.structs.replace(outcome, claim=less, severity=severity)
 
 
@@ -146,12 +151,13 @@ def _without(claim: ClaimReport, lost_ns: int) -> ClaimReport:
         net_high_ns=round(claim.net_high_ns * part),
         net_share=claim.net_share * part,
     )
-    if claim.unrecorded_high_ns is None or claim.unrecorded_share is None:
+    high_ns, share = claim.unrecorded_net_high_ns, claim.unrecorded_net_share
+    if high_ns is None or share is None:
         return less
-    part = max(0, claim.unrecorded_high_ns - lost_ns) / max(1, claim.unrecorded_high_ns)
+    part = max(0, high_ns - lost_ns) / max(1, high_ns)
     return msgspec.structs.replace(
         less,
-        unrecorded_low_ns=round((claim.unrecorded_low_ns or 0) * part),
-        unrecorded_high_ns=round(claim.unrecorded_high_ns * part),
-        unrecorded_share=claim.unrecorded_share * part,
+        unrecorded_net_low_ns=round((claim.unrecorded_net_low_ns or 0) * part),
+        unrecorded_net_high_ns=round(high_ns * part),
+        unrecorded_net_share=share * part,
     )

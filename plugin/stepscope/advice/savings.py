@@ -1,9 +1,10 @@
-"""Savings that add up: each is a step that was simulated, after the earlier findings' fixes.
+"""Savings of findings, simulated: of each fix alone, and net savings, which add up.
 
-Rules claim times, or waits that would go. In the order of the rules, the trace is replayed with
-each finding's changes on top of those before it. The time that the window gains counts for that
-finding, so that the net savings of a trace never sum to more than its steps; each nanosecond of the
-trace is changed by one finding.
+Rules claim times, or waits that would go. Each finding's changes are simulated alone: that is its
+saving. For sums, in the order of the rules, the trace is also replayed with each finding's changes
+on top of those before it. The time that the window gains then is the finding's net saving, so that
+the net savings of a trace never sum to more than its steps; each nanosecond of the trace is changed
+by one finding.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from stepscope.model.trace import Trace
 from stepscope.replay.simulation import Simulation
 from stepscope.rules import Claim, Rule, claim_order, severity_of
 from stepscope.rules.shared.claimable_time import (
+    Alone,
+    alone,
     changes_at_least,
     changes_at_most,
     claimed_ns,
@@ -33,7 +36,6 @@ from stepscope.rules.shared.claimable_time import (
     sure_times,
     unchanged,
     unrecorded,
-    unrecorded_ns,
     usable_times,
 )
 
@@ -111,23 +113,22 @@ class _Estimate:
     def next(self, claims: Sequence[Claim]) -> tuple[tuple[Share, ...], StepSavings]:
         """Return the shares of the next finding's claims, and its savings."""
         shares = tuple(self._share(claim) for claim in claims)
-        alone_ns = claimed_ns(self._trace, claims)
         if self._replay is None:
             high_ns = sum(share.high_ns for share in shares)
+            alone_ns = claimed_ns(self._trace, claims)
             saving = Saving(alone_ns=alone_ns, low_ns=0.0, high_ns=high_ns)
             return shares, step_savings_of(self._trace, saving, None)
         savings = step_savings_of(
             self._trace,
-            _saving(self._replay, claims, shares, alone_ns),
+            _saving(self._replay, claims, shares, alone(self._trace, claims, "recorded")),
             self._without_profiler(claims, shares),
         )
         return _scaled(shares, savings.decisive), savings
 
     def _without_profiler(self, claims: Sequence[Claim], shares: Sequence[Share]) -> Saving | None:
-        alone_ns = unrecorded_ns(self._trace, claims)
-        if self._unrecorded is None or alone_ns is None:
+        if self._unrecorded is None:
             return None
-        return _saving(self._unrecorded, claims, shares, alone_ns)
+        return _saving(self._unrecorded, claims, shares, alone(self._trace, claims, "unrecorded"))
 
     def _share(self, claim: Claim) -> Share:
         times = usable_times(self._trace, claim)
@@ -169,9 +170,10 @@ class _Replay:
 
 
 def _saving(
-    replay: _Replay, claims: Sequence[Claim], shares: Sequence[Share], alone_ns: float
+    replay: _Replay, claims: Sequence[Claim], shares: Sequence[Share], alone: Alone
 ) -> Saving:
     """Return the saving of the next finding: at most what it saves alone, and its sure part."""
+    alone_ns = alone.high_ns
     low_ns, after_fixes_ns = replay.next(claims, shares)
     most_ns = min(alone_ns, after_fixes_ns)
     earlier_ns = replay.counted_ns
@@ -179,6 +181,7 @@ def _saving(
     sure_ns = sum(share.low_ns for share in shares)
     return Saving(
         alone_ns=alone_ns,
+        alone_low_ns=alone.low_ns,
         low_ns=min(most_ns, sure_ns, low_ns),
         high_ns=most_ns,
         earlier_ns=earlier_ns,
@@ -205,9 +208,9 @@ def _outcome(trace: Trace, finding: RuleFinding, claim: ClaimReport | None) -> O
     severity = finding.severity(trace)
     result = finding.finding
     if claim is not None:
-        if claim.decisive_high_ns < claim.decisive_gross_ns:
+        if claim.decisive.is_mostly_counted:
             # time that another finding saves already is no reason for alarm
-            severity = less_serious(severity, severity_of(claim.decisive_share))
+            severity = less_serious(severity, severity_of(claim.decisive.net_share))
         result = replace(result, message=f"{result.message}{one_step_only(trace, finding)}")
     return outcome_of(
         finding.rule,

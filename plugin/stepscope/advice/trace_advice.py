@@ -103,7 +103,7 @@ def _is_device_work(finding: ResolvedFinding) -> bool:
 
 def _least_and_most(finding: ResolvedFinding) -> tuple[int, int]:
     claim = finding.outcome.claim
-    return (claim.decisive_low_ns, claim.decisive_high_ns) if claim is not None else (0, 0)
+    return (claim.decisive.low_ns, claim.decisive.high_ns) if claim is not None else (0, 0)
 
 
 def _saving_ns(finding: ResolvedFinding) -> int:

@@ -144,16 +144,45 @@ class Fix(msgspec.Struct, frozen=True):
     caveats: tuple[str, ...] = ()
 
 
+MOSTLY = 0.5
+
+
+class DecisiveSaving(msgspec.Struct, frozen=True):
+    """Saving of a finding in its decisive step; see `ClaimReport`."""
+
+    low_ns: int
+    high_ns: int
+    share: float
+    net_low_ns: int
+    net_high_ns: int
+    net_share: float
+
+    @property
+    def is_mostly_counted(self) -> bool:
+        """Whether other findings count more than half of it: then its rest decides its rank."""
+        return self.net_high_ns < MOSTLY * self.high_ns
+
+    @property
+    def ranked(self) -> tuple[int, int, float]:
+        """The least and the greatest saving, and the share, by which it is ranked."""
+        if self.is_mostly_counted:
+            return self.net_low_ns, self.net_high_ns, self.net_share
+        return self.low_ns, self.high_ns, self.share
+
+
 class ClaimReport(msgspec.Struct, frozen=True):
     """Potential saving of a finding, per step if there are steps, otherwise over the window.
 
-    `gross_ns` is the most that the finding alone could save; `net_*` is the remainder after every
-    nanosecond that several findings claim was assigned to one of them. Both are of the step as
-    recorded; `unrecorded_*` is the net saving in the step without the profiler. Severity and order
-    rest on the saving in the `decisive_step`.
+    `low_ns` to `high_ns` is what its fix alone saves; `net_*` is the part that remains after every
+    nanosecond that several findings save was counted under one of them, so that net savings add
+    up. Both are of the step as recorded; `unrecorded_*` are the same in the step without the
+    profiler. Severity and order rest on the saving in the `decisive_step`.
     """
 
-    gross_ns: int
+    low_ns: int
+    high_ns: int
+    share: float
+    """`high_ns` as a fraction of the step (or window)."""
     net_low_ns: int
     net_high_ns: int
     net_share: float
@@ -163,14 +192,16 @@ class ClaimReport(msgspec.Struct, frozen=True):
     steps: str = ""
     """Numbers of the steps that contain some of it, as ranges: `3-9, 12`."""
     counted_under: tuple[str, ...] = ()
-    """Rules whose findings count the rest of `gross_ns`."""
-    unrecorded_gross_ns: int | None = None
+    """Rules whose findings count the rest of `high_ns`."""
     unrecorded_low_ns: int | None = None
     unrecorded_high_ns: int | None = None
-    """The same three figures in a step as it runs without the profiler, whose host is faster:
-    measured by the recorder, else estimated from the cost of recorded events. None: unknown."""
     unrecorded_share: float | None = None
-    """`unrecorded_high_ns` as a fraction of the unrecorded step."""
+    """The first three figures in a step as it runs without the profiler, whose host is faster:
+    measured by the recorder, else estimated from the cost of recorded events. None: unknown."""
+    unrecorded_net_low_ns: int | None = None
+    unrecorded_net_high_ns: int | None = None
+    unrecorded_net_share: float | None = None
+    """The net figures in that step."""
     is_measured: bool = False
     """Whether the recorder measured unrecorded steps."""
     steps_differ: bool = False
@@ -182,43 +213,37 @@ class ClaimReport(msgspec.Struct, frozen=True):
     """The steps of which the finding alone saves 1 % or more."""
 
     @property
-    def decisive_gross_ns(self) -> int:
-        """The most that the finding alone saves in the decisive step."""
-        return self._decisive(self.gross_ns, self.unrecorded_gross_ns)
-
-    @property
-    def decisive_low_ns(self) -> int:
-        """The least net saving in the decisive step."""
-        return self._decisive(self.net_low_ns, self.unrecorded_low_ns)
-
-    @property
-    def decisive_high_ns(self) -> int:
-        """The greatest net saving in the decisive step."""
-        return self._decisive(self.net_high_ns, self.unrecorded_high_ns)
-
-    @property
-    def decisive_share(self) -> float:
-        """`decisive_high_ns` as a fraction of the decisive step."""
-        if self.decisive_step == "recorded" or self.unrecorded_share is None:
-            return self.net_share
-        return self.unrecorded_share
+    def decisive(self) -> DecisiveSaving:
+        """The saving in the decisive step."""
+        recorded = DecisiveSaving(
+            low_ns=self.low_ns,
+            high_ns=self.high_ns,
+            share=self.share,
+            net_low_ns=self.net_low_ns,
+            net_high_ns=self.net_high_ns,
+            net_share=self.net_share,
+        )
+        if self.decisive_step == "recorded" or self.unrecorded_high_ns is None:
+            return recorded
+        return DecisiveSaving(
+            low_ns=self.unrecorded_low_ns or 0,
+            high_ns=self.unrecorded_high_ns,
+            share=self.unrecorded_share or 0.0,
+            net_low_ns=self.unrecorded_net_low_ns or 0,
+            net_high_ns=self.unrecorded_net_high_ns or 0,
+            net_share=self.unrecorded_net_share or 0.0,
+        )
 
     @property
     def other_high_ns(self) -> int | None:
-        """The greatest net saving in the step that is not decisive; None: unknown."""
-        is_recorded = self.decisive_step == "recorded"
-        return self.unrecorded_high_ns if is_recorded else self.net_high_ns
+        """The greatest saving in the step that is not decisive; None: unknown."""
+        return self.unrecorded_high_ns if self.decisive_step == "recorded" else self.high_ns
 
     @property
     def is_covered(self) -> bool:
         """Whether other findings save all that it saves alone, in both steps."""
-        is_saving = max(self.gross_ns, self.unrecorded_gross_ns or 0) > 0
-        return is_saving and self.net_high_ns <= 0 and (self.unrecorded_high_ns or 0) <= 0
-
-    def _decisive(self, recorded_ns: int, unrecorded_ns: int | None) -> int:
-        if self.decisive_step == "recorded" or unrecorded_ns is None:
-            return recorded_ns
-        return unrecorded_ns
+        is_saving = max(self.high_ns, self.unrecorded_high_ns or 0) > 0
+        return is_saving and self.net_high_ns <= 0 and (self.unrecorded_net_high_ns or 0) <= 0
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -302,9 +302,9 @@ class RelatedFinding(msgspec.Struct, frozen=True):
     """Name of the worker."""
     is_only_there: bool
     """Whether the rule found nothing in any of its peers."""
-    net_high_ns: int | None = None
+    high_ns: int | None = None
     """Maximum saving there per step; None if it claims nothing."""
-    peers_net_high_ns: int | None = None
+    peers_high_ns: int | None = None
     """The same in the median peer, 0 if it has no such finding."""
     where: str = ""
     """The blamed traces that have it, for display: `ranks 256-511`."""
@@ -323,9 +323,9 @@ class MergedOutcome(msgspec.Struct, frozen=True):
     """Number of traces for which the rule had a result."""
     where: str
     """The traces that have it, for display: `ranks 0-3 and 7 of 8`, `all 4 traces`."""
-    net_low_ns: int | None = None
-    net_median_ns: int | None = None
-    net_high_ns: int | None = None
+    low_ns: int | None = None
+    median_ns: int | None = None
+    high_ns: int | None = None
     """Minimum, median and maximum potential saving per step in one trace; None if nothing is
     claimed. Ranks wait for each other, so these do not add up.
     """

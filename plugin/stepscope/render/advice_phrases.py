@@ -73,13 +73,13 @@ def savings(item: AdviceItem, per: str) -> str:
     Empty where it claims none.
     """
     claim, merged = item.outcome.claim, item.merged
-    if claim is None or claim.decisive_high_ns <= 0:
+    if claim is None or claim.decisive.high_ns <= 0 or claim.is_covered:
         return ""
     if merged is not None and len(merged.traces) > 1:
         return _merged_saving(merged, per, item.outcome)
-    low_ns, high_ns = claim.decisive_low_ns, claim.decisive_high_ns
+    low_ns, high_ns = claim.decisive.low_ns, claim.decisive.high_ns
     least = f", at least {duration(low_ns)}" if 0 < low_ns < high_ns else ""
-    fraction = share(claim.decisive_share)
+    fraction = share(claim.decisive.share)
     return f"saves up to {duration(high_ns)} {_per(claim, per)} ({fraction}){least}{_other(claim)}"
 
 
@@ -100,12 +100,12 @@ def _other(claim: ClaimReport) -> str:
 
 def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
     """Return the saving in the worst trace, in the median trace, and the least."""
-    high, median, low = merged.net_high_ns, merged.net_median_ns, merged.net_low_ns
+    high, median, low = merged.high_ns, merged.median_ns, merged.low_ns
     if high is None or median is None or low is None:
         return ""
     of_step = ""
-    if worst.claim is not None and worst.claim.decisive_high_ns == high:
-        of_step = f" ({share(worst.claim.decisive_share)})"
+    if worst.claim is not None and worst.claim.decisive.high_ns == high:
+        of_step = f" ({share(worst.claim.decisive.share)})"
     per = _per(worst.claim, per) if worst.claim is not None else per
     least = f", at least {duration(low)}" if 0 < low < high else ""
     middle = f", {duration(median)} in the median trace" if median < high else ""

@@ -82,7 +82,7 @@ def related(item: AdviceItem) -> tuple[str, ...]:
 def _difference(finding: RelatedFinding) -> str:
     if finding.is_only_there:
         return f"{finding.rule}, only there"
-    there, peers = duration(finding.net_high_ns or 0), duration(finding.peers_net_high_ns or 0)
+    there, peers = duration(finding.high_ns or 0), duration(finding.peers_high_ns or 0)
     most = "up to " if finding.trace_count > 1 else ""
     return f"{finding.rule}, {most}{there} there and {peers} in the median peer"
 

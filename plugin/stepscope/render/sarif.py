@@ -192,7 +192,7 @@ def _result(
     if outcome.fingerprint:
         result["partialFingerprints"] = {FINGERPRINT: outcome.fingerprint}
     if outcome.claim is not None:
-        result["rank"] = round(min(100.0, max(0.0, outcome.claim.decisive_share * 100)), 2)
+        result["rank"] = round(min(100.0, max(0.0, outcome.claim.decisive.share * 100)), 2)
     if outcome.baseline:
         result["baselineState"] = BASELINE[outcome.baseline]
     if outcome.status == "suppressed":

@@ -117,7 +117,7 @@ describe('savings', () => {
   });
 
   it('are counted once: related symptoms are listed separately, with the finding that counts them', () => {
-    const counted = { ...claim(0), gross_ns: 2e6, counted_under: ['a'] };
+    const counted = { ...claim(0), high_ns: 2e6, counted_under: ['a'] };
     const report = runReport([
       outcome({ rule: 'a', title: 'Owner', claim: claim(5e6), severity: 'warning' }),
       outcome({ rule: 'c', title: 'Given away', claim: counted, severity: 'critical' }),

@@ -90,7 +90,7 @@ function Saving({ outcome, step, countedBy }: Props): ReactNode {
     const where = countedBy.map(({ title }) => `“${title}”`).join(' and ') || 'the findings above';
     return (
       <span className="saving note">
-        its {duration(claim ? decisiveSaving(claim).grossNs : 0)} are counted under {where}
+        its {duration(claim ? decisiveSaving(claim).highNs : 0)} are counted under {where}
       </span>
     );
   }

@@ -137,16 +137,17 @@ interface EstimateProps {
   readonly step: Pick<StepReport, 'count'>;
 }
 
-/** What a finding saves on its own, and without time that other findings count. */
+/** What a finding saves alone, and how much of it other findings count. */
 function estimateWords(claim: ClaimReport, hasSteps: boolean): string {
-  const { grossNs, lowNs, highNs, share: fraction, isUnrecorded } = decisiveSaving(claim);
+  const { lowNs, highNs, share: fraction, netHighNs, isUnrecorded } = decisiveSaving(claim);
   const ofStep = isUnrecorded ? 'per unrecorded step' : 'per step';
   const per = hasSteps ? ofStep : 'over the window';
   const other = otherSaving(claim) && `; ${otherSaving(claim)}`;
-  if (grossNs === 0) return `Saves nothing ${per}${other}.`;
-  const alone = `On its own ${duration(grossNs)} ${per}`;
-  if (highNs === 0) return `${alone}, all of which other findings count already.`;
-  return `${alone}; ${durationRange(lowNs, highNs)} (${share(fraction)}) without time that other findings count already${other}.`;
+  if (highNs === 0) return `Saves nothing ${per}${other}.`;
+  const alone = `Fixed alone, it saves ${durationRange(lowNs, highNs)} ${per} (at most ${share(fraction)})`;
+  if (netHighNs === highNs) return `${alone}${other}.`;
+  const rest = netHighNs === 0 ? 'all' : duration(highNs - netHighNs);
+  return `${alone}, of which other findings save ${rest} as well${other}.`;
 }
 
 function Estimate({ claim, step }: EstimateProps): ReactNode {

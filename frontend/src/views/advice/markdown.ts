@@ -82,11 +82,11 @@ function price({ effort, risk }: Outcome): string {
 }
 
 export function savingText(claim: ClaimReport, perStep: boolean): string {
-  const { grossNs, lowNs, highNs, share: fraction, isUnrecorded } = decisiveSaving(claim);
+  const { lowNs, highNs, share: fraction, netHighNs, isUnrecorded } = decisiveSaving(claim);
   const per = perStep ? ` per ${isUnrecorded ? 'unrecorded ' : ''}step` : ' in total';
   const other = otherSaving(claim);
-  if (grossNs === 0) return `none${per}${other && `; ${other}`}`;
-  if (highNs === 0) return `${duration(grossNs)}${per}, counted under other findings`;
+  if (highNs === 0) return `none${per}${other && `; ${other}`}`;
+  if (netHighNs === 0) return `${duration(highNs)}${per}, counted under other findings`;
   const most = `up to ${duration(highNs)}${per} (${share(fraction)})`;
   return `${most}, likely ${durationRange(lowNs, highNs)}${other && `; ${other}`}`;
 }

@@ -16,7 +16,7 @@ const here = 't1';
 
 describe('the order of findings', () => {
   const counted_under = ['first', 'second'];
-  const related = outcome({ rule: 'c', claim: { ...claim(0), gross_ns: 2e6, counted_under } });
+  const related = outcome({ rule: 'c', claim: { ...claim(0), high_ns: 2e6, counted_under } });
   const outcomes = [
     outcome({ rule: 'second', severity: 'info', claim: claim(9e7) }),
     related,

@@ -13,7 +13,7 @@ const finding = outcome({
   severity: 'warning',
   confidence: 'high',
   message: 'A value, read back',
-  claim: { ...claim(3000), net_low_ns: 1000, net_high_ns: 3000, net_share: 0.3, steps: '1-3' },
+  claim: { ...claim(3000), low_ns: 1000, high_ns: 3000, share: 0.3, steps: '1-3' },
   locations: [{ path: 'train.py', line: 7, function: 'step' }],
   fingerprint: 'f1',
 });

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ FIRST_DIMENSION = {
     "aten::linear": (0, 2),
 }
 """Operator to (input, least dimensions): that input's first dimension is the batch."""
+EMBEDDING = "aten::embedding"
 IN_PARTS = "DataParallel"
 """DataParallel splits the loader's batch over the devices."""
 Source = Literal["shapes", "program", "trace handler"]
@@ -67,13 +69,8 @@ def batch_size(trace: Trace) -> BatchSize | None:
         return _given(trace, hinted, "program")
     if (recorded := _recorded(trace)) is not None:
         return _given(trace, recorded, "trace handler")
-    calls = trace.host_calls
-    is_layer = name_mask(calls["name"], FIRST_DIMENSION.__contains__)
-    has_dims = calls["input_dims"].cat.codes.to_numpy() >= 0
-    on_main = (calls["thread"] == main_thread(trace)).to_numpy()
-    rows = np.flatnonzero(is_layer & has_dims & on_main)
-    firsts = _first_in_steps(trace, rows)
-    first_calls = calls.iloc[firsts]
+    firsts = _first_in_steps(trace, _rows_with_shapes(trace, *FIRST_DIMENSION))
+    first_calls = trace.host_calls.iloc[firsts]
     named_dims = zip(first_calls["name"].tolist(), first_calls["input_dims"].tolist(), strict=True)
     batches = [batch for name, dims in named_dims if (batch := _batch(name, dims))]
     if not batches:
@@ -87,6 +84,17 @@ def batch_size(trace: Trace) -> BatchSize | None:
         is_certain=is_samples and same,
         step_count=len(batches),
     )
+
+
+def token_count(trace: Trace) -> int | None:
+    """Return the tokens of a step: elements of the first ids that it embeds, the most common count.
+
+    None without the shapes of an embedding of ids of two dimensions or more.
+    """
+    firsts = trace.host_calls.iloc[_first_in_steps(trace, _rows_with_shapes(trace, EMBEDDING))]
+    shapes = [json.loads(dims)[1] for dims in firsts["input_dims"].tolist()]
+    counts = [prod(shape) for shape in shapes if len(shape) > 1]
+    return Counter(counts).most_common(1)[0][0] if counts else None
 
 
 def _given(trace: Trace, size: int, source: Source) -> BatchSize:
@@ -107,6 +115,15 @@ def _recorded(trace: Trace) -> int | None:
     if settings.batch.sample_count is not None:
         return settings.batch.sample_count
     return common_value(loader.batch_size for loader in used_loaders(settings))
+
+
+def _rows_with_shapes(trace: Trace, *names: str) -> np.ndarray[Any, Any]:
+    """Return the rows of the main thread's calls of operators whose shapes were recorded."""
+    calls = trace.host_calls
+    is_named = name_mask(calls["name"], names.__contains__)
+    has_dims = calls["input_dims"].cat.codes.to_numpy() >= 0
+    on_main = (calls["thread"] == main_thread(trace)).to_numpy()
+    return np.flatnonzero(is_named & has_dims & on_main)
 
 
 def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

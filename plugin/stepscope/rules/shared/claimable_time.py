@@ -7,6 +7,7 @@ the trace is simulated (`stepscope.replay`), as recorded.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -208,12 +209,19 @@ def _greatest(parts: Iterable[Part], taken: Intervals) -> tuple[Part, ...]:
     return tuple(part for part in disjoint if len(part.times))
 
 
+class Alone(NamedTuple):
+    """Saving of claims in the window without all other findings, in nanoseconds."""
+
+    low_ns: float
+    high_ns: float
+
+
 def claimed_ns(trace: Trace, claims: Sequence[Claim]) -> float:
     """Return the greatest saving of claims in the window, without all other findings.
 
     Where no replay describes the trace, it is the sum of the claimed times.
     """
-    return _cached(trace, claims, "recorded")
+    return alone(trace, claims, "recorded").high_ns
 
 
 def unrecorded_ns(trace: Trace, claims: Sequence[Claim]) -> float | None:
@@ -221,28 +229,51 @@ def unrecorded_ns(trace: Trace, claims: Sequence[Claim]) -> float | None:
 
     None where no replay describes the trace.
     """
-    return None if unrecorded(trace) is None else _cached(trace, claims, "unrecorded")
+    return None if unrecorded(trace) is None else alone(trace, claims, "unrecorded").high_ns
 
 
-def _cached(trace: Trace, claims: Sequence[Claim], step: TimedStep) -> float:
+def alone(trace: Trace, claims: Sequence[Claim], step: TimedStep) -> Alone:
+    """Return the saving of claims without all other findings, as recorded or without the profiler.
+
+    Where no replay describes the trace, it is at most the sum of the claimed times.
+    """
     simulated, key = _simulated(trace), (step, *claims)
     if key not in simulated:
         replay = unchanged(trace).simulation if step == "recorded" else unrecorded(trace)
         simulated[key] = (
-            summed_ns(trace, claims) if replay is None else _saved_ns(trace, claims, replay)
+            Alone(0.0, summed_ns(trace, claims))
+            if replay is None
+            else _saved(trace, claims, replay)
         )
     return simulated[key]
 
 
 @computed
-def _simulated(trace: Trace) -> dict[tuple[TimedStep | Claim, ...], float]:  # noqa: ARG001 (the key)
+def _simulated(trace: Trace) -> dict[tuple[TimedStep | Claim, ...], Alone]:  # noqa: ARG001 (the key)
     """Return the savings that were simulated: a rule, the engine and the severity ask alike."""
     return {}
 
 
-def _saved_ns(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> float:
-    changed = replay.with_changes(fixes_at_most(trace, claims, replay))
-    return float(max(0, replay.simulated_ns - changed.simulated_ns))
+def _saved(trace: Trace, claims: Sequence[Claim], replay: Simulation) -> Alone:
+    """Return the simulated saving; its least is no more than the sum of the sure times."""
+    most = replay.with_changes(fixes_at_most(trace, claims, replay))
+    high_ns = float(max(0, replay.simulated_ns - most.simulated_ns))
+    sure_ns = _sure_ns(trace, claims)
+    if not high_ns or not sure_ns:
+        return Alone(0.0, high_ns)
+    least = replay.with_changes(fixes_at_least(trace, claims, replay))
+    return Alone(max(0.0, min(high_ns, sure_ns, replay.simulated_ns - least.simulated_ns)), high_ns)
+
+
+def _sure_ns(trace: Trace, claims: Iterable[Claim]) -> float:
+    """Return the sum of the claimed times that certainly go, at their least factors."""
+    taken, total_ns = intervals.EMPTY, 0.0
+    for claim in claims:
+        times = usable_times(trace, claim)
+        sure = sure_times(trace, claim, intervals.difference(times, taken))
+        total_ns += claim.factor.low * intervals.duration_ns(sure)
+        taken = intervals.merged(taken, times)
+    return total_ns
 
 
 def summed_ns(trace: Trace, claims: Iterable[Claim]) -> float:

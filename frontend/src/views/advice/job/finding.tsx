@@ -26,8 +26,8 @@ interface SavingProps {
 }
 
 function Saving({ merged, terms }: SavingProps): ReactNode {
-  const { net_low_ns, net_high_ns, job_saving } = merged;
-  if (!net_high_ns && !job_saving) {
+  const { low_ns, high_ns, job_saving } = merged;
+  if (!high_ns && !job_saving) {
     return <span className="saving note">no saving of its own</span>;
   }
   const isNothing = job_saving !== null && job_saving.high_share < LEAST_SHARE;
@@ -43,7 +43,7 @@ function Saving({ merged, terms }: SavingProps): ReactNode {
             saves up to{' '}
             {job_saving
               ? `${share(job_saving.high_share)} of the job`
-              : `${duration(net_high_ns ?? 0)}/step`}
+              : `${duration(high_ns ?? 0)}/step`}
           </strong>
         )}
       </span>
@@ -53,8 +53,8 @@ function Saving({ merged, terms }: SavingProps): ReactNode {
       <span className="note">
         {perDay !== '' && `${perDay} per day`}
         {perDay === '' &&
-          net_high_ns !== null &&
-          `${durationRange(net_low_ns ?? 0, net_high_ns)} per step in a rank`}
+          high_ns !== null &&
+          `${durationRange(low_ns ?? 0, high_ns)} per step in a rank`}
       </span>
     </span>
   );
@@ -82,12 +82,12 @@ function Related(props: {
             <li key={`${finding.rule} ${finding.trace}`}>
               {traceRef ? <Goto to={ofRank(traceRef, finding.rule)}>{title}</Goto> : title}
               <span className="muted">
-                {finding.net_high_ns !== null &&
-                  ` saves up to ${duration(finding.net_high_ns)} per step`}
+                {finding.high_ns !== null &&
+                  ` saves up to ${duration(finding.high_ns)} per step`}
                 {finding.is_only_there
                   ? ', not in its peers'
-                  : finding.peers_net_high_ns !== null &&
-                    `, ${duration(finding.peers_net_high_ns)} in the median peer`}
+                  : finding.peers_high_ns !== null &&
+                    `, ${duration(finding.peers_high_ns)} in the median peer`}
               </span>
             </li>
           );

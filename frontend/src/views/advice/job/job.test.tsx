@@ -75,8 +75,8 @@ const late = mergedOutcome({
       rank: 643,
       name: 'rank643',
       is_only_there: true,
-      net_high_ns: 8_000_000,
-      peers_net_high_ns: 0,
+      high_ns: 8_000_000,
+      peers_high_ns: 0,
       where: 'rank 643',
       trace_count: 1,
     },
@@ -93,8 +93,8 @@ const bounded = mergedOutcome({
   outcome: outcome({ rule: 'stray', title: 'On one rank', trace: 't9', severity: 'info' }),
   traces: ['t9'],
   where: 'rank 9 of 1,024',
-  net_low_ns: 1_000_000,
-  net_high_ns: 5_000_000,
+  low_ns: 1_000_000,
+  high_ns: 5_000_000,
   job_saving: saving(0),
 });
 const report: RunReport = {
