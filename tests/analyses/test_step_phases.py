@@ -251,6 +251,8 @@ def test_steps_with_a_phase() -> None:
     ("frame", "phase"),
     [
         ("torch/serialization.py(944): save", "checkpoint"),
+        ("torch/serialization.py(1480): load", "files"),
+        ("torch/serialization.py(2090): load_tensor", "files"),
         ("/x/site-packages/torch/serialization.py(944): save", "checkpoint"),
         ("torch/nn/modules/module.py(2194): state_dict", "checkpoint"),
         ("torch/nn/modules/module.py(2885): train", None),

@@ -43,9 +43,12 @@ PLURAL = (COLLECTIVES, NOT_MODEL, RUNTIME)
 TRAINING = (FORWARD, BACKWARD, OPTIMIZER)
 """What every training step needs."""
 
+_LOADS = r"(?:\w*load|find_class$|\w*restore|\w*deserialize)"
+"""Functions of `torch/serialization.py` that read a file."""
 _FUNCTIONS: dict[str, str] = {
     FORWARD_ONLY: r"^torch/nn/modules/module\.py\(\d+\): eval$",
-    CHECKPOINT: r"^torch/serialization\.py\(\d+\): |: state_dict$|^torch/distributed/checkpoint/"
+    CHECKPOINT: rf"^torch/serialization\.py\(\d+\): (?!{_LOADS})|: state_dict$"
+    r"|^torch/distributed/checkpoint/"
     r"|^copy\.py\(\d+\): _?deepcopy|^safetensors/|^pickle\.py\(\d+\): _?dump"
     r"|^<built-in (?:function|method) dumps?\b.*(?:[Pp]ickle|>$)",
     LOGGING: r"^(?:torch/utils/tensorboard|tensorboard|tensorboardX|wandb|mlflow|logging|tqdm"
@@ -57,7 +60,8 @@ _FUNCTIONS: dict[str, str] = {
     "json": r"^(?:json|yaml)/",
     "network": r"^(?:socket|ssl)\.py\(|^(?:requests|urllib3?|http|aiohttp|botocore|s3fs)/"
     r"|^<built-in method \w+ of _(?:socket|ssl)\.",
-    "files": r"^<built-in function (?:open|fsync|replace|rename)>"
+    "files": rf"^torch/serialization\.py\(\d+\): {_LOADS}"
+    r"|^<built-in function (?:open|fsync|replace|rename)>"
     r"|^<built-in method (?:read\w*|write\w*|flush|close) of _io\.",
     "sleep": r"^<built-in function sleep>",
     "locks": r"^threading\.py\(\d+\): (?:wait|acquire|join|_wait_for_tstate_lock)$"

@@ -4,7 +4,9 @@ A call of a model begins with the embedding of its token ids. Successive calls o
 are of the same number of sequences, and each by one position longer, are one generation. Of a call
 of `length` positions, the work of the last one remains with a cache of keys and values. How much of
 its time that is, follows from the calls' times by length: `time = base + slope * length`, by the
-median slope of all pairs (Theil and Sen).
+median slope of all pairs (Theil and Sen). Where the lengths differ little, as after a long prompt,
+jitter would decide the slope: then the operators' time beyond `CALL_NS` each counts as growing with
+the length.
 """
 
 from collections.abc import Hashable
@@ -22,6 +24,10 @@ from stepscope.model.trace import Trace, computed
 EMBEDDING = "aten::embedding"
 LEAST_CALLS = 4
 """Successive calls of a generation; a window may hold a part of it."""
+WIDE = 1.5
+"""Longest sequence over the shortest, from which the calls' times show the slope."""
+CALL_NS = 10_000
+"""Self time of an operator that does not depend on the length."""
 MOST_PAIRED = 60
 """Calls of a generation whose pairs give the slope."""
 
@@ -65,7 +71,7 @@ def growing_sequences(trace: Trace) -> GrowingSequences:
         start_ns=begin,
         end_ns=end,
         length=length,
-        repeated_share=_repeated_share(length, end - begin),
+        repeated_share=_repeated_share(trace, length, begin, end),
         generation_count=len(parts),
     )
 
@@ -93,16 +99,37 @@ def _generations(keys: list[Hashable], ids: list[tuple[int, ...]]) -> list[list[
     return parts
 
 
-def _repeated_share(length: Ints, duration_ns: Ints) -> float:
+def _repeated_share(trace: Trace, length: Ints, start_ns: Ints, end_ns: Ints) -> float:
     """Return the fraction of the calls' time that is proportional to the positions of before."""
     if len(length) < LEAST_CALLS:
         return 0.0
+    growing_ns = (
+        _slope(length, end_ns - start_ns) * length
+        if length.max() >= WIDE * length.min()
+        else _beyond_calls(trace, start_ns, end_ns)
+    )
+    repeated = float((growing_ns * (length - 1) / length).sum())
+    return min(1.0, repeated / max(1, int((end_ns - start_ns).sum())))
+
+
+def _slope(length: Ints, duration_ns: Ints) -> float:
+    """Return the median slope of pairs of calls, ns per position, at least 0."""
     sample = np.linspace(0, len(length) - 1, min(len(length), MOST_PAIRED)).astype(np.int64)
     slopes = [
         (duration_ns[right] - duration_ns[left]) / (length[right] - length[left])
         for left, right in combinations(sample.tolist(), 2)
         if length[left] != length[right]
     ]
-    slope = max(0.0, float(np.median(slopes))) if slopes else 0.0
-    repeated = float((slope * (length - 1)).sum()) / max(1, int(duration_ns.sum()))
-    return min(1.0, repeated)
+    return max(0.0, float(np.median(slopes))) if slopes else 0.0
+
+
+def _beyond_calls(trace: Trace, start_ns: Ints, end_ns: Ints) -> Ints:
+    """Return the operators' self time beyond `CALL_NS` each, per call of the model, in ns."""
+    calls = trace.host_calls
+    is_operator = calls["is_operator"].to_numpy()
+    begin = calls["start_ns"].to_numpy()[is_operator]
+    beyond = np.maximum(0, calls["self_ns"].to_numpy()[is_operator] - CALL_NS)
+    order = np.argsort(begin, kind="stable")
+    total = np.concatenate([[0], np.cumsum(beyond[order])])
+    first, last = (np.searchsorted(begin[order], times) for times in (start_ns, end_ns))
+    return np.asarray(total[last] - total[first], dtype=np.int64)

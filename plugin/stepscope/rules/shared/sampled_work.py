@@ -58,6 +58,11 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
     confirmed = _confirmed(outside, whole, work.exposed)
     rest = python - sum(share for _, share in confirmed)
     confirmed += _confirmed([spot for spot in spots if spot.phase == FORWARD], rest, 1.0)
+    times = work.times
+    if not len(trace.device_events):
+        confirmed = [(spot, spot.share) for spot, _ in confirmed]
+        span = window(trace)
+        times, whole = np.array([[span.start_ns, span.end_ns]]), 1.0
     ordered = sorted(confirmed, key=lambda pair: -pair[1])
     is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * work.operator_part < 1
     result, used = [], 0.0
@@ -65,7 +70,7 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
         part = high / max(whole, TINY)
         low = spot.interval[0] * share / spot.share
         factor = Factor(min(1.0, SAMPLED_WORK.low * low / high), 1.0, SAMPLED_WORK.source)
-        times = _part(work.times, used, used + part)
+        of_spot = _part(times, used, used + part)
         used += part
         result.append(
             SampledWork(
@@ -74,7 +79,7 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
                 low=low,
                 high=high,
                 is_python=is_loop or spot.phase != HOST_CODE,
-                claims=(Claim(times, factor, METHOD, is_unslowed=True),) if len(times) else (),
+                claims=(Claim(of_spot, factor, METHOD, is_unslowed=True),) if len(of_spot) else (),
             )
         )
     return tuple(result)
