@@ -74,8 +74,8 @@ RULE = Rule(
     "times as long.",
     detects="Successive calls of aten::embedding on a thread whose token ids grow by exactly one "
     "position, four or more in a row. The time that grows with the length (median slope of the "
-    "calls' times; where the longest is less than 1.5 times the shortest, the operators' time beyond "
-    "10 µs each) counts as computed before; reported from `least_share` of the window on.",
+    "calls' times; where the longest is less than 1.5 times the shortest, the operators' time "
+    "beyond 10 µs each) counts as computed before; reported from `least_share` of the window on.",
     silent=(
         "Calls on one new token each, as with a cache.",
         "Sequences that grow by several positions.",

@@ -1,8 +1,9 @@
 """Sampled spots with what the trace confirms of them, as claims.
 
 Samples name lines and their fractions of the unrecorded step, the trace the times that are no
-training (`other_work`). A spot counts as far as the trace has such times. Which of them are a
-spot's, samples do not say: each spot claims its fraction of every one of them.
+training (`other_work`). A spot counts where the trace confirms enough of it; beside a device, as
+far as the trace has such times. Which of them are a spot's, samples do not say: each spot claims
+its fraction of every one of them, or without a device of every step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.host.hot_spots import HotSpot, enough, hot_spots
 from stepscope.analyses.host.other_work import other_work
 from stepscope.analyses.host.phase_names import FORWARD, HOST_CODE
@@ -30,7 +31,8 @@ LOOP_OPERATORS = 50
 """Operators per step from which they are many short ones; fewer, longer ones do real work."""
 METHOD = (
     "The fraction of the samples of unrecorded steps on these lines, with its confidence interval "
-    "of 95 %, as far as the trace has time that is no training; 0.75 of it at least."
+    "of 95 %, beside a device as far as the trace has time that is no training; 0.75 of its lower "
+    "end at least."
 )
 
 
@@ -61,8 +63,7 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
     times = work.times
     if not len(trace.device_events):
         confirmed = [(spot, spot.share) for spot, _ in confirmed]
-        span = window(trace)
-        times, whole = np.array([[span.start_ns, span.end_ns]]), 1.0
+        times, whole = _steps(trace), 1.0
     ordered = sorted(confirmed, key=lambda pair: -pair[1])
     is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * work.operator_part < 1
     result, used = [], 0.0
@@ -119,6 +120,14 @@ def _confirmed(
             result.append((spot, share))
             available -= share
     return result
+
+
+def _steps(trace: Trace) -> Intervals:
+    """Return the steps of the window, from the start of each to that of the next."""
+    span = window(trace)
+    start_ns = complete_steps(trace).steps["start_ns"].to_numpy()
+    bounds = np.unique([span.start_ns, *start_ns[start_ns > span.start_ns], span.end_ns])
+    return np.column_stack((bounds[:-1], bounds[1:]))
 
 
 def _part(times: Intervals, start: float, end: float) -> Intervals:
