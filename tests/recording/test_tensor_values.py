@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from stepscope.recording.step_times import FIRST_READ, LEAST_ROOM, StepTimes
-from stepscope.recording.tensor_facts import digest_of, padding_in, zeros_in
+from stepscope.recording.tensor_facts import digest_of, elements_in_memory, padding_in, zeros_in
 from stepscope.recording.tensor_values import STEP_COUNT, TensorValues, shares_of_shapes
 
 HERE = "test_tensor_values.py"
@@ -410,3 +410,33 @@ def test_targets_that_a_loss_ignores_are_counted_with_the_operators_on_all_score
         "aten::_log_softmax_backward_data",
         "aten::mm",
     }
+
+
+def test_operators_that_extend_their_operands_are_noted_with_their_lines() -> None:
+    left = torch.randn(32, 64, requires_grad=True)
+    right, many = torch.randn(32, 64), torch.randn(32, 32, 64)
+
+    def step() -> None:
+        (left[:, None] - right[None]).square().sum(-1).sum().backward()  # type: ignore[no-untyped-call]
+        torch.mul(left[:, None].expand(-1, 32, -1), right.expand(32, -1, -1))
+        functional.cosine_similarity(left[:, None], right[None], dim=-1)
+        many + right
+        left[:8, None] * right
+        left[:, None].expand(-1, 32, -1).clone()
+
+    extended = noted(step)["extended"]
+    by_line = {row["line"]: [call[0] for call in row["calls"]] for row in extended}
+    assert {line.rpartition("/")[2]: set(names) for line, names in by_line.items()} == {
+        line_of(step, 1): {"aten::sub"},
+        line_of(step, 2): {"aten::mul"},
+        line_of(step, 3): {"aten::div"},
+    }
+    [shapes] = [row["calls"][0][1] for row in extended if row["line"].endswith(line_of(step, 1))]
+    assert shapes == [[32, 1, 64], [1, 32, 64]]
+
+
+def test_elements_of_expanded_dimensions_are_in_memory_once() -> None:
+    assert elements_in_memory(torch.zeros(4, 1, 8).expand(4, 16, 8)) == 32
+    assert elements_in_memory(torch.zeros(4, 8)) == 32
+    assert elements_in_memory(torch.zeros(0, 8)) == 0
+    assert elements_in_memory(torch.tensor(1.0)) == 1

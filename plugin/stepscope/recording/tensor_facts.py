@@ -1,5 +1,6 @@
 """Facts of one tensor's values: a digest, zeros, padding. They change no tensor."""
 
+import math
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
@@ -75,3 +76,9 @@ def _runs(values: torch.Tensor) -> torch.Tensor:
     number = torch.mode(values[:, 0]).values
     runs = (values == number).int().cumprod(1).sum(1)
     return torch.where(runs >= LEAST_RUN, runs, torch.zeros_like(runs))
+
+
+def elements_in_memory(tensor: torch.Tensor) -> int:
+    """Return the number of elements, those of expanded dimensions (stride 0) once."""
+    sizes = zip(tensor.shape, tensor.stride(), strict=True)
+    return math.prod(size for size, stride in sizes if stride or not size)

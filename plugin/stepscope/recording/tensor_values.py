@@ -9,6 +9,7 @@ does. It reads results, changes nothing and uses no random numbers. It notes
 - rows of token ids that end in the same number, and matrices with rows of zeros: padding,
 - targets that a loss ignores,
 - lines that run many times for small operators,
+- operators that extend their operands to a large tensor, by broadcasting,
 - parameters that get a gradient and are in no optimizer.
 
 These steps are slower, and belong to no measured time. Whatever fails ends the reading, never the
@@ -46,7 +47,14 @@ from stepscope.recording.noted_operators import (
     result_key,
     written,
 )
-from stepscope.recording.tensor_facts import LEAST_IDS, digest_of, is_plain, padding_in, zeros_in
+from stepscope.recording.tensor_facts import (
+    LEAST_IDS,
+    digest_of,
+    elements_in_memory,
+    is_plain,
+    padding_in,
+    zeros_in,
+)
 
 STEP_COUNT = 2
 MOST_NS = 2_000_000_000
@@ -56,6 +64,10 @@ MOST_CALLS = 40_000
 LEAST_MATRIX = 1024
 """Elements of a matrix whose zeros are counted."""
 MOST_MATRIX = 1 << 23
+LEAST_EXTENDED = 65_536
+"""Elements of a result that is noted where broadcasting made it."""
+LEAST_EXTENSION = 4
+"""Its elements per element of the largest operand."""
 MOST_FRAMES = 12
 CONSTANT = frozenset({
     "aten::zeros", "aten::ones", "aten::full", "aten::empty", "aten::zeros_like", "aten::ones_like",
@@ -158,6 +170,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _begin_step(self) -> None:
         self._calls: list[Call] = []
+        self._extended: list[Call] = []
         self._counts: Counter[tuple[str, Shapes]] = Counter()
         self._makers: dict[int, str] = {}
         """Operator that made the tensor at an address."""
@@ -283,6 +296,8 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._calls.append(call)
         if not is_backward:
             self._note_values(call, tensors, args)
+            if kind.is_new and is_extended(tensors, results):
+                self._extended.append(call)
 
     def _note_values(self, call: Call, tensors: tuple[torch.Tensor, ...], args: Any) -> None:
         """Note what the values of a forward operator's tensors show."""
@@ -386,6 +401,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
             "constant": written(by_line(constant), self._counts),
             "repeated": written(repeated_in(second, constant_keys), self._counts),
             "loops": loops_in(second, self._counts),
+            "extended": written(by_line(self._extended), self._counts),
             "zeros": [_zeros_row(matrix) for matrix in self._largest_matrices()],
             "ids": [
                 [ids.line, ids.count, ids.elements, ids.padded, ids.removable]
@@ -419,6 +435,14 @@ def is_possible() -> bool:
     if counters and counters["frames"]:
         return False
     return not torch.cuda.is_initialized() or not torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
+
+
+def is_extended(operands: Iterable[torch.Tensor], results: Iterable[torch.Tensor]) -> bool:
+    """Return whether operators made a large tensor of several smaller ones, by broadcasting."""
+    largest = max((tensor.numel() for tensor in results), default=0)
+    sizes = [elements_in_memory(tensor) for tensor in operands if tensor.dim()]
+    is_large = largest >= LEAST_EXTENDED and len(sizes) > 1
+    return is_large and largest >= LEAST_EXTENSION * max(sizes)
 
 
 @lru_cache(maxsize=10_000)

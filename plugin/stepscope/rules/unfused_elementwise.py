@@ -241,7 +241,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
     priority="device work",
-    after=("cudnn-generic-engine",),
+    after=("cudnn-generic-engine", "broadcast-product"),
     links=(
         "generated/torch.compile.html",
         "/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",

@@ -52,6 +52,14 @@ def backward_times(trace: Trace, rows: Ints) -> Intervals:
 
     Operators that the rows call count as well.
     """
+    return frame_times.times(trace.host_calls, backward_calls(trace, rows))
+
+
+def backward_calls(trace: Trace, rows: Ints) -> Ints:
+    """Return the backward nodes of operators, or the engine's calls around them, as rows.
+
+    Operators that the rows call count as well.
+    """
     calls, links = trace.host_calls, forward_backward(trace)
     is_selected = np.zeros(len(calls), dtype=bool)
     is_selected[rows] = True
@@ -59,4 +67,4 @@ def backward_times(trace: Trace, rows: Ints) -> Intervals:
     nodes = np.flatnonzero(links.forward != NONE)
     nodes = nodes[around[links.forward[nodes]] != NONE]
     wrapped = links.wrapper[nodes]
-    return frame_times.times(calls, np.where(wrapped != NONE, wrapped, nodes))
+    return np.asarray(np.where(wrapped != NONE, wrapped, nodes))

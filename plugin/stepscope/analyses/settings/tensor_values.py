@@ -4,7 +4,7 @@
         "operators_ns": 54_000_000,
         "constant": [{"line": "model.py(94): forward", "count": 2, "time_ns": 76_000, "calls":
             [["aten::embedding", [[160, 128], [160]], 1, [[0, 0]], 32_295]], …}, …],
-        "repeated": […], "loops": [{…, "runs": 512}], "zeros": […],
+        "repeated": […], "loops": [{…, "runs": 512}], "extended": […], "zeros": […],
         "ids": [["model.py(94): forward", 2, 1920, 992, 636]],
         "unused_gradients": {"count": 41, "of": 65, "time_ns": 6_870_651, "calls": […]}}}
 
@@ -130,6 +130,8 @@ class TensorValues:
     """Results that the step had computed before."""
     loops: tuple[NotedLine, ...]
     """Lines that a step runs many times for small operators."""
+    extended: tuple[NotedLine, ...]
+    """Operators that extended their operands to a large tensor, by broadcasting."""
     sparse: tuple[SparseOperand, ...]
     ids: tuple[NotedIds, ...]
     targets: tuple[NotedTargets, ...]
@@ -150,6 +152,7 @@ def tensor_values(trace: Trace) -> TensorValues | None:
         constant=tuple(_noted_lines(noted.get("constant"))),
         repeated=tuple(_noted_lines(noted.get("repeated"))),
         loops=tuple(_noted_lines(noted.get("loops"))),
+        extended=tuple(_noted_lines(noted.get("extended"))),
         sparse=tuple(_sparse(noted.get("zeros"))),
         ids=tuple(_ids(noted.get("ids"))),
         targets=tuple(_targets(noted.get("ignored_targets"))),
