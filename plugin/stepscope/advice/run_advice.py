@@ -96,12 +96,6 @@ def _verdict(run: RunReport) -> str:
 
 
 def _costly(merged: Iterable[MergedOutcome]) -> Iterator[MergedOutcome]:
-    """Yield the findings that cost enough to be named, the worst first."""
+    """Yield the findings that cost enough to be named, in the order of the advice."""
     serious = (finding for finding in merged if finding.outcome.severity in SERIOUS)
-    named = [finding for finding in serious if finding.outcome.culprit and finding.high_ns]
-    yield from sorted(named, key=_least_and_most, reverse=True)
-
-
-def _least_and_most(finding: MergedOutcome) -> tuple[int, int]:
-    claim = finding.outcome.claim
-    return (claim.decisive.low_ns, claim.decisive.high_ns) if claim is not None else (0, 0)
+    return (finding for finding in serious if finding.outcome.culprit and finding.high_ns)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.advised_findings import findings_by
+from stepscope.advice.outcome_order import order
 from stepscope.advice.outlook import outlook, outlook_withheld
 from stepscope.advice.overall_status import SERIOUS, overall_status
 from stepscope.advice.savings import ResolvedFinding, Share
@@ -52,7 +53,7 @@ SURE_PART = 0.4
 def advised_verdict(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
     """Return the first sentence of the advice on a trace.
 
-    It names the cause with the largest potential saving. Without a serious finding it names a phase
+    It names the first cause of the advice. Without a serious finding it names a phase
     that training does not need; without one, where the device (or the processor) is the limit, it
     says so and names what takes most of its time.
     """
@@ -67,7 +68,7 @@ def advised_verdict(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
         limit = "the loop keeps it busy, and only its own work can become faster"
         return summary_with_ending(trace, f"{limit}: {_device_work(trace, costly)}")
     if serious:
-        worst = max(serious, key=_least_and_most)
+        worst = min(serious, key=lambda finding: order(finding.outcome))
         return summary_with_ending(trace, f"{worst.rule.culprit} alone costs {_cost(worst)} of it")
     return _verdict_without_findings(trace, phase)
 
@@ -92,7 +93,8 @@ def _operators(trace: Trace) -> str:
 def _cost(finding: ResolvedFinding) -> str:
     """Return a finding's cost; "up to" for device work, and for time that may be needed."""
     is_wait = not any(part.is_device_work for part in finding.shares)
-    least_ns, most_ns = _least_and_most(finding)
+    claim = finding.outcome.claim
+    least_ns, most_ns = (claim.decisive.low_ns, claim.decisive.high_ns) if claim else (0, 0)
     is_sure = is_wait and least_ns >= SURE_PART * most_ns
     return f"{'' if is_sure else 'up to '}{duration(_saving_ns(finding))}"
 
@@ -101,13 +103,9 @@ def _is_device_work(finding: ResolvedFinding) -> bool:
     return all(part.is_device_work for part in finding.shares if part.high_ns)
 
 
-def _least_and_most(finding: ResolvedFinding) -> tuple[int, int]:
-    claim = finding.outcome.claim
-    return (claim.decisive.low_ns, claim.decisive.high_ns) if claim is not None else (0, 0)
-
-
 def _saving_ns(finding: ResolvedFinding) -> int:
-    return _least_and_most(finding)[1]
+    claim = finding.outcome.claim
+    return claim.decisive.high_ns if claim is not None else 0
 
 
 def _device_work(trace: Trace, hints: Sequence[ResolvedFinding]) -> str:
