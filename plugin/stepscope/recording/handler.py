@@ -235,7 +235,8 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
         is_searched: Whether to search live objects for DataLoaders, optimizers and models that are
             not passed.
         is_sampled: Whether to note every 10 ms where the host is in unrecorded steps, at a cost of
-            some 20 µs each: files, lines and functions, as in stacks.
+            some 20 µs each: files, lines and functions, as in stacks; and so in forked DataLoader
+            workers, for which torch's `_worker_loop` is wrapped.
         has_values: Whether to read the values of tensors in two unrecorded steps, with a dispatch
             mode of torch, where six more unrecorded steps follow: which results the step computes
             twice or every step has, zeros, padding, and unused gradients. The trace gets lines,
