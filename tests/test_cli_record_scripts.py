@@ -463,6 +463,39 @@ def test_samples_of_unrecorded_steps_name_the_line_unless_they_are_refused(tmp_p
     assert recorder["unrecorded_steps"]["count"] > 5
 
 
+SLOW_WORKERS = """
+import time
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, index):
+        time.sleep(0.03)
+        return torch.zeros(1)
+
+parameter = torch.nn.Parameter(torch.zeros(4))
+optimizer = torch.optim.SGD([parameter], lr=0.1)
+for _ in DataLoader(Slow(), num_workers=1, multiprocessing_context="fork"):
+    parameter.sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs timers of one thread")
+def test_samples_name_the_line_of_workers(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SLOW_WORKERS)
+    run(tmp_path, "--skip", "60", "--", sys.executable, "train.py")
+    [document] = documents(tmp_path)
+    samples = document["stepscope_recorder"]["worker_samples"]
+    assert samples["process_count"] == 1
+    longest = samples["stacks"][0]
+    assert samples["frames"][longest[-1]] == "train.py(11): __getitem__"
+    assert longest[1] > 0.8 * samples["time_ns"]
+
+
 CALLS = """
 import json, threading, time
 import torch

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
+from stepscope.analyses.host.hot_spots import worker_spots
 from stepscope.analyses.host.phase_names import (
     BACKWARD,
     FORWARD,
@@ -18,6 +19,7 @@ from stepscope.analyses.host.phase_names import (
     OPTIMIZER,
 )
 from stepscope.analyses.host.sampled_lines import (
+    OF_WORKERS,
     lines_in,
     no_grad_lines,
     phase_of,
@@ -25,8 +27,9 @@ from stepscope.analyses.host.sampled_lines import (
     sampled_lines,
     user_line,
     wilson,
+    worker_line_table,
 )
-from stepscope.analyses.settings.host_samples import SampledStack, host_samples
+from stepscope.analyses.settings.host_samples import SampledStack, host_samples, worker_samples
 from stepscope.base.errors import MissingDataError
 
 ROWS: list[Any] = [["cpu_op", "aten::mm", 10, 50]]
@@ -223,3 +226,68 @@ def test_lines_that_call_a_model_without_autograd_are_known_in_training() -> Non
     assert not no_grad_lines(trace_of(ROWS, **recorded(stacks, frames)))
     served = recorded(stacks[:2], frames, {"without_grad": [0, 1]})
     assert not no_grad_lines(trace_of(ROWS, **served))
+
+
+FETCH, COLLATE = (f"torch/utils/data/_utils/{name}" for name in ("fetch.py(54): f", "c.py(2): c"))
+
+
+def of_workers(
+    stacks: list[Any], frames: list[Any], damaged: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Metadata of a recorder with these samples of two workers that also waited for 50 ms."""
+    samples = recorded(stacks, frames)["stepscope_recorder"]["host_samples"]
+    waits = {"process_count": 2, "waiting_count": 5, "waiting_ns": 50 * MS}
+    return {"stepscope_recorder": {"worker_samples": {**samples, **waits, **(damaged or {})}}}
+
+
+def test_lines_of_workers_have_fractions_of_their_working_time() -> None:
+    frames = [FETCH, "data.py(8): read", "data.py(9): read", COLLATE]
+    stacks = [[8, 80 * MS, 0, 2], [4, 40 * MS, 0, 1], [3, 30 * MS, 3]]
+    trace = trace_of(ROWS, **of_workers(stacks, frames))
+    samples = worker_samples(trace)
+    assert samples is not None
+    assert (samples.process_count, samples.waiting_share) == (2, 0.25)
+    table = worker_line_table(trace)
+    assert list(table.columns) == [column.name for column in OF_WORKERS]
+    assert list(table["line"]) == [9, 8, 2]
+    assert list(table["sample_count"]) == [8, 4, 3]
+    assert list(table["working_ns"]) == pytest.approx([80 * MS, 40 * MS, 30 * MS])
+    assert table["working_share"].sum() == pytest.approx(1)
+    assert sampled_lines(trace) == (), "they are no lines of the training process"
+
+
+def test_functions_of_workers_are_the_users_innermost_or_the_librarys() -> None:
+    frames = [FETCH, "data.py(8): read", "data.py(9): read", "data.py(9): <lambda>", COLLATE]
+    stacks = [[8, 80 * MS, 0, 2, 3], [4, 40 * MS, 0, 1], [3, 30 * MS, 4], [2, 20 * MS, 0, 1, 0]]
+    spots = worker_spots(trace_of(ROWS, **of_workers(stacks, frames)))
+    assert [(spot.name, spot.count) for spot in spots] == [
+        ("data.py: read", 14),
+        ("torch/utils/data/_utils/c.py: c", 3),
+    ]
+    assert spots[0].lines == ("data.py(9): <lambda>", "data.py(8): read")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"process_count": 0},
+        {"process_count": "many"},
+        {"waiting_ns": -1},
+        {"waiting_ns": None},
+        {"stacks": {}},
+        {"frames": None},
+        {"count": 0},
+        {"interval_ns": 1e400},
+    ],
+)
+def test_damaged_figures_of_workers_count_as_absent(damaged: dict[str, Any]) -> None:
+    trace = trace_of(ROWS, **of_workers([[4, 40 * MS, 0]], [MAIN], damaged))
+    assert worker_samples(trace) is None
+    assert worker_spots(trace) == ()
+    with pytest.raises(MissingDataError):
+        worker_line_table(trace)
+
+
+def test_samples_of_workers_that_are_no_object_count_as_absent() -> None:
+    trace = trace_of(ROWS, stepscope_recorder={"worker_samples": [1, 2]})
+    assert worker_samples(trace) is None

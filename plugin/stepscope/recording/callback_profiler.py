@@ -66,8 +66,7 @@ class CallbackProfiler:
         self._times.step_ended()
         if self._is_scheduled_to_end():
             self._stop()
-            self.is_over = True
-            self._times.ended()
+            self._end()
         elif self._profiler is None:
             self._start()
         else:
@@ -89,7 +88,7 @@ class CallbackProfiler:
         """Save the span at the end of the training."""
         self._times.ended()
         self._stop()
-        self.is_over = True
+        self._end()
         if not self._has_recorded:
             _warn(
                 f"stepscope recorded nothing: the training ended after {self._step_count} steps, "
@@ -101,18 +100,22 @@ class CallbackProfiler:
         """Save the span after the training was interrupted."""
         self._times.ended()
         self._stop()
-        self.is_over = True
+        self._end()
 
     def stop_recording(self, reason: str) -> None:
         """Stop recording for good and log the reason."""
-        self.is_over = True
-        self._times.ended()
+        self._end()
         _warn(f"stepscope stopped recording: {reason}. Training continues; this is logged once.")
         profiler, self._profiler = self._profiler, None
         with suppress(Exception):
             if profiler is not None:
                 profiler.on_trace_ready = None
                 profiler.stop()
+
+    def _end(self) -> None:
+        self.is_over = True
+        self._times.ended()
+        self._handler.ended()
 
     def _start(self) -> None:
         """Start a profiler at this step if the schedule selects it.

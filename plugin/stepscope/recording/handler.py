@@ -33,6 +33,8 @@ from stepscope.recording.live_objects import Given
 from stepscope.recording.settings import COLLECTORS, KEY, as_json, collect
 from stepscope.recording.step_times import KEY as UNRECORDED_STEPS
 from stepscope.recording.step_times import TENSOR_VALUES, StepTimes, follow_profilers
+from stepscope.recording.worker_samples import KEY as WORKER_SAMPLES
+from stepscope.recording.worker_samples import WorkerSamples
 
 SUFFIX = ".pt.trace.json"
 WHOLE_RUN = "whole_run"
@@ -71,6 +73,7 @@ class TraceHandler:
         self.step_times = StepTimes(
             sampler=HostSampler(is_possible=is_sampled), has_values=has_values
         )
+        self._worker_samples = WorkerSamples(is_possible=is_sampled)
         self._collect = collect
         self._reported: set[str] = set()
 
@@ -87,6 +90,10 @@ class TraceHandler:
             logger.debug("a span was not saved", exc_info=True)
             reason = f"{type(error).__name__}: {str(error).rstrip('.')}"
             self._warn_once("not saved", f"to {self.folder}: {reason}. {COMPARE}")
+
+    def ended(self) -> None:
+        """Sample no further workers: the last span is saved."""
+        self._worker_samples.stop()
 
     def _save(self, profiler: Any) -> None:
         path = self.folder / self._file_name()
@@ -123,6 +130,7 @@ class TraceHandler:
             logger.info("stepscope: %s", MORE_STEPS)
         notes = {
             HOST_SAMPLES: self.step_times.samples,
+            WORKER_SAMPLES: self._worker_samples.summary(self.step_times.measured_ns),
             TENSOR_VALUES: self.step_times.values,
             WHOLE_RUN: self.whole_run,
         }
@@ -227,7 +235,8 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
         is_searched: Whether to search live objects for DataLoaders, optimizers and models that are
             not passed.
         is_sampled: Whether to note every 10 ms where the host is in unrecorded steps, at a cost of
-            some 20 µs each: files, lines and functions, as in stacks.
+            some 20 µs each: files, lines and functions, as in stacks; and so in forked DataLoader
+            workers, for which torch's `_worker_loop` is wrapped.
         has_values: Whether to read the values of tensors in two unrecorded steps, with a dispatch
             mode of torch, where six more unrecorded steps follow: which results the step computes
             twice or every step has, zeros, padding, and unused gradients. The trace gets lines,

@@ -27,7 +27,7 @@ import sysconfig
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby
@@ -62,7 +62,15 @@ Sample = tuple[int, int, bool, Stack]
 class HostSampler:
     """Takes samples of the main thread in the steps that it begins; no method raises."""
 
-    def __init__(self, interval_ns: int = INTERVAL_NS, *, is_possible: bool = True) -> None:
+    def __init__(
+        self,
+        interval_ns: int = INTERVAL_NS,
+        *,
+        is_possible: bool = True,
+        outermost: CodeType | None = None,
+    ) -> None:
+        self._outermost = outermost
+        """Function whose callees are noted, without itself and its callers; None: all calls."""
         self._first_interval_ns = interval_ns
         self._interval_ns = interval_ns
         self._random = random.Random(0).random  # noqa: S311 (the script's generator is not used)
@@ -112,28 +120,16 @@ class HostSampler:
                 times_ns[is_without_grad, stack] += time_ns
         if not counts:
             return {}
-        frames: dict[str, int] = {}
-        of_libraries: set[int] = set()
-        stacks: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
-        for (is_without_grad, stack), count in counts.items():
-            positions = []
-            for name, is_of_library in frames_of(stack):
-                positions.append(frames.setdefault(name, len(frames)))
-                if is_of_library:
-                    of_libraries.add(positions[-1])
-            figures = stacks.setdefault((is_without_grad, tuple(positions)), [0, 0])
-            figures[0] += count
-            figures[1] += times_ns[is_without_grad, stack]
-        ordered = sorted(stacks.items(), key=lambda item: -item[1][1])[:MOST_STACKS]
+        stacks = (
+            (is_off, frames_of(stack), count, times_ns[is_off, stack])
+            for (is_off, stack), count in counts.items()
+        )
         return {
             "count": counts.total(),
             "time_ns": times_ns.total(),
             "step_count": len(selected),
             "interval_ns": interval_ns,
-            "frames": list(frames),
-            "library_frames": sorted(of_libraries),
-            "stacks": [[*figures, *positions] for (_, positions), figures in ordered],
-            "without_grad": [row for row, ((is_off, _), _) in enumerate(ordered) if is_off],
+            **stack_table(stacks),
         }
 
     def _start(self) -> None:
@@ -158,21 +154,58 @@ class HostSampler:
             self.stop()
             return
         if self._step:
-            stack: list[CodeType | int] = []
-            while frame is not None and len(stack) < 2 * MOST_CALLS:
-                stack.append(frame.f_code)
-                stack.append(frame.f_lasti)
-                frame = frame.f_back
-            late_ns = max(0, now_ns - self._due_ns)
-            sample = self._step, self._interval_ns + late_ns, not self._is_grad(), tuple(stack)
-            self._samples.append(sample)
-            if len(self._samples) >= MOST_SAMPLES:
-                half = self._samples[::2]
-                self._samples = [(step, 2 * ns, is_off, calls) for step, ns, is_off, calls in half]
-                self._interval_ns *= 2
+            self._note(frame, now_ns)
         after_ns = LEAST_INTERVAL_NS + int(self._interval_ns * -math.log(1 - self._random()))
         self._due_ns = time.perf_counter_ns() + after_ns
-        timer.set(after_ns)
+        if self._timer is timer:
+            timer.set(after_ns)
+
+    def _note(self, frame: FrameType | None, now_ns: int) -> None:
+        """Append a sample of these calls."""
+        stack: list[CodeType | int] = []
+        while frame is not None and len(stack) < 2 * MOST_CALLS:
+            if frame.f_code is self._outermost:
+                break
+            stack.append(frame.f_code)
+            stack.append(frame.f_lasti)
+            frame = frame.f_back
+        late_ns = max(0, now_ns - self._due_ns)
+        sample = self._step, self._interval_ns + late_ns, not self._is_grad(), tuple(stack)
+        self._samples.append(sample)
+        if len(self._samples) >= MOST_SAMPLES:
+            half = self._samples[::2]
+            self._samples = [(step, 2 * ns, is_off, calls) for step, ns, is_off, calls in half]
+            self._interval_ns *= 2
+
+
+def stack_table(
+    stacks: Iterable[tuple[bool, Iterable[tuple[str, bool]], int, int]],
+) -> dict[str, Any]:
+    """Return stacks as written into a trace, without the rarest of many.
+
+    Args:
+        stacks: Of each, whether autograd was off, its frames with whether they are of libraries,
+            its number of samples and its time in ns.
+    """
+    frames: dict[str, int] = {}
+    of_libraries: set[int] = set()
+    sums: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+    for is_without_grad, calls, count, time_ns in stacks:
+        positions = []
+        for name, is_of_library in calls:
+            positions.append(frames.setdefault(name, len(frames)))
+            if is_of_library:
+                of_libraries.add(positions[-1])
+        figures = sums.setdefault((is_without_grad, tuple(positions)), [0, 0])
+        figures[0] += count
+        figures[1] += time_ns
+    ordered = sorted(sums.items(), key=lambda item: -item[1][1])[:MOST_STACKS]
+    return {
+        "frames": list(frames),
+        "library_frames": sorted(of_libraries),
+        "stacks": [[*figures, *positions] for (_, positions), figures in ordered],
+        "without_grad": [row for row, ((is_off, _), _) in enumerate(ordered) if is_off],
+    }
 
 
 def _is_free() -> bool:

@@ -119,7 +119,7 @@ class ScriptRecorder:
             has_values=self._request.values,
         )
         handler.step_times.is_driven = True
-        self._times = handler.step_times
+        self._handler, self._times = handler, handler.step_times
         return handler
 
     # --- calls from the hooks -----------------------------------------------------------------
@@ -220,6 +220,7 @@ class ScriptRecorder:
             self._account_writer.note(f"recording failed ({why}); the script continues")
             self._termination.disarm()
             self._cycles.finish(is_saved=False)
+            self._handler.ended()
 
     def _stop_for_other_profiler(self) -> None:
         self._whole.forget()
@@ -361,6 +362,7 @@ class ScriptRecorder:
         if self.calls is not None:
             self.calls.stop()
         self._times.ended()
+        self._handler.ended()
         self._termination.disarm()
         self._account_writer.account.step_count = max(self._step - 1, 0)
         self._account_writer.save()

@@ -64,6 +64,8 @@ class StepTimes:
         """Times of the last stretch with enough steps, as written into a trace."""
         self.samples: dict[str, Any] = {}
         """Samples of the host in the same steps, as written into a trace."""
+        self.measured_ns: list[tuple[int, int]] = []
+        """Begin and end of the same steps."""
         self.values: dict[str, Any] = {}
         """What the values of tensors show, as written into a trace."""
         self._sampler = sampler or HostSampler(is_possible=False)
@@ -80,6 +82,7 @@ class StepTimes:
         self._durations_ns: deque[int] = deque(maxlen=MOST_STEPS)
         self._numbers: deque[int] = deque(maxlen=MOST_STEPS)
         """Of the same steps."""
+        self._ends_ns: deque[int] = deque(maxlen=MOST_STEPS)
 
     @property
     def durations_ns(self) -> tuple[int, ...]:
@@ -117,7 +120,8 @@ class StepTimes:
     def step_ended(self) -> None:
         """End the unrecorded step, if one is in progress."""
         if self._began_ns is not None:
-            self._durations_ns.append(self._clock_ns() - self._began_ns)
+            self._ends_ns.append(self._clock_ns())
+            self._durations_ns.append(self._ends_ns[-1] - self._began_ns)
             self._numbers.append(self._step)
         self._values_end(is_whole=True)
         self.interrupted()
@@ -138,13 +142,16 @@ class StepTimes:
         if self._reader is not None:
             self.values = self._reader.summary() or self.values
         durations_ns, numbers = list(self._durations_ns), list(self._numbers)
+        spans_ns = [(end - ns, end) for end, ns in zip(self._ends_ns, durations_ns, strict=True)]
         self._durations_ns.clear()
         self._numbers.clear()
+        self._ends_ns.clear()
         self.ended()
         figures = summary(durations_ns, self._backlog_ns()) if durations_ns else {}
-        samples = self._sampler.summary(numbers[len(numbers) - figures.get("count", 0) :])
+        first = len(numbers) - figures.get("count", 0)
+        samples = self._sampler.summary(numbers[first:])
         if figures:
-            self.summary, self.samples = figures, samples
+            self.summary, self.samples, self.measured_ns = figures, samples, spans_ns[first:]
 
     def ended(self) -> None:
         """Measure no further steps."""

@@ -13,14 +13,15 @@ from stepscope.analyses.idle.data_stalls import (
 )
 from stepscope.analyses.idle.loader_restarts import begins_epoch
 from stepscope.analyses.idle.loader_workers import worker_count
+from stepscope.analyses.settings.host_samples import worker_samples
 from stepscope.analyses.settings.recorded_settings import usable_cpus
 from stepscope.base.calibration import HANDOVERS
-from stepscope.base.findings import Effort
+from stepscope.base.findings import Effort, Evidence
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
-from stepscope.rules.shared import loading_costs, phrases, recorded_facts
+from stepscope.rules.shared import facts, loading_costs, phrases, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
 IN_PROCESS = "_SingleProcess"
@@ -28,6 +29,8 @@ BY_WORKERS = "_MultiProcessing"
 WORKERS_IN_PLACE_OF_NONE = 4
 MOST_EPOCHS = 0.5
 """Epochs per batch from which the loop makes an iterator for every batch or two."""
+MOSTLY = 0.5
+"""Fraction of the workers' time in waiting from which more of them are no sure remedy."""
 VERIFY = "The fraction of DataLoader in Overview falls below 5 %."
 
 
@@ -79,6 +82,9 @@ def check(trace: Trace, options: Options) -> Results:
         return
     span, exposed = window(trace), exposed_share(trace, stalls)
     evidence = loading_costs.evidence(trace, stalls, "Batches fetched in total", "enumerate(Data")
+    has_workers = _has_workers(stalls)
+    if has_workers:
+        evidence += loading_costs.worker_evidence(trace)
     if exposed < options.least_share:
         if phrases.fraction_of_window(trace, stalls.total_ns) >= options.least_share:
             batches = count(len(stalls.rows), "fetched batch", "fetched batches")
@@ -92,7 +98,7 @@ def check(trace: Trace, options: Options) -> Results:
         f"Data loading takes {duration(span.per_step(stalls.exposed_ns))}{step} "
         f"({share(exposed)}), in which nothing else goes on; "
         f"{count(len(stalls.rows), 'batch', 'batches')} fetched by {', '.join(stalls.iterators)}."
-        f"{were_ready}"
+        f"{were_ready}{loading_costs.worker_summary(trace) if has_workers else ''}"
     )
     if were_ready and _share(trace, waits.handover) < options.least_handover_share:
         yield RuledOut(message=message, evidence=evidence)
@@ -102,10 +108,14 @@ def check(trace: Trace, options: Options) -> Results:
     finding = Finding(
         confidence=loading_costs.confidence(trace, stalls),
         message=message,
-        evidence=evidence,
-        tables=(loading_costs.table(stalls, costs),),
+        evidence=evidence if were_ready or not has_workers else evidence + _waiting_workers(trace),
+        tables=(
+            *(loading_costs.worker_table(trace) if has_workers else ()),
+            loading_costs.table(stalls, costs),
+        ),
         events=slowest_calls(trace, stalls),
-        locations=loading_costs.lines(trace, costs),
+        locations=(has_workers and loading_costs.worker_lines(trace))
+        or loading_costs.lines(trace, costs),
         claims=(claim,),
         fix=fix,
         effort=effort,
@@ -125,6 +135,18 @@ def _remedy(
     fix, effort = _fix(trace, stalls, exposed)
     workers = _advised_workers(trace, stalls, exposed)
     return fix, effort, loading_costs.claim(trace, stalls, waits.late, workers)
+
+
+def _waiting_workers(trace: Trace) -> tuple[Evidence, ...]:
+    """Return that workers mostly wait too, where samples show it."""
+    samples = worker_samples(trace)
+    if samples is None or samples.waiting_share < MOSTLY:
+        return ()
+    text = (
+        "They mostly wait for indices: a few slow batches, starts of epochs or the transfer of "
+        "batches delay the loop more than the work per sample."
+    )
+    return (facts.text("Workers while the loop waits", text),)
 
 
 def _has_workers(stalls: DataStalls) -> bool:
@@ -311,7 +333,8 @@ RULE = Rule(
     "loop waits for workers for less than `ready_below_share` of the calls, or where without "
     "stacks calls of at least `late_handovers` typical handovers wait for less than `least_share` "
     "of the window, batches were ready. A typical handover takes 0.3 ms and 0.2 ms per tensor in "
-    "steps of 3 ms, up to twice as long in steps of 24 ms, as measured.",
+    "steps of 3 ms, up to twice as long in steps of 24 ms, as measured. Samples of forked workers "
+    "in unrecorded steps, where the recorder took them, name their function and its lines.",
     silent=(
         "A device works while batches are fetched: nothing could be saved.",
         "Batches of workers were ready, and their handovers take less than `least_handover_share` "

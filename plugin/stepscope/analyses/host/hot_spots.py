@@ -10,7 +10,7 @@ themselves.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stepscope.analyses.core.event_references import FRAME, is_user_code
 from stepscope.analyses.host.phase_names import (
@@ -23,7 +23,12 @@ from stepscope.analyses.host.phase_names import (
     TRAINING,
 )
 from stepscope.analyses.host.sampled_lines import LEAST_SAMPLES, phase_of, wilson
-from stepscope.analyses.settings.host_samples import HostSamples, SampledStack, host_samples
+from stepscope.analyses.settings.host_samples import (
+    HostSamples,
+    SampledStack,
+    host_samples,
+    worker_samples,
+)
 from stepscope.model.trace import Trace, computed
 
 MODULE, DECORATOR = "<module>", "decorate_context"
@@ -251,23 +256,41 @@ def loading_lines(trace: Trace) -> tuple[str, ...]:
     The longest first, of each function together; the functions by their time.
     """
     samples = host_samples(trace)
-    functions: dict[Function, list[_Sample]] = defaultdict(list)
-    for stack in samples.stacks if samples else ():
-        sample = _sample(stack)
-        inside = [call for call in sample.calls if _is_named(call)]
-        if sample.phase == LOADING and inside:
-            functions[_function(inside[-1])].append(sample)
-    counted = [
-        (sum(sample.stack.time_ns for sample in members), members)
-        for members in functions.values()
-        if sum(sample.stack.count for sample in members) >= LEAST_SAMPLES
-    ]
-    ordered = sorted(counted, key=lambda pair: -pair[0])
-    return tuple(
-        line
-        for _, members in ordered
-        for line in _times(members, [sample.calls[-1] for sample in members])[:MOST_LINES]
+    inside = (_sample(stack) for stack in (samples.stacks if samples else ()))
+    groups = _innermost_functions(sample for sample in inside if sample.phase == LOADING)
+    spots = (_spot(samples, group) for group in groups) if samples else ()
+    return tuple(line for spot in _longest_first(spots) for line in spot.lines)
+
+
+@computed
+def worker_spots(trace: Trace) -> tuple[HotSpot, ...]:
+    """Return functions of DataLoader workers with enough samples, the longest first.
+
+    Fractions are of the workers' working time. Of stacks without the user's code it is the
+    innermost function.
+    """
+    samples = worker_samples(trace)
+    if samples is None:
+        return ()
+    inside = (_sample(stack) for stack in samples.working.stacks)
+    groups = _innermost_functions(
+        sample if sample.calls else replace(sample, calls=sample.stack.frames) for sample in inside
     )
+    return _longest_first(_spot(samples.working, group) for group in groups)
+
+
+def _innermost_functions(samples: Iterable[_Sample]) -> Iterator[_Group]:
+    """Yield the samples by the innermost function of the user."""
+    functions: dict[Function, list[_Sample]] = defaultdict(list)
+    for sample in samples:
+        if inside := [call for call in sample.calls if _is_named(call)]:
+            functions[_function(inside[-1])].append(sample)
+    for function, members in functions.items():
+        yield _Group(name=_text(function), members=tuple(members))
+
+
+def _longest_first(spots: Iterable[HotSpot]) -> tuple[HotSpot, ...]:
+    return tuple(sorted(enough(spots), key=lambda spot: -spot.share))
 
 
 def enough(spots: Iterable[HotSpot]) -> tuple[HotSpot, ...]:

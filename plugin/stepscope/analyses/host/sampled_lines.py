@@ -1,9 +1,10 @@
-"""Time of unrecorded steps by source line, from samples of the main thread.
+"""Time of unrecorded steps by source line, from samples of the main thread and of workers.
 
 A sample belongs to the user's innermost line, and to the phase of the innermost function that names
 one (`phase_names`); in a DataLoader, to data loading. It counts for the time that the sampler gave
 it. A line's fraction of the step has a confidence interval of 95 % by Wilson's score (1927),
-of as many independent samples.
+of as many independent samples. Lines of DataLoader workers have fractions of the time in which the
+workers work.
 """
 
 import math
@@ -35,6 +36,7 @@ from stepscope.analyses.settings.host_samples import (
     HostSamples,
     SampledStack,
     host_samples,
+    worker_samples,
 )
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.base.errors import MissingDataError
@@ -76,6 +78,14 @@ SCHEMA: Schema = (
     Column("most_share", "float64", "share", "Upper end."),
     Column("step_ns", "float64", "ns", "Time per unrecorded step; none where the step was not"
            " measured."),
+)  # fmt: skip
+OF_WORKERS: Schema = (
+    *SCHEMA[:3],
+    Column("sample_count", "int64", "count", "Samples of working workers on this line."),
+    Column("working_share", "float64", "share", "Fraction of the workers' working time."),
+    Column("least_share", "float64", "share", "Lower end of its 95 % confidence interval."),
+    Column("most_share", "float64", "share", "Upper end."),
+    Column("working_ns", "float64", "ns", "Working time of all workers on this line, as sampled."),
 )  # fmt: skip
 
 
@@ -203,6 +213,38 @@ def sampled_line_table(trace: Trace) -> pd.DataFrame:
         "step_ns": [line.share * step_ns for line in lines],
     }
     return to_frame(SCHEMA, rows)
+
+
+@public_table(
+    "sampled-worker-lines",
+    OF_WORKERS,
+    "One row per source line at which DataLoader workers worked in unrecorded steps, by samples.",
+)
+@computed
+def worker_line_table(trace: Trace) -> pd.DataFrame:
+    """Return one row per line.
+
+    Raises:
+        MissingDataError: no samples were taken.
+    """
+    samples = worker_samples(trace)
+    if samples is None:
+        msg = "no DataLoader workers were sampled in unrecorded steps"
+        raise MissingDataError(msg, RECORD)
+    stacks = samples.working.stacks
+    lines = _lines(samples.working, {stack: (user_line(stack), LOADING) for stack in stacks})
+    locations = [_location(line.frame) for line in lines]
+    rows = {
+        "file": [file for file, _, _ in locations],
+        "line": [number for _, number, _ in locations],
+        "function": [function for _, _, function in locations],
+        "sample_count": [line.count for line in lines],
+        "working_share": [line.share for line in lines],
+        "least_share": [line.interval[0] for line in lines],
+        "most_share": [line.interval[1] for line in lines],
+        "working_ns": [line.share * samples.working.time_ns for line in lines],
+    }
+    return to_frame(OF_WORKERS, rows)
 
 
 def _location(frame: str) -> tuple[str, int, str]:

@@ -1,14 +1,19 @@
-"""Samples of the main thread in unrecorded steps, as stepscope's recorder took them.
+"""Samples of unrecorded steps, of the main thread and of DataLoader workers, by the recorder.
 
     "stepscope_recorder": {…, "host_samples": {
         "count": 230, "time_ns": 2_300_000_000, "step_count": 47, "interval_ns": 10_000_000,
         "frames": ["train.py(31): main", …], "library_frames": [4, …],
-        "stacks": [[12, 121_000_000, 0, 4], …], "without_grad": [3, …]}}
+        "stacks": [[12, 121_000_000, 0, 4], …], "without_grad": [3, …]},
+    "worker_samples": {
+        "process_count": 2, "count": 120, "time_ns": 1_300_000_000, "waiting_count": 80,
+        "waiting_ns": 860_000_000, "interval_ns": 10_000_000, "frames": […], …}}
 
 The steps are those of `unrecorded_steps`. A stack is its number of samples, its time, and positions
 in `frames`, from the outermost call; `without_grad` are positions of stacks while autograd was off
-(`recording/host_sampler.py`). Frames of installed packages but torch get their folder back. Traces
-are untrusted: stacks that are no such list are left out.
+(`recording/host_sampler.py`). Samples of workers are of all of them together, from the calls in
+torch's `_worker_loop` on; those of waiting for an index have no stacks, and `count` and `time_ns`
+leave them out (`recording/worker_samples.py`). Frames of installed packages but torch get their
+folder back. Traces are untrusted: stacks that are no such list are left out.
 """
 
 import re
@@ -22,7 +27,7 @@ from stepscope.analyses.settings.setting_kinds import as_count
 from stepscope.analyses.settings.user_metadata import metadata_mapping
 from stepscope.model.trace import Trace, computed
 
-SUBJECT = "host_samples"
+SUBJECT, OF_WORKERS = "host_samples", "worker_samples"
 MOST_STACKS = 2000
 MOST_FRAMES = 20_000
 MOST_CALLS = 500
@@ -58,10 +63,41 @@ class HostSamples:
     stacks: tuple[SampledStack, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class WorkerSamples:
+    """The samples of the DataLoader workers that worked in unrecorded steps."""
+
+    working: HostSamples
+    waiting_ns: int
+    """Time in which they waited for an index."""
+    process_count: int
+
+    @property
+    def waiting_share(self) -> float:
+        """Return the fraction of the workers' time in which they waited for an index."""
+        return self.waiting_ns / (self.waiting_ns + self.working.time_ns)
+
+
 @computed
 def host_samples(trace: Trace) -> HostSamples | None:
-    """Return the samples; None without a recorder that took some."""
-    figures = metadata_mapping(trace, KEY).get(SUBJECT)
+    """Return the samples of the main thread; None without a recorder that took some."""
+    return _samples(metadata_mapping(trace, KEY).get(SUBJECT))
+
+
+@computed
+def worker_samples(trace: Trace) -> WorkerSamples | None:
+    """Return the samples of DataLoader workers; None without a recorder that took some."""
+    figures = metadata_mapping(trace, KEY).get(OF_WORKERS)
+    working = _samples(figures)
+    if working is None or not isinstance(figures, Mapping):
+        return None
+    waiting_ns, processes = (as_count(figures.get(key)) for key in ("waiting_ns", "process_count"))
+    if waiting_ns is None or not processes:
+        return None
+    return WorkerSamples(working=working, waiting_ns=waiting_ns, process_count=processes)
+
+
+def _samples(figures: object) -> HostSamples | None:
     if not isinstance(figures, Mapping):
         return None
     interval_ns = as_count(figures.get("interval_ns")) or 0

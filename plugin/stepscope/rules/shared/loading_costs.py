@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.window import window
-from stepscope.analyses.host.hot_spots import loading_lines
+from stepscope.analyses.host.hot_spots import loading_lines, worker_spots
 from stepscope.analyses.idle.data_stalls import DataStalls, LoadingCost, loading_costs
+from stepscope.analyses.settings.host_samples import worker_samples
 from stepscope.analyses.settings.recorded_settings import RECORDED, usable_cpus
 from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import (
@@ -16,7 +17,7 @@ from stepscope.base.calibration import (
     MOVED_LOADING,
 )
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import Confidence, Evidence, EvidenceTable, Link, SourceLine
+from stepscope.base.findings import Confidence, Evidence, EvidenceTable, Link, SourceLine, Unit
 from stepscope.base.formatting import count, duration, share
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -30,6 +31,8 @@ MOST_WORKERS = 16
 """The most workers advised: a loop that needs more should do less work per sample."""
 WORTH_LISTING = 0.01
 """Of all loading: functions that take less explain nothing."""
+MOST_FUNCTIONS = 10
+"""Of workers that a table lists."""
 CHEAP_BATCH_NS = 1_000_000
 """Of a batch made in the process: taking one from a worker costs as much (`handover_ns`)."""
 
@@ -149,6 +152,62 @@ def lines(trace: Trace, costs: Iterable[LoadingCost]) -> tuple[SourceLine, ...]:
     """Return the user's functions on which the calls spend their time; else sampled lines."""
     recorded = event_references.source_lines(cost.name for cost in costs)
     return recorded or event_references.source_lines(loading_lines(trace))
+
+
+def worker_summary(trace: Trace) -> str:
+    """Return a sentence on the time of sampled workers, after a space; "" without samples."""
+    samples = worker_samples(trace)
+    if samples is None:
+        return ""
+    processes = count(samples.process_count, "worker process", "worker processes")
+    waiting = f"for {share(samples.waiting_share)} of the time"
+    spots = worker_spots(trace)
+    if not spots:
+        return f" In unrecorded steps, {processes} waited for indices {waiting}."
+    working = f"{spots[0].count:,} of {samples.working.count:,} samples"
+    return (
+        f" In unrecorded steps, {processes} spent {share(spots[0].share)} of their working time in "
+        f"{spots[0].name} ({working}), and waited for indices {waiting}."
+    )
+
+
+def worker_evidence(trace: Trace) -> tuple[Evidence, ...]:
+    """Return the numbers of sampled workers."""
+    samples = worker_samples(trace)
+    if samples is None:
+        return ()
+    spots = worker_spots(trace)[:1]
+    return (
+        *(facts.code("Workers' function with most time", spot.name) for spot in spots),
+        *(facts.fraction("Of the workers' working time", spot.share) for spot in spots),
+        facts.count("Samples of working workers", samples.working.count),
+        facts.fraction("Workers waiting for indices", samples.waiting_share),
+    )
+
+
+def worker_table(trace: Trace) -> tuple[EvidenceTable, ...]:
+    """Return the functions of sampled workers; nothing without samples."""
+    columns: dict[str, Unit] = {
+        "Function of workers": "code",
+        "Line with most time": "code",
+        "Of their working time": "share",
+        "At least": "share",
+        "At most": "share",
+        "Samples": "count",
+    }
+    spots = [spot for spot in worker_spots(trace) if spot.share >= WORTH_LISTING]
+    rows = [
+        (spot.name, spot.lines[0], spot.share, *spot.interval, spot.count)
+        for spot in spots[:MOST_FUNCTIONS]
+    ]
+    label = "Functions of DataLoader workers, by samples (95 % confidence)"
+    return (facts.table(label, columns, rows),) if rows else ()
+
+
+def worker_lines(trace: Trace) -> tuple[SourceLine, ...]:
+    """Return the user's lines at which sampled workers work."""
+    lines = (line for spot in worker_spots(trace) for line in spot.lines)
+    return event_references.source_lines(filter(event_references.is_user_code, lines))
 
 
 def batch_argument(trace: Trace) -> str:
