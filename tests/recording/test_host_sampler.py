@@ -1,5 +1,6 @@
 """Samples of the main thread in unrecorded steps: by line, in proportion to its time."""
 
+import dis
 import gzip
 import hashlib
 import json
@@ -20,7 +21,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 import stepscope
 from stepscope.recording import host_sampler
-from stepscope.recording.host_sampler import HostSampler, frames_of, is_library
+from stepscope.recording.host_sampler import HostSampler, frames_of, in_progress, is_library
 
 pytestmark = [
     pytest.mark.recording,
@@ -50,6 +51,47 @@ def fraction_in(summary: dict[str, Any], function: str) -> float:
     stacks = summary["stacks"]
     inside_ns = sum(int(stack[1]) for stack in stacks if places & set(stack[2:]))
     return inside_ns / int(summary["time_ns"])
+
+
+def passed_on(value: torch.Tensor) -> torch.Tensor:
+    return value
+
+
+def products(matrix: torch.Tensor, rounds: int) -> None:
+    for count in range(rounds):
+        product = matrix @ matrix
+        passed_on(product)
+        product = matrix @ matrix
+        count += 1  # noqa: PLW2901
+
+
+def test_an_operator_is_sampled_on_its_line_though_python_looks_for_signals_later() -> None:
+    sampler, matrix = HostSampler(2 * MS), torch.ones(400, 400)
+    sampler.step_began(1)
+    products(matrix, 60)
+    sampler.step_began(0)
+    summary = sampler.summary([1])
+    sampler.stop()
+    first = products.__code__.co_firstlineno
+    at_products = {f"{HERE}({first + line}): products" for line in (2, 4)}
+    innermost = [(summary["frames"][stack[-1]], stack[1]) for stack in summary["stacks"]]
+    inside_ns = sum(time_ns for frame, time_ns in innermost if frame in at_products)
+    assert inside_ns > 0.8 * summary["time_ns"], innermost
+
+
+def two_operators(items: list[int], index: int) -> None:
+    items[index] + index
+    passed_on(items)  # type: ignore[arg-type]
+
+
+def test_of_the_operators_before_a_call_the_one_without_a_constant_is_in_progress() -> None:
+    code, line = two_operators.__code__, two_operators.__code__.co_firstlineno
+    call = max(item.offset for item in dis.get_instructions(code) if item.opname == "CALL")
+    late = (passed_on.__code__, 0, code, call)
+    assert [frame for frame, _ in frames_of(in_progress(late))] == [
+        f"{HERE}({line + 1}): two_operators"
+    ]
+    assert in_progress((code, call)) == (code, call), "of the call or the operators: unknown"
 
 
 def test_time_is_divided_as_it_passes_though_functions_in_c_are_not_interrupted() -> None:

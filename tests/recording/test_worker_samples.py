@@ -178,7 +178,7 @@ def test_a_wrapper_of_another_program_stays_and_ours_samples_nothing(
     samples.stop()
     assert worker._worker_loop is others  # noqa: SLF001
     assert len(list(loader_of(SlowSamples(), num_workers=1))) == 40
-    monkeypatch.undo()
+    monkeypatch.setattr(worker, "_worker_loop", WORKER_LOOP)
 
 
 def test_workers_of_another_start_method_run_torchs_function() -> None:

@@ -7,7 +7,11 @@ unrecorded steps take their time, by source line; a stack at each operator, as `
 it, doubles the time of many steps.
 
 Python runs a handler when the function in C returns that was in progress, on the line that called
-it. A sample counts for the mean interval plus the time for which its handler was late.
+it. An operator (`a @ b`, `x[i]`) is no call: after one, the handler runs at the next call, at the
+begin of a function or at the end of a loop's body. At the latter two a late sample is of an
+operator before (`in_progress`): of several of the last product, else of the last one without a
+constant. At a call it may be of the call as well, and stays. A sample counts for the mean interval
+plus the time for which its handler was late.
 
 A sampling *thread* would see another program: it needs the GIL, and gets it where the main thread
 releases it for long. (Measured with torch 2.13 on CPU: `time.sleep` of 2 ms in steps of 9 ms was in
@@ -17,6 +21,7 @@ The interval doubles whenever `MOST_SAMPLES` are reached, and every other sample
 and cost have a limit, and the samples are spread over the whole stretch.
 """
 
+import dis
 import math
 import os
 import random
@@ -30,7 +35,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -55,8 +60,18 @@ PACKAGE = str(Path(__file__).parents[1])
 
 Stack = tuple[CodeType | int, ...]
 """Calls from the innermost: a function's code and the position in it, alternately."""
-Sample = tuple[int, int, bool, Stack]
-"""Number of the step, time in ns, whether autograd was off, stack."""
+Sample = tuple[int, int, bool, bool, Stack]
+"""Number of the step, time in ns, whether autograd was off, whether it was late, stack."""
+LATE_NS = 100_000
+CHECKS = ("CALL", "RESUME", "JUMP_BACKWARD", "SEND", "YIELD_VALUE")
+"""Beginnings of the names of instructions at which Python handles signals."""
+OPERATORS = (
+    "BINARY_", "COMPARE_OP", "CONTAINS_OP", "DELETE_SUBSCR", "FOR_ITER", "INPLACE_", "STORE_SLICE",
+    "STORE_SUBSCR", "UNARY_",
+)  # fmt: skip
+"""Those that run functions in C without being calls."""
+PRODUCTS = ("@", "@=")
+CONSTANT = " constant"
 
 
 class HostSampler:
@@ -114,10 +129,11 @@ class HostSampler:
         selected = set(steps)
         counts: Counter[tuple[bool, Stack]] = Counter()
         times_ns: Counter[tuple[bool, Stack]] = Counter()
-        for step, time_ns, is_without_grad, stack in samples:
+        for step, time_ns, is_without_grad, is_late, stack in samples:
             if step in selected:
-                counts[is_without_grad, stack] += 1
-                times_ns[is_without_grad, stack] += time_ns
+                key = is_without_grad, in_progress(stack) if is_late else stack
+                counts[key] += 1
+                times_ns[key] += time_ns
         if not counts:
             return {}
         stacks = (
@@ -170,11 +186,12 @@ class HostSampler:
             stack.append(frame.f_lasti)
             frame = frame.f_back
         late_ns = max(0, now_ns - self._due_ns)
-        sample = self._step, self._interval_ns + late_ns, not self._is_grad(), tuple(stack)
+        time_ns, is_late = self._interval_ns + late_ns, late_ns >= LATE_NS
+        sample = self._step, time_ns, not self._is_grad(), is_late, tuple(stack)
         self._samples.append(sample)
         if len(self._samples) >= MOST_SAMPLES:
             half = self._samples[::2]
-            self._samples = [(step, 2 * ns, is_off, calls) for step, ns, is_off, calls in half]
+            self._samples = [(sample[0], 2 * sample[1], *sample[2:]) for sample in half]
             self._interval_ns *= 2
 
 
@@ -216,6 +233,62 @@ def _is_free() -> bool:
 
 def _always() -> bool:
     return True
+
+
+def in_progress(stack: Stack) -> Stack:
+    """Return a late sample's calls with the operator that was in progress, as far as it is sure."""
+    if not isinstance(code := stack[0], CodeType) or not isinstance(position := stack[1], int):
+        return stack
+    check = _instructions(code).get(position, "")
+    outside = stack
+    if (
+        check.startswith("RESUME") and len(stack) > 2
+    ):  # the call's line may have begun with an operator
+        outside = stack[2:]
+        code, position = outside[0], outside[1]
+    elif not check.startswith("JUMP_BACKWARD"):
+        return stack
+    if not isinstance(code, CodeType) or not isinstance(position, int):
+        return stack
+    operator = operator_before(code, position)
+    return stack if operator is None else (code, operator, *outside[2:])
+
+
+@lru_cache(maxsize=4 * MOST_SAMPLES)
+def operator_before(code: CodeType, position: int) -> int | None:
+    """Return the position of the operator that may take longest since Python looked for signals.
+
+    `position` may be inside of an instruction, as that of a call in progress is. None: there was no
+    operator.
+    """
+    *before, _ = (item for item in _instructions(code).items() if item[0] <= position)
+    since = list(takewhile(lambda item: not item[1].startswith(CHECKS), reversed(before)))
+    ranks = [(_rank(name), at) for at, name in since if name.startswith(OPERATORS)]
+    return max(ranks)[1] if ranks else None
+
+
+def _rank(instruction: str) -> int:
+    """Return a number that is greater for operators that may take longer."""
+    if instruction.endswith(PRODUCTS):
+        return 3
+    if instruction.startswith("FOR_ITER"):
+        return 0
+    return 1 if instruction.endswith(CONSTANT) else 2
+
+
+@lru_cache(maxsize=MOST_SAMPLES)
+def _instructions(code: CodeType) -> dict[int, str]:
+    """Return the names of a function's instructions by their position, with their operator.
+
+    One whose right operand is a constant ends in `CONSTANT`.
+    """
+    names, last = {}, ""
+    for item in dis.get_instructions(code):
+        names[item.offset] = f"{item.opname} {item.argrepr}"
+        if last == "LOAD_CONST":
+            names[item.offset] += CONSTANT
+        last = item.opname
+    return names
 
 
 def frames_of(stack: Stack) -> list[tuple[str, bool]]:

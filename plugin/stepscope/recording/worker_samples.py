@@ -34,7 +34,13 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from stepscope.recording.host_sampler import INTERVAL_NS, HostSampler, frames_of, stack_table
+from stepscope.recording.host_sampler import (
+    INTERVAL_NS,
+    HostSampler,
+    frames_of,
+    in_progress,
+    stack_table,
+)
 
 KEY = "worker_samples"
 MODULE = "torch.utils.data._utils.worker"
@@ -199,9 +205,10 @@ class _WorkerSampler(HostSampler):
         """Return the samples: their time, the time for which they count, and their stack."""
         positions: dict[tuple[CodeType | int, ...], int] = {}
         samples = []
-        for at_ns, time_ns, _, stack in self._samples:
+        for at_ns, time_ns, _, is_late, stack in self._samples:
             is_waiting = bool(stack) and stack[-2] is Queue.get.__code__
-            position = WAITING if is_waiting else positions.setdefault(stack, len(positions))
+            calls = in_progress(stack) if is_late and stack else stack
+            position = WAITING if is_waiting else positions.setdefault(calls, len(positions))
             samples.append((at_ns, time_ns, position))
         stacks = [frames_of(stack) for stack in positions]
         return {"interval_ns": self._interval_ns, "samples": samples, "stacks": stacks}

@@ -57,12 +57,15 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
     whole, python = (_fraction(trace, times) for times in (work.times, work.python))
     spots = enough(hot_spots(trace))
     outside = [spot for spot in spots if spot.phase != FORWARD]
-    confirmed = _confirmed(outside, whole, work.exposed)
-    rest = python - sum(share for _, share in confirmed)
-    confirmed += _confirmed([spot for spot in spots if spot.phase == FORWARD], rest, 1.0)
-    times = work.times
-    if not len(trace.device_events):
-        confirmed = [(spot, spot.share) for spot, _ in confirmed]
+    in_forward = [spot for spot in spots if spot.phase == FORWARD]
+    times, has_device = work.times, bool(len(trace.device_events))
+    if has_device:
+        confirmed = _confirmed(outside, whole, work.exposed)
+        rest = python - sum(share for _, share in confirmed)
+        confirmed += _confirmed(in_forward, rest, 1.0)
+    else:
+        confirmed = [(spot, spot.share) for spot in outside if _is_confirmed(spot, whole)]
+        confirmed += [(spot, spot.share) for spot in in_forward if _is_confirmed(spot, python)]
         times, whole = _steps(trace), 1.0
     ordered = sorted(confirmed, key=lambda pair: -pair[1])
     is_loop = work.operators_per_step >= LOOP_OPERATORS or 2 * work.operator_part < 1
@@ -80,7 +83,9 @@ def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
                 low=low,
                 high=high,
                 is_python=is_loop or spot.phase != HOST_CODE,
-                claims=(Claim(of_spot, factor, METHOD, is_unslowed=True),) if len(of_spot) else (),
+                claims=(Claim(of_spot, factor, METHOD, is_unslowed=has_device),)
+                if len(of_spot)
+                else (),
             )
         )
     return tuple(result)
@@ -116,7 +121,7 @@ def _confirmed(
     result = []
     for spot in spots:
         share = min(exposed * spot.share, available)
-        if share >= LEAST_CONFIRMED * spot.share:
+        if _is_confirmed(spot, share):
             result.append((spot, share))
             available -= share
     return result
@@ -128,6 +133,10 @@ def _steps(trace: Trace) -> Intervals:
     start_ns = complete_steps(trace).steps["start_ns"].to_numpy()
     bounds = np.unique([span.start_ns, *start_ns[start_ns > span.start_ns], span.end_ns])
     return np.column_stack((bounds[:-1], bounds[1:]))
+
+
+def _is_confirmed(spot: HotSpot, share: float) -> bool:
+    return share >= LEAST_CONFIRMED * spot.share
 
 
 def _part(times: Intervals, start: float, end: float) -> Intervals:
