@@ -104,20 +104,17 @@ class XVector(nn.Module):
     def __init__(self, width=96):
         super().__init__()
         self.frames = nn.ModuleList(
-            [
-                Frames(N_MELS, width, 5, 1),
-                Frames(width, width, 3, 2),
-                Frames(width, width, 3, 3),
-                Frames(width, 2 * width, 1, 1),
-            ]
+            Frames(*sizes)
+            for sizes in [(N_MELS, width, 5, 1), (width, width, 3, 2), (width, width, 3, 3)]
         )
+        self.wide = Frames(width, 2 * width, 1, 1)
         self.head = nn.Sequential(
             nn.Linear(4 * width, width), nn.ReLU(), nn.Linear(width, len(DIALECTS))
         )
 
     def forward(self, x, lengths):
         mask = (torch.arange(x.shape[2]) < lengths[:, None]).unsqueeze(1).float()
-        for layer in self.frames:
+        for layer in [*self.frames, self.wide]:
             x = layer(x, mask)  # fault: padding
         n = lengths[:, None]
         mean = x.sum(2) / n

@@ -17,9 +17,7 @@ FAULTS = {
 on = set(sys.argv[1:])
 
 N_WHALES, PHOTOS = 600, 8000
-P, K = 12, 4  # identities in a batch, photos of each
-SIZE = 32
-MARGIN = 0.3
+P, K, SIZE = 12, 4, 32  # identities in a batch, photos of each, pixels
 WARMUP, STEPS = 5, 60
 
 
@@ -85,7 +83,7 @@ class Block(nn.Module):
 class Embedder(nn.Module):
     def __init__(self, dim=64):
         super().__init__()
-        self.body = nn.Sequential(Block(1, 16), Block(16, 32), Block(32, 48))
+        self.body = nn.Sequential(Block(1, 12), Block(12, 24), Block(24, 48))
         self.head = nn.Linear(48, dim)
 
     def forward(self, x):
@@ -96,14 +94,15 @@ class Embedder(nn.Module):
 def mine_hard(embeddings, whales):
     """Index of the farthest photo of the same whale and of the nearest photo of another."""
     if "miner" in on:
+        labels = whales.tolist()
         positives, negatives = [], []
-        for i in range(len(whales)):
+        for i, whale in enumerate(labels):
             distance = F.pairwise_distance(embeddings[i], embeddings)  # fault: miner
-            ours = torch.where(whales == whales[i])[0]  # fault: miner
-            others = torch.where(whales != whales[i])[0]  # fault: miner
-            positives.append(ours[distance[ours].argmax()])  # fault: miner
-            negatives.append(others[distance[others].argmin()])  # fault: miner
-        return torch.stack(positives), torch.stack(negatives)
+            ours = [j for j, w in enumerate(labels) if w == whale]  # fault: miner
+            others = [j for j, w in enumerate(labels) if w != whale]  # fault: miner
+            positives.append(ours[distance[ours].argmax().item()])  # fault: miner
+            negatives.append(others[distance[others].argmin().item()])  # fault: miner
+        return torch.tensor(positives), torch.tensor(negatives)
     distances = torch.cdist(embeddings, embeddings)
     same = whales[:, None] == whales[None, :]
     positives = distances.masked_fill(~same, -1.0).argmax(1)
@@ -129,7 +128,7 @@ def main():
     flukes = Flukes()
     loader = DataLoader(flukes, batch_sampler=PKSampler(flukes.whales))
     model = Embedder()
-    criterion = nn.TripletMarginLoss(margin=MARGIN)
+    criterion = nn.TripletMarginLoss(margin=0.3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
 
     started = 0.0
