@@ -17,7 +17,7 @@ FAULTS = {
 on = set(sys.argv[1:])
 
 N_WHALES, PHOTOS = 600, 8000
-P, K, SIZE = 12, 4, 32  # identities in a batch, photos of each, pixels
+P, K, SIZE = 16, 4, 24  # identities in a batch, photos of each, pixels
 WARMUP, STEPS = 5, 60
 
 
@@ -83,7 +83,7 @@ class Block(nn.Module):
 class Embedder(nn.Module):
     def __init__(self, dim=64):
         super().__init__()
-        self.body = nn.Sequential(Block(1, 12), Block(12, 24), Block(24, 48))
+        self.body = nn.Sequential(Block(1, 16), Block(16, 32), Block(32, 48))
         self.head = nn.Linear(48, dim)
 
     def forward(self, x):
