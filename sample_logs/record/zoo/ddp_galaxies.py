@@ -25,7 +25,7 @@ on = set(sys.argv[1:])
 WORLD = 2
 BATCH, ACCUMULATE = 8, 4  # of each process
 SIZE, CLASSES = 32, 7
-WARMUP, STEPS = 5, 50
+WARMUP, STEPS = 5, 60
 LOG_EVERY = 10
 
 
