@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         vectors = self.server.embedder.embed(json.loads(body)["texts"])
         if "json" in on:
-            rows = [[round(float(v), 6) for v in row] for row in vectors]  # fault: json
+            rows = [[round(float(v), 6) for v in row] for row in vectors.detach()]  # fault: json
             answer, kind = json.dumps({"vectors": rows}).encode(), "application/json"
         else:
             answer = vectors.detach().numpy().astype("<f4").tobytes()
