@@ -6,6 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.core import event_references
+from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.phase_costs import PhaseCost, lines_of, phase_costs
 from stepscope.analyses.host.phase_names import (
@@ -112,7 +113,7 @@ def _sampled_finding(trace: Trace, work: SampledWork, options: Options) -> Findi
         tables=(phase_table(trace), *sampled_table(trace)),
         locations=event_references.source_lines(spot.lines),
         claims=work.claims,
-        fix=_sampled_fix(work),
+        fix=_sampled_fix(trace, work),
         subject=spot.name,
     )
 
@@ -131,7 +132,8 @@ def _sampled_severity(work: SampledWork, options: Options) -> Severity:
 
 def _sampled_message(work: SampledWork, step_ns: float) -> str:
     spot = work.spot
-    numbers = [str(line.line) for line in event_references.source_lines(spot.lines)]
+    lines = event_references.source_lines(spot.lines)
+    numbers = list(dict.fromkeys(str(line.line) for line in lines))
     noun = "line" if len(numbers) == 1 else "lines"
     time = f"{duration(work.share * step_ns)} of each unrecorded step ({share(work.share)})"
     subject = spot.lines[0].partition("(")[0]
@@ -149,8 +151,9 @@ def _sampled_message(work: SampledWork, step_ns: float) -> str:
     )
 
 
-def _sampled_fix(work: SampledWork) -> Fix:
-    fix = FIXES.get(work.spot.phase, RULE.fix)
+def _sampled_fix(trace: Trace, work: SampledWork) -> Fix:
+    general = RULE.fix if is_training(trace) else IN_INFERENCE
+    fix = FIXES.get(work.spot.phase, general)
     summary = f"{fix.summary} It is in {work.spot.lines[0]}."
     return replace(fix, summary=summary, verify=VERIFY)
 
@@ -300,6 +303,12 @@ FIXES: dict[str, Fix] = {
     ),
 }
 VERIFY = "In the next trace the phase takes less than 5 % of the step."
+IN_INFERENCE = Fix(
+    "Prepare once, before the first call, what does not change, and compute the rest with "
+    "operators on whole batches.",
+    "model = load_model()    # at start, not in each call",
+    verify=VERIFY,
+)
 
 
 def _fix(trace: Trace, cost: PhaseCost) -> Fix:
@@ -316,7 +325,7 @@ def _fix(trace: Trace, cost: PhaseCost) -> Fix:
 
 RULE = Rule(
     id="hot-path",
-    title="Work that no training step needs takes much of the step",
+    title="Work besides forward, backward and optimizer takes much of the step",
     passed="No work without a rule of its own takes much of the step",
     category="host",
     why="Training needs a batch, a forward pass, a backward pass and the optimizer. Everything "
@@ -354,13 +363,14 @@ RULE = Rule(
     "claimed where more than one Python call per microsecond was recorded, since recording slows "
     "them.",
     fix=Fix(
-        "Move what the step does not need out of the loop, or do it every 50 steps.",
+        "Do every 50 steps what the training does not use. Prepare once what does not change, and "
+        "compute the rest with operators on whole tensors.",
         EVERY_FIFTY.format(call="report(step)"),
         verify=VERIFY,
         caveats=("Python that prepares the next step's input can run in a DataLoader's worker.",),
     ),
     effort="hour",
-    risk="none",
+    risk="behaviour",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
@@ -368,5 +378,5 @@ RULE = Rule(
     after=("no-gpu-work",),
     links=("/tutorials/recipes/recipes/tuning_guide.html",),
     origin="ours: every step has the same three phases",
-    culprit="Python outside operators",
+    culprit="work besides forward, backward and optimizer",
 )

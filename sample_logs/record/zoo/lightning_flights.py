@@ -16,7 +16,7 @@ from torchmetrics.classification import BinaryAUROC
 
 FAULTS = {
     "rows": "samples taken from the data frame row by row",
-    "one-hot": "embeddings as products of one-hot vectors and a matrix",
+    "one_hot": "embeddings as products of one-hot vectors and a matrix",
     "anomaly": "anomaly detection left switched on",
 }
 on = set(sys.argv[1:])
@@ -95,9 +95,9 @@ class FlightsModule(L.LightningModule):
     def embed(self, cats):
         columns = []
         for table, column in zip(self.embeddings, cats.unbind(1), strict=True):
-            if "one-hot" in on:
-                hot = F.one_hot(column, table.num_embeddings).float()  # fault: one-hot
-                columns.append(hot @ table.weight)  # fault: one-hot
+            if "one_hot" in on:
+                hot = F.one_hot(column, table.num_embeddings).float()  # fault: one_hot
+                columns.append(hot @ table.weight)  # fault: one_hot
             else:
                 columns.append(table(column))
         return columns
