@@ -123,6 +123,7 @@ def test_what_may_cost_much_or_nothing_is_no_smaller_thing() -> None:
 def test_a_culprit_is_one_thing_of_which_a_verdict_says_what_it_costs() -> None:
     things = {
         "NumPy",
+        "Python",
         "SyncBatchNorm",
         "a",
         "activation",
