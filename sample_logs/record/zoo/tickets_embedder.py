@@ -73,7 +73,7 @@ class Embedder:
     def embed(self, texts):
         inputs = self.tokenize(texts)
         with torch.set_grad_enabled("graph" in on):
-            hidden = self.model(**inputs).last_hidden_state  # fault: padding, graph
+            hidden = self.model(**inputs).last_hidden_state  # fault: padding # fault: graph
             mask = inputs["attention_mask"].unsqueeze(-1).float()
             pooled = (hidden * mask).sum(1) / mask.sum(1)
             return F.normalize(pooled, dim=-1)
