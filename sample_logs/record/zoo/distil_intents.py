@@ -69,7 +69,7 @@ class Classifier(nn.Module):
     def forward(self, ids):
         empty = ids == PAD
         x = self.embed(ids) + self.position[: ids.shape[1]]  # fault: padding
-        h = self.encoder(x, src_key_padding_mask=empty)  # fault: padding, teacher
+        h = self.encoder(x, src_key_padding_mask=empty)  # fault: padding # fault: teacher
         keep = (~empty).unsqueeze(-1).float()
         return self.head((h * keep).sum(1) / keep.sum(1))
 
