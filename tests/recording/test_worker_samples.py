@@ -44,15 +44,19 @@ class SlowSamples(Dataset[torch.Tensor]):
 
 
 @pytest.fixture(autouse=True)
-def _temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let no other recorder of this process share the wrapper, nor the folder."""
+def _temporary_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let no other recorder of this process share the wrapper, nor the folder.
+
+    The folder's path is short: workers that send tensors make sockets there, whose paths have 107
+    bytes at most, and a tensor that cannot be sent is lost.
+    """
     monkeypatch.setattr(worker_samples._Process, "wrapper", None)  # noqa: SLF001
     monkeypatch.setattr(worker, "_worker_loop", WORKER_LOOP)
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    yield
-    assert worker._worker_loop is WORKER_LOOP  # noqa: SLF001
-    assert not list((tmp_path / "temporary").glob("stepscope*"))
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield
+        assert worker._worker_loop is WORKER_LOOP  # noqa: SLF001
+        assert not list(Path(folder).glob("stepscope*"))
 
 
 def loader_of(dataset: Dataset[torch.Tensor], **options: Any) -> DataLoader[torch.Tensor]:
@@ -218,13 +222,13 @@ def test_a_worker_whose_folder_goes_continues(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_damaged_files_count_as_absent_and_files_are_limited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(worker_samples, "MOST_FILES", 2)
     samples = WorkerSamples(MS)
     for _ in range(5):
         list(loader_of(SlowSamples(), num_workers=1, batch_size=160))
-    [folder] = (tmp_path / "temporary").glob("stepscope*")
+    [folder] = Path(tempfile.gettempdir()).glob("stepscope*")
     files = sorted(folder.iterdir())
     assert len(files) == 3, "two, and that of the last worker"
     files[0].write_text('{"samples": [')

@@ -15,6 +15,8 @@ LEAST_SKIPPED_COUNT_WITH_VALUES = 6
 """Two of them are read (`tensor_values.py`), and not measured."""
 LEAST_MEASURED_COUNT = 12
 """Steps to skip even in a short epoch, whose time without the profiler is measured."""
+UNMEASURED_DISTANCE = LEAST_MEASURED_COUNT + 3
+"""Steps from a cycle to the one that replaces it: two of them are read, the first is left out."""
 SKIPPED_SECONDS = 10.0
 """Maximum time to skip by default, in a process without other ranks."""
 LEAST_STEPS = 3
@@ -59,6 +61,8 @@ class Cycles:
         self._restarts = 0
         self.written: RecordedTrace | None = None
         """The most recently saved file."""
+        self.unmeasured: RecordedTrace | None = None
+        """A saved file without times of unrecorded steps, which the next one replaces."""
 
     @property
     def is_complete(self) -> bool:
@@ -145,7 +149,7 @@ class Cycles:
         profiled = self._profiled
         if profiled is None:
             return None
-        if is_saved and profiled.is_active:
+        if is_saved and profiled.is_active and self.unmeasured is None:
             return self._save(profiled)
         self._profiled = None
         profiled.drop()
@@ -158,7 +162,25 @@ class Cycles:
         self._restarts = 0
         self._next_start = profiled.step_number + self._request.wait + (not profiled.is_over)
         self.written = profiled.written()
+        if self.unmeasured is None and self._is_repeated_measured():
+            self.unmeasured = self.written
+            self._done_count -= 1
+            self._next_start = profiled.step_number + UNMEASURED_DISTANCE
         return CycleEnd.NOT_SAVED if self.written is None else CycleEnd.SAVED
+
+    def _is_repeated_measured(self) -> bool:
+        """Return whether another cycle follows one before which no steps were measured.
+
+        The epoch was too short for both, and more may follow. Ranks must record the same steps.
+        """
+        is_by_default = self._request.skip is None and self._request.repeat == 1
+        return (
+            self.written is not None
+            and is_by_default
+            and not self._request.is_stopping
+            and not self._handler.step_times.summary
+            and rank() is None
+        )
 
     def _default_skip_count(self, epoch_length: int) -> int:
         if not epoch_length:
@@ -193,6 +215,9 @@ class CallCycles(Cycles):
         profiled = self._profiled
         is_enough = profiled is not None and profiled.step_count >= LEAST_STEPS
         return super().finish(is_saved=is_saved and is_enough)
+
+    def _is_repeated_measured(self) -> bool:
+        return False
 
     def _new_profiled(self, step: int) -> Profiled:
         """Return a profiler of all threads: servers compute in several."""

@@ -55,6 +55,15 @@ class AccountWriter:
         if written:
             self._print("the optimizer stepped: traces of earlier batches or calls are removed")
 
+    def remove(self, written: RecordedTrace | None) -> None:
+        """Remove a trace that a later one replaces."""
+        if written is not None:
+            self.account.written.remove(written)
+            self.save()
+            with suppress(OSError):
+                Path(written.path).unlink()
+            self._print(f"it replaces {self._shown(written.path)}: unrecorded steps were measured")
+
     def note(self, text: str) -> None:
         """Print a deviation from the request."""
         self.account.notes.append(text)
