@@ -109,6 +109,42 @@ if __name__ == "__main__":
 """
 
 
+SHORT_EPOCHS = """
+import sys
+from model import loader, model
+import torch
+net = model()
+optimizer = torch.optim.SGD(net.parameters())
+for _ in range(int(sys.argv[1])):
+    for batch, in loader(6):
+        optimizer.zero_grad()
+        net(batch).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("epochs", "first"), [(10, 28), (4, 3)])
+def test_of_short_epochs_a_later_one_is_recorded_before_which_steps_were_measured(
+    tmp_path: Path, epochs: int, first: int
+) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "train.py").write_text(SHORT_EPOCHS)
+    arguments = ("--log-dir", "log", "--", sys.executable, "train.py", str(epochs))
+    done = subprocess.run(
+        [sys.executable, "-m", "stepscope", "record", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LONG_SECONDS,
+    )
+    (document,) = documents(tmp_path)
+    assert steps(document) == [f"ProfilerStep#{number}" for number in range(first, first + 8)]
+    measured = document["stepscope_recorder"]["unrecorded_steps"]["count"]
+    assert (measured >= 3) == (first > 3)
+    assert ("it replaces" in done.stderr) == (first > 3)
+
+
 def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
