@@ -84,6 +84,18 @@ def test_a_result_that_no_step_changes_is_constant_and_no_repeated_one() -> None
     assert summary["repeated"] == []
 
 
+def test_an_operator_of_several_results_is_constant_where_all_of_them_are() -> None:
+    edges = torch.arange(64).reshape(2, 32)
+
+    def step() -> None:
+        torch.unique(edges, dim=1)
+        torch.randn(8, 64).sort(1)
+
+    summary = noted(step)
+    assert ends_with(lines(summary["constant"]), [line_of(step, 1)])
+    assert [call[0] for call in summary["constant"][0]["calls"]] == ["aten::unique_dim"]
+
+
 def test_zeros_of_an_operand_are_counted_but_not_those_of_a_relu() -> None:
     def step() -> None:
         torch.eye(64) @ torch.randn(64, 64)

@@ -68,6 +68,8 @@ LEAST_EXTENDED = 65_536
 """Elements of a result that is noted where broadcasting made it."""
 LEAST_EXTENSION = 4
 """Its elements per element of the largest operand."""
+MOST_RESULTS = 3
+"""Results of an operator that are compared: one of lists of tensors returns many."""
 MOST_FRAMES = 12
 CONSTANT = frozenset({
     "aten::zeros", "aten::ones", "aten::full", "aten::empty", "aten::zeros_like", "aten::ones_like",
@@ -282,8 +284,9 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
             isinstance(tensor, torch.nn.Parameter) for tensor in tensors
         )
         digest = None
-        if kind.is_compared and isinstance(result, torch.Tensor):
-            digest = digest_of(result)
+        if kind.is_compared and 0 < len(results) <= MOST_RESULTS:
+            first, *others = map(digest_of, results)
+            digest = first and first + b"".join(filter(None, others))
         if kind.is_new or kind.name in SPARSE_BY_NATURE:
             for tensor in results:
                 self._makers[tensor.data_ptr()] = kind.name
