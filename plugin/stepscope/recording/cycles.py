@@ -59,6 +59,8 @@ class Cycles:
         """First step of the next cycle; None before the first cycle."""
         self._first_step_s = 0.0
         self._restarts = 0
+        self._is_early = False
+        """Whether the current cycle of calls began before they were sampled for long."""
         self.written: RecordedTrace | None = None
         """The most recently saved file."""
         self.unmeasured: RecordedTrace | None = None
@@ -149,7 +151,8 @@ class Cycles:
         profiled = self._profiled
         if profiled is None:
             return None
-        if is_saved and profiled.is_active and self.unmeasured is None:
+        least = self.unmeasured.step_count if self.unmeasured is not None else 0
+        if is_saved and profiled.is_active and profiled.step_count >= least:
             return self._save(profiled)
         self._profiled = None
         profiled.drop()
@@ -173,14 +176,13 @@ class Cycles:
 
         The epoch was too short for both, and more may follow. Ranks must record the same steps.
         """
+        return not self._handler.step_times.summary and self._is_default_and_saved()
+
+    def _is_default_and_saved(self) -> bool:
+        """Return whether a file was saved of steps that nobody asked for."""
         is_by_default = self._request.skip is None and self._request.repeat == 1
-        return (
-            self.written is not None
-            and is_by_default
-            and not self._request.is_stopping
-            and not self._handler.step_times.summary
-            and rank() is None
-        )
+        is_saved = self.written is not None
+        return is_saved and is_by_default and not self._request.is_stopping and rank() is None
 
     def _default_skip_count(self, epoch_length: int) -> int:
         if not epoch_length:
@@ -195,20 +197,23 @@ class Cycles:
 class CallCycles(Cycles):
     """Cycles of an inference, whose steps are calls of a model.
 
-    Without a requested number of steps to skip, calls are skipped for some seconds, so that the
-    samples of unrecorded calls are many. Calls of a generation are short and unlike: more are
-    recorded, for about a second. A cycle with fewer than three steps is not saved.
+    Without a requested number of steps to skip, a first cycle follows 12 calls: the script may end
+    soon. Another one, after some seconds in which unrecorded calls are sampled, replaces it. Calls
+    of a generation are short and unlike: more are recorded, for about a second. A cycle with fewer
+    than three steps is not saved.
     """
 
     def is_due(self, step: int, epoch_length: int) -> bool:
         """Return whether a cycle begins with this step."""
-        if self._request.skip is not None or self._next_start is not None or self.is_recording:
-            return super().is_due(step, epoch_length)
         if step == 1:
             self._first_step_s = time.monotonic()
-        seconds = time.monotonic() - self._first_step_s
-        is_many = step > LEAST_MEASURED_COUNT and seconds > SKIPPED_CALL_SECONDS
-        return is_many or (step > LEAST_SKIPPED_COUNT and seconds > SKIPPED_SECONDS)
+        is_early = time.monotonic() - self._first_step_s <= SKIPPED_CALL_SECONDS
+        if self._request.skip is not None or self.is_recording:
+            return super().is_due(step, epoch_length)
+        if self._next_start is not None:
+            return step >= self._next_start and not (self.unmeasured and is_early)
+        is_slow = time.monotonic() - self._first_step_s > SKIPPED_SECONDS
+        return step > (LEAST_SKIPPED_COUNT if is_slow else LEAST_MEASURED_COUNT)
 
     def finish(self, *, is_saved: bool) -> CycleEnd | None:
         """End a cycle early; its steps are saved if `is_saved` and there are enough."""
@@ -217,12 +222,15 @@ class CallCycles(Cycles):
         return super().finish(is_saved=is_saved and is_enough)
 
     def _is_repeated_measured(self) -> bool:
-        return False
+        """Return whether another cycle follows an early one, which had few samples."""
+        return self._is_early and self._is_default_and_saved()
 
     def _new_profiled(self, step: int) -> Profiled:
         """Return a profiler of all threads: servers compute in several."""
-        if step > 1 and self._first_step_s:
-            call_s = (time.monotonic() - self._first_step_s) / (step - 1)
+        seconds = time.monotonic() - self._first_step_s
+        self._is_early = self._request.skip is None and seconds <= SKIPPED_CALL_SECONDS
+        if step > 1 and self._first_step_s and not self._is_early:
+            call_s = seconds / (step - 1)
             fitting = min(int(RECORDED_CALL_SECONDS / call_s), MOST_CALL_COUNT)
             active = max(self._request.active, fitting)
             self._request = replace(self._request, active=active)
