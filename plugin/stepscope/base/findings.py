@@ -144,7 +144,7 @@ class Fix(msgspec.Struct, frozen=True):
     caveats: tuple[str, ...] = ()
 
 
-MOSTLY = 0.5
+MOSTLY = 0.25
 
 
 class DecisiveSaving(msgspec.Struct, frozen=True):
@@ -159,7 +159,7 @@ class DecisiveSaving(msgspec.Struct, frozen=True):
 
     @property
     def is_mostly_counted(self) -> bool:
-        """Whether other findings count more than half of it: then its rest decides its rank."""
+        """Whether other findings count more than three quarters: then its rest ranks it."""
         return self.net_high_ns < MOSTLY * self.high_ns
 
     @property

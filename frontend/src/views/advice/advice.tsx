@@ -259,7 +259,7 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
             <Section
               id="fix-first"
               title="What to fix first"
-              note="Savings are upper bounds. Time that several findings claim counts once."
+              note="Each saving is of its fix alone: where findings share time, they do not add up."
             >
               {shownFindings.map((outcome) => item(outcome))}
             </Section>
