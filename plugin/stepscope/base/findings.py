@@ -144,7 +144,7 @@ class Fix(msgspec.Struct, frozen=True):
     caveats: tuple[str, ...] = ()
 
 
-MOSTLY = 0.25
+MOSTLY = 1 / 3
 
 
 class DecisiveSaving(msgspec.Struct, frozen=True):
@@ -159,7 +159,7 @@ class DecisiveSaving(msgspec.Struct, frozen=True):
 
     @property
     def is_mostly_counted(self) -> bool:
-        """Whether other findings count more than three quarters: then its rest ranks it."""
+        """Whether other findings count more than two thirds: then its rest ranks it."""
         return self.net_high_ns < MOSTLY * self.high_ns
 
     @property
