@@ -92,6 +92,7 @@ def test_of_the_operators_before_a_call_the_one_without_a_constant_is_in_progres
         f"{HERE}({line + 1}): two_operators"
     ]
     assert in_progress((code, call)) == (code, call), "of the call or the operators: unknown"
+    assert in_progress(()) == (), "no Python function was at work"
 
 
 def test_time_is_divided_as_it_passes_though_functions_in_c_are_not_interrupted() -> None:

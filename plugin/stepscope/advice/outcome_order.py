@@ -24,7 +24,7 @@ def order(outcome: Outcome) -> tuple[int, bool, bool, int, float, int, str, str,
     nothing comes last. Of a saving that other findings count mostly, only the rest ranks it.
     """
     claim = outcome.claim
-    low_ns, high_ns, _ = claim.decisive.ranked if claim else (0, 0, 0.0)
+    low_ns, high_ns = claim.decisive.ranked_ns if claim else (0, 0)
     return (
         STATUSES.index(outcome.status),
         outcome.is_symptom,

@@ -76,7 +76,7 @@ def _costly_fixes(findings: Sequence[ResolvedFinding]) -> list[Fix]:
     fixes = {fix.rule.id: fix for fix in fixes_of(findings)}
     saved: dict[str, float] = {}
     for claim, rule in _claims_in_order(findings):
-        saved[rule] = saved.get(rule, 0.0) + claim.decisive.ranked[2]
+        saved[rule] = saved.get(rule, 0.0) + claim.decisive.ranked_share
     return [fixes[rule] for rule, share in saved.items() if share >= INFO_SHARE]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from stepscope.advice.outcome import doubts_of
 from stepscope.advice.settings import SEVERITIES
 from stepscope.analyses.core.window import window
-from stepscope.base.findings import Confidence, HoldsIn, Severity
+from stepscope.base.findings import ClaimReport, Confidence, HoldsIn, Severity
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, severity_of
 from stepscope.rules.shared.step_savings import StepShares, claimed_shares, is_refuted
@@ -83,3 +83,14 @@ def _by_saving(stated: Severity | None, shares: StepShares) -> Severity | None:
 def less_serious(one: Severity | None, other: Severity | None) -> Severity:
     """Return the less serious of two severities; None counts as `info`."""
     return max(one or SEVERITIES[-1], other or SEVERITIES[-1], key=SEVERITIES.index)
+
+
+def net_severity(severity: Severity | None, claim: ClaimReport) -> Severity | None:
+    """Return a severity, by the net saving where other findings count most of it.
+
+    Time that another finding saves already is no reason for alarm.
+    """
+    saving = claim.decisive
+    if not saving.is_mostly_counted:
+        return severity
+    return less_serious(severity, severity_of(saving.net_share))

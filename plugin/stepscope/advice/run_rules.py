@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.outcome import outcome_of
-from stepscope.advice.rule_finding import less_serious
+from stepscope.advice.rule_finding import net_severity
 from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.advice.trace_rules import failure_status
 from stepscope.base.findings import ClaimReport, Outcome
@@ -136,9 +136,7 @@ def reduce_saving(outcome: Outcome, taken: TakenTime) -> Outcome:
         method=f"{claim.method} {lost} of it is counted under {rule}.".strip(),
         counted_under=(*claim.counted_under, rule),
     )
-    severity = outcome.severity
-    if less.decisive.is_mostly_counted:
-        severity = less_serious(severity, severity_of(less.decisive.net_share))
+    severity = net_severity(outcome.severity, less)
     return msgspec.structs.replace(outcome, claim=less, severity=severity)
 
 

@@ -19,13 +19,13 @@ from stepscope.advice.claim_reports import (
     step_savings_of,
 )
 from stepscope.advice.outcome import doubts_of, outcome_of
-from stepscope.advice.rule_finding import RuleFinding, less_serious
+from stepscope.advice.rule_finding import RuleFinding, net_severity
 from stepscope.base.findings import ClaimReport, Outcome
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.replay.simulation import Simulation
-from stepscope.rules import Claim, Rule, claim_order, severity_of
+from stepscope.rules import Claim, Rule, claim_order
 from stepscope.rules.shared.claimable_time import (
     Alone,
     alone,
@@ -208,9 +208,7 @@ def _outcome(trace: Trace, finding: RuleFinding, claim: ClaimReport | None) -> O
     severity = finding.severity(trace)
     result = finding.finding
     if claim is not None:
-        if claim.decisive.is_mostly_counted:
-            # time that another finding saves already is no reason for alarm
-            severity = less_serious(severity, severity_of(claim.decisive.net_share))
+        severity = net_severity(severity, claim)
         result = replace(result, message=f"{result.message}{one_step_only(trace, finding)}")
     return outcome_of(
         finding.rule,

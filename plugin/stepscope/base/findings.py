@@ -145,6 +145,7 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 MOSTLY = 1 / 3
+"""Of a saving, the part that must be left for it to count as a whole."""
 
 
 class DecisiveSaving(msgspec.Struct, frozen=True):
@@ -163,11 +164,16 @@ class DecisiveSaving(msgspec.Struct, frozen=True):
         return self.net_high_ns < MOSTLY * self.high_ns
 
     @property
-    def ranked(self) -> tuple[int, int, float]:
-        """The least and the greatest saving, and the share, by which it is ranked."""
+    def ranked_ns(self) -> tuple[int, int]:
+        """The least and the greatest saving by which it is ranked."""
         if self.is_mostly_counted:
-            return self.net_low_ns, self.net_high_ns, self.net_share
-        return self.low_ns, self.high_ns, self.share
+            return self.net_low_ns, self.net_high_ns
+        return self.low_ns, self.high_ns
+
+    @property
+    def ranked_share(self) -> float:
+        """The greatest of these as a fraction of the step."""
+        return self.net_share if self.is_mostly_counted else self.share
 
 
 class ClaimReport(msgspec.Struct, frozen=True):

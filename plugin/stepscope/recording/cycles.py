@@ -15,7 +15,7 @@ LEAST_SKIPPED_COUNT_WITH_VALUES = 6
 """Two of them are read (`tensor_values.py`), and not measured."""
 LEAST_MEASURED_COUNT = 12
 """Steps to skip even in a short epoch, whose time without the profiler is measured."""
-UNMEASURED_DISTANCE = LEAST_MEASURED_COUNT + 3
+PROVISIONAL_DISTANCE = LEAST_MEASURED_COUNT + 3
 """Steps from a cycle to the one that replaces it: two of them are read, the first is left out."""
 SKIPPED_SECONDS = 10.0
 """Maximum time to skip by default, in a process without other ranks."""
@@ -59,12 +59,10 @@ class Cycles:
         """First step of the next cycle; None before the first cycle."""
         self._first_step_s = 0.0
         self._restarts = 0
-        self._is_early = False
-        """Whether the current cycle of calls began before they were sampled for long."""
         self.written: RecordedTrace | None = None
         """The most recently saved file."""
-        self.unmeasured: RecordedTrace | None = None
-        """A saved file without times of unrecorded steps, which the next one replaces."""
+        self.provisional: RecordedTrace | None = None
+        """A saved file before which too few steps were measured: the next one replaces it."""
 
     @property
     def is_complete(self) -> bool:
@@ -151,7 +149,7 @@ class Cycles:
         profiled = self._profiled
         if profiled is None:
             return None
-        least = self.unmeasured.step_count if self.unmeasured is not None else 0
+        least = self.provisional.step_count if self.provisional is not None else 0
         if is_saved and profiled.is_active and profiled.step_count >= least:
             return self._save(profiled)
         self._profiled = None
@@ -165,14 +163,14 @@ class Cycles:
         self._restarts = 0
         self._next_start = profiled.step_number + self._request.wait + (not profiled.is_over)
         self.written = profiled.written()
-        if self.unmeasured is None and self._is_repeated_measured():
-            self.unmeasured = self.written
+        if self.provisional is None and self._is_provisional():
+            self.provisional = self.written
             self._done_count -= 1
-            self._next_start = profiled.step_number + UNMEASURED_DISTANCE
+            self._next_start = profiled.step_number + PROVISIONAL_DISTANCE
         return CycleEnd.NOT_SAVED if self.written is None else CycleEnd.SAVED
 
-    def _is_repeated_measured(self) -> bool:
-        """Return whether another cycle follows one before which no steps were measured.
+    def _is_provisional(self) -> bool:
+        """Return whether another cycle replaces the last one, before which no steps were measured.
 
         The epoch was too short for both, and more may follow. Ranks must record the same steps.
         """
@@ -203,6 +201,9 @@ class CallCycles(Cycles):
     than three steps is not saved.
     """
 
+    _is_early = False
+    """Whether the current cycle began before calls were sampled for long."""
+
     def is_due(self, step: int, epoch_length: int) -> bool:
         """Return whether a cycle begins with this step."""
         if step == 1:
@@ -211,7 +212,7 @@ class CallCycles(Cycles):
         if self._request.skip is not None or self.is_recording:
             return super().is_due(step, epoch_length)
         if self._next_start is not None:
-            return step >= self._next_start and not (self.unmeasured and is_early)
+            return step >= self._next_start and not (self.provisional and is_early)
         is_slow = time.monotonic() - self._first_step_s > SKIPPED_SECONDS
         return step > (LEAST_SKIPPED_COUNT if is_slow else LEAST_MEASURED_COUNT)
 
@@ -221,8 +222,8 @@ class CallCycles(Cycles):
         is_enough = profiled is not None and profiled.step_count >= LEAST_STEPS
         return super().finish(is_saved=is_saved and is_enough)
 
-    def _is_repeated_measured(self) -> bool:
-        """Return whether another cycle follows an early one, which had few samples."""
+    def _is_provisional(self) -> bool:
+        """Return whether another cycle replaces the last one, which had few samples."""
         return self._is_early and self._is_default_and_saved()
 
     def _new_profiled(self, step: int) -> Profiled:

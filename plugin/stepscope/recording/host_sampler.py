@@ -38,7 +38,7 @@ from functools import lru_cache
 from itertools import groupby, takewhile
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 from stepscope.recording.posix_timer import PosixTimer
 
@@ -237,21 +237,22 @@ def _always() -> bool:
 
 def in_progress(stack: Stack) -> Stack:
     """Return a late sample's calls with the operator that was in progress, as far as it is sure."""
-    if not isinstance(code := stack[0], CodeType) or not isinstance(position := stack[1], int):
+    check = _instruction_at(stack)
+    # at the begin of a function, the line that called it may have begun with an operator
+    outside = stack[2:] if check.startswith("RESUME") else stack
+    if not check.startswith(("RESUME", "JUMP_BACKWARD")) or not outside:
         return stack
-    check = _instructions(code).get(position, "")
-    outside = stack
-    if (
-        check.startswith("RESUME") and len(stack) > 2
-    ):  # the call's line may have begun with an operator
-        outside = stack[2:]
-        code, position = outside[0], outside[1]
-    elif not check.startswith("JUMP_BACKWARD"):
-        return stack
-    if not isinstance(code, CodeType) or not isinstance(position, int):
-        return stack
-    operator = operator_before(code, position)
-    return stack if operator is None else (code, operator, *outside[2:])
+    code, position, *callers = outside
+    operator = operator_before(cast("CodeType", code), cast("int", position))
+    return stack if operator is None else (code, operator, *callers)
+
+
+def _instruction_at(stack: Stack) -> str:
+    """Return the name of the instruction at which the innermost call is; "" without one."""
+    if not stack:
+        return ""
+    code, position, *_ = stack
+    return _instructions(cast("CodeType", code)).get(cast("int", position), "")
 
 
 @lru_cache(maxsize=4 * MOST_SAMPLES)

@@ -62,7 +62,7 @@ class AccountWriter:
             self.save()
             with suppress(OSError):
                 Path(written.path).unlink()
-            self._print(f"it replaces {self._shown(written.path)}: unrecorded steps were measured")
+            self._print(f"it replaces {self._shown(written.path)}: more steps were measured before")
 
     def note(self, text: str) -> None:
         """Print a deviation from the request."""

@@ -323,7 +323,7 @@ class ScriptRecorder:
             self._whole.forget()
             self._account_writer.written(self._cycles.written)
             if self._cycles.is_complete and self._cycles.written is not None:
-                self._account_writer.remove(self._cycles.unmeasured)
+                self._account_writer.remove(self._cycles.provisional)
 
     def _stop_if_complete(self) -> None:
         """Stop if nothing is left to record, and end the script if requested."""
@@ -332,7 +332,7 @@ class ScriptRecorder:
         elif self._cycles.are_evaluations_too_frequent:
             self._account_writer.note("evaluations are too frequent to record a step between them")
             self._stop()
-        elif self._cycles.unmeasured is not None and not self._cycles.is_complete:
+        elif self._cycles.provisional is not None and not self._cycles.is_complete:
             self._account_writer.account.is_complete = True
         elif self._cycles.is_complete:
             self._account_writer.account.is_complete = True

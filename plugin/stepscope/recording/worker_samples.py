@@ -207,7 +207,7 @@ class _WorkerSampler(HostSampler):
         samples = []
         for at_ns, time_ns, _, is_late, stack in self._samples:
             is_waiting = bool(stack) and stack[-2] is Queue.get.__code__
-            calls = in_progress(stack) if is_late and stack else stack
+            calls = in_progress(stack) if is_late else stack
             position = WAITING if is_waiting else positions.setdefault(calls, len(positions))
             samples.append((at_ns, time_ns, position))
         stacks = [frames_of(stack) for stack in positions]
