@@ -78,6 +78,32 @@ def test_symptoms_do_not_count_in_a_position() -> None:
     assert judged.is_in_first_three
 
 
+def test_a_fault_that_costs_as_much_as_the_turns_can_tell_is_main_as_well() -> None:
+    result = script().stored.result
+
+    def with_checkpoint(*seconds: float) -> ZooScript:
+        fields = {name: getattr(result, name) for name in result.__struct_fields__}
+        fields["turns"] = {**result.turns, "checkpoint": turns(*seconds)}
+        findings = (finding("checkpoint-in-step"),)
+        stored = StoredScript(
+            result=ScriptResult(**fields),
+            findings=findings,
+            alarms=(),
+            slowdown=None,
+            verdict="A verdict.",
+        )
+        return ZooScript(stored=stored)
+
+    varying = with_checkpoint(0.55, 0.65, 0.75)
+    assert varying.main_faults == ("validate", "checkpoint")
+    assert varying.is_first
+    steady = with_checkpoint(0.65, 0.65, 0.65)
+    assert steady.main_faults == ("validate",), "the turns are clear"
+    assert not steady.is_first
+    cheaper = with_checkpoint(0.5, 0.7, 0.9)
+    assert cheaper.main_faults == ("validate",), "three quarters of it"
+
+
 def test_a_hot_path_names_the_fault_at_its_line() -> None:
     assert script((finding("hot-path", 111),)).is_first
     assert not script((finding("hot-path", 110),)).is_first

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from score.pair_tables import ANSWERS
 from score.ranges import NO_ESTIMATE, Holds, Span
 from score.tables import names, part, table
-from score.zoo import ZooScript
+from score.zoo import AS_MUCH, ZooScript
 from stepscope.base.formatting import count, duration, share
 
 MS = 1e6
@@ -63,7 +63,9 @@ def _method(scripts: Sequence[ZooScript]) -> Iterator[str]:
         "one fault saves of the step with all of them, with the 95 % confidence interval by turns. "
         "*Position*: of the first finding that names the fault, among those that name a cause, by "
         "its rule (`tests/score/zoo_causes.toml`), or by the line that `hot-path` or a rule of the "
-        "DataLoader shows. *Right first*: the most expensive fault has position 1. *False alarms*: "
+        "DataLoader shows. *Right first*: the most expensive fault has position 1, or one that "
+        f"costs {share(AS_MUCH)} of it or more, and less by no more than the turns vary. *False "
+        "alarms*: "
         "rules at `warning` or above on the healthy script. *Slowdown*: the recorded step over the "
         "unrecorded one, measured in the same process. Run with torch "
         f"{', '.join(sorted({result.torch for result in results}))} on "

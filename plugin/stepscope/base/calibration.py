@@ -729,6 +729,9 @@ CACHED_KEYS = Factor(
 BACKWARD_LEFT_OUT = Factor(
     0.7, 1.0, "an estimate: the forward pass keeps nothing for it either, which is not claimed"
 )
+ONE_BACKWARD = Factor(
+    0.7, 1.0, "an estimate: the gradients of the losses are added where their graphs meet"
+)
 LARGE_BROADCAST_PRODUCTS_ON_CPU = Factor(
     0.8,
     1.0,

@@ -164,7 +164,7 @@ RULE = Rule(
     why="A copy of all parameters (`deepcopy(model.state_dict())`, clones) reads and writes the "
     "whole model. An average that Python takes parameter by parameter costs several operators for "
     "each.",
-    detects="Operators that Python calls on at least 90 % of the parameters in each step, outside "
+    detects="Operators that Python calls on at least 80 % of the parameters in each step, outside "
     "of the optimizer: aten::clone, aten::new_empty (deepcopy) and aten::copy_ copy; aten::lerp, "
     "or aten::mul with aten::add, average. Parameters are the tensors that a backward pass "
     "gives a gradient, `least_count` or more.",

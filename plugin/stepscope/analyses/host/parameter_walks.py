@@ -26,8 +26,11 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
 ACCUMULATES = "torch::autograd::AccumulateGrad"
-LEAST_SHARE = 0.9
-"""Part of the parameters that an operator has to be called on: some may be frozen or shared."""
+LEAST_SHARE = 0.8
+"""Part of the parameters that an operator has to be called on: some may be shared, or of a frozen
+network whose gradients nobody switched off."""
+MOST_STEPS = 0.9
+"""Part of the steps in which a backward pass has a set of parameters."""
 BETWEEN = 12
 """Operators from one parameter to the next that belong to the walk; `deepcopy` has ten."""
 REGULARLY_BETWEEN = 64
@@ -179,7 +182,7 @@ def _parameter_sets(passes: list[Shapes], step_count: int) -> list[tuple[Shapes,
     sets = [
         Counter(dict(items))
         for items, number in number_of.items()
-        if number >= LEAST_SHARE * step_count
+        if number >= MOST_STEPS * step_count
     ]
     if not sets and passes:
         sets = [_union(passes)]
