@@ -7,9 +7,15 @@ BOUND = "bounds the work on huge traces alone"
 ALWAYS = "analyses always say so; the type checker does not know it"
 TOLD = "who claims has rows to tell of"
 NO_TIME = "without calls no time reaches the share from which it reports"
+FIRST_OF_A_THREAD = "the first node of a thread has not run before"
 DATA_SHEETS = "no data sheet that is known lies between"
 
 EQUIVALENT: tuple[tuple[str, str, str], ...] = (
+    (
+        "repeated_backward",
+        "_repeated: Eq turned in `thread[:-1] == thread[1:]`",
+        FIRST_OF_A_THREAD,
+    ),
     ("shared.kernel_time", "MOST_SOURCED = 6700", BOUND),
     ("shared.kernel_time", "MOST_SOURCED = 15000", BOUND),
     ("shared.kernel_time", "_longest: `len(duration_ns) > most` is always False", BOUND),

@@ -4,7 +4,6 @@ import numpy as np
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.forward_backward import WRAPPER, forward_backward
-from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.parameter_walks import ACCUMULATES
@@ -14,6 +13,7 @@ from stepscope.base.formatting import count
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import call_costs, facts, phrases
 
@@ -38,8 +38,8 @@ def check(trace: Trace, options: Options) -> Results:
     """Report nodes of a step's graph that ran more than once in it."""
     requirements.applies_if(is_training(trace), "no backward pass was recorded")
     span = window(trace)
-    rows = _repeated(trace)
-    busy = intervals.clip(times(trace.host_calls, rows), span.start_ns, span.end_ns)
+    rows, busy = _repeated(trace)
+    busy = intervals.clip(busy, span.start_ns, span.end_ns)
     time_ns = intervals.duration_ns(busy)
     per_step = span.per_step(len(rows))
     is_reported = phrases.fraction_of_window(trace, time_ns) >= options.least_share
@@ -72,25 +72,37 @@ def check(trace: Trace, options: Options) -> Results:
     )
 
 
-def _repeated(trace: Trace) -> Ints:
+def _repeated(trace: Trace) -> tuple[Ints, Intervals]:
     """Return the engine's calls (rows of `host_calls`) of nodes that had run in the same step.
 
+    The times are theirs, and from one of them to the next.
+
     What follows such a node and adds its gradient to a parameter has no number, and counts with it.
+    Steps in which a backward pass makes a graph (`create_graph=True`) are left out: the pass
+    through that graph goes through the first one again.
     """
     calls, links = trace.host_calls, forward_backward(trace)
-    starts = calls["start_ns"].to_numpy()
-    nodes = np.flatnonzero((links.wrapper != NONE) & (calls["sequence_number"].to_numpy() >= 0))
+    starts, numbers = calls["start_ns"].to_numpy(), calls["sequence_number"].to_numpy()
+    steps_ns = trace.steps["start_ns"].to_numpy()
+    nodes = np.flatnonzero((links.wrapper != NONE) & (numbers >= 0))
     nodes = nodes[np.argsort(starts[nodes], kind="stable")]
-    step = np.searchsorted(trace.steps["start_ns"].to_numpy(), starts[nodes], side="right")
+    step = np.searchsorted(steps_ns, starts[nodes], side="right")
+    is_inside = (links.node != NONE) & (links.node != np.arange(len(calls))) & (numbers >= 0)
+    twice = np.unique(np.searchsorted(steps_ns, starts[is_inside], side="right"))
     is_again = calls.iloc[nodes].assign(step=step).duplicated(KEYS).to_numpy()
+    is_again = is_again & ~np.isin(step, twice)
     adds = np.flatnonzero(name_mask(calls["name"], f"{WRAPPER}{ACCUMULATES}".__eq__))
     rows = np.concatenate((links.wrapper[nodes], adds))
     is_node = np.arange(len(rows)) < len(nodes)
     again = np.append(is_again, np.zeros(len(adds), dtype=bool))
-    order = np.lexsort((starts[rows], calls["thread"].to_numpy()[rows]))
+    order = np.lexsort((starts[rows], calls["thread"].cat.codes.to_numpy()[rows]))
     last_node = np.maximum.accumulate(np.where(is_node[order], np.arange(len(order)), 0))
-    selected: Ints = np.sort(rows[order][again[order][last_node]])
-    return selected
+    called, selected = rows[order], again[order][last_node]
+    thread, ends = calls["thread"].cat.codes.to_numpy()[called], calls["end_ns"].to_numpy()[called]
+    goes_on = selected[:-1] & selected[1:] & (thread[:-1] == thread[1:])
+    until = np.where(np.append(goes_on, False)[: len(ends)], np.append(starts[called][1:], 0), ends)
+    busy = intervals.union(starts[called][selected], until[selected])
+    return np.sort(called[selected]), busy
 
 
 RULE = Rule(
@@ -98,15 +110,17 @@ RULE = Rule(
     title="Several backward passes go through the same graph in a step",
     passed="Each step goes backward through its graph once",
     category="operators",
-    why="A backward pass for each loss (`loss.backward(retain_graph=True)`) goes through all layers "
-    "that the losses have in common. One pass of their sum gives the same gradients, and keeps the "
-    "activations in memory for less time.",
+    why="A backward pass for each loss (`loss.backward(retain_graph=True)`) goes through all "
+    "layers that the losses have in common. One pass of their sum gives the same gradients, and "
+    "keeps the activations in memory for less time.",
     detects="Nodes of the backward pass with the same name, sequence number and thread that run "
     "more than once in a step, `least_count` or more in a step; it reports them from `least_share` "
     "of the window on.",
     silent=(
         "A second graph, as of a generator's and a discriminator's loss, or of accumulated "
         "batches.",
+        "Steps with derivatives of gradients (`create_graph=True`, gradient penalties): a pass "
+        "through the first graph is needed for each.",
         "Nodes of earlier steps: graph-kept-alive reports them.",
         "Recomputed activations, which are other nodes.",
     ),

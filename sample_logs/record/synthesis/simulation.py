@@ -127,7 +127,8 @@ class Simulation:
         thread = self._host.thread
         if "seq" in action:
             details["Sequence number"] = self._step * SEQUENCES_PER_STEP + int(action["seq"])
-            if thread is not self._host.threads[MAIN_THREAD]:
+            is_node = not action["op"].startswith("aten::")
+            if is_node and thread is not self._host.threads[MAIN_THREAD]:
                 details["Fwd thread id"] = 1
         if self._machine.is_2021 and "stacks" in self._schedule.record:
             details["Call stack"] = ";".join(name for _, name in reversed(thread.frames))

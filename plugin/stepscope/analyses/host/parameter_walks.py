@@ -35,6 +35,8 @@ BETWEEN = 12
 """Operators from one parameter to the next that belong to the walk; `deepcopy` has ten."""
 REGULARLY_BETWEEN = 64
 """The same, if so many follow most parameters; PyTorch Lightning's `log` has 17 for each value."""
+PER_PARAMETER = 4
+"""Operators for each parameter that a `state_dict` has at most, which a walk may call each time."""
 AVERAGES = (
     frozenset({"aten::lerp_"}),
     frozenset({"aten::lerp"}),
@@ -149,7 +151,8 @@ def walk_times(trace: Trace, walks: ParameterWalks, names: Set[str]) -> Interval
     start, end = (calls[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
     distance = np.diff(index)
     least = walks.parameter_count * window(trace).step_count / 2
-    distances, numbers = np.unique(distance[distance <= REGULARLY_BETWEEN], return_counts=True)
+    most = max(REGULARLY_BETWEEN, PER_PARAMETER * walks.parameter_count)
+    distances, numbers = np.unique(distance[distance <= most], return_counts=True)
     is_near = (distance <= BETWEEN) | np.isin(distance, distances[numbers >= least])
     is_near &= np.diff(operators.step[index]) == 0
     until = np.where(np.append(is_near, False)[: len(rows)], np.append(start[1:], 0), end)
