@@ -39,6 +39,12 @@ turns, less the change of the calls for batches: 0.04 in `super_resolution`, 0.2
 in `image_classifier`. Why they differ is unknown: a loop of convolutions or products was not slower
 next to a busy process (least times, two cores). The range was fitted on these and the four above.
 """
+FEWER_THREADS = (0.25, 1.3)
+"""The least and the most by which the loop takes longer if its operators get half of the threads,
+as multiples of the long operators' part: with workers on all cores of the threads, operators wait
+for threads that wait for a core. Of 14 scripts on two cores the loop alone took 0.2 to 1.4 times
+that part longer with one thread (in two it took less), and each was slower with a worker beside two
+threads, by 5 to 29 % of the step, but one."""
 LONG_OPERATOR_NS = 250_000
 """Operators that take less mostly run on one thread: they split no work, or little."""
 
@@ -64,6 +70,8 @@ class MoveLoading(Change):
     """A worker's time for a batch; None: the recorded time, which the loop took itself."""
     handover_ns: int = HANDOVER_NS
     contention: float = CONTENTION
+    loop_factor: float = 1.0
+    """Factor of the loop's time between batches, as operators leave cores to the workers."""
 
     @property
     def assumption(self) -> str:
@@ -101,13 +109,14 @@ class MoveLoading(Change):
     def _load(self, fetching_ns: float, between_ns: float) -> "Load":
         """Return the work of loop and workers per batch; without workers it takes two times."""
         batch_ns = fetching_ns if self.batch_ns is None else float(self.batch_ns)
+        between_ns *= self.loop_factor
         loop_ns = between_ns + self.handover_ns
         step_ns = max(1.0, loop_ns, batch_ns / self.workers)
         core_ns = between_ns * min(self.threads, self.cores) + self.handover_ns + batch_ns
         crowding = max(1.0, core_ns / (self.cores * step_ns))
         busy_workers = batch_ns / (step_ns * crowding)
         return Load(
-            host_factor=max(crowding, 1 + self.contention * busy_workers),
+            host_factor=self.loop_factor * max(crowding, 1 + self.contention * busy_workers),
             period_ns=round(batch_ns / self.workers * crowding),
         )
 
@@ -116,8 +125,9 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
     """Return the change to a number of workers, where loop and workers have some cores.
 
     Without a number of cores it is the recorded one; of an unknown machine with a device, one for
-    each worker and one for the loop. In a trace with workers that the loop waits for, a batch takes
-    a worker the time in which all of them deliver one each.
+    each worker and one for the loop. Where workers and the threads of operators need more cores
+    than there are, operators get fewer threads (`computing_threads`). In a trace with workers that
+    the loop waits for, a batch takes a worker the time in which all of them deliver one each.
 
     Raises:
         NotApplicableError: the trace has no call for a batch.
@@ -132,14 +142,27 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
     if cores is None:
         msg = "the number of cores was not recorded, and is not given"
         raise MissingDataError(msg, "stepscope.trace_handler(...)")
-    threads = recorded_settings(trace).host.thread_count or cores
+    threads = 1 if has_device else recorded_settings(trace).host.thread_count or cores
+    computing = computing_threads(threads, workers, cores)
+    part = _long_operator_share(trace) if computing < threads else 0.0
     return MoveLoading(
         workers=workers,
         cores=cores,
-        threads=1 if has_device else threads,
+        threads=computing,
         batch_ns=_batch_of_workers_ns(trace, calls),
         handover_ns=handover_ns(calls.between_ns, tensor_count(trace)),
+        loop_factor=_loop_factor(min(threads, cores) / computing, part, sum(FEWER_THREADS) / 2),
     )
+
+
+def computing_threads(threads: int, workers: int, cores: int) -> int:
+    """Return the threads for the loop's operators: cores that workers need are left to them."""
+    return min(threads, max(1, cores - workers))
+
+
+def _loop_factor(fewer: float, part: float, multiple: float) -> float:
+    """Return the factor of the loop's time where `part` of it has so many times fewer threads."""
+    return 1 + (fewer - 1) * min(1.0, multiple * part)
 
 
 def move_loading_range(
@@ -147,8 +170,8 @@ def move_loading_range(
 ) -> tuple[MoveLoading, MoveLoading]:
     """Return the change to a number of workers at its worst and at its best.
 
-    They differ in what is unknown: `HANDOVER_FACTORS` and `CONTENTIONS`, and whether all operators
-    of the loop use all of its threads or only the long ones do.
+    They differ in what is unknown: `HANDOVER_FACTORS`, `CONTENTIONS` and `FEWER_THREADS`, and
+    whether all operators of the loop use all of its threads or only the long ones do.
 
     Raises:
         NotApplicableError: the trace has no call for a batch.
@@ -156,11 +179,22 @@ def move_loading_range(
             recorded workers keep up.
     """
     change = move_loading(trace, workers, cores)
-    computing = 1 + (change.threads - 1) * _long_operator_share(trace)
+    part = _long_operator_share(trace)
+    computing = 1 + (change.threads - 1) * part
+    threads = recorded_settings(trace).host.thread_count or change.cores
+    is_fewer = change.loop_factor > 1
+    fewer = min(threads, change.cores) / change.threads if is_fewer else 1.0
+    fastest, slowest = (_loop_factor(fewer, part, multiple) for multiple in FEWER_THREADS)
     fastest_ns, slowest_ns = (round(factor * change.handover_ns) for factor in HANDOVER_FACTORS)
     return (
-        replace(change, handover_ns=slowest_ns, contention=CONTENTIONS[1]),
-        replace(change, threads=computing, handover_ns=fastest_ns, contention=CONTENTIONS[0]),
+        replace(change, handover_ns=slowest_ns, contention=CONTENTIONS[1], loop_factor=slowest),
+        replace(
+            change,
+            threads=computing,
+            handover_ns=fastest_ns,
+            contention=CONTENTIONS[0],
+            loop_factor=fastest,
+        ),
     )
 
 

@@ -72,6 +72,8 @@ FACTORS = {
 """Factors of the kinds. torch.optim: these optimizers accept `fused=True` on CPUs."""
 PLAIN, MOMENTUM = "SGD", frozenset({"aten::mul_", "aten::_foreach_mul_"})
 """SGD without momentum is one addition per parameter: there is nothing to fuse."""
+SPARSE = frozenset({"aten::_indices", "aten::_values", "aten::coalesce", "aten::sparse_mask"})
+"""Operators on sparse gradients, which no fused update accepts."""
 
 
 class Options(Thresholds):
@@ -101,10 +103,10 @@ def _can_be_fused(trace: Trace, updates: OptimizerUpdates, index: NDArray[np.int
     name = updates.optimizer[index[0]]
     if name not in FACTORS or (updates.is_fused | updates.is_compiled)[index].any():
         return False
-    if name != PLAIN:
-        return True
-    operators = _operators(trace, updates, index)
-    return bool(name_mask(trace.host_calls["name"], MOMENTUM.__contains__)[operators].any())
+    names, operators = trace.host_calls["name"], _operators(trace, updates, index)
+    if name_mask(names, SPARSE.__contains__)[operators].any():
+        return False
+    return name != PLAIN or bool(name_mask(names, MOMENTUM.__contains__)[operators].any())
 
 
 def _finding(
@@ -220,6 +222,7 @@ RULE = Rule(
     silent=(
         "Optimizers without a fused update for CPUs in torch.",
         "SGD without momentum, which is one addition per parameter.",
+        "Updates with sparse gradients, which fused ones do not accept.",
         "Updates that torch.compile compiled: compiled code goes through memory once, too.",
         "Forward and backward passes of a closure inside Optimizer.step are not counted.",
     ),

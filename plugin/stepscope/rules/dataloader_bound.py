@@ -15,7 +15,7 @@ from stepscope.analyses.idle.loader_restarts import begins_epoch
 from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.host_samples import worker_samples
 from stepscope.analyses.settings.recorded_settings import usable_cpus
-from stepscope.base.calibration import HANDOVERS
+from stepscope.base.calibration import HANDOVERS, LOCATED_WORK
 from stepscope.base.findings import Effort, Evidence
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.model import intervals
@@ -104,8 +104,10 @@ def check(trace: Trace, options: Options) -> Results:
         yield RuledOut(message=message, evidence=evidence)
         return
     fix, effort, claim = _remedy(trace, stalls, waits, is_ready=bool(were_ready))
+    severity = loading_costs.severity(trace, stalls, claim)
     costs = loading_costs.costs(trace, stalls)
     finding = Finding(
+        severity=severity,
         confidence=loading_costs.confidence(trace, stalls),
         message=message,
         evidence=evidence if were_ready or not has_workers else evidence + _waiting_workers(trace),
@@ -133,6 +135,9 @@ def _remedy(
         return _cheaper_handover(trace, stalls), "hour", claim
     exposed = exposed_share(trace, stalls)
     fix, effort = _fix(trace, stalls, exposed)
+    if fix is CHEAPER_SAMPLES:
+        method = "All loading time; half of it at least."
+        return fix, effort, Claim(waits.late, LOCATED_WORK, method)
     workers = _advised_workers(trace, stalls, exposed)
     return fix, effort, loading_costs.claim(trace, stalls, waits.late, workers)
 
@@ -229,24 +234,33 @@ def _cheaper_handover(trace: Trace, stalls: DataStalls) -> Fix:
 def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> tuple[Fix, Effort]:
     """Return the fix for this iterator, and its effort."""
     if _has_workers(stalls):
-        return _more_workers(trace, stalls, exposed), "flag"
-    if not any(IN_PROCESS in name for name in stalls.iterators):
-        return IN_A_THREAD, "hour"
-    if stalls.batch_ns < CHEAP_BATCH_NS:
-        return WHOLE_BATCHES, "flag"
+        fix = _more_workers(trace, stalls, exposed)
+    elif not any(IN_PROCESS in name for name in stalls.iterators):
+        fix = IN_A_THREAD
+    elif stalls.batch_ns < CHEAP_BATCH_NS:
+        fix = WHOLE_BATCHES
+    elif loading_costs.has_free_core(trace, stalls):
+        fix = _with_workers(trace, stalls, exposed)
+    else:
+        fix = CHEAPER_SAMPLES
+    return fix, "hour" if fix in (IN_A_THREAD, CHEAPER_SAMPLES) else "flag"
+
+
+def _with_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
     code = (
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
         f"num_workers={_advised_workers(trace, stalls, exposed)},\n"
         f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
     )
-    return Fix("Load in worker processes: see dataloader-no-workers.", code, verify=VERIFY), "flag"
+    return Fix("Load in worker processes: see dataloader-no-workers.", code, verify=VERIFY)
 
 
 def _advised_workers(trace: Trace, stalls: DataStalls, exposed: float) -> int:
     """Return the number of workers that the fix names; 0: it is another fix, or names none."""
     if _has_workers(stalls):
         workers, cpus = worker_count(trace), usable_cpus(trace)
-        if cpus is not None and workers >= cpus:
+        is_full = not loading_costs.has_free_core(trace, stalls, workers)
+        if cpus is not None and (workers >= cpus or is_full):
             return 0
         return recorded_facts.bounded(trace, math.ceil(workers * _needed_speedup(exposed)))
     is_cheap = stalls.batch_ns < CHEAP_BATCH_NS
@@ -263,7 +277,8 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
     speedup = _needed_speedup(exposed)
     workers = worker_count(trace)
     cpus = usable_cpus(trace)
-    if workers and cpus is not None and workers >= cpus:
+    is_full = not loading_costs.has_free_core(trace, stalls, workers)
+    if workers and cpus is not None and (workers >= cpus or is_full):
         return _less_work(trace, workers, speedup)
     needed = _advised_workers(trace, stalls, exposed) or "..."
     now = f" (now {workers})" if workers else ""
@@ -289,9 +304,9 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
 
 
 def _less_work(trace: Trace, workers: int, speedup: float) -> Fix:
-    """Return the fix where every CPU has a worker already."""
+    """Return the fix where no CPU is free for another worker."""
     return Fix(
-        "Every CPU has a worker, and they do not keep up: do less work per sample.",
+        "The workers do not keep up, and no CPU is free for more: do less work per sample.",
         f"# {workers} workers; batches must come {significant(speedup)} times as fast\n"
         "# decode and augment on the device: torchvision.transforms.v2 accepts tensors there\n"
         "# or store the data set preprocessed: resized, decoded, tokenized",
@@ -309,6 +324,22 @@ WHOLE_BATCHES = Fix(
     "    x, y = inputs[rows], targets[rows]  # no sample by sample, no collate",
     verify=VERIFY,
     caveats=("The data set must fit into memory; on the device it saves the copy too.",),
+)
+CHEAPER_SAMPLES = Fix(
+    "Do less work per sample: torch computes on all CPUs, and none is free for workers.",
+    "class Samples(Dataset):\n"
+    "    def __init__(self, files):    # once: decode, resize, tokenize, compute features\n"
+    "        self.samples = torch.stack([prepared(file) for file in files])\n"
+    "    def __getitem__(self, index):\n"
+    "        return self.samples[index]",
+    verify=VERIFY,
+    caveats=(
+        "Too large for memory: store the prepared samples in a file, and map it "
+        "(np.load(..., mmap_mode='r')).",
+        "Where operators gain little from threads, try num_workers=1 with "
+        "torch.set_num_threads(cores - 1): of 14 scripts on two cores, eight got faster, six "
+        "slower.",
+    ),
 )
 IN_A_THREAD = Fix(
     "Fetch the next batch in a thread or process while the current batch is used.",
@@ -344,7 +375,8 @@ RULE = Rule(
     saving="Where the fix is a number of workers, the trace is replayed with them, as by "
     "dataloader-no-workers. Else all waiting during which no device works, without the handover of "
     "a batch of workers; faster loading saved 77 and 84 % in torch-tb-profiler's pair of traces. "
-    "Where batches were ready, half of their handovers or all. The claims of a special cause "
+    "Where batches were ready, half of their handovers or all; where the loop makes them and no "
+    "core is free for workers, half of the loading or all. The claims of a special cause "
     "(dataloader-worker-respawn, dataloader-no-workers) are counted there.",
     fix=Fix("Load faster, or earlier.", verify=VERIFY),
     effort="flag",

@@ -9,7 +9,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.hot_spots import loading_lines, worker_spots
 from stepscope.analyses.idle.data_stalls import DataStalls, LoadingCost, loading_costs
 from stepscope.analyses.settings.host_samples import worker_samples
-from stepscope.analyses.settings.recorded_settings import RECORDED, usable_cpus
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings, usable_cpus
 from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import (
     EXPOSED_TIME,
@@ -17,15 +17,23 @@ from stepscope.base.calibration import (
     MOVED_LOADING,
 )
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.findings import Confidence, Evidence, EvidenceTable, Link, SourceLine, Unit
+from stepscope.base.findings import (
+    Confidence,
+    Evidence,
+    EvidenceTable,
+    Link,
+    Severity,
+    SourceLine,
+    Unit,
+)
 from stepscope.base.formatting import count, duration, share
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import ChangeRange
-from stepscope.replay.loading import MoveLoading, move_loading_range
+from stepscope.replay.loading import MoveLoading, computing_threads, move_loading_range
 from stepscope.rules import Claim, Finding, RuledOut
 from stepscope.rules.shared import facts, phrases, recorded_facts
-from stepscope.rules.shared.step_savings import is_worth_reporting
+from stepscope.rules.shared.step_savings import is_worth_reporting, sure_severity
 
 MOST_WORKERS = 16
 """The most workers advised: a loop that needs more should do less work per sample."""
@@ -51,10 +59,31 @@ def confidence(trace: Trace, stalls: DataStalls) -> Confidence:
     return "high" if stalls.has_device else "medium"
 
 
+def has_free_core(trace: Trace, stalls: DataStalls, workers: int = 0) -> bool:
+    """Return whether operators leave a core to one worker more; so where a device computes.
+
+    Unknown numbers of cores and threads count as enough.
+    """
+    cpus, threads = usable_cpus(trace), recorded_settings(trace).host.thread_count
+    return stalls.has_device or cpus is None or threads is None or threads + workers < cpus
+
+
 def advised_workers(trace: Trace, stalls: DataStalls) -> tuple[int, int]:
     """Return the number of workers that just keeps up, and the number advised, within the CPUs."""
     needed = math.ceil(stalls.batch_ns / rest_ns(trace, stalls))
+    cpus = usable_cpus(trace)
+    if cpus is not None and not has_free_core(trace, stalls):
+        return needed, max(1, min(needed, cpus - 1, MOST_WORKERS))
     return needed, recorded_facts.bounded(trace, min(MOST_WORKERS, max(2, needed + 1)))
+
+
+def fewer_threads(trace: Trace, stalls: DataStalls, workers: int) -> str:
+    """Return the line of code that leaves cores to workers; "" where operators leave enough."""
+    cpus, threads = usable_cpus(trace), recorded_settings(trace).host.thread_count
+    if stalls.has_device or cpus is None or threads is None or threads + workers <= cpus:
+        return ""
+    left = computing_threads(threads, workers, cpus)
+    return f"torch.set_num_threads({left})    # of {cpus} CPUs, {cpus - left} for the workers\n"
 
 
 def rest_ns(trace: Trace, stalls: DataStalls) -> float:
@@ -96,12 +125,23 @@ def _with_workers(trace: Trace, workers: int) -> tuple[MoveLoading, MoveLoading]
 
 def _method(least: MoveLoading, most: MoveLoading) -> str:
     """Return a sentence on the simulated workers."""
+    least_more, most_more = share(most.loop_factor - 1), share(least.loop_factor - 1)
+    fewer = f" With fewer threads the loop takes {least_more} to {most_more} longer."
+    is_fewer = least.loop_factor > 1
     return (
         f"The trace is simulated with {count(most.workers, 'worker')} on "
         f"{count(most.cores, 'core')}: the loop takes {duration(most.handover_ns)} to "
         f"{duration(least.handover_ns)} to receive a batch, and each busy worker slows it by "
-        f"{share(most.contention)} to {share(least.contention)}."
+        f"{share(most.contention)} to {share(least.contention)}.{fewer if is_fewer else ''}"
     )
+
+
+def severity(trace: Trace, stalls: DataStalls, claim: Claim) -> Severity | None:
+    """Return the severity without a device, by what is sure; None: by what may be saved.
+
+    There workers take time from computing, and faster loading may be all that the script needs.
+    """
+    return None if stalls.has_device else sure_severity(trace, (claim,)) or "info"
 
 
 def ruled_out(trace: Trace, finding: Finding) -> RuledOut | None:

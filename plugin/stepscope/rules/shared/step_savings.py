@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
-from stepscope.base.findings import HoldsIn, TimedStep
+from stepscope.base.findings import HoldsIn, Severity, TimedStep, severity_of
 from stepscope.model.trace import Trace
 from stepscope.replay.unrecorded import unrecorded_world
 from stepscope.rules import INFO_SHARE, Claim
 from stepscope.rules.shared.claimable_time import (
+    alone,
     claimed_ns,
     summed_ns,
     unchanged,
@@ -24,6 +25,8 @@ from stepscope.rules.shared.claimable_time import (
 OTHER_SAVING = 0.2
 """Relative difference below which a saving counts as the same in both steps: the cost of recorded
 events is an estimate."""
+SURE = 2
+"""A saving counts as far as half of it is sure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,20 @@ def unrecorded_reference_ns(trace: Trace) -> float:
     if recorded is None or without_profiler is None:
         return whole_ns
     return max(1.0, whole_ns * without_profiler.simulated_ns / max(1, recorded.simulated_ns))
+
+
+def sure_share(trace: Trace, claims: Sequence[Claim]) -> float:
+    """Return the least that claims save alone, as a fraction of the decisive step."""
+    step = claimed_shares(trace, claims).decisive_step
+    is_unrecorded = step == "unrecorded"
+    whole_ns = unrecorded_reference_ns(trace) if is_unrecorded else window(trace).reference_ns
+    return alone(trace, claims, step).low_ns / whole_ns
+
+
+def sure_severity(trace: Trace, claims: Sequence[Claim]) -> Severity | None:
+    """Return the severity by `SURE` times what claims save at least; None: not worth reporting."""
+    at_most = claimed_shares(trace, claims).decisive
+    return severity_of(min(at_most, SURE * sure_share(trace, claims)))
 
 
 def is_worth_reporting(trace: Trace, claims: Sequence[Claim]) -> bool:
