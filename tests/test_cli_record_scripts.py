@@ -623,6 +623,43 @@ def test_a_server_that_computes_in_another_thread_is_recorded(tmp_path: Path) ->
     assert count(document, "aten::ones") >= 19, "the main thread is recorded, too"
 
 
+WAITING = """
+import threading, time
+import torch
+
+class Net(torch.nn.Linear):
+    def eval(self):    # transformers has one of its own
+        return self.train(False)
+
+def serve():
+    net = Net(8, 8)
+    if {evaluates}:
+        net.eval()
+    with torch.inference_mode():
+        for _ in range({rounds}):
+            net(torch.ones(2, 8))
+            time.sleep(0.5)
+
+if {evaluates}:
+    Net(8, 8).eval()
+thread = threading.Thread(target=serve)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("evaluates", [True, False])
+def test_a_server_is_recorded_while_the_main_thread_waits_for_it(
+    tmp_path: Path, *, evaluates: bool
+) -> None:
+    script = WAITING.format(evaluates=evaluates, rounds=9 if evaluates else 14)
+    (tmp_path / "waiting.py").write_text(script)
+    run(tmp_path, "--", sys.executable, "waiting.py")
+    [document] = documents(tmp_path)
+    least = 9 if evaluates else 2
+    assert count(document, "aten::linear") >= least, "7 s, of which more than 3 are the start"
+
+
 SCORING = """
 import torch
 model = torch.nn.Linear(64, 64)

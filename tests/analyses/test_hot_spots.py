@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.host.hot_spots import HotSpot, hot_spots
+from stepscope.analyses.host.hot_spots import HotSpot, hot_spots, loading_lines
+from stepscope.model.trace import Trace
 
 MS = 1_000_000
 ROWS: list[Any] = [["cpu_op", "aten::mm", 10, 50]]
@@ -13,8 +14,8 @@ MAIN, BACKWARD = "train.py(50): main", "torch/_tensor.py(623): backward"
 CALL = "torch/nn/modules/module.py(1778): _wrapped_call_impl"
 
 
-def spots(*stacks: tuple[int, tuple[str, ...]]) -> list[HotSpot]:
-    """Hot spots of stacks with their numbers of samples."""
+def sampled(*stacks: tuple[int, tuple[str, ...]]) -> Trace:
+    """A trace with samples: stacks with their numbers."""
     frames = list(dict.fromkeys(frame for _, calls in stacks for frame in calls))
     figures = {
         "count": sum(count for count, _ in stacks),
@@ -23,7 +24,21 @@ def spots(*stacks: tuple[int, tuple[str, ...]]) -> list[HotSpot]:
         "frames": frames,
         "stacks": [[n, n * 10 * MS, *map(frames.index, calls)] for n, calls in stacks],
     }
-    return list(hot_spots(trace_of(ROWS, stepscope_recorder={"host_samples": figures})))
+    return trace_of(ROWS, stepscope_recorder={"host_samples": figures})
+
+
+def spots(*stacks: tuple[int, tuple[str, ...]]) -> list[HotSpot]:
+    """Hot spots of stacks with their numbers of samples."""
+    return list(hot_spots(sampled(*stacks)))
+
+
+def test_of_loading_few_samples_still_show_the_lines() -> None:
+    fetch = "torch/utils/data/_utils/fetch.py(54): fetch"
+    decode, crop = "data.py(8): decode", "data.py(20): crop"
+    few = sampled((9, (MAIN,)), (1, (MAIN, fetch, crop)), (2, (MAIN, fetch, decode)))
+    assert loading_lines(few) == (decode, crop)
+    enough = sampled((9, (MAIN,)), (1, (MAIN, fetch, crop)), (5, (MAIN, fetch, decode)))
+    assert loading_lines(enough) == (decode,)
 
 
 def test_a_function_below_the_loop_is_one_spot_with_all_that_it_calls() -> None:

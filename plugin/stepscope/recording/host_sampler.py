@@ -225,10 +225,16 @@ def stack_table(
     }
 
 
+def woken(_number: int, _frame: object) -> None:
+    """Handle the signal where nothing is sampled: it lets a waiting thread make pending calls."""
+
+
 def _is_free() -> bool:
-    """Return whether nobody handles the signal but an earlier sampler."""
+    """Return whether nobody handles the signal but an earlier sampler, or `woken`."""
     handler = signal.getsignal(NUMBER)
-    return handler == signal.SIG_DFL or isinstance(getattr(handler, "__self__", None), HostSampler)
+    if handler in (signal.SIG_DFL, woken):
+        return True
+    return isinstance(getattr(handler, "__self__", None), HostSampler)
 
 
 def _always() -> bool:

@@ -146,21 +146,33 @@ def watch_profilers(recorder: ScriptRecorder) -> None:
 def watch_evaluation(recorder: ScriptRecorder) -> None:
     """Notify the recorder when a model enters evaluation mode, which may be a script's only work.
 
-    No module hooks: with torch.compile, those cause recompilations and errors (`live_objects.py`).
-    `CallHook` replaces a method instead, only while calls may be steps.
+    `eval()` calls `train(False)`, which calls itself for each module inside; `transformers` has an
+    `eval` of its own. No module hooks: with torch.compile, those cause recompilations and errors
+    (`live_objects.py`). `CallHook` replaces a method instead, only while calls may be steps.
     """
-    prepare = torch.nn.Module.eval
+    prepare = torch.nn.Module.train
+    is_inside = False
 
     @functools.wraps(prepare)
-    def watched(self: torch.nn.Module) -> torch.nn.Module:
-        prepared = prepare(self)
-        if torch.compiler.is_compiling():
-            return prepared
-        if recorder.is_watching and not _cannot_end_step(recorder):
-            recorder.model_set_to_evaluate()
+    def watched(self: torch.nn.Module, mode: bool = True) -> torch.nn.Module:  # noqa: FBT001, FBT002 (torch's signature)
+        nonlocal is_inside
+        if (
+            mode
+            or is_inside
+            or torch.compiler.is_compiling()
+            or not recorder.is_watching
+            or _cannot_end_step(recorder)
+        ):
+            return prepare(self, mode)
+        is_inside = True
+        try:
+            prepared = prepare(self, mode)
+        finally:
+            is_inside = False
+        recorder.model_set_to_evaluate()
         return prepared
 
-    setattr(torch.nn.Module, "eval", watched)  # noqa: B010 (mypy has a type for each method)
+    setattr(torch.nn.Module, "train", watched)  # noqa: B010 (mypy has a type for each method)
 
 
 class CallHook:

@@ -9,10 +9,13 @@ the script ends before some of them are recorded.
 
 import ctypes
 import os
+import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from stepscope.recording.handler import TraceHandler
+from stepscope.recording.host_sampler import NUMBER, woken
 from stepscope.recording.profiler_cycle import Profiled, is_profiler_running
 from stepscope.recording.record_request import RecordedTrace, RecordRequest
 
@@ -50,6 +53,7 @@ class WholeRun:
 
     def await_end_of_start(self, call: Callable[[], None]) -> None:
         """Begin now if requested; otherwise schedule the call for the end of the start."""
+        _let_signals_wake()
         if self.is_requested:
             self.begin()
         elif not self._is_off:
@@ -101,7 +105,10 @@ class WholeRun:
         return written
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Schedule a call in the main thread, between two instructions, after a time."""
+        """Schedule a call in the main thread, between two instructions, after a time.
+
+        A main thread that waits for another one executes no instruction before a signal comes.
+        """
 
         def called(_: object) -> int:
             if os.getpid() == self._process:
@@ -110,7 +117,12 @@ class WholeRun:
 
         pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(called)
         self._pending.append(pending)  # must stay referenced until it is called
-        timer = threading.Timer(seconds, ctypes.pythonapi.Py_AddPendingCall, (pending, None))
+
+        def due() -> None:
+            ctypes.pythonapi.Py_AddPendingCall(pending, None)
+            _wake_main_thread()
+
+        timer = threading.Timer(seconds, due)
         timer.daemon = True
         timer.start()
 
@@ -118,3 +130,16 @@ class WholeRun:
 def _is_in_main_thread() -> bool:
     """Return whether this is the main thread, where recording begins and ends."""
     return threading.current_thread() is threading.main_thread()
+
+
+def _let_signals_wake() -> None:
+    """Handle the recorder's signal, if nobody does: one that is ignored wakes no thread."""
+    with suppress(Exception):  # another thread, or a system without it
+        if signal.getsignal(NUMBER) == signal.SIG_DFL:
+            signal.signal(NUMBER, woken)
+
+
+def _wake_main_thread() -> None:
+    with suppress(Exception):
+        if signal.getsignal(NUMBER) is woken:
+            signal.pthread_kill(threading.main_thread().ident or 0, NUMBER)

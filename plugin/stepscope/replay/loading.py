@@ -70,8 +70,10 @@ class MoveLoading(Change):
     """A worker's time for a batch; None: the recorded time, which the loop took itself."""
     handover_ns: int = HANDOVER_NS
     contention: float = CONTENTION
+    fewer_threads: float = 1.0
+    """Threads of operators now over those that they get, as they leave cores to the workers."""
     loop_factor: float = 1.0
-    """Factor of the loop's time between batches, as operators leave cores to the workers."""
+    """Factor of the loop's time between batches, which follows from it."""
 
     @property
     def assumption(self) -> str:
@@ -126,8 +128,9 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
 
     Without a number of cores it is the recorded one; of an unknown machine with a device, one for
     each worker and one for the loop. Where workers and the threads of operators need more cores
-    than there are, operators get fewer threads (`computing_threads`). In a trace with workers that
-    the loop waits for, a batch takes a worker the time in which all of them deliver one each.
+    than there are, operators get fewer threads, if their number was recorded. In a trace with
+    workers that the loop waits for, a batch takes a worker the time in which all of them deliver
+    one each.
 
     Raises:
         NotApplicableError: the trace has no call for a batch.
@@ -142,16 +145,17 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
     if cores is None:
         msg = "the number of cores was not recorded, and is not given"
         raise MissingDataError(msg, "stepscope.trace_handler(...)")
-    threads = 1 if has_device else recorded_settings(trace).host.thread_count or cores
-    computing = computing_threads(threads, workers, cores)
-    part = _long_operator_share(trace) if computing < threads else 0.0
+    threads = 1 if has_device else recorded_settings(trace).host.thread_count
+    left = cores if threads is None else computing_threads(threads, workers, cores)
+    fewer = 1.0 if threads is None else min(threads, cores) / left
     return MoveLoading(
         workers=workers,
         cores=cores,
-        threads=computing,
+        threads=left,
+        fewer_threads=fewer,
         batch_ns=_batch_of_workers_ns(trace, calls),
         handover_ns=handover_ns(calls.between_ns, tensor_count(trace)),
-        loop_factor=_loop_factor(min(threads, cores) / computing, part, sum(FEWER_THREADS) / 2),
+        loop_factor=_loop_factor(trace, fewer, sum(FEWER_THREADS) / 2),
     )
 
 
@@ -160,9 +164,11 @@ def computing_threads(threads: int, workers: int, cores: int) -> int:
     return min(threads, max(1, cores - workers))
 
 
-def _loop_factor(fewer: float, part: float, multiple: float) -> float:
-    """Return the factor of the loop's time where `part` of it has so many times fewer threads."""
-    return 1 + (fewer - 1) * min(1.0, multiple * part)
+def _loop_factor(trace: Trace, fewer: float, multiple: float) -> float:
+    """Return the factor of the loop's time where its operators have so many times fewer threads."""
+    if fewer == 1:
+        return 1.0
+    return 1 + (fewer - 1) * min(1.0, multiple * _long_operator_share(trace))
 
 
 def move_loading_range(
@@ -179,12 +185,10 @@ def move_loading_range(
             recorded workers keep up.
     """
     change = move_loading(trace, workers, cores)
-    part = _long_operator_share(trace)
-    computing = 1 + (change.threads - 1) * part
-    threads = recorded_settings(trace).host.thread_count or change.cores
-    is_fewer = change.loop_factor > 1
-    fewer = min(threads, change.cores) / change.threads if is_fewer else 1.0
-    fastest, slowest = (_loop_factor(fewer, part, multiple) for multiple in FEWER_THREADS)
+    computing = 1 + (change.threads - 1) * _long_operator_share(trace)
+    fastest, slowest = (
+        _loop_factor(trace, change.fewer_threads, multiple) for multiple in FEWER_THREADS
+    )
     fastest_ns, slowest_ns = (round(factor * change.handover_ns) for factor in HANDOVER_FACTORS)
     return (
         replace(change, handover_ns=slowest_ns, contention=CONTENTIONS[1], loop_factor=slowest),

@@ -262,7 +262,10 @@ def _advised_workers(trace: Trace, stalls: DataStalls, exposed: float) -> int:
         is_full = not loading_costs.has_free_core(trace, stalls, workers)
         if cpus is not None and (workers >= cpus or is_full):
             return 0
-        return recorded_facts.bounded(trace, math.ceil(workers * _needed_speedup(exposed)))
+        return min(
+            loading_costs.most_workers(trace, stalls),
+            math.ceil(workers * _needed_speedup(exposed)),
+        )
     is_cheap = stalls.batch_ns < CHEAP_BATCH_NS
     if is_cheap or not any(IN_PROCESS in name for name in stalls.iterators):
         return 0

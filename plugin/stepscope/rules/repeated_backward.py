@@ -146,5 +146,5 @@ RULE = Rule(
     priority="device work",
     links=("generated/torch.Tensor.backward.html", "notes/autograd.html"),
     origin="ours: a loss by loss backward pass in multi-task training",
-    culprit="repeated backward passes",
+    culprit="going backward several times",
 )

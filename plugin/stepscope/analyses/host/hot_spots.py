@@ -253,13 +253,17 @@ def _times(members: Sequence[_Sample], keys: Sequence[str]) -> tuple[str, ...]:
 def loading_lines(trace: Trace) -> tuple[str, ...]:
     """Return the user's lines at work in a DataLoader, of functions with enough samples.
 
-    The longest first, of each function together; the functions by their time.
+    The longest first, of each function together; the functions by their time. Where none has
+    enough, those of all: the trace knows how long loading takes, the samples only where.
     """
     samples = host_samples(trace)
     inside = (_sample(stack) for stack in (samples.stacks if samples else ()))
     groups = _innermost_functions(sample for sample in inside if sample.phase == LOADING)
-    spots = (_spot(samples, group) for group in groups) if samples else ()
-    return tuple(line for spot in _longest_first(spots) for line in spot.lines)
+    spots = sorted(
+        (_spot(samples, group) for group in groups) if samples else (),
+        key=lambda spot: -spot.share,
+    )
+    return tuple(line for spot in enough(spots) or spots for line in spot.lines)
 
 
 @computed

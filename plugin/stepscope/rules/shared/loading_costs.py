@@ -59,6 +59,17 @@ def confidence(trace: Trace, stalls: DataStalls) -> Confidence:
     return "high" if stalls.has_device else "medium"
 
 
+def most_workers(trace: Trace, stalls: DataStalls) -> int:
+    """Return how many workers have a core: all of the process where a device computes.
+
+    Else those that operators leave, at least one. `MOST_WORKERS` if the numbers are unknown.
+    """
+    cpus, threads = usable_cpus(trace), recorded_settings(trace).host.thread_count
+    if cpus is None or stalls.has_device or threads is None:
+        return MOST_WORKERS if cpus is None else cpus
+    return max(1, cpus - threads)
+
+
 def has_free_core(trace: Trace, stalls: DataStalls, workers: int = 0) -> bool:
     """Return whether operators leave a core to one worker more; so where a device computes.
 
