@@ -85,6 +85,7 @@ export function claim(highNs: number): NonNullable<Outcome['claim']> {
     steps_differ: false,
     decisive_step: 'recorded',
     holds_in: 'both',
+    example_times: [],
   };
 }
 

@@ -55,6 +55,7 @@ export interface Gets {
   'traces/{trace}/timeline/names': [object, TimelineNames];
   'traces/{trace}/timeline/tiles': [{ level: number; tile: number; tracks?: string }, ArrayBuffer];
   'traces/{trace}/timeline/counters': [{ track: number; level: number; tile: number }, TimelineCounter];
+  'traces/{trace}/timeline/excerpt': [{ event?: number; event_time?: string; time?: string[] }, TimelineExcerpt];
   'traces/{trace}/timeline/slices/{event}': [object, TimelineSlice];
   'traces/{trace}/timeline/slices': [TimelineSlicesQuery, TimelineHits];
   'traces/{trace}/timeline/search': [TimelineSearchQuery, TimelineHits];
@@ -534,6 +535,14 @@ export interface ClaimReport {
   steps_differ: boolean;
   decisive_step: 'recorded' | 'unrecorded';
   holds_in: 'both' | 'neither' | 'recorded' | 'unrecorded';
+  example_times: ClaimedTime[]; // Claimed times at the finding's first event.
+}
+
+/** A stretch of claimed time, from the trace's first event. */
+export interface ClaimedTime {
+  start_ns: number;
+  end_ns: number;
+  claimed_ns: number; // The claimed part of it.
 }
 
 /** One measured fact behind a finding: a label, a value with its unit, and a link to it. */
@@ -1582,6 +1591,38 @@ export interface TimelineCounter {
   min: (number | null)[]; // The least value in each bucket, with the value at its start.
   max: (number | null)[];
   last: (number | null)[]; // The value at the end of the bucket.
+}
+
+/** An excerpt of the timeline; the event and the times are inside its range. */
+export interface TimelineExcerpt {
+  schema: number; // Version of the API's JSON.
+  start_ns: number;
+  end_ns: number;
+  event: ExcerptEvent | null; // Null where none was requested.
+  lanes: ExcerptLane[];
+}
+
+/** The event; it is in the first lane. */
+export interface ExcerptEvent {
+  row: number; // Row in its track.
+  start_ns: number;
+  end_ns: number;
+}
+
+/** Consecutive rows of a track. Lists of one length are parallel: slices, the short ones merged. */
+export interface ExcerptLane {
+  track: number | null; // The track's number.
+  label: string; // Empty without a track.
+  first_row: number; // Number of rows of the track above the first one.
+  row_count: number;
+  rows_below: number; // Rows with slices in the range below the last one.
+  names: string[];
+  categories: string[]; // Category of each of `names`.
+  rows: number[]; // Row of each slice in the track.
+  start_ns: number[];
+  end_ns: number[];
+  name: number[]; // Index of the longest slice's name in `names`.
+  count: number[]; // Number of slices.
 }
 
 /** Details of one slice. */

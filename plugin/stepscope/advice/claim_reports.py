@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepscope.advice.example_times import example_times
 from stepscope.advice.rule_finding import RuleFinding
 from stepscope.analyses.core.window import Window, complete_steps, window
 from stepscope.base.findings import ClaimReport
@@ -144,6 +145,7 @@ def claim_report(
         steps_differ=savings.shares.differ,
         decisive_step=savings.shares.decisive_step,
         holds_in=finding.holds_in(trace),
+        example_times=example_times(trace, finding),
     )
 
 

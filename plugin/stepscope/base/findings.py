@@ -176,6 +176,15 @@ class DecisiveSaving(msgspec.Struct, frozen=True):
         return self.net_share if self.is_mostly_counted else self.share
 
 
+class ClaimedTime(msgspec.Struct, frozen=True):
+    """A stretch of claimed time, from the trace's first event."""
+
+    start_ns: int
+    end_ns: int
+    claimed_ns: int
+    """The claimed part of it: gaps too short to be seen are not."""
+
+
 class ClaimReport(msgspec.Struct, frozen=True):
     """Potential saving of a finding, per step if there are steps, otherwise over the window.
 
@@ -217,6 +226,9 @@ class ClaimReport(msgspec.Struct, frozen=True):
     one where they do not differ."""
     holds_in: HoldsIn = "both"
     """The steps of which the finding alone saves 1 % or more."""
+    example_times: tuple[ClaimedTime, ...] = ()
+    """Claimed times at the finding's first event: those that overlap it, else the nearest; without
+    an event, the longest. Empty of findings over a run."""
 
     @property
     def decisive(self) -> DecisiveSaving:

@@ -214,29 +214,10 @@ interface Props {
   readonly children?: ReactNode;
 }
 
-/** The most expensive event, else the time range of a piece of evidence. */
-function worstOf({ events, evidence, title }: Outcome): EventReference | undefined {
-  if (events[0]) return events[0];
-  for (const { label, link } of evidence) {
-    const { start_ns: start, end_ns: end } = link ?? {};
-    if (typeof start !== 'number' || typeof end !== 'number' || end <= start) continue;
-    return {
-      name: label,
-      track: title,
-      start_ns: start,
-      duration_ns: end - start,
-      detail: '',
-      event: null,
-    };
-  }
-  return undefined;
-}
-
 /** The details of a finding: measurements and cause on the left, the fix on the right. */
 export function FindingBody(props: Props): ReactNode {
   const { outcome, run, step, also, isDismissed = false, children } = props;
   const { href } = useNavigation();
-  const worst = worstOf(outcome);
   const dismiss = (): void => {
     dismissals.dismiss(outcome);
     toast(`Dismissed “${outcome.title}”`, { undo: () => dismissals.restore(outcome) });
@@ -286,7 +267,7 @@ export function FindingBody(props: Props): ReactNode {
           <Applicability outcome={outcome} />
         </div>
       </div>
-      {worst && outcome.trace !== '' && <MiniTimeline trace={outcome.trace} event={worst} />}
+      <MiniTimeline outcome={outcome} />
       <EvidenceTables tables={outcome.tables} />
       <SourceLines lines={outcome.locations} />
       <EventTable events={outcome.events} />

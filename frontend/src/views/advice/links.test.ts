@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Link, Timeline, TimelineTrack, WorkerReport } from '../../api/types.gen';
+import type { Link, WorkerReport } from '../../api/types.gen';
 import { targetOf } from './links';
-import { rangeAround, shownTracks } from './mini_timeline';
 
 const link = (patch: Partial<Link>): Link => ({
   view: 'operators',
@@ -45,56 +44,5 @@ describe('a link of evidence', () => {
       group: 'stack',
       search: 'stack:"train.py(12): f"',
     });
-  });
-});
-
-const track = (id: number, kind: TimelineTrack['kind'], busy_ns: number): TimelineTrack => ({
-  id,
-  parent: null,
-  kind,
-  label: `track ${id}`,
-  detail: '',
-  row_count: 1,
-  event_count: 1,
-  busy_ns,
-  order: id,
-  unit: '',
-  is_open: true,
-});
-
-describe('the tracks around an event', () => {
-  const timeline = {
-    tracks: [
-      track(0, 'steps', 9),
-      track(1, 'stream', 5),
-      track(2, 'stream', 7),
-      track(3, 'idle', 0),
-      track(4, 'thread', 8),
-      track(5, 'thread', 2),
-      track(6, 'counter', 99),
-    ],
-  } as unknown as Timeline;
-  const ids = (own: number | null): number[] => shownTracks(timeline, own).map(({ id }) => id);
-
-  it('are the busiest stream, the idle causes and the busiest thread', () => {
-    expect(ids(null)).toEqual([2, 3, 4]);
-  });
-
-  it('include the event’s track in place of a busier one', () => {
-    expect(ids(1)).toEqual([1, 3, 4]);
-    expect(ids(5)).toEqual([2, 3, 5]);
-  });
-
-  it('exclude tracks without slices', () => {
-    expect(ids(6)).toEqual([2, 3, 4]);
-  });
-});
-
-it('shows the duration of the event before and after it', () => {
-  const event = { name: 'x', track: '', detail: '', event: null, start_ns: 1e6, duration_ns: 3e5 };
-  expect(rangeAround(event)).toEqual({ startNs: 7e5, endNs: 1.6e6 });
-  expect(rangeAround({ ...event, duration_ns: 0, start_ns: 10 })).toEqual({
-    startNs: 0,
-    endNs: 50_010,
   });
 });
