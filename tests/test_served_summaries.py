@@ -16,14 +16,17 @@ from stepscope.api.prefetch import prepare
 from stepscope.base.config import SummarySettings
 from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
-from stepscope.catalog.file_state import Ready, Summarised
+from stepscope.catalog.file_state import Entry, Queued, Ready, Summarised
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions
+from stepscope.catalog.summary_cache import SummaryCache
 from stepscope.catalog.trace_cache import FEW_FILES
 from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
 from stepscope.readers.pool import InProcessReader
 from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
+from stepscope.storage import FileStamp
+from stepscope.storage.discover import TraceFile
 from stepscope.summaries.store import Store
 from waiting import until
 
@@ -265,3 +268,22 @@ def test_what_recordings_said_is_bounded_by_its_size(tmp_path: Path) -> None:
     for entry in entries:
         assert parts.of(entry, said) == (entry.file.worker * 1000,)
     assert parts.bytes == 2 * one
+
+
+def test_without_pyarrow_it_is_said_once_and_the_files_are_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    opened = []
+
+    def without_pyarrow() -> Store:
+        opened.append(1)
+        raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
+
+    cache = SummaryCache(without_pyarrow, lambda _: 100)
+    file = TraceFile(id="1", path="/log/a/w.pt.trace.json", run="a", worker="w", span="")
+    entry = Entry(file=file, stamp=FileStamp(size_bytes=1, modified_ns=1), state=Queued())
+    with caplog.at_level("INFO"):
+        assert [cache.find([entry]), cache.find([entry])] == [{}, {}]
+    assert len(opened) == 1
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert "pip install 'stepscope[cache]'" in caplog.text

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from stepscope.summaries.summary import Summary
 
 log = logging.getLogger(__name__)
+MISSING = (
+    "summaries of runs with many files are not stored, which needs pyarrow: pip install "
+    "'stepscope[cache]'"
+)
 
 
 class SummaryStore(Protocol):
@@ -43,7 +47,7 @@ class SummaryCache:
     def __init__(
         self, open_store: Callable[[], SummaryStore] | None, run_size: Callable[[str], int]
     ) -> None:
-        """`open_store` imports pandas and is called at the first use."""
+        """`open_store` imports pandas and pyarrow, and is called at the first use."""
         self._open_store = open_store
         self._run_size = run_size
         self._store: SummaryStore | None = None
@@ -95,8 +99,13 @@ class SummaryCache:
 
     def _store_of(self, entry: Entry) -> SummaryStore | None:
         """Return the store if it is for runs of this size."""
-        if self._open_store is None:
-            return None
         with self._lock:
-            self._store = self._store or self._open_store()
-        return self._store if self._store.is_for(self._run_size(entry.file.run_id)) else None
+            if self._store is None and self._open_store is not None:
+                try:
+                    self._store = self._open_store()
+                except ImportError:
+                    self._open_store = None
+                    log.info("%s", MISSING)
+            store = self._store
+        size = self._run_size(entry.file.run_id)
+        return store if store is not None and store.is_for(size) else None
