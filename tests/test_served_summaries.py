@@ -277,7 +277,7 @@ def test_without_pyarrow_it_is_said_once_and_the_files_are_read(
 
     def without_pyarrow() -> Store:
         opened.append(1)
-        raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
+        raise ModuleNotFoundError(name="pyarrow")
 
     cache = SummaryCache(without_pyarrow, lambda _: 100)
     file = TraceFile(id="1", path="/log/a/w.pt.trace.json", run="a", worker="w", span="")
