@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import flask.testing
@@ -115,8 +116,7 @@ def test_a_point_says_what_the_library_says(
     for name, value in told.figures.items():
         assert point.figures[name] == (None if math.isnan(value) else value)
     assert point.recoverable_shares == told.recoverable_share
-    assert point.severity_counts == told.severity_counts
-    assert sum(told.severity_counts.values()) == told.finding_count
+    assert sum(point.severity_counts.values()) == point.finding_count == told.finding_count
 
 
 def test_what_is_read_is_shown_before_the_rest_is_there(
@@ -166,7 +166,7 @@ def told(step_ns: float, peak_bytes: float, shares: dict[str, float]) -> Trend:
         finding_count=len(shares),
         figures={**nothing, "step_ns": step_ns, "memory_peak_bytes": peak_bytes},
         recoverable_share=shares,
-        severity_counts={"critical": 0, "warning": len(shares), "info": 0},
+        severities=dict.fromkeys(shares, "warning"),
     )
 
 
@@ -184,4 +184,20 @@ def test_a_point_is_the_mean_of_what_is_known_and_the_largest_peak() -> None:
     assert point.figures["busy_share"] is None
     assert point.recoverable_shares == {"slow": pytest.approx(0.2 / 3)}
     assert point.step_count == 9
-    assert point.finding_count == pytest.approx(1 / 3)
+    assert (point.finding_count, point.severity_counts) == (
+        1,
+        {"critical": 0, "warning": 1, "info": 0},
+    )
+
+
+def test_a_finding_of_several_workers_counts_once_as_the_most_serious() -> None:
+    serious = replace(told(10.0, 5.0, {}), severities={"slow": "critical", "rare": "info"})
+    parts = [
+        TraceTrend(trace="x", trend=told(10.0, 5.0, {"slow": 0.2})),
+        TraceTrend(trace="y", trend=serious),
+    ]
+    [point] = points("r", "run", parts)
+    assert (point.finding_count, point.severity_counts) == (
+        2,
+        {"critical": 1, "warning": 0, "info": 1},
+    )

@@ -1743,8 +1743,8 @@ export interface TrendPoint {
   least_step_ns: number | null; // Mean step time of the fastest worker.
   most_step_ns: number | null; // Mean step time of the slowest worker.
   step_count: number; // Complete steps of all its workers.
-  finding_count: number; // Findings per trace, symptoms and notes included.
-  severity_counts: Record<string, number>; // Findings per trace by severity.
+  finding_count: number; // Findings of its traces, symptoms and notes included.
+  severity_counts: Record<string, number>; // Findings by their most serious severity.
   recoverable_shares: Record<string, number>;
 }
 

@@ -1,9 +1,7 @@
 """Key figures of each trace of a run, as a trend over its spans."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -60,8 +58,8 @@ class Trend:
     """By the names in `FIGURES`."""
     recoverable_share: dict[str, float]
     """By rule: the most that its findings could save, as a fraction of the step or window."""
-    severity_counts: dict[Severity, int]
-    """Number of findings by severity, including symptoms and notes."""
+    severities: dict[str, Severity]
+    """Severity of each finding by its fingerprint, which it has on other workers as well."""
 
 
 def trend(trace: Trace, report: RunReport | None = None) -> Trend:
@@ -82,13 +80,12 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
             "recoverable_share": sum(shares.values(), 0.0),
         },
         recoverable_share=shares,
-        severity_counts=_severities(report),
+        severities={
+            outcome.fingerprint: outcome.severity
+            for outcome in report.outcomes
+            if outcome.status == "found" and outcome.severity is not None
+        },
     )
-
-
-def _severities(report: RunReport) -> dict[Severity, int]:
-    counts = Counter(outcome.severity for outcome in report.outcomes if outcome.status == "found")
-    return {severity: counts[severity] for severity in get_args(Severity)}
 
 
 def _recoverable(report: RunReport) -> dict[str, float]:

@@ -128,7 +128,7 @@ function findingsPanel(points: readonly TrendPoint[]): Panel {
   return {
     id: 'findings',
     title: 'Findings',
-    help: 'Findings per trace by severity, including symptoms and notes.',
+    help: 'Findings by severity, including symptoms and notes; one of several workers counts once.',
     series: SEVERITIES.map(([severity, colour]) => ({
       kind: 'column',
       id: severity,
@@ -249,7 +249,7 @@ export function tableOf(trends: Trends, scope: Scope): ExportTable {
     column('name', scope === 'spans' ? 'Span' : 'Run', 'text', 'Opens this trace.'),
     column('step_count', 'Steps', 'count', 'Complete steps of all workers.'),
     ...shown,
-    column('finding_count', 'Findings', 'count', 'Findings per trace.'),
+    column('finding_count', 'Findings', 'count', 'Findings; one of several workers counts once.'),
   ];
   const rows = points.map((point) => [
     nameOf(point, scope, points),

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from stepscope.advice.settings import SEVERITIES
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
 from stepscope.api.messages import Response
@@ -55,10 +56,10 @@ class TrendPoint(msgspec.Struct, frozen=True):
     """Mean step time of the slowest worker."""
     step_count: int
     """Complete steps of all its workers."""
-    finding_count: float
-    """Findings per trace, symptoms and notes included."""
-    severity_counts: dict[Severity, float]
-    """Findings per trace by severity."""
+    finding_count: int
+    """Findings of its traces, symptoms and notes included; one of several workers counts once."""
+    severity_counts: dict[Severity, int]
+    """Findings by their most serious severity."""
     recoverable_shares: dict[str, float]
     """Potential saving by rule, as a fraction of the step or window."""
 
@@ -111,6 +112,7 @@ def points(run: str, name: str, parts: Sequence[TraceTrend]) -> list[TrendPoint]
 
 def _point(run: str, name: str, span: int, parts: Sequence[TraceTrend]) -> TrendPoint:
     trends = [part.trend for part in parts]
+    severities = _most_serious(trends)
     steps = [step for trace in trends if not math.isnan(step := trace.figures["step_ns"])]
     return TrendPoint(
         run=run,
@@ -121,8 +123,11 @@ def _point(run: str, name: str, span: int, parts: Sequence[TraceTrend]) -> Trend
         least_step_ns=min(steps, default=None),
         most_step_ns=max(steps, default=None),
         step_count=sum(trace.step_count for trace in trends),
-        finding_count=sum(trace.finding_count for trace in trends) / len(trends),
-        severity_counts=_means([trace.severity_counts for trace in trends]),
+        finding_count=len(severities),
+        severity_counts={
+            severity: sum(other == severity for other in severities.values())
+            for severity in SEVERITIES
+        },
         recoverable_shares=_means([trace.recoverable_share for trace in trends]),
     )
 
@@ -134,6 +139,16 @@ def _combined(figure: str, trends: Iterable[Trend]) -> float | None:
     if not values:
         return None
     return max(values) if figure.endswith("_peak_bytes") else sum(values) / len(values)
+
+
+def _most_serious(trends: Iterable[Trend]) -> dict[str, Severity]:
+    """Return each finding's most serious severity on any worker, by its fingerprint."""
+    severities: dict[str, Severity] = {}
+    for trace in trends:
+        for finding, severity in trace.severities.items():
+            others = (severity, severities.get(finding, severity))
+            severities[finding] = min(others, key=SEVERITIES.index)
+    return severities
 
 
 def _means(counts: Sequence[Mapping[Name, float]]) -> dict[Name, float]:
