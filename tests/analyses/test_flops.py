@@ -130,6 +130,45 @@ def test_operations_are_known_where_types_are_not_and_bytes_then_are_not() -> No
     assert _is_same(_work("aten::mm", [[2, 3], [3, 5]]), (60, NAN, None))
 
 
+def test_a_result_that_is_written_into_out_counts_once() -> None:
+    sides = [[8192, 9728], [9728, 2432], [8192, 2432]]
+    moved_bytes = 235.125 * 2**20
+    assert _work("aten::mm", sides[:2], [BF16] * 2)[1] == moved_bytes
+    assert _work("aten::mm", sides, [BF16] * 3)[1] == moved_bytes
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_product_reads_its_operands_and_writes_its_result(seed: int) -> None:
+    m, k, n, batch = (int(size) for size in np.random.default_rng(seed).integers(1, 400, 4))
+    out = [[m, n]] if seed % 2 else []
+    of_out = ["float"] if seed % 2 else []
+    both = 4 * (m * k + k * n + m * n)
+    assert _work("aten::mm", [[m, k], [k, n], *out], ["float"] * 2 + of_out)[1] == both
+    bias = ([[n], [m, k], [k, n], [], [], *out], ["float"] * 3 + ["Scalar"] * 2 + of_out)
+    assert _work("aten::addmm", *bias)[1] == both + 4 * n
+    batches = [[batch, *sizes] for sizes in ([m, k], [k, n], *out)]
+    assert _work("aten::bmm", batches, ["float"] * 2 + of_out)[1] == batch * both
+
+
+@pytest.mark.recording
+def test_torch_records_out_as_the_last_argument(torch: Any, tmp_path: Path) -> None:
+    a, b, c, d = (torch.ones(*sizes) for sizes in ((3, 4), (4, 5), (3, 5), (5, 5)))
+    with torch.profiler.profile(record_shapes=True) as recording:
+        torch.mm(a, b, out=c)
+        torch.addmm(d[0], a, b, out=c)
+        torch.bmm(a[None], b[None], out=c[None])
+        torch.add(c, c, out=c)
+    recording.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = trace_at(tmp_path / "trace.json")
+    moved = dict(
+        zip(trace.host_calls["name"], operator_work(trace).moved_bytes.tolist(), strict=True)
+    )
+    product_bytes = 4 * (12 + 20 + 15)
+    assert moved["aten::mm"] == moved["aten::bmm"] == product_bytes
+    assert moved["aten::addmm"] == product_bytes + 4 * 5
+    assert moved["aten::add"] == 4 * 3 * 15
+
+
 def test_a_scalar_is_no_tensor_of_no_dimensions() -> None:
     assert _work("aten::mul", [[], [4]], ["float", "float"])[0] == 1
     assert math.isnan(_work("aten::mul", [[], [4]], ["Scalar", "float"])[0])

@@ -130,18 +130,19 @@ def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float]:
     try:
         work = formula.count(inputs)
         flops = float(work.flops)
-        moved = _moved_bytes(inputs, work, formula.operand)
+        moved = _moved_bytes(inputs, work, formula)
     except (UnknownWorkError, OverflowError):
         pass
     return flops, moved
 
 
-def _moved_bytes(inputs: Inputs, work: Work, operand: int) -> float:
-    written = work.output_type or inputs.type_of(operand)
+def _moved_bytes(inputs: Inputs, work: Work, formula: Formula) -> float:
+    """Return the bytes of inputs and outputs; an argument `out` is written, not read."""
+    written = work.output_type or inputs.type_of(formula.operand)
     if written is None:
         raise UnknownWorkError
     total = sum(map(prod, work.outputs)) * BYTES[written]
-    for index in range(len(inputs.shapes)):
+    for index in range(len(inputs.shapes))[: formula.argument_count]:
         read = inputs.type_of(index)
         if read is not None:
             total += prod(inputs.shape(index)) * BYTES[read]

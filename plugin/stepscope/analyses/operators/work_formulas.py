@@ -233,23 +233,37 @@ class Formula:
     operand: int = 0
     """Index of the input whose type the arithmetic has."""
     is_elementwise: bool = False
+    argument_count: int | None = None
+    """Arguments before `out=`, into which the result is written; None: it takes no `out`."""
 
 
-def _formulas(source: str, count: Callable[[Inputs], Work], *names: str) -> dict[str, Formula]:
-    return {name: Formula(count=count, source=source) for name in names}
+def _formulas(
+    source: str,
+    count: Callable[[Inputs], Work],
+    *names: str,
+    argument_count: int | None = None,
+) -> dict[str, Formula]:
+    formula = Formula(count=count, source=source, argument_count=argument_count)
+    return dict.fromkeys(names, formula)
 
 
 _BATCHED = product(rank=3)
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {
-        "aten::mm": Formula(count=product(), source=WITH_FLOPS),
-        "aten::addmm": Formula(count=product(1), source=WITH_FLOPS, operand=1),
-        "aten::bmm": Formula(count=_BATCHED, source=WITH_FLOPS),
-        "aten::baddbmm": Formula(count=product(1, 3), source=WITH_FLOPS, operand=1),
+        "aten::mm": Formula(count=product(), source=WITH_FLOPS, argument_count=2),
+        "aten::addmm": Formula(count=product(1), source=WITH_FLOPS, operand=1, argument_count=5),
+        "aten::bmm": Formula(count=_BATCHED, source=WITH_FLOPS, argument_count=2),
+        "aten::baddbmm": Formula(
+            count=product(1, 3), source=WITH_FLOPS, operand=1, argument_count=5
+        ),
         "aten::conv2d": Formula(count=conv2d, source=WITH_FLOPS),
-        "aten::mul": Formula(count=elementwise, source=WITH_FLOPS, is_elementwise=True),
-        "aten::add": Formula(count=elementwise, source=WITH_FLOPS, is_elementwise=True),
-        **_formulas(FLOP_COUNTER, scaled_product, "aten::_scaled_mm"),
+        "aten::mul": Formula(
+            count=elementwise, source=WITH_FLOPS, is_elementwise=True, argument_count=2
+        ),
+        "aten::add": Formula(
+            count=elementwise, source=WITH_FLOPS, is_elementwise=True, argument_count=3
+        ),
+        **_formulas(FLOP_COUNTER, scaled_product, "aten::_scaled_mm", argument_count=8),
         **_formulas(
             FLOP_COUNTER,
             Convolution(3, 4, 5, transposed=6, output_padding=7),
@@ -306,20 +320,25 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
             "flash_attn::_flash_attn_backward",
             "flash_attn_3::_flash_attn_backward",
         ),
-        **_formulas(OWN, product(), "aten::_int_mm"),
+        **_formulas(OWN, product(), "aten::_int_mm", argument_count=2),
         "aten::addmm_": Formula(count=product(1), source=OWN, operand=1),
         "aten::baddbmm_": Formula(count=product(1, 3), source=OWN, operand=1),
-        "aten::_addmm_activation": Formula(count=product(1), source=OWN, operand=1),
+        "aten::_addmm_activation": Formula(
+            count=product(1), source=OWN, operand=1, argument_count=6
+        ),
         **_formulas(OWN, grouped_product, "aten::_grouped_mm"),
         **_formulas(OWN, lambda inputs: scaled_product(inputs, 9), "aten::_scaled_mm_v2"),
         **_formulas(OWN, scaled_grouped_product(4, 7), "aten::_scaled_grouped_mm"),
         **_formulas(OWN, scaled_grouped_product(8, 10), "aten::_scaled_grouped_mm_v2"),
-        **_formulas(OWN, vector_product, "aten::mv"),
+        **_formulas(OWN, vector_product, "aten::mv", argument_count=2),
         "aten::addmv": Formula(
-            count=lambda inputs: vector_product(inputs, 1), source=OWN, operand=1
+            count=lambda inputs: vector_product(inputs, 1),
+            source=OWN,
+            operand=1,
+            argument_count=5,
         ),
-        **_formulas(OWN, linear, "aten::linear"),
-        **_formulas(OWN, matmul, "aten::matmul"),
+        **_formulas(OWN, linear, "aten::linear", argument_count=3),
+        **_formulas(OWN, matmul, "aten::matmul", argument_count=2),
     }
 )
 """Formula of each supported operator, by its name."""
