@@ -197,6 +197,14 @@ def test_work_without_a_known_launch_is_counted_beside_the_queue() -> None:
     assert (row.change_count, row.unlinked_count, row.length_max) == (2, 1, 1)
 
 
+def test_a_stream_without_any_known_launch_has_a_row_and_no_lengths() -> None:
+    (row,) = rows_of(
+        queue_lengths(trace_of([["kernel", "gemm", 20, 5], ["kernel", "gemm", 30, 5]]))
+    )
+    assert (row.change_count, row.unlinked_count, row.full_ns) == (0, 2, 0)
+    assert np.isnan([row.length_min, row.length_mean, row.length_max, row.empty_share]).all()
+
+
 def test_a_queue_is_full_with_1024_pieces_of_work() -> None:
     trace = _launched([(number, 2000 + number, 1, 7) for number in range(1024)])
     (row,) = rows_of(queue_lengths(trace))

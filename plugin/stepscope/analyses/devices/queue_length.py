@@ -101,12 +101,12 @@ SUMMARY: Schema = (
     Column("unlinked_count", "int64", "count", "Work whose launch was not recorded: not counted."),
     Column("length_mean", "float64", "count", "Mean length over the changes (HTA), not over time."),
     Column("length_standard_deviation", "float64", "count", "Over the changes, of a sample (HTA)."),
-    Column("length_min", "int64", "count", "Least length; below 0 where work began before its"
-           " launch."),
+    Column("length_min", "float64", "count", "Least length; below 0 where work began before its"
+           " launch; NaN, as all lengths, where no launch was recorded."),
     Column("length_p25", "float64", "count", "25th percentile over the changes (HTA)."),
     Column("length_p50", "float64", "count", "Median over the changes (HTA)."),
     Column("length_p75", "float64", "count", "75th percentile over the changes (HTA)."),
-    Column("length_max", "int64", "count", "Greatest length."),
+    Column("length_max", "float64", "count", "Greatest length."),
     Column("length_time_mean", "float64", "count", "Mean length over time; NaN where no time"
            " passed."),
     Column("empty_share", "float64", "share", "Of the time between first and last change."),
@@ -161,19 +161,23 @@ def queue_series(trace: Trace) -> pd.DataFrame:
 @public_table(
     "queue-length",
     SUMMARY,
-    "One row per stream: how many launched pieces of work waited in its queue.",
+    "One row per stream with work: how many launched pieces of it waited in its queue.",
 )
 @computed
 def queue_lengths(trace: Trace) -> pd.DataFrame:
-    """Return one row a stream that work was seen to be launched into."""
+    """Return one row a stream with work, whether its launches were recorded or not."""
     stream_queues = queues(trace)
     changes, count = stream_queues.changes, len(stream_queues.streams)
     length, group, lasts = changes.level, changes.group, changes.lasts_ns
     span = statistics.sums(lasts, group, count)
-    least, most = statistics.extremes(length, group, count)
+    change_count = np.bincount(group, minlength=count)
+    is_known = change_count > 0
+    least, most = (
+        np.where(is_known, extreme, np.nan) for extreme in statistics.extremes(length, group, count)
+    )
     columns = {
         **_identity(stream_queues, np.arange(count)),
-        "change_count": np.bincount(group, minlength=count),
+        "change_count": change_count,
         "unlinked_count": stream_queues.unlinked,
         "length_mean": statistics.mean(length, group, count),
         "length_standard_deviation": statistics.standard_deviation(length, group, count),
@@ -189,8 +193,7 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
         ),
         "full_ns": statistics.sums_where(lasts, group, count, length >= FULL),
     }
-    table = pd.DataFrame(columns)[[column.name for column in SUMMARY]]
-    return table[table["change_count"] > 0].reset_index(drop=True)
+    return pd.DataFrame(columns)[[column.name for column in SUMMARY]]
 
 
 def _identity(stream_queues: Queues, stream: Ints) -> dict[str, Ints]:
