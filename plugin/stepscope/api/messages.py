@@ -96,9 +96,6 @@ class FirstFinding(msgspec.Struct, frozen=True):
     rule: str
     title: str
     severity: Severity
-    worker: str
-    """The trace in which it costs most; empty for a finding on the whole run."""
-    span: str
     saving: RunSaving | None
     """None if it claims no time."""
 

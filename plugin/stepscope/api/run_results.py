@@ -221,8 +221,6 @@ def _finding(report: RunReport, merged: MergedOutcome, step: StepReport) -> Firs
         rule=outcome.rule,
         title=outcome.title,
         severity=outcome.severity or "info",
-        worker=outcome.worker,
-        span=outcome.span,
         saving=_saving_of_finding(report, merged, step.mean_ns),
     )
 
