@@ -4,6 +4,7 @@ import { duration } from '../core/format';
 import { spansOf } from '../core/progress';
 import { addRecent, readRecent } from '../host/recent';
 import { carried } from '../state/bound_options';
+import { LANDING } from '../state/location';
 import { useNavigation } from '../state/navigation';
 import { withOptions } from '../state/option';
 import type { Selection } from '../state/selection';
@@ -57,7 +58,11 @@ interface Props {
 export function Pickers({ runs, selection }: Props): ReactNode {
   const { location, go } = useNavigation();
   const { run, worker, span } = selection;
-  useEffect(() => addRecent('runs', run.id), [run.id]);
+  const isListed = location.view === 'runs' || location.view === LANDING;
+  useEffect(() => {
+    // The list selects a run by itself, and others while results arrive.
+    if (!isListed || location.run !== null) addRecent('runs', run.id);
+  }, [run.id, isListed, location.run]);
   const spans = worker.spans.map(({ label, state, file, damage }) => ({
     key: label,
     label,

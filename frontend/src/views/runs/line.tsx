@@ -6,7 +6,8 @@ import type { Patch } from '../../state/navigation';
 import { SyntheticBadge } from '../../widgets/badge';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
-import { FileAction, RunAction } from './file_action';
+import { RUN_COLUMNS } from './columns';
+import { FileAction } from './file_action';
 import {
   damageOf,
   type FileLine,
@@ -15,7 +16,7 @@ import {
   latestOf,
   type RunLine,
 } from './lines';
-import { Blank, ResultCells } from './result_cells';
+import { Blank, FindingCell, ResultCells } from './result_cells';
 import { FileState } from './state_cell';
 
 export interface LineActions {
@@ -148,7 +149,7 @@ function FileButton({ line, actions }: FileProps): ReactNode {
 }
 
 function RunCells({ line, actions }: RunProps): ReactNode {
-  const { run, files } = line;
+  const { run, label, files } = line;
   const spans = spansOf(run);
   const [only] = files;
   const to = { run: run.id, worker: null, span: null };
@@ -164,7 +165,7 @@ function RunCells({ line, actions }: RunProps): ReactNode {
               className="run-link ellipsis"
               title={`${run.name}: show its advice`}
             >
-              {run.name}
+              {label}
             </Goto>
             <span className="run-about flex">
               {run.synthetic && <SyntheticBadge />}
@@ -182,9 +183,6 @@ function RunCells({ line, actions }: RunProps): ReactNode {
       <ResultCells run={run} />
       <HealthCell spans={spans} to={to} />
       <RecordedCell spans={spans} />
-      <td className="run-action">
-        <RunAction run={run} />
-      </td>
     </>
   );
 }
@@ -208,7 +206,7 @@ function FileCells({ line, actions }: FileProps): ReactNode {
       {['step', 'busy', 'steps', 'batch'].map((column) => (
         <Blank key={column} column={column} why={OF_RUN} />
       ))}
-      <td className="run-finding">
+      <FindingCell action={<FileAction span={span} />}>
         <FileState span={span} />
         {span.events !== null && (
           <span className="note">
@@ -216,41 +214,37 @@ function FileCells({ line, actions }: FileProps): ReactNode {
             {bytes(span.file_bytes)}, {plural(span.events, 'event')}
           </span>
         )}
-      </td>
+      </FindingCell>
       <Blank column="saving" why={OF_RUN} />
       <HealthCell spans={[span]} to={to} />
       <RecordedCell spans={[span]} />
-      <td className="run-action">
-        <FileAction span={span} />
-      </td>
     </>
   );
 }
 
-interface FolderProps {
-  readonly line: FolderLine;
-  readonly columnCount: number;
-}
-
-function FolderCells({ line: { folder, runs }, columnCount }: FolderProps): ReactNode {
+function FolderCells({ line: { folder, runs } }: { readonly line: FolderLine }): ReactNode {
+  const [, ...others] = RUN_COLUMNS;
   return (
-    <th scope="rowgroup" colSpan={columnCount} className="run-folder">
-      <span className="strong">{folder === '' ? 'In no folder' : folder}</span>{' '}
-      <span className="note">{plural(runs.length, 'run')}</span>
-    </th>
+    <>
+      <th scope="rowgroup" colSpan={2} className="run-folder">
+        <span className="strong">{folder === '' ? 'In no folder' : folder}</span>{' '}
+        <span className="note">{plural(runs.length, 'run')}</span>
+      </th>
+      {others.map(({ key }) => (
+        <td key={key} className={`run-folder run-${key}`} />
+      ))}
+    </>
   );
 }
 
 interface Props {
   readonly line: Line;
   readonly actions: LineActions;
-  /** Of the table. */
-  readonly columnCount: number;
 }
 
 /** One line of the table: a folder, a run, or one of its files. */
-export function LineCells({ line, actions, columnCount }: Props): ReactNode {
-  if (line.kind === 'folder') return <FolderCells line={line} columnCount={columnCount} />;
+export function LineCells({ line, actions }: Props): ReactNode {
+  if (line.kind === 'folder') return <FolderCells line={line} />;
   return line.kind === 'run' ? (
     <RunCells line={line} actions={actions} />
   ) : (

@@ -23,6 +23,8 @@ export interface FileLine {
 export interface RunLine {
   readonly kind: 'run';
   readonly run: RunState;
+  /** Its name; below the name of its folder, the rest of it. */
+  readonly label: string;
   /** Its matching files. */
   readonly files: readonly FileLine[];
   readonly isOpen: boolean;
@@ -166,7 +168,8 @@ const isFiltered = (run: RunState, { filter, matcher }: LineFilter): boolean =>
 function linesOf(run: RunState, files: readonly FileLine[], options: LineFilter): Line[] {
   const isAlone = spansOf(run).length === 1;
   const isOpen = !isAlone && (options.open.has(run.id) || isFiltered(run, options));
-  const line: RunLine = { kind: 'run', run, files, isOpen };
+  const label = options.isGrouped ? run.name.slice(run.name.lastIndexOf('/') + 1) : run.name;
+  const line: RunLine = { kind: 'run', run, label, files, isOpen };
   if (!isOpen) return [line];
   const ordered = inOrder(files, options.sort, ({ worker, span }) => ({
     name: worker.name,

@@ -7,8 +7,6 @@ import { type LineActions, LineCells } from './line';
 import type { Line } from './lines';
 
 const LINE_PX = 54;
-/** With the checkbox and the action on the reading of files. */
-const COLUMN_COUNT = RUN_COLUMNS.length + 2;
 
 interface Props {
   readonly lines: readonly Line[];
@@ -38,7 +36,6 @@ export function LinesTable({ lines, sort, actions, current, onSort }: Props): Re
           {RUN_COLUMNS.map(({ key, width }) => (
             <col key={key} className={`run-${key}`} style={width === null ? {} : { width }} />
           ))}
-          <col className="run-action" />
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
@@ -55,9 +52,6 @@ export function LinesTable({ lines, sort, actions, current, onSort }: Props): Re
                 {...{ label, isNumber, sort }}
               />
             ))}
-            <th scope="col" className="run-action">
-              <span className="visually-hidden">Reading</span>
-            </th>
           </tr>
         </thead>
         <tbody>
@@ -71,7 +65,7 @@ export function LinesTable({ lines, sort, actions, current, onSort }: Props): Re
                   className={classOf(line, current)}
                   style={{ height: LINE_PX }}
                 >
-                  <LineCells line={line} actions={actions} columnCount={COLUMN_COUNT} />
+                  <LineCells line={line} actions={actions} />
                 </tr>
               )
             );

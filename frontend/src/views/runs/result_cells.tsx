@@ -13,6 +13,7 @@ import {
 import type { Patch } from '../../state/navigation';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
+import { RunAction } from './file_action';
 import { RunStateCell } from './state_cell';
 
 /** An empty cell with the reason. */
@@ -100,15 +101,31 @@ export const findingLocation = (run: RunState, result: RunResult): Patch => ({
   options: result.trace_count > 1 ? { about: 'job' } : {},
 });
 
-function FindingCell({ run, result }: { readonly run: RunState; readonly result: RunResult }) {
+interface CellProps {
+  /** On the reading of the files. */
+  readonly action: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** The cell of the first finding, or of the state of files. */
+export function FindingCell({ action, children }: CellProps): ReactNode {
+  return (
+    <td className="run-finding">
+      <div className="run-finding-parts flex">
+        <div className="grow">{children}</div>
+        {action}
+      </div>
+    </td>
+  );
+}
+
+function Finding({ run, result }: { readonly run: RunState; readonly result: RunResult }) {
   const { finding, finding_count } = result;
   if (!finding) {
     return (
-      <td className="run-finding">
-        <span className="inline muted">
-          <Icon name="passed" size={15} tone="good" /> No findings
-        </span>
-      </td>
+      <span className="inline muted">
+        <Icon name="passed" size={15} tone="good" /> No findings
+      </span>
     );
   }
   const { severity, title, saving } = finding;
@@ -117,7 +134,7 @@ function FindingCell({ run, result }: { readonly run: RunState; readonly result:
     finding_count > 1 ? `${count(finding_count - 1)} more` : '',
   ];
   return (
-    <td className="run-finding">
+    <>
       <div className="run-finding-title flex">
         <span className={`flex severity-${severity}`} title={severity}>
           <Icon name={severity} size={16} />
@@ -130,7 +147,7 @@ function FindingCell({ run, result }: { readonly run: RunState; readonly result:
       <span className="run-made ellipsis note" title={saving ? savingWords(saving) : undefined}>
         {notes.filter(Boolean).join(', ')}
       </span>
-    </td>
+    </>
   );
 }
 
@@ -158,9 +175,9 @@ export function ResultCells({ run }: { readonly run: RunState }): ReactNode {
         {['step', 'busy', 'steps', 'batch'].map((column) => (
           <Blank key={column} column={column} why={why} />
         ))}
-        <td className="run-finding">
+        <FindingCell action={<RunAction run={run} />}>
           <RunStateCell run={run} />
-        </td>
+        </FindingCell>
         <Blank column="saving" why={why} />
       </>
     );
@@ -175,7 +192,9 @@ export function ResultCells({ run }: { readonly run: RunState }): ReactNode {
       ) : (
         <td className="number run-batch">{count(result.batch_size)}</td>
       )}
-      <FindingCell run={run} result={result} />
+      <FindingCell action={<RunAction run={run} />}>
+        <Finding run={run} result={result} />
+      </FindingCell>
       <SavingCell result={result} />
     </>
   );
