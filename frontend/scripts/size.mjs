@@ -8,7 +8,8 @@ const FIRST_VIEW_BYTES = 150_000;
 const ALL_BYTES = 450_000;
 /** Opened in a tab of its own. */
 const SPEEDSCOPE = 'speedscope';
-const FIRST_VIEW = ['index.html', 'src/views/advice/page.tsx'];
+/** The views that a link without a view opens, of which the larger counts: of one run, and of several. */
+const LANDING_VIEWS = ['src/views/advice/page.tsx', 'src/views/runs/page.tsx'];
 
 const frontend = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const built = resolve(frontend, process.argv[2] ?? '../plugin/stepscope/static');
@@ -39,9 +40,11 @@ const sum = (files) => [...files].reduce((total, file) => total + gzipped(file),
 
 function sizes() {
   const manifest = JSON.parse(readFileSync(join(built, 'manifest.json'), 'utf8'));
-  const first = new Set(['index.html']);
-  for (const name of FIRST_VIEW) for (const file of filesOf(manifest, name)) first.add(file);
-  return { firstViewBytes: sum(first), allBytes: sum(everyFile()) };
+  const shell = filesOf(manifest, 'index.html');
+  const views = LANDING_VIEWS.map((view) =>
+    filesOf(manifest, view, new Set(['index.html', ...shell])),
+  );
+  return { firstViewBytes: Math.max(...views.map(sum)), allBytes: sum(everyFile()) };
 }
 
 const { firstViewBytes, allBytes } = sizes();

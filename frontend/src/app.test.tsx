@@ -3,9 +3,17 @@ import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../tests/render';
 import { health, outcome, runReport } from '../tests/samples';
-import { cancelledRun, noRuns, readingRun, spanOf, unreadableRun } from '../tests/states';
+import {
+  cancelledRun,
+  noRuns,
+  readingRun,
+  resultWith,
+  spanOf,
+  unreadableRun,
+} from '../tests/states';
 import type { RunState, Runs } from './api/types.gen';
 import { App } from './app';
+import { LANDING } from './state/location';
 import { views } from './views';
 
 const readyRun: RunState = {
@@ -13,6 +21,7 @@ const readyRun: RunState = {
   name: 'resnet50',
   synthetic: true,
   state: 'ready',
+  result: null,
   workers: [
     {
       name: 'worker0',
@@ -181,6 +190,50 @@ describe('runs', () => {
     await userEvent.keyboard('{ArrowDown}{Enter}');
     expect(store.current()).toMatchObject({ run: 'f', worker: 'worker0', span: '2' });
   });
+});
+
+describe('a link without a view', () => {
+  const other: RunState = { ...readyRun, id: 'other', name: 'other' };
+  const worst: RunState = {
+    ...readyRun,
+    id: 'worst',
+    name: 'worst',
+    result: resultWith('critical', 0.5),
+  };
+
+  it('opens the list of several runs, and selects the one that comes first', async () => {
+    serve(readyRun, other, worst);
+    const { store } = renderInPage(<App />, { view: LANDING });
+    expect(await screen.findByRole('table', { name: 'Runs and their files' })).toBeTruthy();
+    expect(store.current().view).toBe('runs');
+    expect(screen.getByTitle('worst').className).toContain('picker-value');
+    expect(screen.getAllByRole('rowheader')[0]?.textContent).toContain('worst');
+  });
+
+  it('opens the advice on a single run', async () => {
+    serve(readyRun);
+    answers['runs/done/advice'] = runReport([outcome({ title: 'A finding' })]);
+    const { store } = renderInPage(<App />, { view: LANDING });
+    expect(await screen.findByRole('button', { name: /A finding/ })).toBeTruthy();
+    expect(store.current().view).toBe('advice');
+  });
+
+  it('lists the runs while more may be found, and does not decide yet', async () => {
+    answers.runs = { ...noRuns, scanning: true, runs: [readyRun] } satisfies Runs;
+    const { store } = renderInPage(<App />, { view: LANDING });
+    expect(await screen.findByRole('table', { name: 'Runs and their files' })).toBeTruthy();
+    expect(store.current().view).toBe(LANDING);
+  });
+});
+
+it('lists runs with the severity of their first finding and their step time', async () => {
+  const slow = { ...readyRun, id: 'slow', name: 'slow', result: resultWith('critical', 0.5) };
+  serve(readyRun, slow);
+  answers['runs/done/advice'] = runReport([]);
+  renderInPage(<App />, { run: 'done' });
+  await userEvent.click(await screen.findByRole('button', { name: /^Run/ }));
+  const options = screen.getAllByRole('option').map((option) => option.textContent);
+  expect(options).toEqual(['readyresnet50synthetic', 'readycritical: slow20.0 ms/step, synthetic']);
 });
 
 describe('damage', () => {

@@ -5,8 +5,11 @@ import type { Runs } from './api/types.gen';
 import { onReload } from './host/reload';
 import { visibleStore } from './host/visible';
 import { Content, problemsOf } from './shell/content';
+import { NewRuns } from './shell/new_runs';
 import { Rail } from './shell/rail';
 import { TopBar } from './shell/top_bar';
+import { landingView } from './state/landing';
+import { LANDING } from './state/location';
 import { useNavigation } from './state/navigation';
 import {
   type LastShown,
@@ -37,15 +40,21 @@ function titleOf(view: string, selection: Selection | null): string {
 }
 
 function Frame({ runs }: { readonly runs: Runs }): ReactNode {
-  const { location } = useNavigation();
+  const { location, go } = useNavigation();
   const [last, setLast] = useState<LastShown>(NOTHING_SHOWN);
+  const landing = landingView(runs);
+  const view = location.view === LANDING ? (landing ?? 'runs') : location.view;
+  useEffect(() => {
+    if (location.view === LANDING && landing !== null)
+      go({ ...location, view: landing }, 'replace');
+  }, [location, landing, go]);
   const selected = select(runs, location, last);
   const selection = selected.kind === 'selected' ? selected.selection : null;
   const next = lastShown(location, selected, last);
   // No run is fixed before the first scan ends: a later one may be more recent.
   const run = runs.scanning ? last.run : next.run;
   if (run !== last.run || next.trace !== last.trace) setLast({ run, trace: next.trace });
-  const title = titleOf(location.view, selection);
+  const title = titleOf(view, selection);
   useEffect(() => {
     document.title = title;
   }, [title]);
@@ -56,8 +65,9 @@ function Frame({ runs }: { readonly runs: Runs }): ReactNode {
       <main id="main" className="main" tabIndex={-1}>
         <div className="notices">
           <Problems problems={problemsOf(runs)} />
+          <NewRuns runs={runs} shown={view === 'runs' ? null : (selection?.run.id ?? null)} />
         </div>
-        <Content runs={runs} selected={selected} />
+        <Content runs={runs} selected={selected} view={view} />
       </main>
       <Toasts />
     </div>

@@ -1,5 +1,5 @@
 /** Runs in states that the sample logs lack: being read, cancelled, unreadable, empty. */
-import type { Problem, RunState, Runs, Span } from '../src/api/types.gen';
+import type { FirstFinding, Problem, RunResult, RunState, Runs, Span } from '../src/api/types.gen';
 import type { Selection } from '../src/state/selection';
 
 const EMPTY_FILE: Problem = {
@@ -57,7 +57,34 @@ export function runOf(name: string, state: RunState['state'], spans: readonly Sp
     host: null,
     spans: [span],
   }));
-  return { id: name, name, synthetic: false, state, workers };
+  return { id: name, name, synthetic: false, state, workers, result: null };
+}
+
+/** The results of a run, by default of a healthy one on a CPU. */
+export const resultOf = (patch: Partial<RunResult> = {}): RunResult => ({
+  trace_count: 1,
+  slowest: 'rank0',
+  step_ns: 20_000_000,
+  step_count: 3,
+  step_durations_ns: [18_000_000, 20_000_000, 22_000_000],
+  busy_share: null,
+  batch_size: null,
+  finding: null,
+  finding_count: 0,
+  saving: null,
+  withheld: '',
+  ...patch,
+});
+
+/** Results with a finding of a severity that saves a fraction of a 20 ms step. */
+export function resultWith(
+  severity: FirstFinding['severity'],
+  share: number,
+  patch: Partial<RunResult> = {},
+): RunResult {
+  const saving = { low_ns: share * 10_000_000, high_ns: share * 20_000_000, share };
+  const finding = { rule: 'item-sync', title: `A ${severity} finding`, severity, saving };
+  return resultOf({ finding, finding_count: 1, saving, ...patch });
 }
 
 const of = (rank: number): Partial<Span> => ({
@@ -87,6 +114,7 @@ export const noRuns: Runs = {
   logdir: 'log',
   scanning: false,
   loading: false,
+  has_pending_results: false,
   runs: [],
   problems: [],
   looked_at_count: 0,

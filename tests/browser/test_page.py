@@ -1,5 +1,6 @@
 """The page in real Chromium, inside real TensorBoard and stand-alone."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -193,7 +194,7 @@ def test_the_tab_is_there_beside_the_old_plugins(in_tensorboard: Visit) -> None:
     in_tensorboard.page.goto(f"{in_tensorboard.server.page}#timeseries")
     tab = in_tensorboard.page.get_by_role("tab", name=re.compile("^stepscope$", re.IGNORECASE))
     tab.click(timeout=PATIENCE_MS)
-    expect(in_tensorboard.main.locator(".verdict-words")).to_be_visible(timeout=PATIENCE_MS)
+    expect(in_tensorboard.main.locator(".runs-grid")).to_be_visible(timeout=PATIENCE_MS)
     assert "pytorch_profiler" in in_tensorboard.page.content().lower()
     in_tensorboard.assert_clean()
 
@@ -294,13 +295,71 @@ def test_a_new_run_appears_without_a_restart(
         expect(seen.main).to_contain_text("pt.trace.json", timeout=PATIENCE_MS)
         (folder / "new").symlink_to(few_samples / "synthetic_item_sync" / "fault")
         expect(seen.main.locator(".verdict-words")).to_be_visible(timeout=PATIENCE_MS)
+        seen.at_view("advice")
+        (folder / "newer").symlink_to(few_samples / "synthetic_item_sync" / "fix")
+        notice = seen.main.get_by_role("complementary", name="New runs")
+        expect(notice).to_contain_text("1 new run: newer", timeout=PATIENCE_MS)
+        notice.get_by_role("button", name="Open").click()
+        [newer] = [run for run in server.runs().runs if run.name == "newer"]
+        seen.until(lambda: f"run={newer.id}" in seen.page.url)
+        expect(notice).to_have_count(0)
         seen.assert_clean()
+
+
+def urgency(run: RunState) -> tuple[int, float]:
+    """The order of the list of runs, as its help says it."""
+    finding = run.result.finding if run.result else None
+    if finding is None:
+        return 0, 0.0
+    saving = finding.saving
+    likely = saving.share * math.sqrt(saving.low_ns / saving.high_ns) if saving else 0.0
+    return ("info", "warning", "critical").index(finding.severity) + 1, likely
+
+
+def test_several_runs_open_as_a_list_with_the_worst_first(alone: Visit) -> None:
+    alone.server.runs()
+    alone.open()
+    alone.at_view("runs")
+    expect(alone.main.get_by_text("Computing results")).to_have_count(0, timeout=PATIENCE_MS)
+    runs = alone.server.runs().runs
+    worst = max(runs, key=urgency)
+    assert worst.result is not None
+    assert worst.result.finding is not None
+    row = alone.main.locator("tbody tr").first
+    expect(row.get_by_role("link", name=worst.name)).to_be_visible()
+    expect(alone.frame.locator(".picker-value").first).to_have_text(worst.name)
+    for theme in ("light", "dark"):
+        alone.in_theme(theme)
+        assert alone.inaccessible() == []
+    row.get_by_role("link", name=worst.result.finding.title).click()
+    alone.at_view("advice")
+    assert f"run={worst.id}" in alone.page.url
+    head = alone.main.get_by_role("button", name=worst.result.finding.title)
+    expect(head).to_have_attribute("aria-expanded", "true", timeout=PATIENCE_MS)
+    alone.page.go_back()
+    alone.at_view("runs")
+    alone.assert_clean()
+
+
+def test_two_runs_of_the_list_are_compared(alone: Visit) -> None:
+    runs = {run.name: run for run in alone.server.runs().runs}
+    alone.open()
+    for kind in ("fault", "fix"):
+        name = f"synthetic_item_sync/{kind}"
+        alone.main.get_by_role("checkbox", name=f"Select {name} to compare").check(
+            timeout=PATIENCE_MS
+        )
+    alone.main.get_by_role("button", name="Compare 2 of 2").click()
+    alone.at_view("compare")
+    for kind in ("fault", "fix"):
+        assert runs[f"synthetic_item_sync/{kind}"].id in alone.page.url
+    alone.assert_clean()
 
 
 @pytest.mark.slow
 def test_no_server_stays_silent_about_a_page_that_is_not_there(alone: Visit) -> None:
     """The watch itself works: what must not happen is written down when it does."""
-    alone.open()
+    alone.open(alone.fragment("advice"))
     expect(alone.main.locator(".verdict-words")).to_be_visible(timeout=PATIENCE_MS)
     alone.frame.evaluate("() => { document.querySelector('.verdict-words').style.color = '#ddd'; }")
     for rules in (RULES, CONTRAST):

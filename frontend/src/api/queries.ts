@@ -32,7 +32,9 @@ const WHEN_QUIET_MS = 10_000;
 /** Milliseconds until the runs are requested again; false while the page is hidden. */
 export function pollInterval(runs: Runs | undefined, isVisible: boolean): number | false {
   if (!isVisible) return false;
-  return runs && (runs.loading || runs.scanning) ? WHILE_LOADING_MS : WHEN_QUIET_MS;
+  return runs && (runs.loading || runs.scanning || runs.has_pending_results)
+    ? WHILE_LOADING_MS
+    : WHEN_QUIET_MS;
 }
 
 /** Failures that may be temporary are retried. */

@@ -279,6 +279,7 @@ export interface Runs {
   logdir: string;
   scanning: boolean; // True until the first scan of the log directories ends.
   loading: boolean; // True while any file is queued or being read.
+  has_pending_results: boolean; // True while results of runs are being computed from files that are read.
   runs: RunState[];
   problems: Problem[];
   looked_for: string; // The file names that count as traces.
@@ -293,6 +294,7 @@ export interface RunState {
   synthetic: boolean;
   state: 'cancelled' | 'queued' | 'reading' | 'ready' | 'unreadable';
   workers: Worker[];
+  result: RunResult | null; // Null until a file is read and the advice on the run is merged.
 }
 
 /** One process of a run. */
@@ -330,6 +332,36 @@ export interface Progress {
 
 /** A file or folder that could not be read, and the remedy. */
 export interface Problem { path: string; message: string; remedy: string; }
+
+/** The results of a run in short. Step time, steps and batch are those of its slowest trace. */
+export interface RunResult {
+  trace_count: number; // Number of the traces that are read.
+  slowest: string; // Name of the worker with the longest mean step.
+  step_ns: number | null; // Its mean step.
+  step_count: number;
+  step_durations_ns: number[]; // Durations of its steps in order.
+  busy_share: number | null;
+  batch_size: number | null; // Samples per step.
+  finding: FirstFinding | null; // Null if nothing was found.
+  finding_count: number; // Rules with findings, related symptoms and notes included.
+  saving: RunSaving | null; // Of all findings together.
+  withheld: string; // Reason for withholding that saving, as a sentence.
+}
+
+/** The first finding of a run's advice. */
+export interface FirstFinding {
+  rule: string;
+  title: string;
+  severity: 'critical' | 'info' | 'warning';
+  saving: RunSaving | null; // None if it claims no time.
+}
+
+/** A potential saving per step; without steps, of the recorded window. */
+export interface RunSaving {
+  low_ns: number;
+  high_ns: number;
+  share: number; // `high_ns` as a fraction of the step.
+}
 
 /** A run: its workers' traces and the results of every rule for each, and for all of them. */
 export interface RunReport {

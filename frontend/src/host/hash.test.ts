@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { formatHostHash, HOME, isHostHashOf, parseHostHash } from '../state/location';
+import { formatHostHash, HOME, isHostHashOf, LANDING, parseHostHash } from '../state/location';
 import { createHashStore } from './hash';
 
 /** TensorBoard's window, as far as the store knows it. */
@@ -57,19 +57,20 @@ describe('inside TensorBoard', () => {
     expect(store.current().view).toBe('kernels');
   });
 
-  it.each(['#stepscope', '', '#stepscope&p.stepscope.view=advice'])(
-    'goes back with Back to %s',
-    (start) => {
-      const host = hostWindow(start);
-      const store = storeIn(host);
-      const changed = vi.fn();
-      store.subscribe(changed);
-      store.write({ ...HOME, view: 'kernels' }, 'push');
-      host.back();
-      expect(store.current().view).toBe('advice');
-      expect(changed).toHaveBeenCalledTimes(2);
-    },
-  );
+  it.each([
+    ['#stepscope', LANDING],
+    ['', LANDING],
+    ['#stepscope&p.stepscope.view=advice', 'advice'],
+  ])('goes back with Back to %s', (start, view) => {
+    const host = hostWindow(start);
+    const store = storeIn(host);
+    const changed = vi.fn();
+    store.subscribe(changed);
+    store.write({ ...HOME, view: 'kernels' }, 'push');
+    host.back();
+    expect(store.current().view).toBe(view);
+    expect(changed).toHaveBeenCalledTimes(2);
+  });
 
   it('says again what it shows when the user comes back to the tab', () => {
     const host = hostWindow('#stepscope');

@@ -22,6 +22,8 @@ import { Caution } from './caution';
 interface Props {
   readonly runs: Runs;
   readonly selected: Selected;
+  /** The id of the view. */
+  readonly view: string;
 }
 
 const identity = (problem: Problem): string => `${problem.path}\n${problem.message}`;
@@ -145,12 +147,16 @@ function identityOf(view: View, { run, span }: Selection): string {
   return `${view.id} ${view.scope === 'run' ? run.id : span.trace}`;
 }
 
-function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
-  const { location } = useNavigation();
-  const view = views.find((candidate) => candidate.id === location.view);
+interface ViewProps {
+  readonly selection: Selection;
+  readonly id: string;
+}
+
+function ViewPage({ selection, id }: ViewProps): ReactNode {
+  const view = views.find((candidate) => candidate.id === id);
   if (!view) {
     return (
-      <Empty icon="info" title={`There is no view “${location.view}”`}>
+      <Empty icon="info" title={`There is no view “${id}”`}>
         <Goto to={{ view: 'advice' }} className="button">
           Show the advice
         </Goto>
@@ -188,8 +194,8 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
   );
 }
 
-export function Content({ runs, selected }: Props): ReactNode {
-  if (selected.kind === 'selected') return <ViewPage selection={selected.selection} />;
+export function Content({ runs, selected, view }: Props): ReactNode {
+  if (selected.kind === 'selected') return <ViewPage selection={selected.selection} id={view} />;
   return (
     <div className="page">
       <h1 className="visually-hidden">stepscope</h1>

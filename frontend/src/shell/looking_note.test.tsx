@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 it('a long look through a folder says how far it is, and can be stopped', async () => {
-  renderInPage(<Content runs={looking} selected={{ kind: 'empty' }} />);
+  renderInPage(<Content runs={looking} selected={{ kind: 'empty' }} view="advice" />);
   expect(screen.getByText('34,000 files scanned')).toBeTruthy();
   await userEvent.click(screen.getByRole('button', { name: 'Stop scanning for traces' }));
   expect(posted).toEqual(['POST listing/cancel']);
@@ -29,7 +29,7 @@ it('a long look through a folder says how far it is, and can be stopped', async 
 
 it('a look that was stopped can go on', async () => {
   const stopped = { ...looking, scanning: false, is_cancelled: true };
-  renderInPage(<Content runs={stopped} selected={{ kind: 'empty' }} />);
+  renderInPage(<Content runs={stopped} selected={{ kind: 'empty' }} view="advice" />);
   await userEvent.click(screen.getByRole('button', { name: 'Continue the scan' }));
   expect(posted).toEqual(['POST listing/read']);
 });

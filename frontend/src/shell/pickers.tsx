@@ -1,8 +1,10 @@
 import { type ReactNode, useEffect } from 'react';
-import type { Runs, Span, Worker } from '../api/types.gen';
+import type { RunState, Runs, Span, Worker } from '../api/types.gen';
+import { duration } from '../core/format';
 import { spansOf } from '../core/progress';
 import { addRecent, readRecent } from '../host/recent';
 import { carried } from '../state/bound_options';
+import { LANDING } from '../state/location';
 import { useNavigation } from '../state/navigation';
 import { withOptions } from '../state/option';
 import type { Selection } from '../state/selection';
@@ -14,13 +16,21 @@ const SEVERITIES = ['critical', 'warning', 'info'] as const;
 const worstDamage = (spans: readonly Span[]): Span['damage'] =>
   SEVERITIES.find((severity) => spans.some((span) => span.damage === severity)) ?? null;
 
+/** The step time of a run, and whether it is synthetic. */
+function runNote({ result, synthetic }: RunState): string {
+  const step = result?.step_ns ? `${duration(result.step_ns)}/step` : '';
+  return [step, synthetic ? 'synthetic' : ''].filter((word) => word !== '').join(', ');
+}
+
 function runChoices(runs: Runs): Choice[] {
+  const hasFindings = runs.runs.some(({ result }) => result?.finding);
   return runs.runs.map((run) => ({
     key: run.id,
     label: run.name,
     state: run.state,
     damage: worstDamage(spansOf(run)),
-    note: run.synthetic ? 'synthetic' : undefined,
+    finding: hasFindings ? (run.result?.finding ?? null) : undefined,
+    note: runNote(run),
   }));
 }
 
@@ -48,7 +58,11 @@ interface Props {
 export function Pickers({ runs, selection }: Props): ReactNode {
   const { location, go } = useNavigation();
   const { run, worker, span } = selection;
-  useEffect(() => addRecent('runs', run.id), [run.id]);
+  const isListed = location.view === 'runs' || location.view === LANDING;
+  useEffect(() => {
+    // The list selects a run by itself, and others while results arrive.
+    if (!isListed || location.run !== null) addRecent('runs', run.id);
+  }, [run.id, isListed, location.run]);
   const spans = worker.spans.map(({ label, state, file, damage }) => ({
     key: label,
     label,

@@ -62,6 +62,7 @@ const run = (id: string, count = 1): RunState => ({
   name: `run-${id}`,
   synthetic: false,
   state: 'ready',
+  result: null,
   workers: workers(count),
 });
 

@@ -4,6 +4,7 @@ import {
   formatHash,
   formatHostHash,
   HOME,
+  LANDING,
   type PageLocation,
   parseHash,
   parseHostHash,
@@ -57,7 +58,7 @@ describe('the hash', () => {
   it('reads any text without failing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(parseHash(`#${text}`).view).not.toBe('');
+        expect(typeof parseHash(`#${text}`).view).toBe('string');
       }),
     );
     expect(parseHash('#view=%&step=x&sort=-&time=5-5&event=-1')).toEqual({ ...HOME, view: '%' });
@@ -65,7 +66,13 @@ describe('the hash', () => {
 
   it('stays short', () => {
     expect(formatHash(HOME)).toBe('#view=advice');
-    expect(parseHash('')).toEqual(HOME);
+  });
+
+  it('without a view leaves it to the page where it is empty, and is of the advice otherwise', () => {
+    expect(parseHash('')).toEqual({ ...HOME, view: LANDING });
+    expect(parseHash('#run=a')).toEqual({ ...HOME, run: 'a' });
+    expect(parseHash('#view=runs').view).toBe('runs');
+    expect(parseHash(formatHash({ ...HOME, view: LANDING })).view).toBe(LANDING);
   });
 });
 

@@ -53,6 +53,9 @@ export const HOME: PageLocation = {
   options: {},
 };
 
+/** The view of a hash without any state: the page decides when it has the runs. */
+export const LANDING = '';
+
 const OPTION = 'o.';
 
 type Pairs = readonly (readonly [string, string])[];
@@ -79,7 +82,9 @@ function toPairs(location: PageLocation): Pairs {
       value,
     ]),
   ];
-  return pairs.filter((pair): pair is [string, string] => pair[1] !== null && pair[1] !== '');
+  return pairs.filter(
+    (pair): pair is [string, string] => pair[1] !== null && (pair[1] !== '' || pair[0] === 'view'),
+  );
 }
 
 function parseSort(text: string | undefined): Sort | null {
@@ -100,7 +105,7 @@ function parseNumber(text: string | undefined): number | null {
 function fromPairs(pairs: Pairs): PageLocation {
   const found = new Map(pairs);
   return {
-    view: found.get('view') || HOME.view,
+    view: found.get('view') ?? (pairs.length === 0 ? LANDING : HOME.view),
     run: found.get('run') || null,
     worker: found.get('worker') || null,
     span: found.get('span') || null,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { listed, spanOf } from '../../tests/states';
+import { listed, resultOf, resultWith, spanOf } from '../../tests/states';
 import type { RunState, Runs, Span } from '../api/types.gen';
-import { HOME } from './location';
+import { HOME, LANDING } from './location';
 import { lastShown, NOTHING_SHOWN, select } from './selection';
 
 type State = Span['state'];
@@ -13,6 +13,7 @@ const run = (name: string, state: State, spans: Record<string, Span[]>): RunStat
   name,
   synthetic: false,
   state,
+  result: null,
   workers: Object.entries(spans).map(([worker, own]) => ({
     name: worker,
     rank: null,
@@ -127,5 +128,35 @@ describe('the latest run', () => {
 
   it('is the first where all are broken', () => {
     expect(shown(null, timed('a', 'unreadable', '1'), timed('b', 'unreadable', '2'))).toBe('a');
+  });
+});
+
+describe('on the view of all runs', () => {
+  const scored = (name: string, result: RunState['result']): RunState => ({
+    ...run(name, 'ready', { w: [span('1', 'ready')] }),
+    result,
+  });
+  const runs = listed(
+    scored('healthy', resultOf()),
+    scored('worst', resultWith('critical', 0.5)),
+    scored('bad', resultWith('warning', 0.1)),
+  );
+  const shown = (all: Runs, view: string, last: string | null = null): string | null => {
+    const selected = select(all, { ...HOME, view }, { ...NOTHING_SHOWN, run: last });
+    return selected.kind === 'selected' ? selected.selection.run.name : null;
+  };
+
+  it('the run with the most serious and largest saving is shown, elsewhere the latest', () => {
+    expect(shown(runs, 'runs')).toBe('worst');
+    expect(shown(runs, LANDING)).toBe('worst');
+    expect(shown(runs, 'advice')).toBe('healthy');
+    expect(shown(runs, 'advice', 'id-worst')).toBe('worst');
+  });
+
+  it('the one shown so far gives way only while results arrive', () => {
+    expect(shown(runs, 'runs', 'id-bad')).toBe('bad');
+    expect(shown({ ...runs, has_pending_results: true }, 'runs', 'id-bad')).toBe('worst');
+    expect(shown({ ...runs, loading: true }, 'runs', 'id-bad')).toBe('worst');
+    expect(shown({ ...runs, loading: true }, 'advice', 'id-bad')).toBe('bad');
   });
 });

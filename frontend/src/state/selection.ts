@@ -1,7 +1,11 @@
-/** The run, worker and span to show: those in the URL, else the latest available ones. */
+/**
+ * The run, worker and span to show: those in the URL, else the latest available ones; on the view of all runs, those
+ * of the run that comes first there.
+ */
 import type { RunState, Runs, Span, Worker } from '../api/types.gen';
 import { recordedAt } from '../core/recorded';
-import type { PageLocation } from './location';
+import { mostUrgent } from '../core/run_order';
+import { LANDING, type PageLocation } from './location';
 
 export interface Selection {
   readonly run: RunState;
@@ -55,16 +59,22 @@ function latestRun(runs: readonly RunState[]): RunState | undefined {
   return mostReady(readable.filter((run) => times.get(run) === latest)) ?? mostReady(runs);
 }
 
-function runOf(
-  runs: readonly RunState[],
-  named: string | null,
-  last: string | null,
-): RunState | undefined {
-  if (named === null) {
-    const previous = runs.find((run) => run.id === last && run.state !== 'unreadable');
-    return previous ?? latestRun(runs);
-  }
-  return runs.find((run) => run.id === named) ?? runs.find((run) => run.name === named);
+/** Whether the view lists all runs, and a link to it names none of them. */
+const isOfAllRuns = ({ view, run }: PageLocation): boolean =>
+  run === null && (view === LANDING || view === 'runs');
+
+/** On the view of all runs, the run shown so far gives way while results arrive. */
+const isUndecided = (runs: Runs, location: PageLocation): boolean =>
+  isOfAllRuns(location) && (runs.loading || runs.has_pending_results);
+
+function runOf(runs: Runs, location: PageLocation, last: string | null): RunState | undefined {
+  const { runs: list } = runs;
+  const { run: named } = location;
+  if (named !== null)
+    return list.find((run) => run.id === named) ?? list.find((run) => run.name === named);
+  const previous = list.find((run) => run.id === last && run.state !== 'unreadable');
+  if (previous && !isUndecided(runs, location)) return previous;
+  return (isOfAllRuns(location) ? mostUrgent(list) : undefined) ?? latestRun(list);
 }
 
 function workerOf(run: RunState, named: string | null, last: string | null): Worker | undefined {
@@ -91,7 +101,7 @@ export function select(
   location: PageLocation,
   last: LastShown = NOTHING_SHOWN,
 ): Selected {
-  const run = runOf(runs.runs, location.run, last.run);
+  const run = runOf(runs, location, last.run);
   if (!run)
     return location.run && runs.runs.length > 0
       ? { kind: 'unknown-run', name: location.run }

@@ -7,7 +7,7 @@ import {
   useRef,
   useState,
 } from 'react';
-import type { Span } from '../api/types.gen';
+import type { FirstFinding, Span } from '../api/types.gen';
 import { jumpsOf, matchesIn } from '../core/choices';
 import { count } from '../core/format';
 import { movedIndex } from '../core/list_keys';
@@ -28,6 +28,8 @@ export interface Choice {
   readonly state?: Span['state'] | undefined;
   /** The worst damage. */
   readonly damage?: Span['damage'] | undefined;
+  /** The first finding. */
+  readonly finding?: Pick<FirstFinding, 'severity' | 'title'> | null | undefined;
 }
 
 interface Props {
@@ -55,6 +57,18 @@ function StateDot({ state }: { readonly state: Choice['state'] }): ReactNode {
   );
 }
 
+/** The severity of the first finding; without one, the space for it. */
+function FindingMark({ finding }: { readonly finding: Choice['finding'] }): ReactNode {
+  if (!finding) return <span className="picker-mark" />;
+  const { severity, title } = finding;
+  return (
+    <span className={`picker-mark flex severity-${severity}`} title={title}>
+      <Icon name={severity} size={14} />
+      <span className="visually-hidden">{severity}: </span>
+    </span>
+  );
+}
+
 /** The choices with the recently used ones first, in a long list. */
 function withRecentFirst(choices: readonly Choice[], recent: readonly string[]): readonly Choice[] {
   if (choices.length < RECENT_FROM) return choices;
@@ -75,6 +89,7 @@ function OptionWords({ choice }: { readonly choice: Choice }): ReactNode {
   return (
     <>
       <StateDot state={choice.state} />
+      {choice.finding !== undefined && <FindingMark finding={choice.finding} />}
       <span className="picker-option-label ellipsis grow">{choice.label}</span>
       {choice.state && choice.state !== 'ready' && (
         <span className="note" aria-hidden="true">
@@ -83,7 +98,7 @@ function OptionWords({ choice }: { readonly choice: Choice }): ReactNode {
       )}
       {choice.damage && (
         <span className={`flex severity-${choice.damage}`} title="damaged">
-          <Icon name={choice.damage} size={14} />
+          <Icon name="health" size={14} />
           <span className="visually-hidden">damaged</span>
         </span>
       )}

@@ -81,6 +81,52 @@ class Worker(msgspec.Struct, frozen=True):
     """The machine; null before a file is read, or where the file does not record it."""
 
 
+class RunSaving(msgspec.Struct, frozen=True):
+    """A potential saving per step; without steps, of the recorded window."""
+
+    low_ns: int
+    high_ns: int
+    share: float
+    """`high_ns` as a fraction of the step."""
+
+
+class FirstFinding(msgspec.Struct, frozen=True):
+    """The first finding of a run's advice."""
+
+    rule: str
+    title: str
+    severity: Severity
+    saving: RunSaving | None
+    """None if it claims no time."""
+
+
+class RunResult(msgspec.Struct, frozen=True):
+    """The results of a run in short. Step time, steps and batch are those of its slowest trace."""
+
+    trace_count: int
+    """Number of the traces that are read."""
+    slowest: str
+    """Name of the worker with the longest mean step."""
+    step_ns: int | None
+    """Its mean step; null without steps."""
+    step_count: int
+    step_durations_ns: tuple[int, ...]
+    """Durations of its steps in order; of many, the longest of each group of steps."""
+    busy_share: float | None
+    """Fraction of the window in which the busiest device works, mean over the traces; null: no
+    device."""
+    batch_size: int | None
+    """Samples per step; null: not recorded."""
+    finding: FirstFinding | None
+    """Null if nothing was found."""
+    finding_count: int
+    """Rules with findings, related symptoms and notes included."""
+    saving: RunSaving | None
+    """Of all findings together; null if there is none, or if it is withheld."""
+    withheld: str = ""
+    """Reason for withholding that saving, as a sentence; empty otherwise."""
+
+
 class RunState(msgspec.Struct, frozen=True):
     """A run: a folder with traces."""
 
@@ -90,6 +136,8 @@ class RunState(msgspec.Struct, frozen=True):
     state: State
     """`ready` when one file is ready and none is being read."""
     workers: tuple[Worker, ...]
+    result: RunResult | None = None
+    """Null until a file is read and the advice on the run is merged."""
 
 
 class Runs(Response, frozen=True, kw_only=True):
@@ -100,6 +148,8 @@ class Runs(Response, frozen=True, kw_only=True):
     """True until the first scan of the log directories ends."""
     loading: bool
     """True while any file is queued or being read."""
+    has_pending_results: bool = False
+    """True while results of runs are being computed from files that are read."""
     runs: tuple[RunState, ...]
     problems: tuple[Problem, ...]
     looked_for: str

@@ -10,6 +10,7 @@ from stepscope.api.endpoint import Endpoint, address
 from stepscope.api.openapi import document
 from stepscope.api.post_actions import CHANGES, Change
 from stepscope.api.run_advice import AdviceQuery, RunAdvice
+from stepscope.api.run_results import RunResults
 from stepscope.base.report import json_schema
 from stepscope.catalog.catalog import Catalog
 
@@ -18,13 +19,13 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
     """Add the routes of the API to an app."""
     api = flask.Blueprint("api", __name__, url_prefix="/api")
     endpoints = tuple(endpoints)
-    run_advice = RunAdvice(catalog)
+    run_advice, results = RunAdvice(catalog), RunResults(catalog)
 
     @api.get("/runs")
     def runs() -> flask.Response:
         catalog.start_reading()
         catalog.rescan_soon()
-        return _runs(catalog)
+        return _runs(catalog, results)
 
     @api.get("/runs/<run>/advice")
     def advice(run: str) -> flask.Response:
@@ -45,7 +46,7 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
         api.add_url_rule(rule, rule.replace(".", "_"), _get(dispatcher, endpoint))
     for change in CHANGES:
         name = change.path.replace("/", "_")
-        api.add_url_rule(f"/{change.path}", name, _post(catalog, change), methods=["POST"])
+        api.add_url_rule(f"/{change.path}", name, _post(catalog, results, change), methods=["POST"])
     app.register_blueprint(api)
 
 
@@ -57,23 +58,25 @@ def _get(dispatcher: Dispatcher, endpoint: Endpoint) -> Callable[..., flask.Resp
     return respond
 
 
-def _post(catalog: Catalog, change: Change) -> Callable[..., flask.Response]:
+def _post(catalog: Catalog, results: RunResults, change: Change) -> Callable[..., flask.Response]:
     def respond(**path: str) -> flask.Response:
         # A page of another origin cannot add a header.
         if http_errors.OWN_HEADER not in flask.request.headers:
             raise http_errors.foreign(http_errors.OWN_HEADER)
         change.make(catalog, "".join(path.values()))
-        return encoding.encoded(run_listing.runs(catalog))
+        return encoding.encoded(run_listing.runs(catalog, results.current()))
 
     return respond
 
 
-def _runs(catalog: Catalog) -> flask.Response:
+def _runs(catalog: Catalog, run_results: RunResults) -> flask.Response:
     """Return the list of runs, unless the client has the current one."""
     server, state = flask.current_app.config[encoding.SERVER], catalog.state_key()
-    if state is not None and encoding.client_has(entity_tag := encoding.tag(server, state)):
+    results = run_results.current()
+    entity_tag = encoding.tag(server, state, results.version, results.is_pending)
+    if state is not None and encoding.client_has(entity_tag):
         return encoding.revalidated(encoding.not_modified(), entity_tag)
-    response = encoding.encoded(run_listing.runs(catalog))
+    response = encoding.encoded(run_listing.runs(catalog, results))
     if state is None:  # files are being read: their progress changes until the next request
-        return encoding.revalidated(response, encoding.tag(response.get_data(as_text=True)))
-    return encoding.revalidated(response, encoding.tag(server, state))
+        entity_tag = encoding.tag(response.get_data(as_text=True))
+    return encoding.revalidated(response, entity_tag)

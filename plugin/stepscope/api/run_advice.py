@@ -71,7 +71,7 @@ class RunAdvice:
 
     def _current(self, run: str, entries: tuple[Entry, ...]) -> _Merged:
         advised = _advised(entries)
-        unread = _unread(entries, advised)
+        unread = unread_files(entries, advised)
         state = encoding.tag(
             entries[0].file.run,
             *((entry.file.id, entry.file.span, entry.stamp) for entry in advised),
@@ -103,8 +103,7 @@ class RunAdvice:
             awaited_count=unread.awaited_count,
         )
         now = monotonic()
-        rest_s = min(RESTS_A_MERGE * (now - begun_at), MOST_REST_SECONDS)
-        return _Merged(state=state, report=report, due_at=now + rest_s)
+        return _Merged(state=state, report=report, due_at=now + rest_seconds(now - begun_at))
 
     def _advice(self, entry: Entry) -> TraceAdvice:
         """Return the advice that was computed when the file was read."""
@@ -125,7 +124,13 @@ def _of_trace(report: RunReport, trace: str) -> RunReport:
     )
 
 
-def _unread(entries: tuple[Entry, ...], advised: tuple[Entry, ...]) -> Unread:
+def rest_seconds(merge_seconds: float) -> float:
+    """Return the pause after a merge while files are read."""
+    return min(RESTS_A_MERGE * merge_seconds, MOST_REST_SECONDS)
+
+
+def unread_files(entries: tuple[Entry, ...], advised: tuple[Entry, ...]) -> Unread:
+    """Return the unreadable files of a run, and the number of those that are not read yet."""
     paths = [entry.file.path for entry in entries if isinstance(entry.state, Unreadable)]
     return Unread(
         unreadable=tuple(map(urls.name, paths)),

@@ -6,7 +6,8 @@ from itertools import groupby
 from time import monotonic
 from typing import get_args
 
-from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
+from stepscope.api.messages import Progress, RunResult, Runs, RunState, Span, State, Worker
+from stepscope.api.run_results import NO_RESULTS, Results
 from stepscope.base import urls
 from stepscope.base.findings import Severity
 from stepscope.catalog.catalog import Catalog
@@ -44,8 +45,8 @@ class _Moment:
     """Positions of the queued files, by id."""
 
 
-def runs(catalog: Catalog) -> Runs:
-    """Return all runs of the catalog, with the progress of reading."""
+def runs(catalog: Catalog, results: Results = NO_RESULTS) -> Runs:
+    """Return all runs of the catalog, with the progress of reading and their results so far."""
     is_scanning = (
         catalog.is_scanning
     )  # before the entries: a scan that ends now has its files in them
@@ -57,8 +58,9 @@ def runs(catalog: Catalog) -> Runs:
         logdir=", ".join(urls.redacted(directory.path) for directory in catalog.directories),
         scanning=is_scanning,
         loading=bool(states & {"queued", "reading"}),
+        has_pending_results=results.is_pending,
         runs=tuple(
-            _run(identity, tuple(of_run), moment)
+            _run(identity, tuple(of_run), moment, results.by_run.get(identity))
             for identity, of_run in groupby(entries, lambda entry: entry.file.run_id)
         ),
         problems=catalog.problems,
@@ -68,7 +70,9 @@ def runs(catalog: Catalog) -> Runs:
     )
 
 
-def _run(identity: str, entries: tuple[Entry, ...], moment: _Moment) -> RunState:
+def _run(
+    identity: str, entries: tuple[Entry, ...], moment: _Moment, result: RunResult | None
+) -> RunState:
     return RunState(
         id=identity,
         name=entries[0].file.run,
@@ -78,6 +82,7 @@ def _run(identity: str, entries: tuple[Entry, ...], moment: _Moment) -> RunState
             _worker(worker, tuple(of_worker), moment)
             for worker, of_worker in groupby(entries, lambda entry: entry.file.worker)
         ),
+        result=result,
     )
 
 

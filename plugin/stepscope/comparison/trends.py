@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.advice import advise
+from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.base.findings import Severity
 from stepscope.base.report import DeviceReport, RunReport
@@ -60,6 +61,8 @@ class Trend:
     """By rule: the most that its findings could save, as a fraction of the step or window."""
     severities: dict[str, Severity]
     """Severity of each finding by its fingerprint, which it has on other workers as well."""
+    batch_size: int | None = None
+    """Samples per step; None: not recorded, or uncertain."""
 
 
 def trend(trace: Trace, report: RunReport | None = None) -> Trend:
@@ -67,7 +70,7 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
     if report is None:
         report = advise(Run(name="", workers=(trace,)))
     [worker] = report.workers
-    shares = _recoverable(report)
+    shares, batch = _recoverable(report), batch_size(trace)
     return Trend(
         worker=trace.worker,
         span=int(trace.span) if trace.span.isdecimal() else 0,
@@ -85,6 +88,7 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
             for outcome in report.outcomes
             if outcome.status == "found" and outcome.severity is not None
         },
+        batch_size=batch.size if batch and batch.is_certain else None,
     )
 
 

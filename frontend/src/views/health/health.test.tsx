@@ -193,7 +193,7 @@ it('lists damaged files first in a large run, with a link to all of them', () =>
     host: null,
     spans: [spanOf({ trace: `t${rank}`, damage: rank === 900 ? ('warning' as const) : null })],
   }));
-  const run: RunState = { id: 'r', name: 'big', synthetic: false, state: 'ready', workers: many };
+  const run: RunState = { ...runOf('big', 'ready', []), workers: many };
   renderInPage(<Files run={run} trace="t7" />);
   const rows = screen.getAllByRole('row').slice(1);
   expect(rows).toHaveLength(50);

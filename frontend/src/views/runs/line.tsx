@@ -1,22 +1,23 @@
 import type { ReactNode } from 'react';
 import type { RunState, Span } from '../../api/types.gen';
-import { bytes, count, plural, quantityExact, recordedTime } from '../../core/format';
-import { spansOf } from '../../core/progress';
+import { bytes, count, plural, recordedTime } from '../../core/format';
+import { isPending, spansOf } from '../../core/progress';
 import type { Patch } from '../../state/navigation';
 import { SyntheticBadge } from '../../widgets/badge';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
-import { FileAction, RunAction } from './file_action';
+import { RUN_COLUMNS } from './columns';
+import { FileAction } from './file_action';
 import {
-  bytesOf,
   damageOf,
-  eventsOf,
   type FileLine,
+  type FolderLine,
   type Line,
   latestOf,
   type RunLine,
 } from './lines';
-import { FileState, RunStateCell } from './state_cell';
+import { Blank, FindingCell, ResultCells } from './result_cells';
+import { FileState } from './state_cell';
 
 export interface LineActions {
   readonly toggleOpen: (run: RunState) => void;
@@ -26,18 +27,48 @@ export interface LineActions {
   readonly select: (line: FileLine) => void;
 }
 
-function Health({ spans, to }: { readonly spans: readonly Span[]; readonly to: Patch }): ReactNode {
+interface HealthProps {
+  readonly spans: readonly Span[];
+  readonly to: Patch;
+}
+
+function HealthCell({ spans, to }: HealthProps): ReactNode {
   const damage = damageOf(spans);
-  if (!damage) return null;
+  if (!damage) {
+    if (!spans.some(({ state }) => state === 'ready'))
+      return <Blank column="health" why="Known when a file is read" />;
+    return (
+      <td className="run-health" title="No damage">
+        <Icon name="passed" size={15} tone="good" />
+        <span className="visually-hidden">no damage</span>
+      </td>
+    );
+  }
   return (
-    <Goto
-      to={{ ...to, view: 'health' }}
-      className={`inline severity-${damage}`}
-      title="Damaged: show its health"
-    >
-      <Icon name={damage} size={16} />
-      <span className="visually-hidden">damaged, {damage}</span>
-    </Goto>
+    <td className="run-health">
+      <Goto
+        to={{ ...to, view: 'health' }}
+        className={`inline severity-${damage}`}
+        title={`Damaged (${damage}): show its health`}
+      >
+        <Icon name="health" size={16} />
+        <span className="visually-hidden">damaged, {damage}</span>
+        <span className="run-damage" aria-hidden="true">
+          {damage}
+        </span>
+      </Goto>
+    </td>
+  );
+}
+
+function RecordedCell({ spans }: { readonly spans: readonly Span[] }): ReactNode {
+  const [day, time] = recordedTime(latestOf(spans)).split(' ');
+  if (!day) return <Blank column="recorded" why="The names of its files have no time" />;
+  return (
+    <td className="run-recorded">
+      {day}
+      <span className="run-made note">{time}</span>
+    </td>
   );
 }
 
@@ -60,35 +91,22 @@ function MarkBox({ id, name, actions }: MarkProps): ReactNode {
   );
 }
 
-interface FactsProps {
-  readonly spans: readonly Span[];
-  readonly to: Patch;
-}
-
-/** Size, events, time and health of some files. */
-function Facts({ spans, to }: FactsProps): ReactNode {
-  const size = bytesOf(spans);
-  const events = eventsOf(spans);
-  return (
-    <>
-      <td className="number" title={quantityExact(size, 'bytes')}>
-        {bytes(size)}
-      </td>
-      <td className="number">
-        {events === null ? <span className="muted">–</span> : count(events)}
-      </td>
-      <td className="run-time">{recordedTime(latestOf(spans)) || '–'}</td>
-      <td className="run-health">
-        <Health spans={spans} to={to} />
-      </td>
-    </>
-  );
-}
-
+/** Size of a run of several files, and those that have no result yet. */
 function sizeOf(run: RunState): string {
+  const spans = spansOf(run);
   const workers = plural(run.workers.length, 'worker');
-  const files = spansOf(run).length;
-  return run.workers.length === files ? workers : `${workers}, ${plural(files, 'file')}`;
+  const numberOf = (is: (span: Span) => boolean, words: string): string => {
+    const size = spans.filter(is).length;
+    return size > 0 ? `${count(size)} ${words}` : '';
+  };
+  const parts = [
+    workers,
+    run.workers.length === spans.length ? '' : plural(spans.length, 'file'),
+    numberOf(isPending, 'not read yet'),
+    numberOf(({ state }) => state === 'unreadable', 'unreadable'),
+    numberOf(({ state }) => state === 'cancelled', 'cancelled'),
+  ];
+  return parts.filter((part) => part !== '').join(', ');
 }
 
 interface RunProps {
@@ -112,13 +130,12 @@ function Unfold({ line, actions }: RunProps): ReactNode {
   );
 }
 
-function FileButton({
-  line,
-  actions,
-}: {
+interface FileProps {
   readonly line: FileLine;
   readonly actions: LineActions;
-}): ReactNode {
+}
+
+function FileButton({ line, actions }: FileProps): ReactNode {
   return (
     <button
       type="button"
@@ -132,7 +149,7 @@ function FileButton({
 }
 
 function RunCells({ line, actions }: RunProps): ReactNode {
-  const { run, files } = line;
+  const { run, label, files } = line;
   const spans = spansOf(run);
   const [only] = files;
   const to = { run: run.id, worker: null, span: null };
@@ -143,36 +160,36 @@ function RunCells({ line, actions }: RunProps): ReactNode {
         <div className="run-name flex">
           <Unfold line={line} actions={actions} />
           <div>
-            <Goto to={{ ...to, view: 'advice' }} className="run-link ellipsis" title="Show advice">
-              {run.name}
+            <Goto
+              to={{ ...to, view: 'advice' }}
+              className="run-link ellipsis"
+              title={`${run.name}: show its advice`}
+            >
+              {label}
             </Goto>
-            {run.synthetic && <SyntheticBadge />}
-            {spans.length === 1 && only ? (
-              <FileButton line={only} actions={actions} />
-            ) : (
-              <span className="run-made ellipsis note">{sizeOf(run)}</span>
-            )}
+            <span className="run-about flex">
+              {run.synthetic && <SyntheticBadge />}
+              {spans.length === 1 && only ? (
+                <FileButton line={only} actions={actions} />
+              ) : (
+                <span className="run-made ellipsis note" title={sizeOf(run)}>
+                  {sizeOf(run)}
+                </span>
+              )}
+            </span>
           </div>
         </div>
       </th>
-      <td>
-        <RunStateCell run={run} />
-      </td>
-      <Facts spans={spans} to={to} />
-      <td className="run-action">
-        <RunAction run={run} />
-      </td>
+      <ResultCells run={run} />
+      <HealthCell spans={spans} to={to} />
+      <RecordedCell spans={spans} />
     </>
   );
 }
 
-function FileCells({
-  line,
-  actions,
-}: {
-  readonly line: FileLine;
-  readonly actions: LineActions;
-}): ReactNode {
+const OF_RUN = 'Results are of the whole run';
+
+function FileCells({ line, actions }: FileProps): ReactNode {
   const { run, worker, span } = line;
   const to = { run: run.id, worker: worker.name, span: span.label };
   return (
@@ -186,25 +203,48 @@ function FileCells({
         {worker.rank !== null && <span className="tag">rank {count(worker.rank)}</span>}
         <FileButton line={line} actions={actions} />
       </th>
-      <td>
+      {['step', 'busy', 'steps', 'batch'].map((column) => (
+        <Blank key={column} column={column} why={OF_RUN} />
+      ))}
+      <FindingCell action={<FileAction span={span} />}>
         <FileState span={span} />
-      </td>
-      <Facts spans={[span]} to={to} />
-      <td className="run-action">
-        <FileAction span={span} />
-      </td>
+        {span.events !== null && (
+          <span className="note">
+            {' '}
+            {bytes(span.file_bytes)}, {plural(span.events, 'event')}
+          </span>
+        )}
+      </FindingCell>
+      <Blank column="saving" why={OF_RUN} />
+      <HealthCell spans={[span]} to={to} />
+      <RecordedCell spans={[span]} />
     </>
   );
 }
 
-/** One line of the table: a run, or one of its files. */
-export function LineCells({
-  line,
-  actions,
-}: {
+function FolderCells({ line: { folder, runs } }: { readonly line: FolderLine }): ReactNode {
+  const [, ...others] = RUN_COLUMNS;
+  return (
+    <>
+      <th scope="rowgroup" colSpan={2} className="run-folder">
+        <span className="strong">{folder === '' ? 'In no folder' : folder}</span>{' '}
+        <span className="note">{plural(runs.length, 'run')}</span>
+      </th>
+      {others.map(({ key }) => (
+        <td key={key} className={`run-folder run-${key}`} />
+      ))}
+    </>
+  );
+}
+
+interface Props {
   readonly line: Line;
   readonly actions: LineActions;
-}): ReactNode {
+}
+
+/** One line of the table: a folder, a run, or one of its files. */
+export function LineCells({ line, actions }: Props): ReactNode {
+  if (line.kind === 'folder') return <FolderCells line={line} />;
   return line.kind === 'run' ? (
     <RunCells line={line} actions={actions} />
   ) : (

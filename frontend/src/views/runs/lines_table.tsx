@@ -2,8 +2,9 @@ import type { ReactNode } from 'react';
 import type { Sort } from '../../state/location';
 import { SortHeader, toggledSort } from '../../widgets/table/sort_header';
 import { useVirtualRows } from '../../widgets/table/virtual_rows';
+import { RUN_COLUMNS } from './columns';
 import { type LineActions, LineCells } from './line';
-import type { Line, SortKey } from './lines';
+import type { Line } from './lines';
 
 const LINE_PX = 54;
 
@@ -11,68 +12,46 @@ interface Props {
   readonly lines: readonly Line[];
   readonly sort: Sort;
   readonly actions: LineActions;
+  /** The run that the other views show. */
+  readonly current: string;
   readonly onSort: (sort: Sort) => void;
 }
 
-interface HeadCell {
-  readonly label: string;
-  /** Null if it cannot be sorted by. */
-  readonly key: SortKey | null;
-  readonly isNumber?: boolean;
+function keyOf(line: Line): string {
+  if (line.kind === 'folder') return `folder ${line.folder}`;
+  return line.kind === 'run' ? line.run.id : line.span.trace;
 }
 
-const HEADS: readonly HeadCell[] = [
-  { label: 'Run, worker, file', key: 'name' },
-  { label: 'State', key: 'state' },
-  { label: 'Size', key: 'size', isNumber: true },
-  { label: 'Events', key: 'events', isNumber: true },
-  { label: 'Recorded', key: 'recorded' },
-  { label: 'Health', key: null },
-];
-const WIDTHS = [44, null, 'var(--state-width)', 86, 92, 160, 62, 126] as const;
-
-interface CellProps extends Pick<Props, 'sort' | 'onSort'> {
-  readonly head: HeadCell;
-}
-
-function Cell({ head: { label, key, isNumber }, sort, onSort }: CellProps): ReactNode {
-  if (key === null) {
-    return (
-      <th scope="col" className="plain-head">
-        {label}
-      </th>
-    );
-  }
-  const isText = key === 'name' || key === 'state';
-  const onClick = (): void => onSort(toggledSort(sort, key, !isText));
-  return <SortHeader sortKey={key} {...{ label, isNumber, sort, onClick }} />;
-}
-
-const keyOf = (line: Line): string => (line.kind === 'run' ? line.run.id : line.span.trace);
+const classOf = (line: Line, current: string): string =>
+  line.kind === 'run' && line.run.id === current ? 'line-run line-current' : `line-${line.kind}`;
 
 /** A table of the visible lines. */
-export function LinesTable({ lines, sort, actions, onSort }: Props): ReactNode {
+export function LinesTable({ lines, sort, actions, current, onSort }: Props): ReactNode {
   const { scroller, body } = useVirtualRows(lines.length, LINE_PX);
   return (
     <div className="grid runs-grid grow" ref={scroller}>
       <table aria-label="Runs and their files" aria-rowcount={lines.length + 1}>
         <colgroup>
-          {WIDTHS.map((width, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: columns never move
-            <col key={at} style={width === null ? {} : { width }} />
+          <col className="run-choose" />
+          {RUN_COLUMNS.map(({ key, width }) => (
+            <col key={key} className={`run-${key}`} style={width === null ? {} : { width }} />
           ))}
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
-            <th scope="col">
+            <th scope="col" className="run-choose">
               <span className="visually-hidden">Compare</span>
             </th>
-            {HEADS.map((head) => (
-              <Cell key={head.label} head={head} sort={sort} onSort={onSort} />
+            {RUN_COLUMNS.map(({ key, label, help, isNumber = false }) => (
+              <SortHeader
+                key={key}
+                sortKey={key}
+                title={help}
+                className={`run-${key}`}
+                onClick={() => onSort(toggledSort(sort, key, key !== 'name'))}
+                {...{ label, isNumber, sort }}
+              />
             ))}
-            <th scope="col">
-              <span className="visually-hidden">Reading</span>
-            </th>
           </tr>
         </thead>
         <tbody>
@@ -83,7 +62,7 @@ export function LinesTable({ lines, sort, actions, onSort }: Props): ReactNode {
                 <tr
                   key={keyOf(line)}
                   aria-rowindex={index + 2}
-                  className={`line-${line.kind}`}
+                  className={classOf(line, current)}
                   style={{ height: LINE_PX }}
                 >
                   <LineCells line={line} actions={actions} />

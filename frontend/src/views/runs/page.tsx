@@ -14,21 +14,25 @@ import { Icon } from '../../widgets/icon';
 import { Skeleton } from '../../widgets/loaded';
 import { WholeBar, Words } from '../../widgets/reading';
 import { wholeWords } from '../../widgets/reading/words';
-import { type Segment, useSegments } from '../../widgets/segmented';
+import { type Segment, Segmented, useSegments } from '../../widgets/segmented';
 import { SearchBox } from '../../widgets/table/toolbar';
 import { TableExport } from '../../widgets/table_export';
 import { ViewHeader } from '../../widgets/view_header';
 import { asAfter, asBefore, type Side } from '../compare/sides';
+import type { PageProps } from '../view';
 import { FileDrawer } from './file_drawer';
 import type { LineActions } from './line';
 import {
   bytesOf,
+  damageOf,
   eventsOf,
-  type FileLine,
   filesOf,
+  folderOf,
   isOf,
+  isOfSeverity,
   latestOf,
   linesShown,
+  type SeverityFilter,
   type StateFilter,
   USUAL_SORT,
 } from './lines';
@@ -44,6 +48,30 @@ const FILTERS: readonly (readonly [StateFilter, string])[] = [
   ['cancelled', 'Cancelled'],
   ['damaged', 'Damaged'],
 ];
+
+const SEVERITIES: readonly (readonly [SeverityFilter, string])[] = [
+  ['any', 'All'],
+  ['critical', 'Critical'],
+  ['warning', 'Warning'],
+  ['info', 'Info'],
+  ['none', 'No findings'],
+];
+
+function severitySegmentsOf({ runs }: Runs): Segment<SeverityFilter>[] {
+  return SEVERITIES.map(([id, label]) => {
+    const size = runs.filter((run) => isOfSeverity(run, id)).length;
+    return {
+      id,
+      label: `${label} ${count(size)}`,
+      title: id === 'any' ? undefined : 'By the first finding of the advice',
+      isDisabled: size === 0 && id !== 'any',
+    };
+  });
+}
+
+/** Whether there is more to tell of the files than that all are ready. */
+const hasStates = (runs: Runs): boolean =>
+  runs.runs.flatMap(spansOf).some((span) => span.state !== 'ready' || span.damage !== null);
 
 function segmentsOf(runs: Runs): Segment<StateFilter>[] {
   const spans = runs.runs.flatMap(spansOf);
@@ -114,7 +142,13 @@ function CompareButton({ runs, marked }: CompareProps): ReactNode {
 
 function Progress({ runs }: { readonly runs: Runs }): ReactNode {
   const spans = runs.runs.flatMap(spansOf);
-  if (!spans.some(isPending)) return null;
+  if (!spans.some(isPending)) {
+    return runs.has_pending_results ? (
+      <p className="runs-progress note" role="status">
+        Computing results…
+      </p>
+    ) : null;
+  }
   const progress = progressOf(spans);
   return (
     <div className="runs-progress">
@@ -126,33 +160,50 @@ function Progress({ runs }: { readonly runs: Runs }): ReactNode {
 
 const COLUMNS: readonly Column[] = [
   column('run', 'Run', 'text'),
-  column('worker', 'Worker', 'text'),
-  column('rank', 'Rank', 'count'),
-  column('span', 'Span', 'text'),
-  column('file', 'File', 'text'),
   column('state', 'State', 'text'),
+  column('step', 'Step time', 'ns'),
+  column('busy', 'Device busy', 'share'),
+  column('steps', 'Steps', 'count'),
+  column('batch', 'Batch', 'count'),
+  column('severity', 'Severity', 'text'),
+  column('finding', 'First finding', 'text'),
+  column('finding_low', 'First finding, least saving', 'ns'),
+  column('finding_high', 'First finding, greatest saving', 'ns'),
+  column('saving_low', 'All savings, least', 'ns'),
+  column('saving_high', 'All savings, greatest', 'ns'),
+  column('saving_share', 'All savings, greatest fraction', 'share'),
+  column('damage', 'Worst damage', 'text'),
+  column('recorded', 'Recorded (ns since 1970)', 'text'),
+  column('files', 'Files', 'count'),
   column('size', 'Size', 'bytes'),
   column('events', 'Events', 'count'),
-  column('recorded', 'Recorded (ns since 1970)', 'text'),
-  column('damage', 'Worst damage', 'text'),
   column('problem', 'Problem', 'text'),
 ];
 
-function exportOf(files: readonly FileLine[]): ExportTable {
-  const rows = files.map(({ run, worker, span }) => [
+function rowOf(run: RunState): ExportTable['rows'][number] {
+  const spans = spansOf(run);
+  const { step_ns, busy_share, step_count, batch_size, finding, saving } = run.result ?? {};
+  return [
     run.name,
-    worker.name,
-    worker.rank,
-    span.label,
-    span.file,
-    span.state,
-    span.file_bytes,
-    span.events,
-    recordedAt(span.file),
-    span.damage,
-    span.problem?.message ?? null,
-  ]);
-  return { columns: COLUMNS, rows };
+    run.state,
+    step_ns ?? null,
+    busy_share ?? null,
+    step_count ?? null,
+    batch_size ?? null,
+    finding?.severity ?? null,
+    finding?.title ?? null,
+    finding?.saving?.low_ns ?? null,
+    finding?.saving?.high_ns ?? null,
+    saving?.low_ns ?? null,
+    saving?.high_ns ?? null,
+    saving?.share ?? null,
+    damageOf(spans),
+    latestOf(spans) || null,
+    spans.length,
+    bytesOf(spans),
+    eventsOf(spans),
+    spans.find(({ problem }) => problem)?.problem?.message ?? null,
+  ];
 }
 
 /** The actions of lines, with their state in the URL. */
@@ -177,13 +228,29 @@ function useLineActions(open: ReadonlySet<string>, marked: readonly string[]) {
   return { actions, put };
 }
 
-export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
+const GROUPS = [
+  { id: '', label: 'None' },
+  { id: 'folder', label: 'Folder', title: 'Runs below the name of their folder' },
+] as const;
+
+interface PageState {
+  readonly runs: Runs;
+  /** The run that the other views show. */
+  readonly current: string;
+}
+
+export function RunsPage({ runs, current }: PageState): ReactNode {
   const { location, go } = useNavigation();
   const { options } = location;
   const [filter, filters] = useSegments('state', {
     label: 'State of the files',
     segments: segmentsOf(runs),
   });
+  const [severity, severities] = useSegments('severity', {
+    label: 'Severity of the first finding',
+    segments: severitySegmentsOf(runs),
+  });
+  const isGrouped = location.group === 'folder';
   const search = useDeferredValue(location.search);
   const matcher = useMemo(() => matcherOf(search), [search]);
   const sort = location.sort ?? USUAL_SORT;
@@ -191,19 +258,19 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
   const marked = listOf(options.chosen);
   const { actions, put } = useLineActions(open, marked);
   const lines = useMemo(
-    () => linesShown(runs, { filter, matcher, sort, open }),
-    [runs, filter, matcher, sort, open],
+    () => linesShown(runs, { filter, severity, matcher, sort, open, isGrouped }),
+    [runs, filter, severity, matcher, sort, open, isGrouped],
   );
   const selected = runs.runs.flatMap(filesOf).find(({ span }) => span.trace === options.file);
-  const files = lines.flatMap((line) => (line.kind === 'run' ? line.files : []));
+  const shown = lines.flatMap((line) => (line.kind === 'run' ? [line.run] : []));
   const onSearch = useCallback((text: string) => go({ search: text }, 'replace'), [go]);
   const showAll = (): void =>
-    go({ search: '', options: withOptions(options, { state: null }) }, 'replace');
+    go({ search: '', options: withOptions(options, { state: null, severity: null }) }, 'replace');
   return (
     <div className="full-view column grow runs">
       <ViewHeader title="Runs" note={noteOf(runs)}>
         <SearchBox
-          label="Search runs and files"
+          label="Search runs, findings and files"
           hasConditions={false}
           value={location.search}
           onChange={onSearch}
@@ -211,14 +278,24 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
         />
         <CompareButton runs={runs} marked={marked} />
         <TableExport
-          note="The shown files, one per row."
+          note="The shown runs, one per row."
           name={['runs']}
-          table={() => exportOf(files)}
+          table={() => ({ columns: COLUMNS, rows: shown.map(rowOf) })}
           about={{ logdir: runs.logdir }}
         />
       </ViewHeader>
       <div className="bar wrap">
-        {filters}
+        {severities}
+        {runs.runs.some((run) => folderOf(run) !== '') && (
+          <Segmented
+            label="Group by"
+            isLabelled
+            segments={GROUPS}
+            value={isGrouped ? 'folder' : ''}
+            onChoose={(group) => go({ group: group || null }, 'replace')}
+          />
+        )}
+        {(filter !== 'all' || hasStates(runs)) && filters}
         <Progress runs={runs} />
       </div>
       <div className="table-body">
@@ -226,12 +303,13 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
           lines={lines}
           sort={sort}
           actions={actions}
+          current={current}
           onSort={(next) => go({ sort: next }, 'replace')}
         />
         {lines.length === 0 && (
           <div className="table-none">
-            <p>No file matches.</p>
-            <Button onClick={showAll}>Show all files</Button>
+            <p>No run matches.</p>
+            <Button onClick={showAll}>Show all runs</Button>
           </div>
         )}
         {selected && <FileDrawer line={selected} close={() => put('file', null)} />}
@@ -244,7 +322,7 @@ export function RunsPage({ runs }: { readonly runs: Runs }): ReactNode {
   );
 }
 
-export default function Page(): ReactNode {
+export default function Page({ selection }: PageProps): ReactNode {
   const runs = useRunList();
-  return runs ? <RunsPage runs={runs} /> : <Skeleton />;
+  return runs ? <RunsPage runs={runs} current={selection.run.id} /> : <Skeleton />;
 }

@@ -29,14 +29,17 @@ interface Props {
   readonly label: string;
   readonly title?: string | undefined;
   readonly isNumber?: boolean;
+  readonly className?: string;
   readonly sort: Sort | null;
   readonly onClick: () => void;
 }
 
 /** A column header that sorts the table. */
-export function SortHeader({ sortKey, label, title, isNumber, sort, onClick }: Props): ReactNode {
+export function SortHeader(props: Props): ReactNode {
+  const { sortKey, label, title, isNumber, className = '', sort, onClick } = props;
+  const classes = isNumber ? `number ${className}` : className;
   return (
-    <th scope="col" className={isNumber ? 'number' : ''} aria-sort={ariaSort(sort, sortKey)}>
+    <th scope="col" className={classes} aria-sort={ariaSort(sort, sortKey)}>
       <button type="button" title={title} onClick={onClick}>
         <span>{label}</span>
         <span className="sort-mark">
