@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 MISSING = (
-    "summaries of runs with many files are not stored, which needs pyarrow: pip install "
-    "'stepscope[cache]'"
+    "summaries of runs with many files are not stored: that needs pyarrow "
+    "(pip install 'stepscope[cache]')"
 )
 
 
@@ -103,9 +103,11 @@ class SummaryCache:
             if self._store is None and self._open_store is not None:
                 try:
                     self._store = self._open_store()
-                except ImportError:
+                except ImportError as error:
+                    if error.name != "pyarrow":
+                        raise
                     self._open_store = None
                     log.info("%s", MISSING)
             store = self._store
-        size = self._run_size(entry.file.run_id)
-        return store if store is not None and store.is_for(size) else None
+        is_for = store is not None and store.is_for(self._run_size(entry.file.run_id))
+        return store if is_for else None

@@ -147,8 +147,9 @@ def watch_evaluation(recorder: ScriptRecorder) -> None:
     """Notify the recorder when a model enters evaluation mode, which may be a script's only work.
 
     `eval()` calls `train(False)`, which calls itself for each module inside; `transformers` has an
-    `eval` of its own. No module hooks: with torch.compile, those cause recompilations and errors
-    (`live_objects.py`). `CallHook` replaces a method instead, only while calls may be steps.
+    `eval` of its own. A model that freezes layers in its `train()` evaluates nothing. No module
+    hooks: with torch.compile, those cause recompilations and errors (`live_objects.py`). `CallHook`
+    replaces a method instead, only while calls may be steps.
     """
     prepare = torch.nn.Module.train
     is_inside = False
@@ -157,9 +158,8 @@ def watch_evaluation(recorder: ScriptRecorder) -> None:
     def watched(self: torch.nn.Module, mode: bool = True) -> torch.nn.Module:  # noqa: FBT001, FBT002 (torch's signature)
         nonlocal is_inside
         if (
-            mode
+            torch.compiler.is_compiling()
             or is_inside
-            or torch.compiler.is_compiling()
             or not recorder.is_watching
             or _cannot_end_step(recorder)
         ):
@@ -169,7 +169,8 @@ def watch_evaluation(recorder: ScriptRecorder) -> None:
             prepared = prepare(self, mode)
         finally:
             is_inside = False
-        recorder.model_set_to_evaluate()
+        if not mode:
+            recorder.model_set_to_evaluate()
         return prepared
 
     setattr(torch.nn.Module, "train", watched)  # noqa: B010 (mypy has a type for each method)

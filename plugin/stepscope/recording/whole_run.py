@@ -9,7 +9,9 @@ the script ends before some of them are recorded.
 
 import ctypes
 import os
+import selectors
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +21,8 @@ from stepscope.recording.host_sampler import NUMBER, woken
 from stepscope.recording.profiler_cycle import Profiled, is_profiler_running
 from stepscope.recording.record_request import RecordedTrace, RecordRequest
 
+PROMPT_SECONDS = 0.05
+"""A main thread that executes Python makes a pending call sooner."""
 SETTLED_SECONDS = 3.0
 """A script without a step this long after importing torch may have no steps."""
 
@@ -53,7 +57,8 @@ class WholeRun:
 
     def await_end_of_start(self, call: Callable[[], None]) -> None:
         """Begin now if requested; otherwise schedule the call for the end of the start."""
-        _let_signals_wake()
+        if not self._is_off:
+            _let_signals_wake()
         if self.is_requested:
             self.begin()
         elif not self._is_off:
@@ -109,8 +114,10 @@ class WholeRun:
 
         A main thread that waits for another one executes no instruction before a signal comes.
         """
+        is_called = threading.Event()
 
         def called(_: object) -> int:
+            is_called.set()
             if os.getpid() == self._process:
                 call()
             return 0
@@ -120,7 +127,8 @@ class WholeRun:
 
         def due() -> None:
             ctypes.pythonapi.Py_AddPendingCall(pending, None)
-            _wake_main_thread()
+            if not is_called.wait(PROMPT_SECONDS):
+                _wake_main_thread()
 
         timer = threading.Timer(seconds, due)
         timer.daemon = True
@@ -140,6 +148,12 @@ def _let_signals_wake() -> None:
 
 
 def _wake_main_thread() -> None:
+    """Interrupt the main thread where Python waits again afterwards: for a thread or a socket.
+
+    Elsewhere a signal could end what the script waits for (`signal.pause`), or a call in C.
+    """
     with suppress(Exception):
-        if signal.getsignal(NUMBER) is woken:
-            signal.pthread_kill(threading.main_thread().ident or 0, NUMBER)
+        main = threading.main_thread().ident or 0
+        file = sys._current_frames()[main].f_code.co_filename  # noqa: SLF001 (the only way to ask)
+        if file in (threading.__file__, selectors.__file__) and signal.getsignal(NUMBER) is woken:
+            signal.pthread_kill(main, NUMBER)

@@ -29,14 +29,15 @@ ACCUMULATES = "torch::autograd::AccumulateGrad"
 LEAST_SHARE = 0.8
 """Part of the parameters that an operator has to be called on: some may be shared, or of a frozen
 network whose gradients nobody switched off."""
-MOST_STEPS = 0.9
-"""Part of the steps in which a backward pass has a set of parameters."""
+LEAST_STEPS = 0.9
+"""Part of the steps in which a backward pass has a set of parameters, at least."""
 BETWEEN = 12
 """Operators from one parameter to the next that belong to the walk; `deepcopy` has ten."""
 REGULARLY_BETWEEN = 64
 """The same, if so many follow most parameters; PyTorch Lightning's `log` has 17 for each value."""
 PER_PARAMETER = 4
-"""Operators for each parameter that a `state_dict` has at most, which a walk may call each time."""
+"""Operators between two parameters for each parameter of the set, at most: some loops call
+`state_dict` for each one."""
 AVERAGES = (
     frozenset({"aten::lerp_"}),
     frozenset({"aten::lerp"}),
@@ -185,7 +186,7 @@ def _parameter_sets(passes: list[Shapes], step_count: int) -> list[tuple[Shapes,
     sets = [
         Counter(dict(items))
         for items, number in number_of.items()
-        if number >= MOST_STEPS * step_count
+        if number >= LEAST_STEPS * step_count
     ]
     if not sets and passes:
         sets = [_union(passes)]
