@@ -17,10 +17,10 @@ from stepscope.analyses.host.short_operator_runs import short_operator_runs
 from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import recorded_settings, usable_cpus
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.formatting import count, duration
+from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
-from stepscope.model.trace import Trace
+from stepscope.model.trace import Trace, computed
 from stepscope.replay.changes import Change
 from stepscope.replay.edges import NEVER_NS, Edge
 from stepscope.replay.graph import ReplayGraph, replay_graph
@@ -42,9 +42,9 @@ next to a busy process (least times, two cores). The range was fitted on these a
 FEWER_THREADS = (0.25, 1.3)
 """The least and the most by which the loop takes longer if its operators get half of the threads,
 as multiples of the long operators' part: with workers on all cores of the threads, operators wait
-for threads that wait for a core. Of 14 scripts on two cores the loop alone took 0.2 to 1.4 times
-that part longer with one thread (in two it took less), and each was slower with a worker beside two
-threads, by 5 to 29 % of the step, but one."""
+for threads that wait for a core. Of 14 scripts on two cores the loop alone took 0.25 to 1.3 times
+that part longer with one thread in ten, up to 1.8 in two, and less in two; each was slower with a
+worker beside two threads, by 5 to 29 % of the step, but one."""
 LONG_OPERATOR_NS = 250_000
 """Operators that take less mostly run on one thread: they split no work, or little."""
 
@@ -78,9 +78,15 @@ class MoveLoading(Change):
     @property
     def assumption(self) -> str:
         """A sentence on the numbers that the change rests on."""
+        threads = count(round(self.threads), "computing thread")
+        slower = (
+            f" instead of {round(self.threads * self.fewer_threads)} (torch.set_num_threads), with "
+            f"which it takes {share(self.loop_factor - 1)} longer,"
+            if self.fewer_threads > 1
+            else ""
+        )
         return (
-            f"{count(self.workers, 'worker')} and the loop with "
-            f"{count(round(self.threads), 'computing thread')} share "
+            f"{count(self.workers, 'worker')} and the loop with {threads}{slower} share "
             f"{count(self.cores, 'core')}; the loop takes {duration(self.handover_ns)} to receive "
             "a batch."
         )
@@ -107,6 +113,11 @@ class MoveLoading(Change):
         changed[made] = load.period_ns
         changed[calls.loaded] = self.handover_ns
         return changed
+
+    def step_ns(self, fetching_ns: float, between_ns: float) -> float:
+        """Return the time from batch to batch, ns, of recorded times in and between the calls."""
+        load = self._load(fetching_ns, between_ns)
+        return max(between_ns * load.host_factor + self.handover_ns, load.period_ns)
 
     def _load(self, fetching_ns: float, between_ns: float) -> "Load":
         """Return the work of loop and workers per batch; without workers it takes two times."""
@@ -159,6 +170,21 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
     )
 
 
+def best_worker_count(trace: Trace, most: int) -> int:
+    """Return the number of workers, up to `most`, whose step is the shortest at its worst.
+
+    Raises:
+        NotApplicableError: the trace has no call for a batch.
+        MissingDataError: the number of cores is unknown.
+    """
+    calls = FetchCalls.of(replay_graph(trace))
+    steps_ns = [
+        move_loading_range(trace, workers)[0].step_ns(calls.mean_ns, calls.between_ns)
+        for workers in range(1, most + 1)
+    ]
+    return 1 + int(np.argmin(steps_ns))
+
+
 def computing_threads(threads: int, workers: int, cores: int) -> int:
     """Return the threads for the loop's operators: cores that workers need are left to them."""
     return min(threads, max(1, cores - workers))
@@ -202,6 +228,7 @@ def move_loading_range(
     )
 
 
+@computed
 def _long_operator_share(trace: Trace) -> float:
     """Return the part of the loop's time between batches that long operators take."""
     span = window(trace)

@@ -26,7 +26,6 @@ from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
 IN_PROCESS = "_SingleProcess"
 BY_WORKERS = "_MultiProcessing"
-WORKERS_IN_PLACE_OF_NONE = 4
 MOST_EPOCHS = 0.5
 """Epochs per batch from which the loop makes an iterator for every batch or two."""
 MOSTLY = 0.5
@@ -134,12 +133,14 @@ def _remedy(
         claim = Claim(waits.handover, HANDOVERS, method)
         return _cheaper_handover(trace, stalls), "hour", claim
     exposed = exposed_share(trace, stalls)
-    fix, effort = _fix(trace, stalls, exposed)
-    if fix is CHEAPER_SAMPLES:
-        method = "All loading time; half of it at least."
-        return fix, effort, Claim(waits.late, LOCATED_WORK, method)
     workers = _advised_workers(trace, stalls, exposed)
-    return fix, effort, loading_costs.claim(trace, stalls, waits.late, workers)
+    claim = loading_costs.claim(trace, stalls, waits.late, workers)
+    is_in_loop = bool(workers) and not _has_workers(stalls)
+    if is_in_loop and not loading_costs.are_workers_advised(trace, stalls, claim):
+        method = "All loading time; half of it at least."
+        return CHEAPER_SAMPLES, "hour", Claim(waits.late, LOCATED_WORK, method)
+    fix = _fix(trace, stalls, exposed)
+    return fix, "hour" if fix is IN_A_THREAD else "flag", claim
 
 
 def _waiting_workers(trace: Trace) -> tuple[Evidence, ...]:
@@ -231,25 +232,21 @@ def _cheaper_handover(trace: Trace, stalls: DataStalls) -> Fix:
     )
 
 
-def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> tuple[Fix, Effort]:
-    """Return the fix for this iterator, and its effort."""
+def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
+    """Return the fix for this iterator."""
     if _has_workers(stalls):
-        fix = _more_workers(trace, stalls, exposed)
-    elif not any(IN_PROCESS in name for name in stalls.iterators):
-        fix = IN_A_THREAD
-    elif stalls.batch_ns < CHEAP_BATCH_NS:
-        fix = WHOLE_BATCHES
-    elif loading_costs.has_free_core(trace, stalls):
-        fix = _with_workers(trace, stalls, exposed)
-    else:
-        fix = CHEAPER_SAMPLES
-    return fix, "hour" if fix in (IN_A_THREAD, CHEAPER_SAMPLES) else "flag"
+        return _more_workers(trace, stalls, exposed)
+    if not any(IN_PROCESS in name for name in stalls.iterators):
+        return IN_A_THREAD
+    return WHOLE_BATCHES if stalls.batch_ns < CHEAP_BATCH_NS else _with_workers(trace, stalls)
 
 
-def _with_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
+def _with_workers(trace: Trace, stalls: DataStalls) -> Fix:
+    _, workers = loading_costs.advised_workers(trace, stalls)
     code = (
+        f"{loading_costs.fewer_threads(trace, stalls, workers)}"
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-        f"num_workers={_advised_workers(trace, stalls, exposed)},\n"
+        f"num_workers={workers},\n"
         f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
     )
     return Fix("Load in worker processes: see dataloader-no-workers.", code, verify=VERIFY)
@@ -258,18 +255,22 @@ def _with_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
 def _advised_workers(trace: Trace, stalls: DataStalls, exposed: float) -> int:
     """Return the number of workers that the fix names; 0: it is another fix, or names none."""
     if _has_workers(stalls):
-        workers, cpus = worker_count(trace), usable_cpus(trace)
-        is_full = not loading_costs.has_free_core(trace, stalls, workers)
-        if cpus is not None and (workers >= cpus or is_full):
+        if _are_cpus_taken(trace, stalls):
             return 0
-        return min(
-            loading_costs.most_workers(trace, stalls),
-            math.ceil(workers * _needed_speedup(exposed)),
-        )
+        needed = math.ceil(worker_count(trace) * _needed_speedup(exposed))
+        most = loading_costs.most_workers(trace, stalls)
+        return needed if most is None else min(needed, most)
     is_cheap = stalls.batch_ns < CHEAP_BATCH_NS
     if is_cheap or not any(IN_PROCESS in name for name in stalls.iterators):
         return 0
-    return recorded_facts.bounded(trace, WORKERS_IN_PLACE_OF_NONE)
+    return loading_costs.advised_workers(trace, stalls)[1]
+
+
+def _are_cpus_taken(trace: Trace, stalls: DataStalls) -> bool:
+    """Return whether no CPU is free for a worker more than the recorded ones."""
+    workers, cpus = worker_count(trace), usable_cpus(trace)
+    is_full = not loading_costs.has_free_core(trace, stalls, workers)
+    return bool(workers) and cpus is not None and (workers >= cpus or is_full)
 
 
 def _needed_speedup(exposed: float) -> float:
@@ -280,8 +281,7 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
     speedup = _needed_speedup(exposed)
     workers = worker_count(trace)
     cpus = usable_cpus(trace)
-    is_full = not loading_costs.has_free_core(trace, stalls, workers)
-    if workers and cpus is not None and (workers >= cpus or is_full):
+    if _are_cpus_taken(trace, stalls):
         return _less_work(trace, workers, speedup)
     needed = _advised_workers(trace, stalls, exposed) or "..."
     now = f" (now {workers})" if workers else ""
@@ -339,9 +339,8 @@ CHEAPER_SAMPLES = Fix(
     caveats=(
         "Too large for memory: store the prepared samples in a file, and map it "
         "(np.load(..., mmap_mode='r')).",
-        "Where operators gain little from threads, try num_workers=1 with "
-        "torch.set_num_threads(cores - 1): of 14 scripts on two cores, eight got faster, six "
-        "slower.",
+        "Where operators gain little from threads, try a worker and one thread of torch fewer "
+        "(torch.set_num_threads): of 14 scripts on two cores, eight got faster, six slower.",
     ),
 )
 IN_A_THREAD = Fix(

@@ -2,12 +2,10 @@
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest_calls
-from stepscope.base.calibration import LOCATED_WORK
 from stepscope.base.formatting import count, duration, share
 from stepscope.rules import Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import loading_costs, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, MOST_WORKERS, exposed_share
-from stepscope.rules.shared.step_savings import sure_share
 
 ITERATOR = "_SingleProcessDataLoaderIter"
 LABEL = "Batches loaded in the process in total"
@@ -58,11 +56,10 @@ def check(trace: Trace, options: Options) -> Results:
         claims=(claim,),
         fix=_fix(trace, stalls),
     )
-    is_sure = sure_share(trace, (claim,)) >= LOCATED_WORK.low * exposed
-    if not is_sure and not loading_costs.has_free_core(trace, stalls):
+    if not loading_costs.are_workers_advised(trace, stalls, claim):
         yield finding.ruled_out(
             f"{finding.message} But torch computes on all CPUs of this process: workers would take "
-            "time from it, and may save nothing. dataloader-bound says what to do instead."
+            "time from it, and may save nothing. Do less work per sample instead."
         )
         return
     yield loading_costs.ruled_out(trace, finding) or finding
@@ -87,8 +84,8 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
     rest_ns = loading_costs.rest_ns(trace, stalls)
     threads = loading_costs.fewer_threads(trace, stalls, advised)
     caveats = [
-        "Without fewer threads the loop gets slower: with workers beside threads of torch on all "
-        "of two cores, 22 of 25 scripts did."
+        "Without fewer threads the loop gets slower: of 25 scripts on two cores, 22 did with "
+        "workers beside two threads of torch."
         if threads
         else "If loading already uses all CPU cores, workers alone do not help.",
         loading_costs.cpu_caveat(trace),

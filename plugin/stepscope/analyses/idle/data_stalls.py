@@ -49,6 +49,11 @@ class DataStalls:
     """Whether the machine has a device whose work was not recorded."""
 
     @property
+    def computes_on_host(self) -> bool:
+        """Whether operators compute on the cores that workers would load on."""
+        return not self.has_device and not self.is_device_missing
+
+    @property
     def exposed_ns(self) -> int:
         """Duration of `exposed`."""
         return intervals.duration_ns(self.exposed)

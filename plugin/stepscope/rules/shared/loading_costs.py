@@ -14,6 +14,7 @@ from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import (
     EXPOSED_TIME,
     EXPOSED_TIME_WITHOUT_DEVICE,
+    LOCATED_WORK,
     MOVED_LOADING,
 )
 from stepscope.base.errors import MissingDataError, NotApplicableError
@@ -30,10 +31,15 @@ from stepscope.base.formatting import count, duration, share
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.replay.changes import ChangeRange
-from stepscope.replay.loading import MoveLoading, computing_threads, move_loading_range
+from stepscope.replay.loading import (
+    MoveLoading,
+    best_worker_count,
+    computing_threads,
+    move_loading_range,
+)
 from stepscope.rules import Claim, Finding, RuledOut
 from stepscope.rules.shared import facts, phrases, recorded_facts
-from stepscope.rules.shared.step_savings import is_worth_reporting, sure_severity
+from stepscope.rules.shared.step_savings import is_worth_reporting, sure_severity, sure_share
 
 MOST_WORKERS = 16
 """The most workers advised: a loop that needs more should do less work per sample."""
@@ -59,42 +65,64 @@ def confidence(trace: Trace, stalls: DataStalls) -> Confidence:
     return "high" if stalls.has_device else "medium"
 
 
-def most_workers(trace: Trace, stalls: DataStalls) -> int:
-    """Return how many workers have a core: all of the process where a device computes.
+def host_cores(trace: Trace, stalls: DataStalls) -> tuple[int, int] | None:
+    """Return the cores of the process and the threads of its operators, where both load on them.
 
-    Else those that operators leave, at least one. `MOST_WORKERS` if the numbers are unknown.
+    None where a device computes, or a number is unknown.
     """
     cpus, threads = usable_cpus(trace), recorded_settings(trace).host.thread_count
-    if cpus is None or stalls.has_device or threads is None:
-        return MOST_WORKERS if cpus is None else cpus
-    return max(1, cpus - threads)
+    if not stalls.computes_on_host or cpus is None or threads is None:
+        return None
+    return cpus, threads
+
+
+def most_workers(trace: Trace, stalls: DataStalls) -> int | None:
+    """Return how many workers have a core beside the threads of operators, at least one.
+
+    All cores of the process where a device computes; None if unknown.
+    """
+    cores = host_cores(trace, stalls)
+    return usable_cpus(trace) if cores is None else max(1, cores[0] - cores[1])
 
 
 def has_free_core(trace: Trace, stalls: DataStalls, workers: int = 0) -> bool:
-    """Return whether operators leave a core to one worker more; so where a device computes.
-
-    Unknown numbers of cores and threads count as enough.
-    """
-    cpus, threads = usable_cpus(trace), recorded_settings(trace).host.thread_count
-    return stalls.has_device or cpus is None or threads is None or threads + workers < cpus
+    """Return whether operators leave a core to one worker more; unknown numbers count as enough."""
+    cores = host_cores(trace, stalls)
+    return cores is None or cores[1] + workers < cores[0]
 
 
 def advised_workers(trace: Trace, stalls: DataStalls) -> tuple[int, int]:
-    """Return the number of workers that just keeps up, and the number advised, within the CPUs."""
+    """Return the number of workers that just keeps up, and the number advised, within the CPUs.
+
+    Where they share the cores with operators, the number whose step is surely the shortest.
+    """
     needed = math.ceil(stalls.batch_ns / rest_ns(trace, stalls))
-    cpus = usable_cpus(trace)
-    if cpus is not None and not has_free_core(trace, stalls):
-        return needed, max(1, min(needed, cpus - 1, MOST_WORKERS))
-    return needed, recorded_facts.bounded(trace, min(MOST_WORKERS, max(2, needed + 1)))
+    most, cores = min(MOST_WORKERS, max(2, needed + 1)), host_cores(trace, stalls)
+    if cores is None:
+        return needed, recorded_facts.bounded(trace, most)
+    most = max(1, min(most, cores[0] - 1))
+    try:
+        return needed, best_worker_count(trace, most)
+    except (MissingDataError, NotApplicableError):
+        return needed, most
+
+
+def are_workers_advised(trace: Trace, stalls: DataStalls, claim: Claim) -> bool:
+    """Return whether workers save more for sure than less work per sample, or take a free core."""
+    if has_free_core(trace, stalls):
+        return True
+    less_work = Claim(stalls.exposed, LOCATED_WORK, "")
+    return sure_share(trace, (claim,)) >= sure_share(trace, (less_work,))
 
 
 def fewer_threads(trace: Trace, stalls: DataStalls, workers: int) -> str:
     """Return the line of code that leaves cores to workers; "" where operators leave enough."""
-    cpus, threads = usable_cpus(trace), recorded_settings(trace).host.thread_count
-    if stalls.has_device or cpus is None or threads is None or threads + workers <= cpus:
+    cores = host_cores(trace, stalls)
+    if cores is None or cores[0] == 1 or sum((cores[1], workers)) <= cores[0]:
         return ""
-    left = computing_threads(threads, workers, cpus)
-    return f"torch.set_num_threads({left})    # of {cpus} CPUs, {cpus - left} for the workers\n"
+    left = computing_threads(cores[1], workers, cores[0])
+    taken = f"{cores[0] - left} of {cores[0]} CPUs"
+    return f"torch.set_num_threads({left})    # {taken} are for the workers\n"
 
 
 def rest_ns(trace: Trace, stalls: DataStalls) -> float:
@@ -148,11 +176,11 @@ def _method(least: MoveLoading, most: MoveLoading) -> str:
 
 
 def severity(trace: Trace, stalls: DataStalls, claim: Claim) -> Severity | None:
-    """Return the severity without a device, by what is sure; None: by what may be saved.
+    """Return the severity by what is sure, where loading and computing share cores; else None.
 
-    There workers take time from computing, and faster loading may be all that the script needs.
+    None stands for the severity by what may be saved. On shared cores workers may save nothing.
     """
-    return None if stalls.has_device else sure_severity(trace, (claim,)) or "info"
+    return sure_severity(trace, (claim,)) or "info" if stalls.computes_on_host else None
 
 
 def ruled_out(trace: Trace, finding: Finding) -> RuledOut | None:
