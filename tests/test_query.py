@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -446,7 +447,9 @@ def test_ctrl_c_ends_the_query(tmp_path: Path) -> None:
     sql = "select count(*) from range(100000000000000) where hash(range) = 1"
     command = [sys.executable, "-m", "stepscope", "query", str(tmp_path), sql]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(4)
-        process.send_signal(2)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
         _, printed = process.communicate(timeout=20)
     assert (process.returncode, printed) == (130, "")
