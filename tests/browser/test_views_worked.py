@@ -1,4 +1,4 @@
-"""Views that are worked with the mouse: the memory's curve, the modules, two runs compared."""
+"""Views that are worked with: the memory's curve, the modules, two runs compared, a query."""
 
 import re
 
@@ -133,4 +133,25 @@ def test_a_run_to_compare_with_is_chosen_and_what_became_of_its_advice_is_told(
     expect(verdict).to_contain_text(re.compile(r", \+"))
     seen.page.go_back()
     expect(verdict).to_contain_text(f", {MINUS}")
+    seen.assert_clean()
+
+
+def test_a_query_is_typed_with_completion_run_and_kept_in_the_link(alone: Visit) -> None:
+    seen = alone
+    seen.open(seen.fragment("tables", run="synthetic_item_sync/fault", **{"o.table": "query"}))
+    box = seen.main.get_by_role("combobox", name="SQL query")
+    box.press_sequentially("select name, total_ns from kernels order by tot")
+    expect(seen.main.get_by_role("option").first).to_contain_text("total_ns")
+    box.press("Enter")
+    box.press("Control+Enter")
+    grid = seen.main.get_by_role("grid", name="Rows")
+    expect(grid).to_be_visible(timeout=PATIENCE_MS)
+    sql = "select name, total_ns from kernels order by total_ns"
+    assert seen.state()["o.sql"] == sql
+    seen.page.reload()
+    expect(grid).to_be_visible(timeout=PATIENCE_MS)
+    expect(box).to_have_value(sql)
+    box.fill("select nme from kernels")
+    seen.main.get_by_role("button", name="Run").click()
+    expect(seen.main.get_by_role("alert")).to_contain_text("Candidate bindings")
     seen.assert_clean()

@@ -41,6 +41,8 @@ export interface Gets {
   'traces/{trace}/names': [{ limit?: number }, Names];
   'traces/{trace}/operators/details': [OperatorsDetailsQuery, OperatorDetails];
   'traces/{trace}/overview': [object, Overview];
+  'query-tables': [object, QueryTables];
+  'runs/{run}/query': [QueryQuery, QueryRows];
   'rules/{rule}': [object, RulePage];
   'tables': [object, Tables];
   'traces/{trace}/tables/{name}': [TablesQuery, Table];
@@ -222,6 +224,8 @@ export interface OperatorsDetailsQuery {
   group?: string;
   label?: string;
 }
+
+export interface QueryQuery { start_ns?: number; end_ns?: number; sql: string; trace?: string; }
 
 export interface TablesQuery {
   start_ns?: number;
@@ -1545,6 +1549,52 @@ export interface TopRow {
   start_ns: number | null; // Start and end of a gap.
   end_ns: number | null;
   event: number | null; // The device event that ended a gap, as its index in the file.
+}
+
+/** The tables of queries, and whether queries can run. */
+export interface QueryTables {
+  schema: number; // Version of the API's JSON.
+  is_available: boolean; // False.
+  install: string; // The command that installs it.
+  tables: QueryTable[];
+  examples: QueryExample[];
+}
+
+/** A table that a query may use. */
+export interface QueryTable {
+  name: string;
+  title: string;
+  is_of_run: boolean; // True for a table of all traces of a run.
+  columns: QueryColumn[];
+}
+
+/** A column that a query may use. */
+export interface QueryColumn {
+  name: string; // In double quotes where SQL needs them.
+  unit: string;
+  meaning: string;
+}
+
+/** A query to start from. */
+export interface QueryExample { title: string; sql: string; }
+
+/** The first rows of a query, in its order. */
+export interface QueryRows {
+  schema: number; // Version of the API's JSON.
+  columns: Column[];
+  row_count: number;
+  values: Record<string, unknown[]>;
+  sort: string; // Key of the initial sort column, largest first.
+  groups: string[]; // The available groupings of this table.
+  group: string;
+  total_ns: number; // Denominator of the share columns.
+  empty: string; // Why the table has no rows, and the code that records them.
+  all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  sums: string[]; // Keys of columns whose sum over rows is a total.
+  title: string;
+  meaning: string; // Subject of a row and purpose of the table.
+  is_counted: boolean; // False.
+  notes: string[]; // Traces whose rows are missing, in sentences.
 }
 
 /** The description of a rule, as `stepscope explain` prints it. */

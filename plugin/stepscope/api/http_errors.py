@@ -9,6 +9,7 @@ from stepscope.api.encoding import encoded, forbid_storing
 from stepscope.api.messages import ApiError
 from stepscope.base.errors import (
     MissingDataError,
+    QueryError,
     StepscopeError,
     UnknownNameError,
     UnreadableError,
@@ -53,7 +54,9 @@ def unreadable(message: str, remedy: str) -> RefusalError:
 OWN_HEADER = "X-Stepscope"
 """Header of the page's requests: a page of another origin cannot send it."""
 STATUS_HEADER = "X-Stepscope-Status"
-EXPECTED = frozenset({"not-recorded", "still-loading", "cancelled", "unreadable"})
+EXPECTED = frozenset(
+    {"not-recorded", "still-loading", "cancelled", "unreadable", "bad-query", "busy"}
+)
 """Refusals in normal use. Browsers log every status other than 200 as an error in their console, so
 the page receives these with status 200 and the real status in `STATUS_HEADER`."""
 
@@ -90,7 +93,8 @@ def _stepscope_error(error: StepscopeError) -> tuple[int, ApiError]:
             return 422, ApiError("not-recorded", error.reason, error.remedy)
         case UnreadableError():
             return 422, ApiError("unreadable", error.message, error.remedy)
-    return 400, ApiError("bad-request", str(error))
+    code = "bad-query" if isinstance(error, QueryError) else "bad-request"
+    return 400, ApiError(code, str(error))
 
 
 def register(app: flask.Flask) -> None:

@@ -55,9 +55,10 @@ def _of_source(kind: type) -> Iterator[tuple[str, str]]:
 REFERENCE = "#/components/schemas/{name}"
 IN_PATH = re.compile(r"<(?:path:)?([a-z_]+)>")
 REFUSALS = {
-    "400": "A parameter is missing, unknown or invalid.",
+    "400": "A parameter is missing, unknown or invalid, or a query cannot run (`bad-query`).",
     "404": "No run, trace or rule has this id.",
-    "409": "The trace is being read (`still-loading`), or reading it was cancelled (`cancelled`).",
+    "409": "The trace is being read (`still-loading`), reading it was cancelled (`cancelled`), or "
+    "other queries are running (`busy`).",
     "422": "The trace lacks the required data, or cannot be read.",
 }
 CHANGE_REFUSALS = {"403": f"The header {OWN_HEADER} is missing.", "404": REFUSALS["404"]}

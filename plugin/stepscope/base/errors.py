@@ -6,6 +6,7 @@ StepscopeError
 ├── MissingDataError     this trace lacks the data that an analysis or rule needs
 │   └── NotApplicableError   and cannot have it: its subject does not occur
 ├── UsageError           the caller requested something that does not exist
+│   └── QueryError       an SQL query that cannot run
 └── UnknownNameError     no run, trace or table of that name
 ```
 Messages are for users: problem, location, remedy. `in_one_line` describes unexpected errors.
@@ -61,6 +62,10 @@ class NotApplicableError(MissingDataError):
 
 class UsageError(StepscopeError):
     """The caller requested something that does not exist or is invalid."""
+
+
+class QueryError(UsageError):
+    """An SQL query cannot run; the message may have several lines."""
 
 
 class UnknownNameError(StepscopeError):

@@ -20,6 +20,11 @@ def significant(value: float) -> str:
     return f"{value:,.0f}" if size >= 99.95 else f"{value:#.3g}"
 
 
+def six_digits(value: float) -> str:
+    """Return a number with at least six digits: `0.123457`, `1.5`, `29659095`, `1e+20`."""
+    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
 def duration(time_ns: float) -> str:
     """Return a duration with its unit: `59.3 ms`."""
     for size, unit in _DURATIONS:

@@ -15,6 +15,7 @@ from stepscope.cli.explain import explain
 from stepscope.cli.export import export
 from stepscope.cli.health import health
 from stepscope.cli.memory import memory
+from stepscope.cli.query import query
 from stepscope.cli.record import record
 from stepscope.cli.rules import rules
 from stepscope.cli.scalars import scalars
@@ -31,6 +32,7 @@ COMMANDS = (
     compare,
     health,
     export,
+    query,
     cut,
     stacks,
     memory,
@@ -105,6 +107,7 @@ def cli(*, traceback: bool) -> None:
     stepscope compare before/ after/      compare two runs, and check followed advice
     stepscope health log/                 check the traces for damage and missing data
     stepscope export --list               list the tables for CSV, JSON and Parquet
+    stepscope query log/ "select …"       run SQL over those tables
     stepscope memory FILE                 show the memory use of a trace or a snapshot
     stepscope serve log/                  open the advice as a page in the browser
     tensorboard --logdir log/             open the same page as a tab of TensorBoard

@@ -1,28 +1,22 @@
 """`stepscope export`: write tables as CSV, JSON or Parquet."""
 
-import dataclasses
-import functools
 import io
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.file_reading import Effort, read, request_to, result_of, with_effort
-from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.file_reading import Effort, with_effort
 from stepscope.cli.output import is_coloured, width
 from stepscope.cli.selection import Selection, with_selection
+from stepscope.cli.table_reading import TableRequest, print_problems, read_tables
 
 if TYPE_CHECKING:
-    from stepscope.base.config import Settings
-    from stepscope.base.errors import UnreadableError
-    from stepscope.readers.requests import ReadRequest, ReadResult
-    from stepscope.render.table_export import Form, GatheredTable, TableResult
-    from stepscope.storage.discover import TraceFile
+    from stepscope.render.table_export import Form, GatheredTable
 
 INCOMPLETE = 1
 NOTHING_WRITTEN = 2
@@ -30,11 +24,9 @@ TO_STDOUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportRequest:
+class ExportRequest(TableRequest):
     """The tables to write, their form and their file or folder."""
 
-    names: tuple[str, ...]
-    form: "Form"
     output: str
 
 
@@ -100,8 +92,8 @@ def export(  # noqa: PLR0913 (one parameter per option)
         return
     request = _request(paths, names, form, output, is_all=is_all)
     with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
-        tables, problems = _tables(paths, request, selection, effort, folder)
-        _print_problems(tables, problems)
+        tables, problems = read_tables(paths, request, selection, effort, folder)
+        print_problems(tables, problems)
         complete = [table for table in tables if table.rows]
         _write(complete, request)
     if not complete:
@@ -134,71 +126,6 @@ def _request(
             msg = "Parquet cannot be printed: --output FILE"
             raise click.UsageError(msg)
     return ExportRequest(names=selected, form=form, output=output)
-
-
-def _tables(
-    paths: Sequence[str], request: ExportRequest, selection: Selection, effort: Effort, folder: str
-) -> "tuple[list[GatheredTable], list[UnreadableError]]":
-    """Return the tables, reading files one by one; rows are written to the folder."""
-    from stepscope.base.errors import UnreadableError
-    from stepscope.render.table_export import gather
-
-    settings = effort.settings()
-    files, problems = files_at(paths)
-    files = selection.of(files)
-    results: dict[str, list[tuple[str, TableResult]]] = {name: [] for name in request.names}
-    requests = [_read_request(file, request, settings, folder) for file in files]
-    outcomes = read(requests, settings, functools.partial(_with_stored_rows, folder=folder))
-    for file, outcome in zip(files, outcomes, strict=True):
-        if isinstance(outcome, UnreadableError):
-            problems.append(outcome)
-            continue
-        for name, result in result_of(file, outcome).items():
-            results[name].append((file.run, result))
-    tables = [gather(name, of_name, request.form, folder) for name, of_name in results.items()]
-    return tables, problems
-
-
-def _read_request(
-    file: "TraceFile", request: ExportRequest, settings: "Settings", folder: str
-) -> "ReadRequest":
-    from stepscope.readers.tasks import tabulate
-    from stepscope.render.table_export import Request
-
-    table_request = Request(
-        tables=request.names,
-        form=request.form,
-        run=file.run,
-        folder=folder,
-        is_sent=bool(settings.scheduler),
-    )
-    task = functools.partial(tabulate, request=table_request)
-    return request_to(task, file, settings)
-
-
-def _with_stored_rows(result: "ReadResult", folder: str) -> "ReadResult":
-    """Write rows that came from a cluster to the folder."""
-    from stepscope.render import table_export
-
-    prepared = result.prepared
-    tables = table_export.store_sent_rows(prepared.result, folder)
-    return dataclasses.replace(result, prepared=dataclasses.replace(prepared, result=tables))
-
-
-def _print_problems(tables: "Iterable[GatheredTable]", problems: "list[UnreadableError]") -> None:
-    """Print missing tables and unreadable files to standard error."""
-    from stepscope.base.report import Report
-    from stepscope.render import phrases, table_listing
-
-    tables = list(tables)
-    failed = {str(error): error for table in tables for error in table.failed}
-    problems = [*problems, *failed.values()]
-    show_tracebacks(problems)
-    for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
-        click.echo(f"stepscope: {line}", err=True)
-    for table in tables:
-        for line in table_listing.withheld_lines(table.name, table.withheld):
-            click.echo(f"stepscope: {line}", err=True)
 
 
 def _write(tables: "Sequence[GatheredTable]", request: ExportRequest) -> None:

@@ -15,7 +15,7 @@ from stepscope.readers.requests import ReadRequest
 
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from stepscope.readers.child import main; main()"
+    "from importlib import import_module; import_module(sys.argv[2]).main()"
 )
 """The process uses this process's `sys.path`, including changes to it."""
 SAFE_PATH = "-P"
@@ -24,6 +24,19 @@ PLAIN_MEMORY = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """pyarrow's default pool would reserve 1 GiB, which counts against the limit."""
 PIPE_BYTES = 1 << 20
 """Pipe capacity, if it can be set: a quarter of the default's transfer time."""
+
+
+def program(module: str) -> list[str]:
+    """Return the command that calls `main` of a module in another process.
+
+    Raises:
+        OSError: There is no interpreter to start.
+    """
+    if not sys.executable or getattr(sys, "frozen", False):
+        msg = "there is no Python interpreter to start"
+        raise OSError(msg)
+    path = json.dumps([str(entry) for entry in sys.path])
+    return [sys.executable, SAFE_PATH, "-c", START, path, module]
 
 
 class GoneError(Exception):
@@ -43,12 +56,8 @@ class ReaderProcess:
         Raises:
             OSError: The system cannot start processes.
         """
-        if not sys.executable or getattr(sys, "frozen", False):
-            msg = "there is no Python interpreter to start"
-            raise OSError(msg)
-        path = json.dumps([str(entry) for entry in sys.path])
         self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
-            [sys.executable, SAFE_PATH, "-c", START, path],
+            program("stepscope.readers.child"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,

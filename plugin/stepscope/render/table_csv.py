@@ -25,7 +25,7 @@ def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
 
 def join(about: TableHeader, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
     """Write the header and all traces' rows."""
-    sink.write(_encoded([tuple(column.name for column in about.schema)]))
+    sink.write(encoded([tuple(column.name for column in about.schema)]))
     for part in parts:
         copy_part(part, sink)
 
@@ -33,10 +33,11 @@ def join(about: TableHeader, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
 def _lines(frame: pd.DataFrame, names: list[str]) -> Iterator[bytes]:
     for begin in range(0, len(frame), CHUNK_ROWS):
         chunk = frame.iloc[begin : begin + CHUNK_ROWS]
-        yield _encoded(zip(*(_column(chunk[name]) for name in names), strict=True))
+        yield encoded(zip(*(_column(chunk[name]) for name in names), strict=True))
 
 
-def _encoded(rows: Iterable[tuple[Any, ...]]) -> bytes:
+def encoded(rows: Iterable[tuple[Any, ...]]) -> bytes:
+    """Return rows as CSV."""
     written = io.StringIO(newline="")
     csv.writer(written).writerows(rows)
     return written.getvalue().encode("utf-8", "replace")
@@ -44,13 +45,14 @@ def _encoded(rows: Iterable[tuple[Any, ...]]) -> bytes:
 
 def _column(column: pd.Series) -> list[Any]:
     if isinstance(column.dtype, pd.CategoricalDtype):
-        texts = [*map(_cell, column.cat.categories.tolist()), None]
+        texts = [*map(cell, column.cat.categories.tolist()), None]
         return [texts[code] for code in column.cat.codes.tolist()]
     values = cells(column)
-    return values if column.dtype.kind in "iuf" else [_cell(value) for value in values]
+    return values if column.dtype.kind in "iuf" else [cell(value) for value in values]
 
 
-def _cell(value: object) -> object:
+def cell(value: object) -> object:
+    """Return a value as the writer of CSV takes it."""
     if isinstance(value, bool):
         return BOOLEANS[value]
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value

@@ -48,6 +48,17 @@ def join(about: TableHeader, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
                 writer.write_batch(batch.replace_schema_metadata(fields.metadata))
 
 
+def type_names(schema: Schema) -> dict[str, str]:
+    """Return Arrow's names of the types of columns, with text as plain text."""
+    import pyarrow as pa
+
+    types = {column.name: _type(column) for column in schema}
+    return {
+        name: "string" if pa.types.is_dictionary(kind) else str(kind)
+        for name, kind in types.items()
+    }
+
+
 def _header(about: TableHeader) -> dict[str, str]:
     return {
         "stepscope.schema": str(SCHEMA_VERSION),

@@ -9,6 +9,10 @@ export const view: View = {
   key: 'b',
   dependsOn: [],
   isFiltered: true,
-  keys: TABLE_KEYS,
+  keys: [
+    ...TABLE_KEYS,
+    ['Ctrl Enter', 'Run the query'],
+    ['Ctrl Space', 'Suggest names in the query'],
+  ],
   Page: lazy(() => import('./page')),
 };

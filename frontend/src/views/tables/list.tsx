@@ -12,6 +12,9 @@ interface Props {
   readonly selected: string;
 }
 
+/** The option in place of a table's name for queries over all of them. */
+export const QUERY = 'query';
+
 /** Tables that match in name, title, meaning or a column. */
 export function tablesMatching(tables: readonly TableInfo[], search: string): readonly TableInfo[] {
   const matcher = matcherOf(search);
@@ -39,6 +42,19 @@ export function TableList({ tables, selected }: Props): ReactNode {
           onChange={(event) => setSearch(event.target.value)}
         />
       </div>
+      <Goto
+        to={{
+          search: '',
+          sort: null,
+          options: withOptions(location.options, { row: null, rows: null, table: QUERY }),
+        }}
+        className="query-link option flex"
+        title="SQL over all tables"
+        current={selected === QUERY}
+      >
+        <Icon name="search" size={15} />
+        Query
+      </Goto>
       <ul>
         {shown.map(({ name, title, meaning, is_of_run }) => (
           <li key={name}>

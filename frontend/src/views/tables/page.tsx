@@ -11,7 +11,8 @@ import { Failure } from '../../widgets/failure';
 import { Loaded } from '../../widgets/loaded';
 import { DataTable } from '../../widgets/table';
 import type { PageProps } from '../view';
-import { TableList } from './list';
+import { QUERY, TableList } from './list';
+import { QueryPanel } from './query';
 import './tables.css';
 
 const DEFAULT_TABLE = 'steps';
@@ -124,6 +125,15 @@ function RunTable(props: ShownProps): ReactNode {
   return <Shown {...props} query={useRunQuery(selection.run, path, { limit: useLimit() })} />;
 }
 
+function Query({ selection }: PageProps): ReactNode {
+  const names = useStaticQuery('query-tables', {});
+  return (
+    <Loaded query={names} what="The names of tables and columns">
+      {(tables) => <QueryPanel selection={selection} names={tables} />}
+    </Loaded>
+  );
+}
+
 export default function Page({ selection }: PageProps): ReactNode {
   const { location } = useNavigation();
   const list = useStaticQuery('tables', {});
@@ -135,8 +145,10 @@ export default function Page({ selection }: PageProps): ReactNode {
         if (!info) return null;
         return (
           <div className="tables-view full-view column grow">
-            <TableList tables={tables} selected={info.name} />
-            {info.is_of_run ? (
+            <TableList tables={tables} selected={requested === QUERY ? QUERY : info.name} />
+            {requested === QUERY ? (
+              <Query selection={selection} />
+            ) : info.is_of_run ? (
               <RunTable key={info.name} info={info} selection={selection} />
             ) : (
               <TraceTable key={info.name} info={info} selection={selection} />

@@ -37,7 +37,8 @@ describe('the tables', () => {
     const grid = await screen.findByRole('grid');
     expect(grid.getAttribute('aria-rowcount')).toBe(String(steps.row_count + 1));
     const names = within(screen.getByRole('navigation')).getAllByRole('link');
-    expect(names).toHaveLength(tables.length);
+    expect(names.map(({ textContent }) => textContent)[0]).toBe('Query');
+    expect(names).toHaveLength(tables.length + 1);
     expect(last()?.parameters).toMatchObject({ trace: 't1', name: 'steps' });
   });
 

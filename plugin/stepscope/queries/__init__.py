@@ -1,0 +1,1 @@
+"""SQL queries over the public tables: one read-only statement, run by DuckDB in its own process."""
