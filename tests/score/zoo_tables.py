@@ -13,9 +13,9 @@ MS = 1e6
 FIRST_LOOKS = (
     "A script leaves the group that judges as soon as a rule is mended on it, and those that are "
     "not understood leave first: the rest looks better than new scripts would. At their first "
-    "look, before any change, 11 of the last 20 new scripts had their most expensive fault named first, "
-    "13 in the first three findings, and 9 of 19 healthy ones had a false alarm; of the 31 before, "
-    "12, 20 and 11."
+    "look, before any change, 11 of the last 20 new scripts had their most expensive fault named "
+    "first, 13 in the first three findings, and 9 of 19 healthy ones had a false alarm; of the 31 "
+    "before, 12, 20 and 11."
 )
 
 
