@@ -171,9 +171,9 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
     length, group, lasts = changes.level, changes.group, changes.lasts_ns
     span = statistics.sums(lasts, group, count)
     change_count = np.bincount(group, minlength=count)
-    is_known = change_count > 0
+    has_changes = change_count > 0
     least, most = (
-        np.where(is_known, extreme, np.nan) for extreme in statistics.extremes(length, group, count)
+        np.where(has_changes, extreme, np.nan) for extreme in statistics.extremes(length, group, count)
     )
     columns = {
         **_identity(stream_queues, np.arange(count)),
