@@ -173,7 +173,8 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
     change_count = np.bincount(group, minlength=count)
     has_changes = change_count > 0
     least, most = (
-        np.where(has_changes, extreme, np.nan) for extreme in statistics.extremes(length, group, count)
+        np.where(has_changes, extreme, np.nan)
+        for extreme in statistics.extremes(length, group, count)
     )
     columns = {
         **_identity(stream_queues, np.arange(count)),
