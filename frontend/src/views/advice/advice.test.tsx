@@ -22,8 +22,8 @@ const here = { trace: 't1', name: 'worker0, span 1', ...context };
 vi.mock('./mini_timeline', () => ({ MiniTimeline: () => <p>around the worst</p> }));
 
 describe('the advice of one trace', () => {
-  it('shows the verdict and all findings as rows with their fixes, none of them expanded', () => {
-    renderInPage(<Advice report={report} {...recording} />);
+  it('shows the verdict and all findings as rows with their fixes', () => {
+    renderInPage(<Advice report={report} {...recording} />, { open: 'none' });
     expect(screen.getByText(worker.verdict)).toBeTruthy();
     expect(findings.length).toBeGreaterThan(1);
     for (const finding of findings) {
@@ -34,9 +34,13 @@ describe('the advice of one trace', () => {
     }
   });
 
-  it('expands a single finding', () => {
-    renderInPage(<Advice report={runReport([outcome({})])} {...here} />);
+  it('expands a single finding, and none of several', () => {
+    const { unmount } = renderInPage(<Advice report={runReport([outcome({})])} {...here} />);
     expect(screen.getAllByRole('button', { expanded: true })).toHaveLength(1);
+    unmount();
+    const two = runReport([outcome({ rule: 'a' }), outcome({ rule: 'b' })]);
+    renderInPage(<Advice report={two} {...here} />);
+    expect(screen.queryByRole('button', { expanded: true })).toBeNull();
   });
 
   it('shows message, evidence and fix of the expanded finding', () => {
@@ -50,7 +54,7 @@ describe('the advice of one trace', () => {
     expect(screen.getAllByText(finding.fix?.summary ?? '')).toHaveLength(2);
   });
 
-  it('shows the fix before the source lines, the picture, the evidence and the estimate', () => {
+  it('shows the fix before the source lines, the evidence and the estimate', () => {
     const fix = {
       summary: 'Do less.',
       code: 'x()',
@@ -66,7 +70,7 @@ describe('the advice of one trace', () => {
     const finding = outcome({ fix, locations, evidence, events, claim: claim(1e6) });
     const { container } = renderInPage(<Advice report={runReport([finding])} {...here} />);
     const text = container.querySelector('.finding-body')?.textContent ?? '';
-    const parts = ['Do less.', 'In your code', 'around the worst', 'Measured', 'Reads'];
+    const parts = ['Do less.', 'In your code', 'Measured', 'Reads'];
     const all = [...parts, 'Worst events', 'How this was estimated', '1 caveat', 'Dismiss'];
     const positions = all.map((part) => text.indexOf(part));
     expect(positions).toEqual([...positions].sort((a, b) => a - b));
