@@ -33,8 +33,8 @@ function coloured(code: string): ReactNode[] {
 }
 
 function diffLine(line: string): string {
-  if (line.startsWith('+')) return 'code-added';
-  return line.startsWith('-') ? 'code-removed' : '';
+  if (line.startsWith('+')) return 'code-line code-added';
+  return line.startsWith('-') ? 'code-line code-removed' : 'code-line';
 }
 
 function Lines({ code, language }: Props): ReactNode {
@@ -42,7 +42,7 @@ function Lines({ code, language }: Props): ReactNode {
     return code.split('\n').map((line, at) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a fixed text never move
       <span key={at} className={diffLine(line)}>
-        {`${line}\n`}
+        {line || '\n'}
       </span>
     ));
   }

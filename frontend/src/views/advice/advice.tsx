@@ -111,15 +111,24 @@ function allMarkdown(report: RunReport, worker: WorkerReport, all: readonly Outc
   return [head, ...all.map((outcome) => findingMarkdown(outcome, context))].join('\n');
 }
 
-/** Scrolls to the first finding or check that a link names. */
+/** A row that begins lower on the screen hides what it opens. */
+const LOWEST_PART = 0.8;
+
+/** Scrolls to a finding or check that a link opens, if it is not on the screen. */
 function useScrollToLinked(): void {
-  const [first] = openRules(useNavigation().location.open);
-  const linked = useRef(first);
+  const { open } = useNavigation().location;
+  const previous = useRef<readonly string[]>([]);
   useEffect(() => {
-    if (linked.current === undefined) return;
-    const element = document.querySelector(`[data-rule="${CSS.escape(linked.current)}"]`);
-    element?.scrollIntoView({ block: 'nearest' });
-  }, []);
+    const rules = openRules(open);
+    const added = rules.find((rule) => !previous.current.includes(rule));
+    previous.current = rules;
+    const element = added && document.querySelector(`[data-rule="${CSS.escape(added)}"]`);
+    if (!element) return;
+    const { top } = element.getBoundingClientRect();
+    if (top < 0 || top > LOWEST_PART * window.innerHeight) {
+      element.scrollIntoView({ block: 'start' });
+    }
+  }, [open]);
 }
 
 /** The advice on one trace of a run. */

@@ -71,7 +71,8 @@ export function FindingFrame(props: FrameProps): ReactNode {
           <span className="finding-words">
             <span className="finding-title">{outcome.title}</span>{' '}
             <span className="finding-where note">
-              {where} <SourceLineOf lines={outcome.locations} />
+              {doubts.length > 0 && <span className="doubtful">doubtful</span>} {where}{' '}
+              <SourceLineOf lines={outcome.locations} />
             </span>
             <span className="finding-fix ellipsis muted">
               <Prose text={outcome.fix?.summary ?? outcome.message} />
@@ -80,7 +81,6 @@ export function FindingFrame(props: FrameProps): ReactNode {
           {saving}
           <span className="finding-meta note">
             {confidence && <span>{confidence} confidence</span>}
-            {doubts.length > 0 && <span className="doubtful">doubtful</span>}
             {effort && <span>effort: {SHORT_EFFORT[effort]}</span>}
           </span>
           <span className="finding-chevron">
