@@ -13,14 +13,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceW
 RUN = "synthetic_item_sync/fault"
 ROWS = 6
 """Findings that a screen shows without scrolling."""
+FITS = "(main) => main.scrollWidth <= main.clientWidth"
 PARTS = ("Fix", "Around the worst event", "Measured", "Evidence", "How this was estimated")
 
 
 def with_more_findings(route: Route) -> None:
-    """Answer with each finding twice, the second time by another name."""
+    """Answer with each finding twice, the second time by another name, and with long lines."""
     response = route.fetch()
     report = response.json()
     found = [outcome for outcome in report["outcomes"] if outcome["status"] == "found"]
+    for outcome in found:
+        outcome["fix"]["code"] += f"\nlong({'x' * 300})"
     for outcome in copy.deepcopy(found):
         outcome["rule"] += "-again"
         outcome["locations"] = [{"path": "/job/train.py", "line": 12, "function": "step"}]
@@ -47,8 +50,7 @@ def test_a_screen_shows_the_summary_and_six_findings(
     expect(seen.main.locator(".verdict .facts")).to_be_in_viewport(ratio=1)
     for at in range(ROWS):
         expect(seen.main.locator(".finding").nth(at)).to_be_in_viewport(ratio=1)
-    fits = "() => document.documentElement.scrollWidth <= window.innerWidth"
-    assert seen.frame.evaluate(fits)
+    assert seen.main.evaluate(FITS)
     assert seen.inaccessible() == []
     seen.assert_clean()
 
@@ -69,6 +71,8 @@ def test_rows_open_in_place_by_keyboard_and_a_link_opens_them_again(seen: Visit)
     assert positions == sorted(positions)
     assert "-running += loss.item()\n+running += loss.detach()" in text
     assert seen.inaccessible() == []
+    seen.page.set_viewport_size({"width": 900, "height": 900})
+    assert seen.main.evaluate(FITS)
     seen.page.reload()
     for rule in rules:
         head = seen.main.locator(f"[data-rule='{rule}'] .finding-head")
