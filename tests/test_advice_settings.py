@@ -179,7 +179,7 @@ def test_the_verdict_goes_by_the_severity_that_was_given() -> None:
     waiting = dataclasses.replace(
         rule("a", claiming((0, 2_000_000), severity=None)), culprit="waiting"
     )
-    assert "waiting alone costs 667 µs" in advise_trace_by(TRACE, [waiting]).worker.verdict
+    assert "waiting alone costs 500–667 µs" in advise_trace_by(TRACE, [waiting]).worker.verdict
     verdict = advise_trace_by(TRACE, [waiting], Changes(severities={"a": "info"})).worker.verdict
     assert "waiting" not in verdict
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepscope.base.formatting import count, duration, share, significant, size
+from stepscope.base.formatting import cost_range, count, duration, share, significant, size
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,20 @@ from stepscope.base.formatting import count, duration, share, significant, size
 )
 def test_a_duration_has_three_digits_and_its_unit(time_ns: float, text: str) -> None:
     assert duration(time_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("low_ns", "high_ns", "text"),
+    [
+        (44_475_000, 59_300_000, "44.5–59.3 ms"),
+        (900_000, 1_200_000, "0.900–1.20 ms"),
+        (5_000_000, 5_000_000, "5.00 ms"),
+        (3, 40, "3.00–40 ns"),
+        (0, 5_000_000, "up to 5.00 ms"),
+    ],
+)
+def test_a_cost_is_a_range_in_one_unit(low_ns: int, high_ns: int, text: str) -> None:
+    assert cost_range(low_ns, high_ns) == text
 
 
 @pytest.mark.parametrize(

@@ -145,4 +145,4 @@ def test_loading_without_a_finding_is_named_by_its_category() -> None:
 
 def test_a_checkpoint_in_each_step_is_the_cause() -> None:
     rows = [*steps(1000), ["cpu_op", "aten::mm", 0, 700], ["python_function", SAVE, 700, 300]]
-    assert "saving the model's state alone costs 300 µs of it" in advice_on(*rows).verdict
+    assert "saving the model's state alone costs 270–300 µs of it" in advice_on(*rows).verdict

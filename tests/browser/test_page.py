@@ -42,6 +42,9 @@ def see_advice(seen: Visit, run: RunState) -> None:
         expect(seen.main.locator(".verdict-words")).to_contain_text(
             said.verdict, timeout=PATIENCE_MS
         )
+        symptoms = seen.main.locator("summary", has_text="Related symptoms")
+        if symptoms.count():
+            symptoms.click()
         for outcome in report.outcomes:
             if outcome.status == "found" and outcome.worker == worker.name:
                 expect(seen.main.get_by_text(outcome.title).first).to_be_visible()

@@ -15,7 +15,7 @@ pytestmark = [
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_finding_leads_to_all_about_its_rule(alone: Visit, theme: str) -> None:
     run = next(each for each in alone.server.runs().runs if "dataloader/fault" in each.name)
-    alone.open(alone.fragment("advice", run=run.id))
+    alone.open(alone.fragment("advice", run=run.id, open="dataloader-no-workers"))
     alone.settled()
     alone.in_theme("dark" if theme == "dark" else "light")
     finding = alone.main.locator(".finding-body").first

@@ -82,6 +82,9 @@ export function StackedBar({ parts, totalNs, whole, chosen = null, onChoose }: P
         ))}
       </div>
       <ul className="legend" aria-label={`Parts of the ${whole}`}>
+        <li className="muted" aria-hidden="true">
+          Of the {whole}:
+        </li>
         {shown.map((part) => (
           <li key={part.id} title={titleOf(part, totalNs)}>
             <LegendItem

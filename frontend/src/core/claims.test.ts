@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { claim } from '../../tests/samples';
-import { decisiveSaving, isCovered, otherSaving } from './claims';
+import { decisiveSaving, isCovered, otherSaving, shareWords, timeWords } from './claims';
 
 const UNRECORDED = {
   unrecorded_low_ns: 3e6,
@@ -15,6 +15,7 @@ describe('the decisive saving', () => {
     expect(decisiveSaving(RECORDED)).toEqual({
       lowNs: 6e6,
       highNs: 8e6,
+      lowShare: 0.06,
       share: 0.08,
       netHighNs: 8e6,
       isUnrecorded: false,
@@ -25,10 +26,23 @@ describe('the decisive saving', () => {
     expect(decisiveSaving({ ...RECORDED, decisive_step: 'unrecorded' })).toEqual({
       lowNs: 3e6,
       highNs: 9e6,
+      lowShare: 0.03,
       share: 0.09,
       netHighNs: 6e6,
       isUnrecorded: true,
     });
+  });
+});
+
+describe('the words of a saving', () => {
+  it.each([
+    ['recorded', true, '6.00–8.00 % of the step', '6.00–8.00 ms per step'],
+    ['unrecorded', true, '3.00–9.00 % of the unrecorded step', '3.00–9.00 ms per unrecorded step'],
+    ['recorded', false, '6.00–8.00 % of the window', '6.00–8.00 ms in total'],
+  ] as const)('name the %s step, with steps: %s', (decisive_step, hasSteps, share, time) => {
+    const saving = decisiveSaving({ ...RECORDED, decisive_step });
+    expect(shareWords(saving, hasSteps)).toBe(share);
+    expect(timeWords(saving, hasSteps)).toBe(time);
   });
 });
 

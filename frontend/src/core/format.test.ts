@@ -54,6 +54,9 @@ describe('durations', () => {
     expect(format.durationRange(44_475_000, 59_300_000)).toBe('44.5–59.3 ms');
     expect(format.durationRange(900_000, 1_200_000)).toBe('0.900–1.20 ms');
     expect(format.durationRange(5_000_000, 5_000_000)).toBe('5.00 ms');
+    expect(format.shareRange(0.0479, 0.202)).toBe('4.79–20.2 %');
+    expect(format.shareRange(0, 0.5)).toBe('0–50.0 %');
+    expect(format.shareRange(0.5, 0.5)).toBe('50.0 %');
   });
 
   it('names points in time to the microsecond, and ticks without idle zeros', () => {

@@ -109,6 +109,12 @@ export function share(value: number): string {
   return `${Math.abs(percent) < 1 ? percent.toFixed(2) : significant(percent)} %`;
 }
 
+/** Two fractions as percentages: `24.1–72.6 %`. */
+export function shareRange(low: number, high: number): string {
+  const [least, most] = [share(low), share(high)];
+  return least === most ? most : `${least.replace(/ %$/, '')}–${most}`;
+}
+
 /** `1 step`, `6 steps`. */
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${grouped.format(value)} ${value === 1 ? one : many}`;

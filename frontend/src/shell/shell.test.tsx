@@ -72,6 +72,13 @@ beforeEach(() => {
   answers = {
     'runs/a/advice': runReport([
       outcome({ rule: 'item-sync', title: 'Reading single values stalls the step', trace: 't0' }),
+      outcome({
+        rule: 'pageable-h2d-copy',
+        title: 'Copies come from pageable memory',
+        message: 'Copies come from pinned memory',
+        status: 'passed',
+        trace: 't0',
+      }),
     ]),
     'traces/t0/overview': overview(stepsOf(4)),
     'traces/t0/names': names,
@@ -228,6 +235,12 @@ describe('search over everything', () => {
     await choose('gemm', /gemm_bf16/);
     expect(store.current()).toMatchObject({ view: 'kernels', search: 'sm90_gemm_bf16' });
   }, 15_000);
+
+  it('leads to a check that passed, by the sentence that is true then', async () => {
+    const { store } = await show();
+    await choose('pinned', /^Copies come from pinned memory/);
+    expect(store.current()).toMatchObject({ view: 'advice', open: 'pageable-h2d-copy' });
+  });
 
   it('leads to a table by what it tells', async () => {
     answers.tables = {

@@ -5,6 +5,8 @@ import './code.css';
 interface Props {
   readonly code: string;
   readonly language?: string;
+  /** The text that the button copies, if it is not the code. */
+  readonly copied?: string;
 }
 
 const KEYWORDS =
@@ -31,8 +33,8 @@ function coloured(code: string): ReactNode[] {
 }
 
 function diffLine(line: string): string {
-  if (line.startsWith('+')) return 'code-added';
-  return line.startsWith('-') ? 'code-removed' : '';
+  if (line.startsWith('+')) return 'code-line code-added';
+  return line.startsWith('-') ? 'code-line code-removed' : 'code-line';
 }
 
 function Lines({ code, language }: Props): ReactNode {
@@ -40,7 +42,7 @@ function Lines({ code, language }: Props): ReactNode {
     return code.split('\n').map((line, at) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a fixed text never move
       <span key={at} className={diffLine(line)}>
-        {`${line}\n`}
+        {line || '\n'}
       </span>
     ));
   }
@@ -48,7 +50,7 @@ function Lines({ code, language }: Props): ReactNode {
 }
 
 /** A code block with a Copy button. */
-export function Code({ code, language = 'python' }: Props): ReactNode {
+export function Code({ code, language = 'python', copied = code }: Props): ReactNode {
   return (
     <div className="code">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
@@ -57,7 +59,7 @@ export function Code({ code, language = 'python' }: Props): ReactNode {
           <Lines code={code.trimEnd()} language={language} />
         </code>
       </pre>
-      <Copy text={code} quiet />
+      <Copy text={copied} quiet />
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { count } from '../core/format';
 import { Icon } from './icon';
 import './fold.css';
@@ -13,9 +13,15 @@ interface Props {
 
 /** A collapsible list with its length; nothing if it is empty. */
 export function Fold({ title, note, size, isOpen = false, children }: Props): ReactNode {
+  // Stays open when the contents that opened it are closed.
+  const [isOpened, setOpened] = useState(isOpen);
   if (size === 0) return null;
   return (
-    <details className="fold framed" open={isOpen}>
+    <details
+      className="fold framed"
+      open={isOpen || isOpened}
+      onToggle={(event) => setOpened(event.currentTarget.open)}
+    >
       <summary className="flex">
         <Icon name="chevron" />
         <span className="strong">{title}</span>

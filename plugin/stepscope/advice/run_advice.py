@@ -18,7 +18,7 @@ from stepscope.advice.suppression import apply_changes
 from stepscope.advice.trace_advice import NO_CHANGES, TraceAdvice
 from stepscope.advice.trace_report import undamaged
 from stepscope.base.findings import Outcome
-from stepscope.base.formatting import count, duration
+from stepscope.base.formatting import cost_range, count, duration
 from stepscope.base.report import MergedOutcome, RunReport, WorkerReport
 from stepscope.rules import Rule
 
@@ -89,7 +89,7 @@ def _verdict(run: RunReport) -> str:
     opening = f"{count(len(run.workers), 'trace')}, {unit} {spread}"
     if worst := next(_costly(run.merged), None):
         where = f" ({worst.where})" if worst.where else ""
-        cost = f"costs up to {duration(worst.high_ns or 0)} of it"
+        cost = f"costs {cost_range(worst.low_ns or 0, worst.high_ns or 0)} of it"
         return f"{opening}; {worst.outcome.culprit} alone {cost}{where}."
     name = f"rank {slowest.rank}" if slowest.rank is not None else slowest.name
     return f"{opening}. The slowest is {name}: {slowest.verdict}"

@@ -35,7 +35,7 @@ from stepscope.analyses.host.phase_costs import PhaseCost, largest_phase
 from stepscope.analyses.host.phase_names import COLLECTIVES, LOADING
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
 from stepscope.base.findings import Outcome
-from stepscope.base.formatting import duration, share
+from stepscope.base.formatting import cost_range, duration, share
 from stepscope.base.report import BudgetLine, WorkerReport
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
@@ -46,8 +46,6 @@ from stepscope.rules.shared.step_phases import phase_takes
 OPERATORS_NAMED = 2
 CATEGORIZED = (LOADING, COLLECTIVES)
 """Phases that are categories of the step as well, which the summary names."""
-SURE_PART = 0.4
-"""Least part of a saving that makes the whole a cost, not a cost at most."""
 
 
 def advised_verdict(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
@@ -91,12 +89,8 @@ def _operators(trace: Trace) -> str:
 
 
 def _cost(finding: ResolvedFinding) -> str:
-    """Return a finding's cost; "up to" for device work, and for time that may be needed."""
-    is_wait = not any(part.is_device_work for part in finding.shares)
     claim = finding.outcome.claim
-    least_ns, most_ns = (claim.decisive.low_ns, claim.decisive.high_ns) if claim else (0, 0)
-    is_sure = is_wait and least_ns >= SURE_PART * most_ns
-    return f"{'' if is_sure else 'up to '}{duration(_saving_ns(finding))}"
+    return cost_range(claim.decisive.low_ns, claim.decisive.high_ns) if claim else duration(0)
 
 
 def _is_device_work(finding: ResolvedFinding) -> bool:
@@ -112,7 +106,7 @@ def _device_work(trace: Trace, hints: Sequence[ResolvedFinding]) -> str:
     """Return the largest hint's cost, or the device's largest kernel."""
     if hints:
         best = max(hints, key=_saving_ns)
-        return f"{best.rule.culprit} costs up to {duration(_saving_ns(best))}"
+        return f"{best.rule.culprit} costs {_cost(best)}"
     table = kernel_table(trace, "name")
     top = table.iloc[int(table["total_ns"].to_numpy().argmax())]
     name, fraction = shorten(str(top["name"])), share(float(top["kernel_share"]))

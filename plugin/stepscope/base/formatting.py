@@ -33,6 +33,15 @@ def duration(time_ns: float) -> str:
     return f"{time_ns:.0f} ns"
 
 
+def cost_range(low_ns: float, high_ns: float) -> str:
+    """Return a cost in one unit: `44.5–59.3 ms`; `up to 59.3 ms` if it may be nothing."""
+    if low_ns <= 0:
+        return f"up to {duration(high_ns)}"
+    high, unit = duration(high_ns).split()
+    low = significant(low_ns / next((size for size, name in _DURATIONS if name == unit), 1))
+    return f"{high} {unit}" if low == high else f"{low}–{high} {unit}"
+
+
 def clock(time_ns: float) -> str:
     """Return a waiting time in minutes and seconds: `1:05`, `1:00:05`."""
     minutes, seconds = divmod(math.ceil(time_ns / 1e9), 60)

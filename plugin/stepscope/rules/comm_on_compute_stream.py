@@ -111,7 +111,7 @@ SERVING_FIX = Fix(
 RULE = Rule(
     id="comm-on-compute-stream",
     title="Collectives run on the stream that computes",
-    passed="Collectives run on streams of their own",
+    passed="Collectives run on streams of their own, or take little time",
     category="communication",
     why="Kernels of one stream run one after the other. A collective on the stream that computes "
     "hides nothing of its time, even where the next kernels do not need its result.",

@@ -122,7 +122,7 @@ def _code(name: str, given: tuple[int, ...], weight: tuple[int, ...]) -> str:
 RULE = Rule(
     id="conv-bias-before-bn",
     title="Convolutions add a bias that the next batch norm removes",
-    passed="No convolution adds a bias before a batch norm",
+    passed="Few or no convolutions add a bias before a batch norm",
     category="operators",
     why="A batch norm in training subtracts each channel's mean, and the bias with it: the "
     "additions of the bias and the sums of its gradient have no effect.",

@@ -171,7 +171,7 @@ def _line(maker: str, shape: str, target: str) -> str:
 RULE = Rule(
     id="create-on-cpu-then-copy",
     title="Tensors are made on the CPU and copied to the device",
-    passed="Tensors are created on the device",
+    passed="Few or no tensors are made on the CPU and copied to the device",
     category="transfer",
     why="The device could fill the tensor itself; instead the host does, requests a copy, and "
     "waits for it where the copy blocks.",

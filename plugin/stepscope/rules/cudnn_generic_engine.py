@@ -135,7 +135,7 @@ def _static_share(trace: Trace, work: Work) -> float:
 RULE = Rule(
     id="cudnn-generic-engine",
     title="Convolutions run on engines made for any shape",
-    passed="Convolutions run on engines selected for their shape",
+    passed="Convolutions on engines made for any shape take little time",
     category="operators",
     why="A convolution library chooses an algorithm by a rule of thumb, unless it may try them. "
     "These engines fit every shape; for constant shapes, an engine that was measured is often "

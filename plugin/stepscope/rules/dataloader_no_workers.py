@@ -109,7 +109,7 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
 RULE = Rule(
     id="dataloader-no-workers",
     title="The DataLoader runs in the training process",
-    passed="The DataLoader runs in worker processes",
+    passed="The DataLoader runs in worker processes, or takes little time",
     category="input pipeline",
     why="With num_workers=0 the training loop itself reads, decodes and collates every batch, and "
     "computing waits for it.",

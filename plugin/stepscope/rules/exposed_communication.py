@@ -106,7 +106,7 @@ def _evidence(running: float, hidden: float, lost: collective_costs.Exposed) -> 
 RULE = Rule(
     id="exposed-communication",
     title="Communication is not hidden behind computing",
-    passed="Communication overlaps with computing",
+    passed="Communication overlaps with computing, or takes little time",
     category="communication",
     judges="communication",
     why="A collective that runs while its device computes costs next to nothing; one during which "

@@ -140,7 +140,7 @@ def _fix(module: str, target: str) -> Fix:
 RULE = Rule(
     id="exposed-h2d-copy",
     title="Copies to the device are not overlapped with computing",
-    passed="Copies to the device overlap with computing",
+    passed="Copies to the device overlap with computing, or take little time",
     category="transfer",
     why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
     detects="Copies to the device during which nothing computes and the host does not wait for "

@@ -143,7 +143,7 @@ def _fix(wrapper: str, settings: DistributedSettings) -> Fix:
 RULE = Rule(
     id="fsdp-no-prefetch",
     title="Sharded parameters are gathered only when they are needed",
-    passed="Sharded parameters are prefetched",
+    passed="The device waits little or not at all for sharded parameters",
     category="communication",
     why="A fully sharded model gathers each unit's parameters before the unit runs. Where that "
     "begins only when the previous unit has ended, the device waits for the whole transfer, unit "

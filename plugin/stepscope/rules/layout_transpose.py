@@ -82,7 +82,7 @@ def _are_volumes(trace: Trace, work: Work) -> bool:
 RULE = Rule(
     id="layout-transpose",
     title="Convolutions convert between channels-first and channels-last",
-    passed="Convolutions need no layout conversion",
+    passed="Convolutions need little or no layout conversion",
     category="operators",
     why="Matrix units convolve channels-last tensors. Where the model keeps channels first, the "
     "library reorders each convolution's input, weights and result, which moves all their bytes "

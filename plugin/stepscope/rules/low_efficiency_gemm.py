@@ -147,7 +147,7 @@ def _shapes(dims: str) -> str:
 RULE = Rule(
     id="low-efficiency-gemm",
     title="Matrix products run far below what the device can do",
-    passed="Matrix products run near the device's peak",
+    passed="Matrix products far below the device's peak take little time",
     category="operators",
     why="A product of given shapes can be no faster than the device's arithmetic or its memory "
     "allows. Products that are small, or whose sizes do not fill the tiles that they are cut into, "

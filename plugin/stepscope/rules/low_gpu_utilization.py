@@ -123,7 +123,7 @@ def _fix(trace: Trace, device: DeviceActivity) -> Fix:
 RULE = Rule(
     id="low-gpu-utilization",
     title="The device is idle much of the time",
-    passed="The device is busy",
+    passed="The device is busy most of the time",
     category="utilization",
     why="Idle time is paid for and computes nothing. This is a symptom: its causes are listed "
     "above it.",

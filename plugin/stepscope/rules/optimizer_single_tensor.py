@@ -121,7 +121,7 @@ CAVEATS = (
 RULE = Rule(
     id="optimizer-single-tensor",
     title="The optimizer updates parameters one by one",
-    passed="The optimizer updates parameters together",
+    passed="The optimizer updates parameters together, or in few launches",
     category="optimizer",
     why="Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
     "on the host. The same update of all parameters at once takes a few launches.",

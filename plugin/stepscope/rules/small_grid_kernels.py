@@ -146,7 +146,7 @@ def _fix(trace: Trace) -> Fix:
 RULE = Rule(
     id="small-grid-kernels",
     title="Kernels too small to fill the device",
-    passed="Kernels fill the device",
+    passed="Most kernel time is in kernels that fill the device",
     category="utilization",
     why="A kernel's blocks are spread over the device's multiprocessors. With fewer blocks than "
     "multiprocessors some are idle while it runs, though the device counts as busy.",

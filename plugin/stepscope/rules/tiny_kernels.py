@@ -123,7 +123,7 @@ def _fix(trace: Trace, table: EvidenceTable) -> Fix:
 RULE = Rule(
     id="tiny-kernels",
     title="Most kernels are very short",
-    passed="Kernels are long enough",
+    passed="Kernels are long enough, or the device is busy all the same",
     category="kernel launch",
     why="A kernel of some microseconds ends before the host has launched the next one, and reads "
     "and writes all of its data for a single operation.",

@@ -148,6 +148,21 @@ export function findingEntries({ outcomes, merged }: RunReport, { span }: Select
   });
 }
 
+/** Checks that passed on the shown trace, by their sentences. */
+export const passedEntries = ({ outcomes }: RunReport, { span }: Selection): Entry[] =>
+  outcomes
+    .filter(({ status, trace }) => status === 'passed' && trace === span.trace)
+    .map(({ rule, title, message }) =>
+      entry({
+        key: `passed ${rule}`,
+        kind: 'Passed checks',
+        icon: 'passed',
+        label: message || title,
+        about: `passed checks advice ${rule} ${title.toLowerCase()}`,
+        to: { view: 'advice', open: rule },
+      }),
+    );
+
 export function tableEntries({ tables }: Tables, views: readonly View[]): Entry[] {
   if (!views.some(({ id }) => id === 'tables')) return [];
   return tables.map(({ name, title, meaning, is_of_run }) =>

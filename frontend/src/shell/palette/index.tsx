@@ -30,6 +30,7 @@ import {
   type Entry,
   findingEntries,
   nameEntries,
+  passedEntries,
   runEntries,
   stepEntries,
   tableEntries,
@@ -51,7 +52,9 @@ function useRecordingEntries(selection: Selection): readonly Entry[] {
   const names = useTraceQuery(span.trace, 'names', {}, { enabled: isReady }).data;
   return useMemo(
     () => [
-      ...(advice ? findingEntries(advice, selection) : []),
+      ...(advice
+        ? [...findingEntries(advice, selection), ...passedEntries(advice, selection)]
+        : []),
       ...workerEntries(run),
       ...(overview ? stepEntries(overview) : []),
       ...(tables ? tableEntries(tables, views) : []),

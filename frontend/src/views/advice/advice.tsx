@@ -6,7 +6,6 @@ import type { TraceRef } from '../../core/traces';
 import { useNavigation } from '../../state/navigation';
 import { useChangeOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
-import { Copy } from '../../widgets/copy';
 import { Empty } from '../../widgets/empty';
 import { Fold } from '../../widgets/fold';
 import { HealthSummary } from '../../widgets/health';
@@ -17,6 +16,7 @@ import { Finding } from './finding';
 import { ReportProvider } from './links';
 import { findingMarkdown } from './markdown';
 import { NoFindings } from './no_findings';
+import { openRules, useOpenFindings } from './opened';
 import {
   Elsewhere,
   Failed,
@@ -90,20 +90,18 @@ function Topics({ outcomes, selected, onChoose }: TopicsProps): ReactNode {
   const topics = topicsOf(outcomes);
   if (topics.length < 2) return null;
   return (
-    <fieldset className="row">
-      <legend className="visually-hidden">Filter by topic</legend>
+    <select
+      aria-label="Topic"
+      value={selected ?? ''}
+      onChange={(event) => onChoose(event.target.value || null)}
+    >
+      <option value="">All topics</option>
       {topics.map(({ name, count }) => (
-        <button
-          key={name}
-          type="button"
-          className="topic option-row note"
-          aria-pressed={name === selected}
-          onClick={() => onChoose(name === selected ? null : name)}
-        >
-          {name} <span>{count}</span>
-        </button>
+        <option key={name} value={name}>
+          {name} ({count})
+        </option>
       ))}
-    </fieldset>
+    </select>
   );
 }
 
@@ -113,14 +111,24 @@ function allMarkdown(report: RunReport, worker: WorkerReport, all: readonly Outc
   return [head, ...all.map((outcome) => findingMarkdown(outcome, context))].join('\n');
 }
 
-/** Scrolls to the finding or check that a link names. */
+/** A row that begins lower on the screen hides what it opens. */
+const LOWEST_PART = 0.8;
+
+/** Scrolls to a finding or check that a link opens, if it is not on the screen. */
 function useScrollToLinked(): void {
-  const linked = useRef(useNavigation().location.open);
+  const { open } = useNavigation().location;
+  const previous = useRef<readonly string[]>([]);
   useEffect(() => {
-    if (linked.current === null) return;
-    const element = document.querySelector(`[data-rule="${CSS.escape(linked.current)}"]`);
-    element?.scrollIntoView({ block: 'nearest' });
-  }, []);
+    const rules = openRules(open);
+    const added = rules.find((rule) => !previous.current.includes(rule));
+    previous.current = rules;
+    const element = added && document.querySelector(`[data-rule="${CSS.escape(added)}"]`);
+    if (!element) return;
+    const { top } = element.getBoundingClientRect();
+    if (top < 0 || top > LOWEST_PART * window.innerHeight) {
+      element.scrollIntoView({ block: 'start' });
+    }
+  }, [open]);
 }
 
 /** The advice on one trace of a run. */
@@ -164,19 +172,18 @@ interface SectionProps {
   readonly id: string;
   readonly title: string;
   readonly note: string;
-  readonly isMinor?: boolean;
   readonly children: readonly ReactNode[];
 }
 
-function Section({ id, title, note, isMinor, children }: SectionProps): ReactNode {
+function Section({ id, title, note, children }: SectionProps): ReactNode {
   if (children.length === 0) return null;
   return (
     <section aria-labelledby={id}>
-      <div className={isMinor ? 'section-head wrap minor' : 'section-head wrap'}>
+      <div className="section-head wrap">
         <h2 id={id}>{title}</h2>
         <p>{note}</p>
       </div>
-      <ol className="findings">{children}</ol>
+      <ol className="findings framed">{children}</ol>
     </section>
   );
 }
@@ -186,7 +193,6 @@ interface TraceAdviceProps extends Pick<Props, 'report' | 'traceRefs' | 'choice'
 }
 
 function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): ReactNode {
-  const { location, go } = useNavigation();
   const isPrinting = usePrinting();
   const [filters, choose] = useFilters();
   const dismissedKeys = useSyncExternalStore(dismissals.subscribe, dismissals.current);
@@ -203,7 +209,9 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
   const hasFindings = all.length + dismissed.length > 0;
   const isUnsure =
     !hasFindings && ['inconclusive', 'nothing-applicable'].includes(emptyReason(outcomes, worker));
-  const open = location.open ?? (shownOfRun[0] ?? shownFindings[0])?.rule ?? null;
+  const { rules: open, toggle } = useOpenFindings([...ofRun, ...findings].map(({ rule }) => rule));
+  const hasOpen = (list: readonly Outcome[]): boolean =>
+    list.some(({ rule }) => open.includes(rule));
   const item = (outcome: Outcome, isDismissed = false): ReactNode => {
     const same = otherTracesWith(report.merged, outcome.rule, worker.trace);
     return (
@@ -213,10 +221,11 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
         run={report.name}
         step={worker.step}
         also={outcome.trace === '' ? [] : traceRefs.filter(({ trace }) => same.includes(trace))}
+        isRelated={outcomes.related.includes(outcome)}
         countedBy={countedUnder(outcome, shownFindings)}
-        isOpen={isPrinting || outcome.rule === (isDismissed ? location.open : open)}
+        isOpen={isPrinting || open.includes(outcome.rule)}
         isDismissed={isDismissed}
-        onToggle={(isOpen) => go({ open: isOpen ? outcome.rule : 'none' }, 'replace')}
+        onToggle={(isOpen) => toggle(outcome.rule, isOpen)}
       />
     );
   };
@@ -225,13 +234,11 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
       <ViewHeader title="Advice" note={noteOf(all, outcomes)}>
         {choice}
         <Topics outcomes={all} selected={filters.topic} onChoose={(topic) => choose({ topic })} />
-        {all.length > 0 && (
-          <Copy text={() => allMarkdown(report, worker, all)} label="Copy all as Markdown" />
-        )}
         <AdviceExport
           report={report}
           name={[report.name, worker.name, worker.span]}
           findings={{ outcomes: all }}
+          markdown={() => allMarkdown(report, worker, all)}
         />
         <Button onClick={() => window.print()}>Print</Button>
       </ViewHeader>
@@ -263,14 +270,14 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
             >
               {shownFindings.map((outcome) => item(outcome))}
             </Section>
-            <Section
-              id="related"
+            <Fold
               title="Related symptoms"
-              note="Other signs of the same lost time: no further saving."
-              isMinor
+              note="other signs of the same lost time: no further saving"
+              size={shownRelated.length}
+              isOpen={isPrinting || hasOpen(shownRelated)}
             >
               {shownRelated.map((outcome) => item(outcome))}
-            </Section>
+            </Fold>
             <TraceOutlook worker={worker} dismissed={dismissed.map(({ rule }) => rule)} />
           </>
         ) : (
@@ -288,7 +295,7 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
             title="Dismissed"
             note="dismissed in this browser; the trace still has them"
             size={dismissed.length}
-            isOpen={dismissed.some(({ rule }) => rule === location.open)}
+            isOpen={hasOpen(dismissed)}
           >
             {dismissed.map((outcome) => item(outcome, true))}
           </Fold>

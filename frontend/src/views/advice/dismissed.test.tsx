@@ -40,6 +40,7 @@ describe('a dismissed finding', () => {
         <Advice report={report} {...here} />
         <Toasts />
       </>,
+      { open: 'first' },
     );
     await userEvent.click(screen.getByRole('button', { name: 'Dismiss' }));
     expect(screen.getByText('1 dismissed finding below')).toBeTruthy();
@@ -72,7 +73,7 @@ describe('a dismissed finding', () => {
 describe('filters', () => {
   it('show the findings of a topic and count the hidden ones', async () => {
     const { store } = renderInPage(<Advice report={report} {...here} />);
-    await userEvent.click(screen.getByRole('button', { name: 'host 1' }));
+    await userEvent.selectOptions(screen.getByRole('combobox', { name: 'Topic' }), 'host');
     expect(store.current().options).toEqual({ topic: 'host' });
     expect(screen.queryByText('The first fault')).toBeNull();
     expect(screen.getByText(/1 finding filtered out/)).toBeTruthy();

@@ -10,10 +10,12 @@ interface Props {
   /** The parts of the file name before `advice`. */
   readonly name: readonly string[];
   readonly findings: Findings;
+  /** All findings as Markdown. */
+  readonly markdown: () => string;
 }
 
 /** Exports the advice; the code for it loads on first use. */
-export function AdviceExport({ report, name, findings }: Props): ReactNode {
+export function AdviceExport({ report, name, findings, markdown }: Props): ReactNode {
   const save = async (format: ExportFormat): Promise<void> => {
     try {
       const { saveAdvice } = await import('./save');
@@ -27,6 +29,7 @@ export function AdviceExport({ report, name, findings }: Props): ReactNode {
     <ExportMenu
       note="CSV: the findings without dismissed ones. JSON: the whole report with all checks."
       onExport={(format) => void save(format)}
+      markdown={markdown}
     />
   );
 }

@@ -1,19 +1,49 @@
-import { type ReactNode, useId } from 'react';
+import { type KeyboardEvent, type ReactNode, useId } from 'react';
 import type { Outcome, StepReport } from '../../api/types.gen';
-import { decisiveSaving, otherSaving } from '../../core/claims';
-import { duration, durationRange, plural, share, unbroken } from '../../core/format';
+import { type DecisiveSaving, decisiveSaving, otherSaving, shareWords } from '../../core/claims';
+import { duration, durationRange, unbroken } from '../../core/format';
+import { movedIndex } from '../../core/list_keys';
 import type { TraceRef } from '../../core/traces';
 import { SeverityBadge } from '../../widgets/badge';
 import { Icon } from '../../widgets/icon';
+import { Prose } from '../../widgets/prose';
+import { pathEnd } from '../../widgets/source_line';
 import { FindingBody } from './finding_body';
-import { isRelated } from './outcomes';
+import { useCause } from './links';
+import { SHORT_EFFORT } from './markdown';
+
+/** The arrow keys move between the rows, Home and End to the first and the last. */
+function moveBetweenRows(event: KeyboardEvent<HTMLButtonElement>): void {
+  if (!/^(ArrowUp|ArrowDown|Home|End)$/.test(event.key)) return;
+  const head = event.currentTarget;
+  const all = head.closest('.advice')?.querySelectorAll<HTMLElement>('.finding-head') ?? [];
+  const heads = [...all].filter((other) => !other.closest('details:not([open])'));
+  const next = movedIndex(event.key, heads.indexOf(head), heads.length);
+  if (next === null) return;
+  event.preventDefault();
+  heads[next]?.focus();
+}
+
+/** The first source line, and how many more there are: `train.py:12 +1`. */
+function SourceLineOf({ lines }: { readonly lines: Outcome['locations'] }): ReactNode {
+  const [first, ...others] = lines;
+  if (!first) return null;
+  const name = pathEnd(first.path, 1).replace(/^…\//, '');
+  return (
+    <span className="mono">
+      {first.line > 0 ? `${name}:${first.line}` : name}
+      {others.length > 0 && ` +${others.length}`}
+    </span>
+  );
+}
 
 interface FrameProps {
   readonly outcome: Outcome;
   /** The colour of its edge: a severity, or `covered` for related symptoms. */
   readonly look: string;
   readonly badge: ReactNode;
-  readonly meta: ReactNode;
+  /** The affected ranks and steps. */
+  readonly where?: ReactNode;
   readonly saving: ReactNode;
   readonly isOpen: boolean;
   readonly onToggle: (isOpen: boolean) => void;
@@ -21,12 +51,13 @@ interface FrameProps {
   readonly children: ReactNode;
 }
 
-/** A finding of a trace or of a job: a head with title and saving, which opens the details. */
+/** A finding of a trace or of a job: a row with its fix, which opens the details below it. */
 export function FindingFrame(props: FrameProps): ReactNode {
-  const { outcome, look, badge, meta, saving, isOpen, onToggle, children } = props;
+  const { outcome, look, badge, where, saving, isOpen, onToggle, children } = props;
+  const { confidence, effort, doubts } = outcome;
   const id = useId();
   return (
-    <li data-rule={outcome.rule} className={`finding framed finding-${look}`}>
+    <li data-rule={outcome.rule} className={`finding finding-${look}`}>
       <h3>
         <button
           type="button"
@@ -34,14 +65,24 @@ export function FindingFrame(props: FrameProps): ReactNode {
           aria-expanded={isOpen}
           aria-controls={id}
           onClick={() => onToggle(!isOpen)}
+          onKeyDown={moveBetweenRows}
         >
           {badge}
-          <span className="finding-title">
-            {outcome.title}
-            {!isOpen && <span className="finding-glimpse ellipsis muted">{outcome.message}</span>}
+          <span className="finding-words">
+            <span className="finding-title">{outcome.title}</span>{' '}
+            <span className="finding-where note">
+              {doubts.length > 0 && <span className="doubtful">doubtful</span>} {where}{' '}
+              <SourceLineOf lines={outcome.locations} />
+            </span>
+            <span className="finding-fix ellipsis muted">
+              <Prose text={outcome.fix?.summary ?? outcome.message} />
+            </span>
           </span>
-          <span className="finding-meta note">{meta}</span>
           {saving}
+          <span className="finding-meta note">
+            {confidence && <span>{confidence} confidence</span>}
+            {effort && <span>effort: {SHORT_EFFORT[effort]}</span>}
+          </span>
           <span className="finding-chevron">
             <Icon name="chevron" size={18} />
           </span>
@@ -54,19 +95,32 @@ export function FindingFrame(props: FrameProps): ReactNode {
   );
 }
 
-/** The potential saving as a bar: low and high fraction, 0 to 1. */
-export function SavingBar({
-  low,
-  high,
-}: {
+interface SavingRangeProps {
+  /** The saving as a part of the step. */
+  readonly words: string;
   readonly low: number;
   readonly high: number;
-}): ReactNode {
+  /** The saving as a time. */
+  readonly note: ReactNode;
+  readonly title?: string | undefined;
+}
+
+/** The potential saving: in words and as a bar of low and high fraction, 0 to 1. */
+export function SavingRange({ words, low, high, note, title }: SavingRangeProps): ReactNode {
   const width = (part: number): string => `${Math.min(1, part) * 100}%`;
   return (
-    <span className="saving-track track" aria-hidden="true">
-      <span className="saving-high" style={{ width: width(high) }} />
-      <span className="saving-low" style={{ width: width(low) }} />
+    <span className="saving" title={title}>
+      <span>
+        <span className="visually-hidden">saves </span>
+        <strong>{unbroken(words)}</strong>
+      </span>
+      <span className="saving-time">
+        <span className="saving-track track" aria-hidden="true">
+          <span className="saving-high" style={{ width: width(high) }} />
+          <span className="saving-low" style={{ width: width(low) }} />
+        </span>
+        <span className="note">{note}</span>
+      </span>
     </span>
   );
 }
@@ -77,68 +131,58 @@ interface Props {
   readonly step: StepReport;
   /** Other traces with the same finding. */
   readonly also: readonly TraceRef[];
-  /** The findings that already count its time. */
+  readonly isRelated: boolean;
+  /** The findings that already count the time of a related symptom. */
   readonly countedBy: readonly Outcome[];
   readonly isOpen: boolean;
   readonly onToggle: (isOpen: boolean) => void;
   readonly isDismissed: boolean;
 }
 
-function Saving({ outcome, step, countedBy }: Props): ReactNode {
+/** The findings that count the time of a related symptom. */
+function CountedUnder({
+  saving,
+  countedBy,
+}: { saving: DecisiveSaving } & Pick<Props, 'countedBy'>) {
+  const names = countedBy.map(({ title }) => `“${title}”`).join(' and ') || 'the findings above';
+  return (
+    <span className="saving note">
+      its {duration(saving.highNs)} are counted under {names}
+    </span>
+  );
+}
+
+function Saving({ outcome, step, isRelated, countedBy }: Props): ReactNode {
   const { claim } = outcome;
-  if (isRelated(outcome)) {
-    const where = countedBy.map(({ title }) => `“${title}”`).join(' and ') || 'the findings above';
-    return (
-      <span className="saving note">
-        its {duration(claim ? decisiveSaving(claim).highNs : 0)} are counted under {where}
-      </span>
-    );
-  }
   const saving = claim && decisiveSaving(claim);
+  const other = claim ? otherSaving(claim) : '';
   if (!saving || saving.highNs === 0) {
-    const other = claim && otherSaving(claim);
     return <span className="saving note">{other || 'no saving of its own'}</span>;
   }
-  const { lowNs, highNs, isUnrecorded } = saving;
-  const per = isUnrecorded ? '/unrecorded step' : '/step';
+  if (isRelated) return <CountedUnder saving={saving} countedBy={countedBy} />;
   return (
-    <span className="saving" title={otherSaving(claim) || undefined}>
-      <span className="saving-words">
-        <strong>saves up to {unbroken(duration(highNs))}</strong>
-        {step.count > 0 ? per : ''}, {share(saving.share)}
-      </span>
-      <SavingBar low={(lowNs / highNs) * Math.min(1, saving.share)} high={saving.share} />
-      <span className="note">{durationRange(lowNs, highNs)} likely</span>
-    </span>
+    <SavingRange
+      words={shareWords(saving, step.count > 0)}
+      low={saving.lowShare}
+      high={saving.share}
+      note={durationRange(saving.lowNs, saving.highNs)}
+      title={other || undefined}
+    />
   );
 }
 
 /** A finding of one trace. */
 export function Finding(props: Props): ReactNode {
-  const { outcome, also, isOpen, onToggle } = props;
-  const facts = outcome.evidence.length + outcome.tables.length + outcome.events.length;
+  const { outcome, isRelated, isOpen, onToggle } = props;
   const severity = outcome.severity ?? 'info';
   return (
     <FindingFrame
       outcome={outcome}
-      look={isRelated(outcome) ? 'covered' : severity}
+      look={isRelated ? 'covered' : severity}
       badge={
-        isRelated(outcome) ? (
-          <span className="muted">Related symptom</span>
-        ) : (
-          <SeverityBadge severity={severity} />
-        )
+        isRelated ? <span className="note">Symptom</span> : <SeverityBadge severity={severity} />
       }
-      meta={
-        <>
-          {outcome.doubts.length > 0 && <span className="doubtful">doubtful</span>}
-          {outcome.confidence && <span>{outcome.confidence} confidence</span>}
-          {outcome.life_cycle !== 'stable' && <span>{outcome.life_cycle} rule</span>}
-          {outcome.package !== '' && <span>from {outcome.package}</span>}
-          <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
-          {also.length > 0 && <span>also in {plural(also.length, 'other trace')}</span>}
-        </>
-      }
+      where={useCause(outcome)}
       saving={<Saving {...props} />}
       isOpen={isOpen}
       onToggle={onToggle}

@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
 import type { ClaimReport, EventReference, Fix, Outcome, StepReport } from '../../api/types.gen';
-import { decisiveSaving, otherSaving } from '../../core/claims';
-import { count, duration, durationRange, instant, quantityExact, share } from '../../core/format';
+import { decisiveSaving, otherSaving, shareWords, timeWords } from '../../core/claims';
+import { diffOf } from '../../core/code_change';
+import { count, duration, instant, plural, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
 import type { TraceRef } from '../../core/traces';
 import { useNavigation } from '../../state/navigation';
@@ -22,6 +23,7 @@ import { LearnMore } from './learn_more';
 import { useAffectedTraces } from './links';
 import { EFFORT, findingMarkdown, RISK } from './markdown';
 import { MiniTimeline } from './mini_timeline';
+import { usePrinting } from './printing';
 
 const MOST_EVENTS = 10;
 const MOST_TRACES = 6;
@@ -72,46 +74,61 @@ function EventTable({ events }: { readonly events: readonly EventReference[] }):
 }
 
 function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
+  const { summary, code, language } = fix;
+  const diff = language === 'python' ? diffOf(code) : null;
   return (
-    <section className="fix">
+    <section>
       <h4>Fix</h4>
       <p>
-        <Prose text={fix.summary} />
+        <Prose text={summary} />
       </p>
-      {fix.code !== '' && <Code code={fix.code} language={fix.language} />}
-      {fix.verify !== '' && (
-        <>
-          <h4>How to verify</h4>
-          <p>
-            <Prose text={fix.verify} />
-          </p>
-        </>
-      )}
-      {fix.caveats.length > 0 && (
-        <>
-          <h4>Caveats</h4>
-          <ul>
-            {fix.caveats.map((caveat) => (
-              <li key={caveat}>
-                <Prose text={caveat} />
-              </li>
-            ))}
-          </ul>
-        </>
+      {code !== '' && (
+        <Code code={diff ?? code} language={diff ? 'diff' : language} copied={code} />
       )}
     </section>
   );
 }
 
-/** Effort and risk of the fix; the steps and traces of the finding. */
-function Applicability({ outcome }: { readonly outcome: Outcome }): ReactNode {
-  const { effort, risk, claim } = outcome;
-  const traces = useAffectedTraces(outcome);
+/** Effort and risk of the fix, and how to verify it. */
+function Price({ outcome }: { readonly outcome: Outcome }): ReactNode {
+  const { effort, risk, fix } = outcome;
   const facts: Fact[] = [
     effort && ['Effort', EFFORT[effort]],
     risk && ['Risk', RISK[risk]],
+    fix && fix.verify !== '' && ['Verify', <Prose key="verify" text={fix.verify} />],
+  ];
+  return facts.some(Boolean) && <Facts className="price" facts={facts} />;
+}
+
+/** The caveats of the fix; on paper unfolded. */
+function Caveats({ caveats }: { readonly caveats: readonly string[] }): ReactNode {
+  const isPrinting = usePrinting();
+  if (caveats.length === 0) return null;
+  return (
+    <details className="more" open={isPrinting}>
+      <summary className="inline">
+        <Icon name="chevron" size={14} /> {plural(caveats.length, 'caveat')}
+      </summary>
+      <ul>
+        {caveats.map((caveat) => (
+          <li key={caveat}>
+            <Prose text={caveat} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+/** The steps and traces of the finding, and the origin of its rule. */
+function Applicability({ outcome }: { readonly outcome: Outcome }): ReactNode {
+  const { claim, life_cycle, package: origin } = outcome;
+  const traces = useAffectedTraces(outcome);
+  const facts: Fact[] = [
     claim !== null && claim.steps !== '' && ['Steps', claim.steps],
     traces !== '' && ['Found in', traces],
+    life_cycle !== 'stable' && ['Rule', life_cycle],
+    origin !== '' && ['From', origin],
   ];
   return facts.some(Boolean) && <Facts className="price" facts={facts} />;
 }
@@ -139,12 +156,11 @@ interface EstimateProps {
 
 /** What a finding saves alone, and how much of it other findings count. */
 function estimateWords(claim: ClaimReport, hasSteps: boolean): string {
-  const { lowNs, highNs, share: fraction, netHighNs, isUnrecorded } = decisiveSaving(claim);
-  const ofStep = isUnrecorded ? 'per unrecorded step' : 'per step';
-  const per = hasSteps ? ofStep : 'over the window';
+  const saving = decisiveSaving(claim);
+  const { highNs, netHighNs } = saving;
   const other = otherSaving(claim) && `; ${otherSaving(claim)}`;
-  if (highNs === 0) return `Saves nothing ${per}${other}.`;
-  const alone = `Fixed alone, it saves ${durationRange(lowNs, highNs)} ${per} (at most ${share(fraction)})`;
+  if (highNs === 0) return `It saves nothing alone${other}.`;
+  const alone = `Fixed alone, it saves ${timeWords(saving, hasSteps)} (${shareWords(saving, hasSteps)})`;
   if (netHighNs === highNs) return `${alone}${other}.`;
   const rest = netHighNs === 0 ? 'all' : duration(highNs - netHighNs);
   return `${alone}, of which other findings save ${rest} as well${other}.`;
@@ -210,11 +226,11 @@ interface Props {
   readonly step: Pick<StepReport, 'count'>;
   readonly also: readonly TraceRef[];
   readonly isDismissed?: boolean;
-  /** Shown first. */
+  /** The affected ranks. */
   readonly children?: ReactNode;
 }
 
-/** The details of a finding: measurements and cause on the left, the fix on the right. */
+/** The details of a finding: fix, source lines, picture, measurements, estimate, caveats. */
 export function FindingBody(props: Props): ReactNode {
   const { outcome, run, step, also, isDismissed = false, children } = props;
   const { href } = useNavigation();
@@ -230,52 +246,61 @@ export function FindingBody(props: Props): ReactNode {
     });
   return (
     <div className="finding-body">
-      {children}
       <Doubts doubts={outcome.doubts} />
       <div className="finding-columns">
         <div>
+          {outcome.fix && <FixSection fix={outcome.fix} />}
+          <Price outcome={outcome} />
+        </div>
+        <div>
+          {children}
+          <SourceLines lines={outcome.locations} />
+          <MiniTimeline outcome={outcome} />
+        </div>
+      </div>
+      <div className="finding-columns">
+        <section>
+          <h4>Measured</h4>
           <p className="finding-message">
             <Prose text={outcome.message} />
           </p>
           <p>
             <Prose text={outcome.why} />
           </p>
+          <Applicability outcome={outcome} />
+        </section>
+        <div>
           {outcome.evidence.length > 0 && (
             <section>
               <h4>Evidence</h4>
               <EvidenceFacts rows={outcome.evidence} />
             </section>
           )}
-          {outcome.claim && <Estimate claim={outcome.claim} step={step} />}
-          {outcome.claim && outcome.trace !== '' && (
-            <Goto
-              to={{
-                view: 'whatif',
-                worker: outcome.worker,
-                span: outcome.span,
-                options: { fix: outcome.rule },
-              }}
-              className="button"
-              title="Simulate the step without this finding"
-            >
-              <Icon name="sliders" size={14} /> What if this were fixed
-            </Goto>
-          )}
-        </div>
-        <div>
-          {outcome.fix && <FixSection fix={outcome.fix} />}
-          <Applicability outcome={outcome} />
         </div>
       </div>
-      <MiniTimeline outcome={outcome} />
       <EvidenceTables tables={outcome.tables} />
-      <SourceLines lines={outcome.locations} />
       <EventTable events={outcome.events} />
+      {outcome.claim && <Estimate claim={outcome.claim} step={step} />}
+      {outcome.fix && <Caveats caveats={outcome.fix.caveats} />}
       <LearnMore rule={outcome.rule} />
       <footer>
         <OtherTraces also={also} rule={outcome.rule} />
         <Links links={outcome.links} />
         <span className="space" />
+        {outcome.claim && outcome.trace !== '' && (
+          <Goto
+            to={{
+              view: 'whatif',
+              worker: outcome.worker,
+              span: outcome.span,
+              options: { fix: outcome.rule },
+            }}
+            className="button"
+            title="Simulate the step without this finding"
+          >
+            <Icon name="sliders" size={14} /> What if this were fixed
+          </Goto>
+        )}
         <code className="rule-name">{outcome.rule}</code>
         {isDismissed ? (
           <Button onClick={() => dismissals.restore(outcome)}>

@@ -12,7 +12,7 @@ interface Props {
 export function LearnMore({ rule }: Props): ReactNode {
   const [isOpen, setOpen] = useState(false);
   return (
-    <details className="learn-more" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className="more" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="inline">
         <Icon name="chevron" size={14} /> Learn more about this check
       </summary>

@@ -1,7 +1,8 @@
 /** Targets of evidence links: view, trace, time or source line. */
 import { createContext, use } from 'react';
 import type { Link, Outcome, RunReport } from '../../api/types.gen';
-import type { TraceRef } from '../../core/traces';
+import { count } from '../../core/format';
+import { rankLabel, type TraceRef } from '../../core/traces';
 import type { Patch } from '../../state/navigation';
 import { timelineLocation } from '../../state/timeline_location';
 import { locationOf } from '../../widgets/goto';
@@ -59,3 +60,13 @@ export function affectedTraces(report: RunReport | null, outcome: Outcome): stri
 
 export const useAffectedTraces = (outcome: Outcome): string =>
   affectedTraces(use(Report)?.report ?? null, outcome);
+
+/** The ranks that cause a finding of the whole run: `cause: rank 1`; empty if it blames none. */
+export function useCause({ blamed }: Outcome): string {
+  const traceRefs = useTraceRefs();
+  const [first, ...others] = blamed.flatMap(
+    (trace) => traceRefs.find((traceRef) => traceRef.trace === trace) ?? [],
+  );
+  if (!first) return '';
+  return `cause: ${rankLabel(first)}${others.length > 0 ? ` and ${count(others.length)} more` : ''}`;
+}

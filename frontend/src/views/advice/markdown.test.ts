@@ -58,7 +58,7 @@ describe('a finding as Markdown', () => {
 
 \`item-sync\` · critical, high confidence · run \`resnet\`, worker \`worker0\`, span 1
 
-**Potential saving:** up to 59.3 ms per step (59.3 %), likely 44.5–59.3 ms. Estimated from idle time.
+**Potential saving:** 44.5–59.3 ms per step (44.5–59.3 % of the step). Estimated from idle time.
 
 The GPU waits.
 

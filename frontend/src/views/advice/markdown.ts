@@ -7,14 +7,19 @@ import type {
   Outcome,
   SourceLine,
 } from '../../api/types.gen';
-import { decisiveSaving, otherSaving } from '../../core/claims';
+import { decisiveSaving, otherSaving, shareWords, timeWords } from '../../core/claims';
 import { markdownTable } from '../../core/export';
-import { duration, durationRange, instant, quantity, share } from '../../core/format';
+import { duration, instant, quantity } from '../../core/format';
 import { sentence } from '../../core/sentence';
 
 export const EFFORT: Readonly<Record<NonNullable<Outcome['effort']>, string>> = {
   flag: 'an argument or a line',
   hour: 'an hour for a person who knows the code',
+  day: 'a day or more',
+};
+export const SHORT_EFFORT: typeof EFFORT = {
+  flag: 'a line',
+  hour: 'an hour',
   day: 'a day or more',
 };
 export const RISK: Readonly<Record<NonNullable<Outcome['risk']>, string>> = {
@@ -82,13 +87,11 @@ function price({ effort, risk }: Outcome): string {
 }
 
 export function savingText(claim: ClaimReport, perStep: boolean): string {
-  const { lowNs, highNs, share: fraction, netHighNs, isUnrecorded } = decisiveSaving(claim);
-  const per = perStep ? ` per ${isUnrecorded ? 'unrecorded ' : ''}step` : ' in total';
-  const other = otherSaving(claim);
-  if (highNs === 0) return `none${per}${other && `; ${other}`}`;
-  if (netHighNs === 0) return `${duration(highNs)}${per}, counted under other findings`;
-  const most = `up to ${duration(highNs)}${per} (${share(fraction)})`;
-  return `${most}, likely ${durationRange(lowNs, highNs)}${other && `; ${other}`}`;
+  const saving = decisiveSaving(claim);
+  const other = otherSaving(claim) && `; ${otherSaving(claim)}`;
+  if (saving.highNs === 0) return `none${other}`;
+  const words = `${timeWords(saving, perStep)} (${shareWords(saving, perStep)})`;
+  return saving.netHighNs === 0 ? `${words}, counted under other findings` : `${words}${other}`;
 }
 
 export function findingMarkdown(outcome: Outcome, context: MarkdownContext): string {

@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
 import { decisiveSaving } from '../../core/claims';
-import { duration, plural } from '../../core/format';
+import { durationRange, plural } from '../../core/format';
 import { isCode, sentence } from '../../core/sentence';
 import { useNavigation } from '../../state/navigation';
 import { SeverityBadge } from '../../widgets/badge';
@@ -12,6 +12,7 @@ import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
 import { Doubts, EvidenceFacts, EvidenceTables } from './evidence';
+import { openRules } from './opened';
 import { byMissingData } from './outcomes';
 
 interface Props {
@@ -34,7 +35,9 @@ export function Elsewhere({ outcomes }: Props): ReactNode {
                 {worker} span {span}
               </span>
               {claim && decisiveSaving(claim).highNs > 0 && (
-                <span>saves up to {duration(decisiveSaving(claim).highNs)}</span>
+                <span>
+                  saves {durationRange(decisiveSaving(claim).lowNs, decisiveSaving(claim).highNs)}
+                </span>
               )}
               <Icon name="arrow" size={14} />
             </Goto>
@@ -47,8 +50,8 @@ export function Elsewhere({ outcomes }: Props): ReactNode {
 
 /** Whether a link names one of some checks. */
 function useIsLinked(outcomes: readonly Outcome[]): boolean {
-  const { location } = useNavigation();
-  return outcomes.some((outcome) => outcome.rule === location.open);
+  const rules = openRules(useNavigation().location.open);
+  return outcomes.some(({ rule }) => rules.includes(rule));
 }
 
 interface ChecksProps extends Props {
@@ -67,13 +70,13 @@ function Checks({ outcomes, isOpen = false, ...fold }: ChecksProps): ReactNode {
 function PassedCheck({ outcome }: { readonly outcome: Outcome }): ReactNode {
   return (
     <li className="check" data-rule={outcome.rule}>
-      <span className="check-title flex check-passed">
+      <span className="flex">
         <Icon name="passed" size={14} />
-        <code className="rule-name">{outcome.rule}</code>
+        <span>
+          <Prose text={sentence(outcome.message || `Not found: ${outcome.title}`)} />
+        </span>
       </span>
-      <span className="check-words">
-        <Prose text={sentence(outcome.message)} />
-      </span>
+      <code className="rule-name">{outcome.rule}</code>
     </li>
   );
 }
@@ -192,7 +195,7 @@ export function Suppressed({ outcomes }: Props): ReactNode {
     <Fold title="Suppressed" note="findings suppressed with a reason" size={outcomes.length}>
       {outcomes.map((outcome) => (
         <li key={outcome.rule + outcome.fingerprint} className="check" data-rule={outcome.rule}>
-          <span className="check-title flex check-suppressed">{outcome.title}</span>
+          <span>{outcome.title}</span>
           <span className="check-words">
             <Prose
               text={`${sentence(outcome.message)} ${sentence(`Suppressed ${SUPPRESSED_BY[outcome.suppressed_by]}: ${outcome.reason ?? ''}`)}`}

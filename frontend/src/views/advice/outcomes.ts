@@ -1,12 +1,12 @@
 /** The outcomes of a run, grouped for the advice on one trace. Pure. */
 import type { MergedOutcome, Outcome, WorkerReport } from '../../api/types.gen';
-import { isCovered } from '../../core/claims';
+import { decisiveSaving, isCovered } from '../../core/claims';
 import { keyOf } from './dismissed';
 
 export interface GroupedOutcomes {
   /** In the order of the server. */
   readonly findings: readonly Outcome[];
-  /** Findings whose time other findings count already: related symptoms. */
+  /** Related symptoms: findings without a saving beyond that of other findings. */
   readonly related: readonly Outcome[];
   /** Suspected faults that cost nothing here. */
   readonly ruledOut: readonly Outcome[];
@@ -18,8 +18,21 @@ export interface GroupedOutcomes {
   readonly suppressed: readonly Outcome[];
 }
 
-/** Whether other findings count all the time that this one claims. */
-export const isRelated = ({ claim }: Outcome): boolean => claim !== null && isCovered(claim);
+const SEVERITIES: readonly Outcome['severity'][] = [null, 'info', 'warning', 'critical'];
+const rank = ({ severity }: Outcome): number => SEVERITIES.indexOf(severity);
+
+const savesNothing = ({ claim }: Outcome): boolean =>
+  claim === null || decisiveSaving(claim).highNs === 0;
+
+/**
+ * Whether other findings count all the time that a finding claims, or a finding as serious names
+ * the cause of what it shows.
+ */
+function isRelated(outcome: Outcome, all: readonly Outcome[]): boolean {
+  if (outcome.claim !== null && isCovered(outcome.claim)) return true;
+  if (!outcome.is_symptom || !savesNothing(outcome)) return false;
+  return all.some((other) => !other.is_symptom && rank(other) >= rank(outcome));
+}
 
 /** The outcomes of one trace, in the order of the server. */
 export function groupedOutcomes(outcomes: readonly Outcome[], trace: string): GroupedOutcomes {
@@ -28,8 +41,8 @@ export function groupedOutcomes(outcomes: readonly Outcome[], trace: string): Gr
     ownOutcomes.filter((outcome) => outcome.status === status);
   const findings = of('found');
   return {
-    findings: findings.filter((outcome) => !isRelated(outcome)),
-    related: findings.filter(isRelated),
+    findings: findings.filter((outcome) => !isRelated(outcome, findings)),
+    related: findings.filter((outcome) => isRelated(outcome, findings)),
     ruledOut: of('rejected'),
     passed: of('passed'),
     inconclusive: of('cannot-tell'),

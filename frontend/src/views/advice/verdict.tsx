@@ -8,6 +8,7 @@ import {
   plural,
   quantityExact,
   share,
+  shareRange,
   unbroken,
 } from '../../core/format';
 import { type Fact, Facts } from '../../widgets/facts';
@@ -28,9 +29,9 @@ function factsOf({ step, devices, events }: WorkerReport): Fact[] {
     ['Steps', hasSteps ? count(step.count) : <small key="steps">none recorded</small>],
     ...devices.slice(0, 2).map(
       ({ name, busy_share }): Fact => [
-        name,
+        `${name} busy`,
         <span key={name}>
-          {share(busy_share)} <small>busy</small>
+          {share(busy_share)} <small>of the time</small>
         </span>,
         name,
       ],
@@ -61,13 +62,14 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
   };
   const { unrecorded } = step;
   const of = unrecorded ? ' of an unrecorded step' : '';
+  const ofStep = step.count > 0 ? of.trim() || 'of the step' : 'of the window';
   const stepNs = unrecorded?.mean_ns ?? unrecorded?.median_ns ?? step.mean_ns;
   const width = (ns: number) => ({ width: `${(ns / step.mean_ns) * 100}%` });
   return (
     <details className="budget">
       <summary className="strong">
         {high > 0
-          ? `Potential saving: ${durationRange(low, high)}${of} (${share(high / stepNs)})`
+          ? `Potential saving: ${shareRange(low / stepNs, high / stepNs)} ${ofStep} (${durationRange(low, high)})`
           : 'The checks found no potential saving'}
       </summary>
       <PlainTable

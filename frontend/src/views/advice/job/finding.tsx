@@ -1,14 +1,15 @@
 import type { ReactNode } from 'react';
 import type { MergedOutcome, RelatedFinding, StepReport } from '../../../api/types.gen';
-import { count, duration, durationRange, share } from '../../../core/format';
+import { count, duration, durationRange, shareRange } from '../../../core/format';
 import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
 import { rankLabel, type TraceRef } from '../../../core/traces';
 import { NavigationScope, useNavigation } from '../../../state/navigation';
 import { SeverityBadge } from '../../../widgets/badge';
 import { Goto } from '../../../widgets/goto';
 import { Picker } from '../../../widgets/picker';
-import { FindingFrame, SavingBar } from '../finding';
+import { FindingFrame, SavingRange } from '../finding';
 import { FindingBody } from '../finding_body';
+import { useCause } from '../links';
 
 /** Least fraction of the step that counts as a saving. */
 const LEAST_SHARE = 0.0005;
@@ -31,31 +32,36 @@ function Saving({ merged, terms }: SavingProps): ReactNode {
     return <span className="saving note">no saving of its own</span>;
   }
   const isNothing = job_saving !== null && job_saving.high_share < LEAST_SHARE;
-  const daily = job_saving && !isNothing && dailySaving(job_saving, terms);
+  const times = high_ns === null ? '' : `${durationRange(low_ns ?? 0, high_ns)} in a rank`;
+  if (isNothing) {
+    return (
+      <span className="saving note" title="Other ranks bound the step">
+        <span>no saving for the job on its own</span>
+        <span>{times}</span>
+      </span>
+    );
+  }
+  if (!job_saving) return <strong className="saving">{times}</strong>;
+  const { low_share, high_share } = job_saving;
+  const daily = dailySaving(job_saving, terms);
   const perDay = daily ? [hoursWords(daily), moneyWords(daily)].filter(Boolean).join(', ') : '';
   return (
-    <span className="saving" title={isNothing ? 'Other ranks bound the step' : undefined}>
-      <span className="saving-words">
-        {isNothing ? (
-          'no saving for the job on its own'
-        ) : (
-          <strong>
-            saves up to{' '}
-            {job_saving
-              ? `${share(job_saving.high_share)} of the job`
-              : `${duration(high_ns ?? 0)}/step`}
-          </strong>
-        )}
-      </span>
-      {job_saving && !isNothing && (
-        <SavingBar low={job_saving.low_share} high={job_saving.high_share} />
-      )}
-      <span className="note">
-        {perDay !== '' && `${perDay} per day`}
-        {perDay === '' &&
-          high_ns !== null &&
-          `${durationRange(low_ns ?? 0, high_ns)} per step in a rank`}
-      </span>
+    <SavingRange
+      words={`${shareRange(low_share, high_share)} of the step`}
+      low={low_share}
+      high={high_share}
+      note={perDay ? `${perDay} per day` : times}
+    />
+  );
+}
+
+/** The ranks and steps of a finding; of the whole run, the ranks that are its cause. */
+function Where({ merged: { outcome, where, when } }: Pick<LocationProps, 'merged'>): ReactNode {
+  const cause = useCause(outcome);
+  return (
+    <span className="job-where">
+      {where || cause || 'the whole run'}
+      {when !== '' && `, ${when}`}
     </span>
   );
 }
@@ -164,7 +170,7 @@ export function JobFinding({
   isDismissed,
   onToggle,
 }: Props): ReactNode {
-  const { outcome, where, when } = merged;
+  const { outcome } = merged;
   const worst = traceRefs.get(outcome.trace);
   const severity = outcome.severity ?? 'info';
   const body = (
@@ -178,13 +184,7 @@ export function JobFinding({
       outcome={outcome}
       look={severity}
       badge={<SeverityBadge severity={severity} />}
-      meta={
-        <>
-          <span className="job-where">{where === '' ? 'the whole run' : where}</span>
-          {when !== '' && <span>{when}</span>}
-          {outcome.confidence && <span>{outcome.confidence} confidence</span>}
-        </>
-      }
+      where={<Where merged={merged} />}
       saving={<Saving merged={merged} terms={terms} />}
       isOpen={isOpen}
       onToggle={onToggle}

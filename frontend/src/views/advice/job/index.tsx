@@ -1,12 +1,10 @@
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
 import type { MergedOutcome, RunReport, RunState } from '../../../api/types.gen';
-import { count, duration, plural, share } from '../../../core/format';
+import { count, duration, plural, shareRange } from '../../../core/format';
 import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
 import { spansOf } from '../../../core/progress';
 import { traceRefsOf } from '../../../core/traces';
-import { useNavigation } from '../../../state/navigation';
 import { Button } from '../../../widgets/button';
-import { Copy } from '../../../widgets/copy';
 import { Empty } from '../../../widgets/empty';
 import { type Fact, Facts } from '../../../widgets/facts';
 import { Fold } from '../../../widgets/fold';
@@ -15,6 +13,7 @@ import { dismissals, keyOf } from '../dismissed';
 import { AdviceExport } from '../export';
 import { ReportProvider } from '../links';
 import { findingMarkdown } from '../markdown';
+import { useOpenFindings } from '../opened';
 import { JobOutlook } from '../outlook';
 import { usePrinting } from '../printing';
 import { JobFinding } from './finding';
@@ -51,7 +50,11 @@ function factsOf({ report, run, terms }: VerdictProps): Fact[] {
         {ready < all && <small> of {count(all)}</small>}
       </>,
     ],
-    job?.total && ['Potential saving', `up to ${share(job.total.high_share)}`, job.method],
+    job?.total && [
+      'Potential saving',
+      `${shareRange(job.total.low_share, job.total.high_share)} of the step`,
+      job.method,
+    ],
     daily && ['Potential saving per day', hoursWords(daily), job?.method],
     money !== '' && ['Cost saving per day', money, job?.method],
   ];
@@ -88,7 +91,6 @@ function markdownOf(report: RunReport, merged: readonly MergedOutcome[]): string
 
 /** The advice on a job: each finding once, with its ranks and steps. */
 export function Job({ report, run, choice }: Props): ReactNode {
-  const { location, go } = useNavigation();
   const isPrinting = usePrinting();
   const terms = useTerms(report.job);
   const dismissed = useSyncExternalStore(dismissals.subscribe, dismissals.current);
@@ -101,7 +103,7 @@ export function Job({ report, run, choice }: Props): ReactNode {
   const isDismissed = ({ outcome }: MergedOutcome): boolean => dismissed.includes(keyOf(outcome));
   const shown = report.merged.filter((merged) => !isDismissed(merged));
   const dismissedFindings = report.merged.filter(isDismissed);
-  const open = location.open ?? shown[0]?.outcome.rule ?? null;
+  const { rules: open, toggle } = useOpenFindings(shown.map(({ outcome }) => outcome.rule));
   const step = { count: report.workers[0]?.step.count ?? 1 };
   const finding = (merged: MergedOutcome): ReactNode => {
     const { rule, fingerprint, trace } = merged.outcome;
@@ -113,9 +115,9 @@ export function Job({ report, run, choice }: Props): ReactNode {
         run={report.name}
         step={step}
         terms={terms}
-        isOpen={isPrinting || rule === open}
+        isOpen={isPrinting || open.includes(rule)}
         isDismissed={isDismissed(merged)}
-        onToggle={(isOpen) => go({ open: isOpen ? rule : 'none' }, 'replace')}
+        onToggle={(isOpen) => toggle(rule, isOpen)}
       />
     );
   };
@@ -126,10 +128,12 @@ export function Job({ report, run, choice }: Props): ReactNode {
         note={`${plural(shown.length, 'finding')} in ${plural(readyOf(run), 'trace')}`}
       >
         {choice}
-        {shown.length > 0 && (
-          <Copy text={() => markdownOf(report, shown)} label="Copy all as Markdown" />
-        )}
-        <AdviceExport report={report} name={[report.name]} findings={{ merged: shown }} />
+        <AdviceExport
+          report={report}
+          name={[report.name]}
+          findings={{ merged: shown }}
+          markdown={() => markdownOf(report, shown)}
+        />
         <Button onClick={() => window.print()}>Print</Button>
       </ViewHeader>
       <div className="advice">
@@ -147,17 +151,17 @@ export function Job({ report, run, choice }: Props): ReactNode {
                 savings do not add up.
               </p>
             </div>
-            <ol className="findings job-findings">{shown.map(finding)}</ol>
-            <JobOutlook
-              job={report.job}
-              dismissed={dismissedFindings.map(({ outcome }) => outcome.rule)}
-            />
+            <ol className="findings framed">{shown.map(finding)}</ol>
           </section>
         ) : (
           <Empty icon="passed" title="No problems found in any trace">
             <p>Select a rank above to see all checks on its trace.</p>
           </Empty>
         )}
+        <JobOutlook
+          job={report.job}
+          dismissed={dismissedFindings.map(({ outcome }) => outcome.rule)}
+        />
         <Fold
           title="Dismissed"
           note="dismissed in this browser; the job still has them"

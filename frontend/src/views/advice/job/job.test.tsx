@@ -116,7 +116,8 @@ describe('the advice for a job of a thousand ranks', () => {
     expect(await screen.findByText('Rank 643 holds up the job.')).toBeTruthy();
     const head = screen.getByRole('button', { name: /Rank 643 is late/ });
     expect(head.textContent).toContain('in every step');
-    expect(head.textContent).toContain('saves up to 20.0 % of the job');
+    expect(head.textContent).toContain('cause: rank 643');
+    expect(head.textContent).toContain('10.0–20.0\u00a0% of the step');
     expect(screen.getByRole('button', { name: /Single values/ }).textContent).toContain(
       'all 1,024 recordings',
     );
@@ -183,7 +184,7 @@ describe('the advice for a job of a thousand ranks', () => {
   });
 
   it('links from the straggler to its finding', async () => {
-    const { store } = shown();
+    const { store } = shown({ open: 'straggler-rank' });
     const link = await screen.findByRole('link', {
       name: 'Rank 643: The DataLoader has no workers',
     });
@@ -199,12 +200,12 @@ describe('the advice for a job of a thousand ranks', () => {
     shown();
     const head = await screen.findByRole('button', { name: /On one rank/ });
     expect(head.textContent).toContain('no saving for the job on its own');
-    expect(head.textContent).toContain('per step in a rank');
+    expect(head.textContent).toContain('1.00–5.00 ms in a rank');
     expect(head.textContent).not.toContain('GPU-hours');
   });
 
   it('links from the evidence to its rank', async () => {
-    const { store } = shown();
+    const { store } = shown({ open: 'straggler-rank' });
     await userEvent.click(await screen.findByRole('link', { name: /^overview of rank 643/ }));
     expect(store.current()).toMatchObject({ view: 'overview', worker: 'rank643' });
   });
