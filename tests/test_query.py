@@ -100,7 +100,7 @@ def test_a_table_of_a_run_is_built_per_run(log: Path) -> None:
 def test_a_query_equals_the_same_computation_with_pandas() -> None:
     frame = stepscope.table(stepscope.load(str(SAMPLE / "fault")), "kernel-events")
     expected = (
-        frame.groupby("name")
+        frame.groupby("name", observed=True)
         .agg(calls=("event", "size"), total=("duration_ns", "sum"), mean=("duration_ns", "mean"))
         .sort_values(["total"], ascending=False)
         .reset_index()

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.batch_size import BatchSize, batch_size, token_count
-from stepscope.analyses.core.data_loading import handover_ns, tensor_count
+from stepscope.analyses.core.data_loading import data_loading, handover_ns, tensor_count
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.core.memory_peak import memory_peak
@@ -227,7 +227,8 @@ def _require_samples(batch: BatchSize) -> None:
 def _host_finding(trace: Trace, batch: BatchSize, calls: OperatorCalls, call_ns: int) -> Finding:
     """Return the finding about time in calls and updates that a larger batch could save."""
     handovers = _handovers(trace)
-    times = intervals.merged(calls.times, _updates(trace), handovers)
+    outside = intervals.difference(calls.times, _loading_in_process(trace))
+    times = intervals.merged(outside, _updates(trace), handovers)
     taking = "taking batches from workers" if len(handovers) else ""
     time = phrases.time_and_fraction(trace, intervals.duration_ns(times))
     fix = _fix(batch)
@@ -284,6 +285,13 @@ def _handovers(trace: Trace) -> Intervals:
     ready_ns = handover_ns(loading_costs.rest_ns(trace, stalls), tensor_count(trace))
     times = intervals.union(start_ns, np.minimum(end_ns, start_ns + ready_ns))
     return intervals.intersection(times, stalls.exposed)
+
+
+def _loading_in_process(trace: Trace) -> Intervals:
+    """Return the times in which the loop makes batches itself: each sample takes as long in any."""
+    loading = data_loading(trace)
+    is_by_workers = loading.multi_process_count > loading.single_process_count
+    return intervals.EMPTY if is_by_workers else loading.times
 
 
 def _updates(trace: Trace) -> Intervals:
@@ -418,7 +426,8 @@ RULE = Rule(
     "idle time in gaps of under 1 ms, and the fraction of the time of small kernels in which "
     "multiprocessors have no block: half at least, as with twice the batch, and all at most. On a "
     "CPU, the time in calls of operators, between them, in the optimizer's updates and in taking "
-    "ready batches from workers: 55 % of it at least, as with four times the batch, all at most.",
+    "ready batches from workers, without what makes batches in the loop itself: 55 % of it at "
+    "least, as with four times the batch, all at most.",
     fix=Fix(
         "Give each step more samples.",
         "loader = DataLoader(dataset, batch_size=4 * batch_size)",
