@@ -43,7 +43,7 @@ FEWER_THREADS = (0.25, 1.3)
 """The least and the most by which the loop takes longer if its operators get half of the threads,
 as multiples of the long operators' part: with workers on all cores of the threads, operators wait
 for threads that wait for a core. Of 14 scripts on two cores the loop alone took 0.25 to 1.3 times
-that part longer with one thread in ten, up to 1.8 in two, and less in two; each was slower with a
+that part longer with one thread in eleven, 1.8 in one, and less in two; each was slower with a
 worker beside two threads, by 5 to 29 % of the step, but one."""
 LONG_OPERATOR_NS = 250_000
 """Operators that take less mostly run on one thread: they split no work, or little."""

@@ -84,7 +84,7 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
     rest_ns = loading_costs.rest_ns(trace, stalls)
     threads = loading_costs.fewer_threads(trace, stalls, advised)
     caveats = [
-        "Without fewer threads the loop gets slower: of 25 scripts on two cores, 22 did with "
+        "Without fewer threads the loop gets slower: of 24 scripts on two cores, 23 did with "
         "workers beside two threads of torch."
         if threads
         else "If loading already uses all CPU cores, workers alone do not help.",
