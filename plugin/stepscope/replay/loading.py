@@ -148,7 +148,7 @@ def move_loading(trace: Trace, workers: int, cores: int | None = None) -> MoveLo
         MissingDataError: the number of cores, or of the recorded workers, is unknown, or the
             recorded workers keep up.
     """
-    calls, has_device = FetchCalls.of(replay_graph(trace)), bool(len(trace.device_events))
+    calls, has_device = fetch_calls(trace), bool(len(trace.device_events))
     if not len(calls.start_ns):
         msg = "no batch was fetched from a DataLoader"
         raise NotApplicableError(msg)
@@ -177,7 +177,7 @@ def best_worker_count(trace: Trace, most: int) -> int:
         NotApplicableError: the trace has no call for a batch.
         MissingDataError: the number of cores is unknown.
     """
-    calls = FetchCalls.of(replay_graph(trace))
+    calls = fetch_calls(trace)
     steps_ns = [
         move_loading_range(trace, workers)[0].step_ns(calls.mean_ns, calls.between_ns)
         for workers in range(1, most + 1)
@@ -314,3 +314,9 @@ class FetchCalls:
         index = np.searchsorted(self.start_ns, work.start_ns, side="right") - 1
         is_inside = (index >= 0) & (work.end_ns <= self.end_ns[index])
         return np.where(is_inside & (self.chain[index] == work.chain), index, -1)
+
+
+@computed
+def fetch_calls(trace: Trace) -> FetchCalls:
+    """Return the recorded calls of the loop for a batch."""
+    return FetchCalls.of(replay_graph(trace))

@@ -139,7 +139,7 @@ def _remedy(
     if is_in_loop and not loading_costs.are_workers_advised(trace, stalls, claim):
         method = "All loading time; half of it at least."
         return CHEAPER_SAMPLES, "hour", Claim(waits.late, LOCATED_WORK, method)
-    fix = _fix(trace, stalls, exposed)
+    fix = _fix(trace, stalls, exposed, workers)
     return fix, "hour" if fix is IN_A_THREAD else "flag", claim
 
 
@@ -232,17 +232,18 @@ def _cheaper_handover(trace: Trace, stalls: DataStalls) -> Fix:
     )
 
 
-def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
-    """Return the fix for this iterator."""
+def _fix(trace: Trace, stalls: DataStalls, exposed: float, workers: int) -> Fix:
+    """Return the fix for this iterator, with the advised number of workers."""
     if _has_workers(stalls):
-        return _more_workers(trace, stalls, exposed)
+        return _more_workers(trace, stalls, exposed, workers)
     if not any(IN_PROCESS in name for name in stalls.iterators):
         return IN_A_THREAD
-    return WHOLE_BATCHES if stalls.batch_ns < CHEAP_BATCH_NS else _with_workers(trace, stalls)
+    if stalls.batch_ns < CHEAP_BATCH_NS:
+        return WHOLE_BATCHES
+    return _with_workers(trace, stalls, workers)
 
 
-def _with_workers(trace: Trace, stalls: DataStalls) -> Fix:
-    _, workers = loading_costs.advised_workers(trace, stalls)
+def _with_workers(trace: Trace, stalls: DataStalls, workers: int) -> Fix:
     code = (
         f"{loading_costs.fewer_threads(trace, stalls, workers)}"
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
@@ -277,13 +278,12 @@ def _needed_speedup(exposed: float) -> float:
     return 1 / max(0.05, 1 - exposed)
 
 
-def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
+def _more_workers(trace: Trace, stalls: DataStalls, exposed: float, advised: int) -> Fix:
     speedup = _needed_speedup(exposed)
     workers = worker_count(trace)
     cpus = usable_cpus(trace)
     if _are_cpus_taken(trace, stalls):
         return _less_work(trace, workers, speedup)
-    needed = _advised_workers(trace, stalls, exposed) or "..."
     now = f" (now {workers})" if workers else ""
     ahead = recorded_facts.loader_setting(
         trace, lambda loader: loader.prefetch_factor, has_workers=True
@@ -292,7 +292,7 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
         "The workers do not keep up: use more, let them prefetch, do less work per sample.",
         f"# to hide it, batches must come {significant(speedup)} times as fast{now}\n"
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-        f"num_workers={needed},\n"
+        f"num_workers={advised or '...'},\n"
         f"                    prefetch_factor={max(ahead or 0, 4)}, persistent_workers=True"
         f"{loading_costs.pinned_argument(stalls)})",
         verify=VERIFY,

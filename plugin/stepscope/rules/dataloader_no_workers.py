@@ -41,7 +41,7 @@ def check(trace: Trace, options: Options) -> Results:
     costs = loading_costs.costs(trace, stalls)
     span = window(trace)
     step = f" of each {duration(span.per_step(span.reference_ns))} step" if span.has_steps else ""
-    _, workers = loading_costs.advised_workers(trace, stalls)
+    needed, workers = loading_costs.advised_workers(trace, stalls)
     claim = loading_costs.claim(trace, stalls, stalls.exposed, workers)
     finding = Finding(
         severity=loading_costs.severity(trace, stalls, claim),
@@ -54,7 +54,7 @@ def check(trace: Trace, options: Options) -> Results:
         events=slowest_calls(trace, stalls),
         locations=loading_costs.lines(trace, costs),
         claims=(claim,),
-        fix=_fix(trace, stalls),
+        fix=_fix(trace, stalls, needed, workers),
     )
     if not loading_costs.are_workers_advised(trace, stalls, claim):
         yield finding.ruled_out(
@@ -79,10 +79,9 @@ def _ruled_out(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> RuledOut:
     return RuledOut(message=message, evidence=evidence)
 
 
-def _fix(trace: Trace, stalls: DataStalls) -> Fix:
-    needed, advised = loading_costs.advised_workers(trace, stalls)
+def _fix(trace: Trace, stalls: DataStalls, needed: int, workers: int) -> Fix:
     rest_ns = loading_costs.rest_ns(trace, stalls)
-    threads = loading_costs.fewer_threads(trace, stalls, advised)
+    threads = loading_costs.fewer_threads(trace, stalls, workers)
     caveats = [
         "Without fewer threads the loop gets slower: of 24 scripts on two cores, 23 did with "
         "workers beside two threads of torch."
@@ -99,7 +98,7 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
         f"# a batch takes {duration(stalls.batch_ns)}, the rest of its step "
         f"{duration(rest_ns)}: {count(needed, 'worker')} would just keep up\n{threads}"
         f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-        f"num_workers={advised},\n"
+        f"num_workers={workers},\n"
         f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})",
         verify=RULE.fix.verify,
         caveats=tuple(caveats),

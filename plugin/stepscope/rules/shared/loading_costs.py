@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.batch_size import batch_size
@@ -65,15 +66,21 @@ def confidence(trace: Trace, stalls: DataStalls) -> Confidence:
     return "high" if stalls.has_device else "medium"
 
 
-def host_cores(trace: Trace, stalls: DataStalls) -> tuple[int, int] | None:
-    """Return the cores of the process and the threads of its operators, where both load on them.
+class SharedCores(NamedTuple):
+    """Cores on which operators compute and workers would load."""
 
-    None where a device computes, or a number is unknown.
-    """
+    cpus: int
+    """CPUs of the process."""
+    threads: int
+    """Threads of its operators."""
+
+
+def shared_cores(trace: Trace, stalls: DataStalls) -> SharedCores | None:
+    """Return the cores that workers would share; None with a device, or for an unknown number."""
     cpus, threads = usable_cpus(trace), recorded_settings(trace).host.thread_count
     if not stalls.computes_on_host or cpus is None or threads is None:
         return None
-    return cpus, threads
+    return SharedCores(cpus, threads)
 
 
 def most_workers(trace: Trace, stalls: DataStalls) -> int | None:
@@ -81,14 +88,14 @@ def most_workers(trace: Trace, stalls: DataStalls) -> int | None:
 
     All cores of the process where a device computes; None if unknown.
     """
-    cores = host_cores(trace, stalls)
-    return usable_cpus(trace) if cores is None else max(1, cores[0] - cores[1])
+    cores = shared_cores(trace, stalls)
+    return usable_cpus(trace) if cores is None else max(1, cores.cpus - cores.threads)
 
 
 def has_free_core(trace: Trace, stalls: DataStalls, workers: int = 0) -> bool:
     """Return whether operators leave a core to one worker more; unknown numbers count as enough."""
-    cores = host_cores(trace, stalls)
-    return cores is None or cores[1] + workers < cores[0]
+    cores = shared_cores(trace, stalls)
+    return cores is None or cores.threads + workers < cores.cpus
 
 
 def advised_workers(trace: Trace, stalls: DataStalls) -> tuple[int, int]:
@@ -97,10 +104,10 @@ def advised_workers(trace: Trace, stalls: DataStalls) -> tuple[int, int]:
     Where they share the cores with operators, the number whose step is surely the shortest.
     """
     needed = math.ceil(stalls.batch_ns / rest_ns(trace, stalls))
-    most, cores = min(MOST_WORKERS, max(2, needed + 1)), host_cores(trace, stalls)
+    most, cores = min(MOST_WORKERS, max(2, needed + 1)), shared_cores(trace, stalls)
     if cores is None:
         return needed, recorded_facts.bounded(trace, most)
-    most = max(1, min(most, cores[0] - 1))
+    most = max(1, min(most, cores.cpus - 1))
     try:
         return needed, best_worker_count(trace, most)
     except (MissingDataError, NotApplicableError):
@@ -117,11 +124,13 @@ def are_workers_advised(trace: Trace, stalls: DataStalls, claim: Claim) -> bool:
 
 def fewer_threads(trace: Trace, stalls: DataStalls, workers: int) -> str:
     """Return the line of code that leaves cores to workers; "" where operators leave enough."""
-    cores = host_cores(trace, stalls)
-    if cores is None or cores[0] == 1 or sum((cores[1], workers)) <= cores[0]:
+    cores = shared_cores(trace, stalls)
+    if cores is None:
         return ""
-    left = computing_threads(cores[1], workers, cores[0])
-    taken = f"{cores[0] - left} of {cores[0]} CPUs"
+    left = computing_threads(cores.threads, workers, cores.cpus)
+    if left in (cores.threads, cores.cpus):  # all threads stay, or the only CPU has one
+        return ""
+    taken = f"{cores.cpus - left} of {cores.cpus} CPUs"
     return f"torch.set_num_threads({left})    # {taken} are for the workers\n"
 
 
