@@ -24,7 +24,7 @@ from waiting import LONG_SECONDS, until
 READ_SECONDS = 600
 """For all samples, beside others that are busy."""
 END_SECONDS = 5
-TURN_SECONDS, REST_SECONDS = 0.05, 0.15
+TURN_SECONDS, REST_SECONDS = 0.02, 0.3
 """How long a reader is at work, and then is not, where a server reads in slow motion."""
 ADDRESS = re.compile(r"http://[^/\s]+:(\d+)/")
 Message = TypeVar("Message", Runs, RunReport, Overview, Table)

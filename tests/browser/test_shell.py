@@ -53,8 +53,10 @@ def test_the_search_and_the_help_are_accessible(seen: Visit) -> None:
     expect(found(seen, "a").get_by_role("option").first).to_be_visible(timeout=PATIENCE_MS)
     assert seen.inaccessible() == []
     seen.page.keyboard.press("Escape")
+    expect(seen.frame.get_by_role("dialog")).to_have_count(0)
     seen.page.keyboard.press("?")
-    expect(seen.frame.get_by_role("heading", name="Reading this page")).to_be_visible()
+    heading = seen.frame.get_by_role("heading", name="Reading this page")
+    expect(heading).to_be_visible(timeout=PATIENCE_MS)
     assert seen.inaccessible() == []
 
 
