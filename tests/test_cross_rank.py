@@ -185,6 +185,12 @@ def test_nearly_equal_values_have_the_least_scale() -> None:
     assert modified_zscores(values, least_scale=1.0)[-1] == pytest.approx(0.5)
 
 
+def test_among_four_of_which_three_are_equal_the_least_scale_decides() -> None:
+    values = np.array([100.0, 100.0, 100.0, 130.0])
+    assert modified_zscores(values)[-1] < OUTLIER
+    assert modified_zscores(values, least_scale=1.0).tolist() == [0, 0, 0, 30]
+
+
 @pytest.mark.parametrize(("count", "score"), [(2, OUTLIER), (1_024, 4.456), (16_384, 5.04)])
 def test_of_more_values_one_must_lie_further_out(count: int, score: float) -> None:
     assert outlier_score(count) == pytest.approx(score, abs=1e-3)

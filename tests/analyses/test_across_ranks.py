@@ -14,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankbuild
+import rankparts
 from generated import examples
 from loading import ROOT, columns_of, trace_at, trace_of
 from rankbuild import US, Group, Plan, Truth
+from rankparts import Job
 from stepscope.analyses.communication.collective_matching import match_collectives
 from stepscope.analyses.communication.matched_collectives import matched_collectives
+from stepscope.analyses.communication.outlier_ranks import outlier_ranks
 from stepscope.analyses.communication.rank_summary import (
     Key,
     RankCollectives,
@@ -218,6 +221,21 @@ def test_of_two_ranks_the_slow_one_is_told_since_when(slow_from: int, since: int
     plan = replace(TWO, step_count=12, slow_us={1: 200.0}, slow_from=slow_from, jitter=0.02)
     worst = stragglers(_parts(rankbuild.run(plan))).iloc[0]
     assert (worst["is_straggler"], worst["rank"], worst["since_step"]) == (True, 1, since)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.02, 0.1, 0.2])
+@pytest.mark.parametrize("rank_count", [2, 3, 4, 5, 8])
+def test_a_rank_that_is_30_percent_slow_is_a_straggler_among_few(
+    rank_count: int, jitter: float
+) -> None:
+    for seed in range(3):
+        job = Job(data=rank_count, jitter=jitter, seed=seed, step_count=6)
+        for slow, expected in (({1: 0.3}, [1]), ({}, [])):
+            parts = rankparts.parts_of(replace(job, slow=slow))
+            table, apart = stragglers(parts), outlier_ranks(parts)
+            assert sorted(table["rank"][table["is_straggler"]]) == expected
+            outliers = apart["rank"][apart["figure"] == "own_work"]
+            assert sorted(outliers.dropna()) == (expected if rank_count > 2 else [])
 
 
 @pytest.mark.slow

@@ -3,11 +3,14 @@
 import re
 
 import numpy as np
+import pytest
 
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.communication.collective_events import requested_in_calls
-from stepscope.analyses.core.exposed_communication import exposed_times
+from stepscope.analyses.core.exposed_communication import HOST, computing_times, exposed_times
+from stepscope.analyses.steps.step_breakdown import exclusive_times
+from stepscope.model import intervals
 from stepscope.model.trace import Trace
 
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
@@ -33,13 +36,16 @@ def test_what_a_chosen_collective_does_beside_computing_is_exposed_but_for_the_c
     assert exposed_times(trace, second).tolist() == [[60_000, 70_000]]
 
 
-def test_on_the_host_it_is_what_no_operator_hides() -> None:
+@pytest.mark.parametrize("category", ["user_annotation", "cpu_op"])
+def test_on_the_host_it_is_what_no_operator_hides(category: str) -> None:
     trace = of(
         ["user_annotation", "ProfilerStep#1", 0, 100],
         ["cpu_op", "aten::mm", 10, 20],
-        ["user_annotation", "gloo:all_reduce", 20, 30, {"tid": 7}],
+        [category, "gloo:all_reduce", 20, 30, {"tid": 7}],
     )
     assert exposed_times(trace, np.array([True])).tolist() == [[30_000, 50_000]]
+    assert intervals.duration_ns(exclusive_times(trace)["communication"]) == 20_000
+    assert intervals.duration_ns(computing_times(trace)[HOST]) == 20_000
 
 
 def test_a_collective_was_asked_for_within_the_call_that_went_on_when_the_host_asked() -> None:

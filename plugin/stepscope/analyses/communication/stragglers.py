@@ -2,7 +2,8 @@
 
 A rank's lateness in a collective is the median rank's duration less its duration: ranks leave
 together, so a short stay is a late arrival. This needs no common clock. A slow rank makes the other
-ranks of a group late in their other groups, so the group counts in which a rank is least late.
+ranks of a group late in their other groups, so of the sets of ranks that meet, the one counts in
+which a rank is least late.
 
 Where all ranks of a group are slow (those of a machine), none is late in it. So a rank is also a
 straggler by its compute time (`compute_time`): its step less exposed communication.
@@ -38,7 +39,7 @@ from stepscope.model.table import run_table, to_frame
 LEAST_SHARE = 0.01
 """Lateness and excess compute time below this fraction of a step are not worth reporting."""
 MOSTLY, COSTLY = 0.6, 0.05
-"""Two ranks have no outlier: a straggler must be last mostly, costly enough, and late steadily."""
+"""Few ranks have no outlier: a straggler is last mostly, costly enough, and late steadily."""
 MOST_WAITING = 0.75
 """Of many small collectives, a straggler is last in fewer, but causes this fraction of waiting."""
 STEADY = 1.96
@@ -54,8 +55,8 @@ CAUSES: dict[str, tuple[str, ...]] = {
 """Causes other than computing, and the categories of `step_breakdown` that grow with them."""
 SCHEMA: Schema = (
     *IDENTITY[:3],
-    Column("is_straggler", "bool", "", "Whether it is an outlier among the ranks, and late by 1 %"
-           " of a step or more."),
+    Column("is_straggler", "bool", "", "Whether it is an outlier among the ranks and late by 1 % of"
+           " a step or more, or is last mostly, steadily late, and costs others 5 % of a step."),
     Column("score", "float64", "", "Modified z-score over the ranks (Iglewicz and Hoaglin) of its"
            " lateness or of its compute time, the larger: beyond 3.5 is an outlier; NaN with fewer"
            " than 3 ranks."),
@@ -64,7 +65,7 @@ SCHEMA: Schema = (
            " communication) beyond the median rank's (in a pipeline: of its stage); NaN: no"
            " collective matches another rank's."),
     Column("lateness_ns", "float64", "ns", "The median rank's duration less its own: the mean over"
-           " the collectives of the group in which it is least late."),
+           " the collectives with those ranks among which it is least late."),
     Column("collective_count", "int64", "count", "Matched collectives that ranks leave together."),
     Column("last_count", "int64", "count", "Collectives that it was the last to enter."),
     Column("last_share", "float64", "share", "Their fraction."),
@@ -155,14 +156,22 @@ def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
 
 def _lateness(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
     count = len(run.parts)
-    keyed = members["trace_index"] * (int(members["group"].max()) + 1 if len(members) else 1)
-    pair, distinct = pd.factorize((keyed + members["group"]).to_numpy())
+    traces = _traces_of_groups(members)
+    keyed = members["trace_index"] * (int(traces.max(initial=0)) + 1)
+    pair, distinct = pd.factorize((keyed + traces).to_numpy())
     late = statistics.mean(members["late_ns"].to_numpy(dtype=np.float64), pair, len(distinct))
     owner = np.zeros(len(distinct), dtype=np.int64)
     owner[pair] = members["trace_index"].to_numpy()
     least = np.full(count, np.inf)
     np.minimum.at(least, owner, late)
     return {"lateness_ns": np.where(np.isfinite(least), least, np.nan)}
+
+
+def _traces_of_groups(members: pd.DataFrame) -> Ints:
+    """Return a number for each row's set of traces: several groups may have the same ones."""
+    traces = members.groupby("group")["trace_index"].agg(frozenset)
+    codes, _ = pd.factorize(traces)
+    return np.asarray(members["group"].map(dict(zip(traces.index, codes, strict=True))), np.int64)
 
 
 def _steadiness(members: pd.DataFrame, count: int) -> Floats:
@@ -188,16 +197,15 @@ def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dic
     caused_ns = columns["wait_caused_ns"] / counts
     is_outlier = (score > OUTLIER) & (late > 0)
     is_mostly = (columns["last_share"] >= MOSTLY) | (columns["wait_caused_share"] >= MOST_WAITING)
-    is_of_two = np.isnan(score) & is_mostly & (late > 0)
-    is_of_two &= caused_ns >= COSTLY * step_ns
-    is_of_two &= _steadiness(members, len(late)) >= STEADY
+    is_last = is_mostly & (late > 0) & (caused_ns >= COSTLY * step_ns)
+    is_last &= _steadiness(members, len(late)) >= STEADY
     is_worth = late * columns["collective_count"] / counts >= LEAST_SHARE * step_ns
     works_longer = columns["own_score"] > OUTLIER
     works_longer &= columns["own_excess_ns"] >= LEAST_SHARE * step_ns
     works_longer &= caused_ns >= LEAST_SHARE * step_ns
     return {
         "score": np.fmax(score, columns["own_score"]),
-        "is_straggler": (is_outlier & is_worth) | works_longer | is_of_two,
+        "is_straggler": (is_outlier & is_worth) | works_longer | is_last,
         "works_longer": works_longer,
     }
 

@@ -15,6 +15,7 @@ from stepscope.analyses.core.device_activity import main_device, whole_activity
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints, Mask
+from stepscope.model.frames.collective_names import ANNOTATION
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -48,10 +49,17 @@ def computing_times(trace: Trace) -> dict[int, Intervals]:
 
 @computed
 def host_computing(trace: Trace) -> Intervals:
-    """Return the times of the host's operators other than collectives."""
+    """Return the times of the host's operators other than collectives.
+
+    Older versions of torch record gloo's collectives as operators (`gloo:all_reduce`).
+    """
     calls = trace.host_calls
-    is_collective = name_mask(calls["name"], COLLECTIVE_OPERATOR.match)
+    is_collective = name_mask(calls["name"], _is_collective)
     return frame_times.times(calls, calls["is_operator"].to_numpy() & ~is_collective)
+
+
+def _is_collective(name: str) -> bool:
+    return bool(COLLECTIVE_OPERATOR.match(name) or ANNOTATION.match(name))
 
 
 @computed

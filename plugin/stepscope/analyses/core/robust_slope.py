@@ -73,15 +73,17 @@ CHANCE = 0.05
 def modified_zscores(values: Floats, least_scale: float = 0.0) -> Floats:
     """Return modified z-scores, with a scale of at least `least_scale`.
 
-    NaN for fewer than three values, and for NaN.
+    Where more than half of the values are equal, the scale is `least_scale`; without it, the mean
+    distance, which a single value among four cannot exceed far enough to be an outlier. NaN for
+    fewer than three values, and for NaN.
     """
     numbers = values[~np.isnan(values)]
     if len(numbers) < FEW:
         return np.full(len(values), np.nan)
     middle = np.median(numbers)
     apart = np.abs(numbers - middle)
-    scale = np.median(apart) / NORMAL_QUARTILE or apart.mean() / NORMAL_DEVIATION
-    scale = max(scale, least_scale)
+    scale = max(np.median(apart) / NORMAL_QUARTILE, least_scale)
+    scale = scale or apart.mean() / NORMAL_DEVIATION
     return (values - middle) / scale if scale else np.where(np.isnan(values), np.nan, 0.0)
 
 
