@@ -16,14 +16,21 @@ from stepscope.base.findings import Evidence, Link, Outcome
 from stepscope.comparison import compare
 from stepscope.comparison.advice_changes import subject
 from stepscope.comparison.messages import Comparison, Row
-from stepscope.comparison.operator_changes import match_rows
+from stepscope.comparison.operator_changes import (
+    device_rows,
+    match_rows,
+    module_rows,
+    operator_rows,
+)
 from stepscope.comparison.samples import Sample, sample
 from stepscope.comparison.side import MOST_SAMPLES, batched, side_samples
 from stepscope.model.trace import Trace, trace_from_columns
+from stepscope.render.comparison_phrases import row_name
 
 pytestmark = pytest.mark.frames
 
 STEP_US = 10_000
+FIGURES = {"calls": "call_count", "host": "host_ns", "device": "device_ns"}
 JITTER_US = (0, 13, 7, 21, 4, 17)
 
 
@@ -120,6 +127,29 @@ def test_a_shape_that_comes_on_top_is_added() -> None:
     ]
 
 
+def test_a_change_spread_over_many_small_rows_is_seen_in_their_sum() -> None:
+    def layers(kernel_us: int) -> Trace:
+        shapes = [("aten::mul", "mul", kernel_us, 1, [[2, number]]) for number in range(60)]
+        return trace_of(loop([MM, *shapes], step_us=40_000))
+
+    found = compared(layers(4), layers(24))
+    both = (side_samples("a", [sample(layers(4))]), side_samples("b", [sample(layers(24))]))
+    assert [each.name for each in operator_rows(both)].count("aten::mul") == 1
+    sums = row(found.operators, "aten::mul")
+    assert (sums.summed_count, sums.matched_by, sums.status) == (60, "name", "slower")
+    assert sums.device.delta == pytest.approx(60 * 20_000)
+
+
+def test_what_is_small_by_any_name_is_in_the_rest() -> None:
+    def named(kernel_us: int) -> Trace:
+        many = [(f"aten::op{number}", f"k{number}", kernel_us, 1, []) for number in range(60)]
+        return trace_of(loop([MM, *many], step_us=40_000, device=False))
+
+    rest = [each for each in compared(named(20), named(20)).operators if each.kind == "rest"]
+    assert [(each.summed_count, each.name, each.calls.before) for each in rest] == [(60, "", 60)]
+    assert row_name(rest[0]) == "the rest: 60 rows below 0.1 % of the step"
+
+
 def test_the_waterfall_sums_to_the_step() -> None:
     after = trace_of(loop([("aten::mm", "gemm", 1400, 2, MM[4])], step_us=11_001, steps=5))
     _sums_to_the_step(compared(BASE, after))
@@ -146,9 +176,25 @@ def test_every_recording_can_be_compared(name: str) -> None:
     trace = trace_at(SHARED_TRACES / name)
     _sums_to_the_step(compared(trace, BASE))
     same = compared(trace, trace)
+    _rows_sum_to_what_was_sampled(trace, BASE)
     trace.results.clear()
     assert {each.status for each in (*same.operators, *same.device_work)} <= {"same", "untested"}
     assert same.step.verdict in {"same", "untested"}
+
+
+def _rows_sum_to_what_was_sampled(before: Trace, after: Trace) -> None:
+    sides = (side_samples("a", [sample(before)]), side_samples("b", [sample(after)]))
+    of_modules = module_rows(sides) or operator_rows(sides)  # none where none was recorded
+    for rows, name in (
+        (operator_rows(sides), "operators"),
+        (device_rows(sides), "device_work"),
+        (of_modules, "operators"),
+    ):
+        for side, end in zip(sides, ("before", "after"), strict=True):
+            costs = getattr(side.traces[0], name)
+            for figure, column in FIGURES.items():
+                total = sum(getattr(getattr(row, figure), end) for row in rows)
+                assert total * side.ranks.sum() == pytest.approx(getattr(costs, column).sum())
 
 
 def _sums_to_the_step(found: Comparison) -> None:

@@ -155,7 +155,7 @@ def test_steps_of_one_real_job_are_rarely_told_apart(count: int) -> None:
     side = side_samples("job", [sample(trace_at(path))])
     found = cost_table(side, [each.operators for each in side.traces])
     every = np.arange(len(found.keys))
-    operators = sampled(side, found, every, "host_ns", every)
+    operators = sampled(side, found, every, "host_ns", len(every))
     operators = operators[(operators > 0).any(axis=1)]
     random = np.random.default_rng(11)
     trials, alarms = 100, 0

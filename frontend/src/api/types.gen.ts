@@ -771,7 +771,7 @@ export interface Part { id: string; label: string; meaning: string; change: Chan
 
 /** Cost per step of one operator, annotation, kernel, copy or memory set on each side. */
 export interface Row {
-  kind: 'annotation' | 'copy' | 'kernel' | 'memory-set' | 'operator';
+  kind: 'annotation' | 'copy' | 'kernel' | 'memory-set' | 'operator' | 'rest';
   name: string;
   status: 'added' | 'faster' | 'gone' | 'other-calls' | 'same' | 'slower' | 'untested';
   matched_by: '' | 'name' | 'name and module' | 'name and operator' | 'name without its hash' | 'name, shape and module';
@@ -784,6 +784,7 @@ export interface Row {
   host: Change; // Host self time.
   device_total: Change; // Device time including nested operators and annotations.
   host_total: Change; // Host time including nested calls, likewise.
+  summed_count: number; // Number of shapes, modules and names that it sums.
 }
 
 /** Change of a finding; savings are per step, means over a side's traces. */
@@ -827,6 +828,8 @@ export interface ModuleRow {
   calls: Change; // Calls of operators and annotations in it.
   device: Change; // Device time of the work that they launched directly.
   host: Change; // Their host self time.
+  is_rest: boolean; // Whether it sums the modules below a thousandth of the step.
+  summed_count: number; // Number of modules that it sums.
 }
 
 /** Ranks of a run: completeness, clocks, stragglers, outliers and groups. */

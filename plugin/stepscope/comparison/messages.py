@@ -16,7 +16,8 @@ SCHEMA_VERSION = 1
 Verdict = Literal["more", "less", "same", "untested"]
 """`same`: not statistically significant. `untested`: not enough steps to compare."""
 Status = Literal["added", "gone", "slower", "faster", "other-calls", "same", "untested"]
-Kind = Literal["operator", "annotation", "kernel", "copy", "memory-set"]
+Kind = Literal["operator", "annotation", "kernel", "copy", "memory-set", "rest"]
+"""`rest`: what is too small for a row of its own."""
 MatchedBy = Literal[
     "name, shape and module",
     "name and module",
@@ -83,6 +84,8 @@ class Row(msgspec.Struct, frozen=True):
     again."""
     host_total: Change
     """Host time including nested calls, likewise."""
+    summed_count: int = 1
+    """Number of shapes, modules and names that it sums: those below a thousandth of the step."""
 
 
 class ModuleRow(msgspec.Struct, frozen=True):
@@ -97,6 +100,10 @@ class ModuleRow(msgspec.Struct, frozen=True):
     """Device time of the work that they launched directly."""
     host: Change
     """Their host self time."""
+    is_rest: bool = False
+    """Whether it sums the modules below a thousandth of the step."""
+    summed_count: int = 1
+    """Number of modules that it sums."""
 
 
 class AdviceChange(msgspec.Struct, frozen=True):
@@ -173,8 +180,8 @@ class Comparison(msgspec.Struct, frozen=True):
     figures: tuple[Part, ...]
     """Busy share, peak memory and the like; not tested."""
     operators: tuple[Row, ...]
-    """Largest changes first; rows below a thousandth of the step are left out, unless they were
-    added or are gone."""
+    """Largest changes first; rows sum to the whole. Those below a thousandth of the step are summed
+    by name, or in the row `rest`, unless they were added or are gone."""
     device_work: tuple[Row, ...]
     """Kernels, copies and memory sets, likewise."""
     advice: tuple[AdviceChange, ...]

@@ -1,4 +1,8 @@
-"""Changes of operators and device work: added, gone, slower or faster."""
+"""Changes of operators and device work: added, gone, slower or faster.
+
+Rows sum to the compared time: what is too small for a row by shape and module is summed by name,
+and what is still too small in a last row, the rest.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,10 +23,10 @@ from stepscope.comparison.side import (
     totals,
 )
 from stepscope.comparison.significance import changes
-from stepscope.model.arrays import Ints
+from stepscope.model.arrays import Ints, Mask
 
 SMALL_SHARE = 0.001
-"""Fraction of the mean step below which an operator has no row."""
+"""Fraction of the mean step below which an operator has no row of its own."""
 MOST_ROWS = 2000
 MOST_SHAPES = 3
 Sides = tuple[SideSamples, SideSamples]
@@ -69,7 +73,7 @@ def device_rows(sides: Sides) -> tuple[Row, ...]:
 def module_rows(sides: Sides) -> tuple[ModuleRow, ...]:
     """Return the modules of operators; empty where no module was recorded."""
     pair = _matched_costs(sides, _MODULES)
-    if not len(pair.selected):
+    if not len(pair.groups.summed):
         return ()
     device, host = _changes(sides, pair, ("device_ns", "host_ns"), "ns")
     calls = _changes(sides, pair, ("call_count",), "count")[0]
@@ -77,25 +81,41 @@ def module_rows(sides: Sides) -> tuple[ModuleRow, ...]:
     if not any(names):
         return ()
     rows = [
-        ModuleRow(name=name, status=_status(*of), calls=of[0], device=of[1], host=of[2])
-        for name, *of in zip(names, calls, device, host, strict=True)
+        ModuleRow(
+            name=name,
+            status=_status(*of),
+            calls=of[0],
+            device=of[1],
+            host=of[2],
+            is_rest=is_rest,
+            summed_count=summed,
+        )
+        for name, is_rest, summed, *of in zip(
+            names,
+            pair.is_rest.tolist(),
+            pair.groups.summed.tolist(),
+            calls,
+            device,
+            host,
+            strict=True,
+        )
     ]
     return tuple(sorted(rows, key=_order))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _MatchedCosts:
-    """The costs of both sides, matched; `selected` are the groups with a row."""
+    """The costs of both sides, matched: each row of their keys belongs to one group."""
 
     costs: tuple[CostTable, CostTable]
-    groups: tuple[Ints, Ints]
-    matched: "RowMatch"
-    selected: Ints
+    groups: "RowMatch"
+    is_rest: Mask
+    """Whether each group sums what is too small for a row: the last one, if any."""
 
 
 def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
     pair = _matched_costs(sides, scheme)
-    if not len(pair.selected):
+    if not len(pair.groups.summed):
         return ()
     times = _changes(sides, pair, ("device_ns", "host_ns"), "ns")
     # tested separately, so that they do not weaken the test of self times
@@ -106,10 +126,11 @@ def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
     shapes = [_shapes(pair, side) for side in (0, 1)]
     rows = [
         Row(
-            kind=identity["kind"][row],
+            kind="rest" if is_rest else identity["kind"][row],
             name=identity["name"][row] or identity["stem"][row],
             status=_status(calls[row], times[0][row], times[1][row]),
-            matched_by=scheme.matched_by[pair.matched.level[group]],
+            matched_by=scheme.matched_by[pair.groups.level[row]],
+            summed_count=int(pair.groups.summed[row]),
             module=identity["module"][row] if "module" in identity else "",
             operator=identity["operator"][row] if "operator" in identity else "",
             shapes_before=shapes[0][row],
@@ -120,7 +141,7 @@ def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
             device_total=wholes[0][row],
             host_total=wholes[1][row],
         )
-        for row, group in enumerate(pair.selected.tolist())
+        for row, is_rest in enumerate(pair.is_rest.tolist())
     ]
     return tuple(sorted(rows, key=_order))
 
@@ -131,26 +152,74 @@ def _order(row: Row | ModuleRow) -> tuple[bool, float, str]:
 
 
 def _matched_costs(sides: Sides, scheme: _Scheme) -> _MatchedCosts:
+    costs = _cost_tables(sides, scheme)
+    keys = pd.concat([of.keys for of in costs], ignore_index=True)
+    matched = match_rows(costs[0].keys, costs[1].keys, scheme.levels)
+    names = scheme.levels[-1]
+    unmatched = len(scheme.levels)
+    if unmatched > 1:
+        is_small = _is_small(sides, costs, matched)
+        level = (unmatched - 2, unmatched)
+        matched = _summed(matched, is_small, keys, names, level)
+    is_small = _is_small(sides, costs, matched)
+    matched = _summed(matched, is_small, keys, (), (unmatched, unmatched))
+    is_rest = np.zeros(len(matched.level), dtype=bool)
+    is_rest[-1:] = is_small.any()
+    return _MatchedCosts(costs=costs, groups=matched, is_rest=is_rest)
+
+
+def _cost_tables(sides: Sides, scheme: _Scheme) -> tuple[CostTable, CostTable]:
     first, second = (
         cost_table(side, [scheme.costs(trace) for trace in side.traces]) for side in sides
     )
-    both = match_rows(first.keys, second.keys, scheme.levels)
-    groups = (both.before, both.after)
-    count = len(both.level)
-    sums = [
-        totals(costs, group, count) for costs, group in zip((first, second), groups, strict=True)
-    ]
-    steps = [float(side.ranks.sum()) for side in sides]
-    means = [
-        np.maximum(of_side["host_ns"], of_side["device_ns"]) / total
-        for of_side, total in zip(sums, steps, strict=True)
-    ]
+    return first, second
+
+
+def _is_small(sides: Sides, costs: tuple[CostTable, CostTable], matched: "RowMatch") -> Mask:
+    """Return a mask of the groups that have no row: small on both sides, or one of too many."""
+    count = len(matched.level)
+    means, calls = [], []
+    for side, of_side, group in zip(sides, costs, matched.sides, strict=True):
+        sums = totals(of_side, group, count)
+        means.append(np.maximum(sums["host_ns"], sums["device_ns"]) / float(side.ranks.sum()))
+        calls.append(sums["call_count"] > 0)
+    larger = np.maximum(*means)
     least_ns = SMALL_SHARE * max(float(side.durations().mean()) for side in sides)
-    is_large = np.maximum(*means) >= least_ns
-    is_alone = (sums[0]["call_count"] > 0) != (sums[1]["call_count"] > 0)
-    worth = np.flatnonzero(is_large | is_alone)
-    largest = worth[np.argsort(-np.maximum(*means)[worth], kind="stable")[:MOST_ROWS]]
-    return _MatchedCosts(costs=(first, second), groups=groups, matched=both, selected=largest)
+    worth = np.flatnonzero((larger >= least_ns) | (calls[0] != calls[1]))
+    is_small = np.ones(count, dtype=bool)
+    is_small[worth[np.argsort(-larger[worth], kind="stable")[:MOST_ROWS]]] = False
+    return is_small
+
+
+def _summed(
+    matched: "RowMatch",
+    is_small: Mask,
+    keys: pd.DataFrame,
+    columns: Sequence[str],
+    levels: tuple[int, int],
+) -> "RowMatch":
+    """Sum small groups with equal columns into groups after the others.
+
+    `keys` are those of both sides; `levels` of the new groups with rows of both, and of one.
+    """
+    group = np.concatenate(matched.sides)
+    rows = np.flatnonzero(is_small[group])
+    codes = _codes(keys, columns, rows)
+    added = int(codes.max(initial=-1)) + 1
+    large = np.flatnonzero(~is_small)
+    number = np.full(len(is_small), -1, dtype=np.int64)
+    number[large] = np.arange(len(large))
+    number[group[rows]] = len(large) + codes
+    of_small = np.bincount(number[is_small] - len(large), matched.summed[is_small], minlength=added)
+    is_before = rows < len(matched.before)
+    sides = [np.isin(np.arange(added), codes[of]) for of in (is_before, ~is_before)]
+    level = np.where(sides[0] & sides[1], *levels)
+    return RowMatch(
+        before=number[matched.before],
+        after=number[matched.after],
+        level=np.concatenate([matched.level[large], level]),
+        summed=np.concatenate([matched.summed[large], of_small.astype(np.int64)]),
+    )
 
 
 def _changes(
@@ -158,34 +227,37 @@ def _changes(
 ) -> list[tuple[Change, ...]]:
     """Return the changes of several figures, tested together; zeros are not tested."""
     values = [
-        np.vstack([sampled(side, costs, group, figure, pair.selected) for figure in figures])
-        for side, costs, group in zip(sides, pair.costs, pair.groups, strict=True)
+        np.vstack(
+            [sampled(side, costs, group, figure, len(pair.groups.summed)) for figure in figures]
+        )
+        for side, costs, group in zip(sides, pair.costs, pair.groups.sides, strict=True)
     ]
     apart = np.maximum(*(between_spans(*of_side) for of_side in zip(sides, values, strict=True)))
     all_changes = changes(values[0], values[1], apart, unit)
-    count = len(pair.selected)
+    count = len(pair.groups.summed)
     return [all_changes[begin : begin + count] for begin in range(0, len(all_changes), count)]
 
 
 def _first(pair: _MatchedCosts, column: str) -> list[Any]:
-    """Return the value of a column for each selected group; empty where its rows differ."""
-    texts: list[set[str]] = [set() for _ in range(len(pair.matched.level))]
-    for costs, group in zip(pair.costs, pair.groups, strict=True):
+    """Return the value of a column for each group; empty where its rows differ."""
+    texts: list[set[str]] = [set() for _ in range(len(pair.groups.summed))]
+    for costs, group in zip(pair.costs, pair.groups.sides, strict=True):
         for number, text in zip(group.tolist(), costs.keys[column].tolist(), strict=True):
             texts[number].add(text)
-    selected = (texts[group] for group in pair.selected.tolist())
-    return [min(distinct) if len(distinct) == 1 else "" for distinct in selected]
+    return [min(distinct) if len(distinct) == 1 else "" for distinct in texts]
 
 
 def _shapes(pair: _MatchedCosts, side: int) -> list[tuple[str, ...]]:
     keys = pair.costs[side].keys
     if "shape" not in keys:
-        return [() for _ in pair.selected]
+        return [() for _ in pair.groups.summed]
     shapes: dict[int, set[str]] = {}
-    for group, shape in zip(pair.groups[side].tolist(), keys["shape"].tolist(), strict=True):
+    for group, shape in zip(pair.groups.sides[side].tolist(), keys["shape"].tolist(), strict=True):
         if shape:
             shapes.setdefault(group, set()).add(shape)
-    return [tuple(sorted(shapes.get(group, ()))[:MOST_SHAPES]) for group in pair.selected.tolist()]
+    return [
+        tuple(sorted(shapes.get(row, ()))[:MOST_SHAPES]) for row in range(len(pair.groups.summed))
+    ]
 
 
 def _status(calls: Change, device: Change, host: Change) -> Status:
@@ -210,6 +282,13 @@ class RowMatch:
     after: Ints
     level: Ints
     """Index of the level at which each group was matched; the number of levels: unmatched."""
+    summed: Ints
+    """Number of matched groups that each one sums: 1, but for those of small ones."""
+
+    @property
+    def sides(self) -> tuple[Ints, Ints]:
+        """Each row's group, before and after."""
+        return self.before, self.after
 
 
 def match_rows(
@@ -239,7 +318,12 @@ def match_rows(
         added = int(is_shared.sum())
         level_of.append(np.full(added, number, dtype=np.int64))
         groups += added
-    return RowMatch(before=group[:count], after=group[count:], level=np.concatenate(level_of))
+    return RowMatch(
+        before=group[:count],
+        after=group[count:],
+        level=np.concatenate(level_of),
+        summed=np.ones(groups, dtype=np.int64),
+    )
 
 
 def _codes(rows: pd.DataFrame, columns: Sequence[str], selected: Ints) -> Ints:

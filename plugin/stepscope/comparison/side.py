@@ -150,17 +150,11 @@ def _sums(of: Ints, values: NDArray[Any], count: int) -> Floats:
     return np.bincount(of, weights=values, minlength=count).astype(np.float64)
 
 
-def sampled(
-    side: SideSamples, costs: CostTable, group: Ints, figure: str, selected: Ints
-) -> Floats:
-    """Return a figure of the selected groups (rows) in each sample (columns)."""
-    row_of = np.full(int(max(group.max(initial=-1), selected.max(initial=-1))) + 1, -1)
-    row_of[selected] = np.arange(len(selected))
-    row = row_of[group[costs.cells["key"].to_numpy()]]
-    is_selected = row >= 0
-    values = np.zeros((len(selected), len(side.ranks)))
-    at = (row[is_selected], costs.cells["sample"].to_numpy()[is_selected])
-    np.add.at(values, at, costs.cells[figure].to_numpy()[is_selected])
+def sampled(side: SideSamples, costs: CostTable, group: Ints, figure: str, count: int) -> Floats:
+    """Return a figure of each group (rows) in each sample (columns)."""
+    values = np.zeros((count, len(side.ranks)))
+    at = (group[costs.cells["key"].to_numpy()], costs.cells["sample"].to_numpy())
+    np.add.at(values, at, costs.cells[figure].to_numpy())
     return values / side.ranks
 
 

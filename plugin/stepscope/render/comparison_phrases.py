@@ -145,11 +145,17 @@ def parts(of: Sequence[Part]) -> list[Part]:
 
 def row_name(row: Row) -> str:
     """Return a row's name; shortened where it is a kernel's."""
+    if row.kind == "rest":
+        return f"the rest: {formatting.count(row.summed_count, 'row')} below 0.1 % of the step"
     return plain(short(row.name) if row.kind == "kernel" else row.name)
 
 
 def row_detail(row: Row) -> str:
     """Return a row's module, operator and shapes."""
+    if row.kind == "rest":
+        return ""
+    if row.summed_count > 1:
+        return f"sum of {row.summed_count} shapes and modules below 0.1 % of the step"
     details = [
         f"in {row.module}" if row.module else "",
         f"by {row.operator}" if row.operator else "",

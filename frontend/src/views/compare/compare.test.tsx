@@ -14,7 +14,7 @@ import gpuFixture from './fixtures/comparison.json';
 import { ComparePage } from './page';
 import { verdictText } from './phrases';
 import { ComparisonReport, caveatsOf } from './report';
-import { changeOf, identityOf, isOf, type Only, rowsTable } from './rows';
+import { changeOf, identityOf, isOf, type Only, rowsTable, shapesOf } from './rows';
 import { asAfter, asBefore, nameOf, type Side, sidesOf } from './sides';
 import { sourceOf, waterfallOf } from './waterfall';
 
@@ -150,6 +150,7 @@ const row = (name: string, patch: Partial<Row>): Row => ({
   name,
   status: 'same',
   matched_by: 'name',
+  summed_count: 1,
   module: '',
   operator: '',
   shapes_before: [],
@@ -185,6 +186,19 @@ describe('the rows', () => {
     expect(names('linear')).toBe('d');
     expect(names('kind:kernel')).toBe('');
     expect(names('after:>=9ns')).toBe('ac');
+  });
+
+  it('name what they sum', () => {
+    const sums = [
+      row('aten::mul', { shapes_before: ['[2,2]'], summed_count: 48 }),
+      row('', { kind: 'rest', summed_count: 812 }),
+    ];
+    const table = rowsTable(sums, 'either', labels);
+    expect([0, 1].map((at) => cellOf(table, 'name', at))).toEqual([
+      'aten::mul',
+      '(the rest: 812 rows)',
+    ]);
+    expect(sums.map(shapesOf)).toEqual(['48 small rows summed', '']);
   });
 
   it('are sorted by a column, with missing values last', () => {

@@ -4,7 +4,7 @@ import { change, quantity, quantityExact, relativeChange } from '../../core/form
 import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
 import { deltaOf, significanceOf } from './phrases';
-import { type AnyRow, isRow } from './rows';
+import { type AnyRow, isRest, isRow } from './rows';
 import type { Side } from './sides';
 
 interface Props {
@@ -78,7 +78,7 @@ export function RowDetails({ row, before, after }: Props): ReactNode {
       <div className="row">
         <RowLink row={row} side={before} label="Show before" calls={row.calls.before} />
         <RowLink row={row} side={after} label="Show after" calls={row.calls.after} />
-        {!isRow(row) && row.name !== '' && (
+        {!isRow(row) && row.name !== '' && !isRest(row) && (
           <Goto to={{ search: row.name, options: { only: 'all' } }} className="button">
             Show its operators
           </Goto>

@@ -1,7 +1,7 @@
 /** The rows of a comparison as a table. Pure. */
 import type { Change, Column, ComparisonResult, ModuleRow, Row, Table } from '../../api/types.gen';
 import { column, tableOf } from '../../core/columns';
-import type { CellValue } from '../../core/format';
+import { type CellValue, plural } from '../../core/format';
 import { deltaOf, isSignificant } from './phrases';
 
 /** The time of the device or the host; `either` is the more relevant one of each row. */
@@ -13,8 +13,14 @@ export type StatusLabels = ComparisonResult['status_labels'];
 export const isNoiseRow = ({ status }: AnyRow): boolean =>
   status === 'same' || status === 'untested';
 export const isRow = (row: AnyRow): row is Row => 'kind' in row;
-const rowName = (row: AnyRow): string =>
-  row.name === '' && !isRow(row) ? '(in no module)' : row.name;
+
+/** Whether a row sums what is too small for rows of its own. */
+export const isRest = (row: AnyRow): boolean => (isRow(row) ? row.kind === 'rest' : row.is_rest);
+
+function rowName(row: AnyRow): string {
+  if (isRest(row)) return `(the rest: ${plural(row.summed_count, 'row')})`;
+  return row.name === '' && !isRow(row) ? '(in no module)' : row.name;
+}
 
 export function isOf(row: AnyRow, only: Only): boolean {
   if (only === 'all') return true;
@@ -41,7 +47,8 @@ export function changeOf(row: AnyRow, figure: Figure): Change {
 }
 
 export function shapesOf(row: AnyRow): string {
-  if (!isRow(row)) return '';
+  if (!isRow(row) || isRest(row)) return '';
+  if (row.summed_count > 1) return `${plural(row.summed_count, 'small row')} summed`;
   const [was, now] = [row.shapes_before.join('; '), row.shapes_after.join('; ')];
   return was === now || was === '' || now === '' ? was || now : `${was} → ${now}`;
 }
