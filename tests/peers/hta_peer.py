@@ -90,6 +90,7 @@ def _asked() -> dict[str, Callable[[Any], Any]]:
             of.get_gpu_user_annotation_breakdown(visualize=False, num_kernels=10**9)
         ),
         "annotated": _annotated,
+        "counters": _counters,
     }
 
 
@@ -153,6 +154,10 @@ def _annotated(analysis: Any) -> list[dict[str, Any]]:
     if kernels is None:
         return []
     return _rows(kernels[["ts", "s_name", "s_user_annotation"]])
+
+
+def _counters(analysis: Any) -> list[dict[str, Any]]:
+    return [row for of in analysis.get_cupti_counter_data_with_operators([0]) for row in _rows(of)]
 
 
 def _sequences(analysis: Any) -> dict[str, list[dict[str, Any]]]:

@@ -108,6 +108,8 @@ ORDINARY_KERNEL = (
 """Kernels that use no vendor's matrix units."""
 DEVICE_COUNTERS = re.compile(r"^(?:hardware|mtia|xpu|cuda|gpu|privateuse1)_\w*counters?$")
 """Categories of counters whose process is the device's number, written by kineto."""
+RANGE_COUNTERS = re.compile(r"^\w+_profiler_range$")
+"""Categories of ranges with hardware counters as arguments: CUPTI's range profiler."""
 SYNCHRONIZE_NAME = r"(?:Stream|Device|Event|Ctx)Synchronize$"
 MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     # c10::DeviceType (c10/core/DeviceType.h); 2021 traces use 0 and 1 alike

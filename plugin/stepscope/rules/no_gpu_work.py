@@ -7,6 +7,7 @@ from stepscope.analyses.devices.device_presence import (
     device_presence,
     record_device,
 )
+from stepscope.analyses.devices.range_counters import counter_ranges
 from stepscope.analyses.operators.model_calls import model_calls
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.errors import MissingDataError, NotApplicableError
@@ -35,8 +36,9 @@ def check(trace: Trace, _options: Options) -> Results:
         msg = "the file was cut off before any device event"
         raise MissingDataError(msg, requirements.RECORD_AGAIN)
     requirements.reliable_timeline(trace)
-    if devices.launch_count:
-        yield _unreached(devices)
+    counted = len(counter_ranges(trace).events)
+    if counted or devices.launch_count:
+        yield _counted(devices, counted) if counted else _unreached(devices)
     elif devices.device_operators or devices.device_allocation_count or devices.is_model_on_device:
         yield _unrecorded(devices)
     elif not _computes_on_cpu(trace, devices):
@@ -47,6 +49,20 @@ def _computes_on_cpu(trace: Trace, devices: DevicePresence) -> bool:
     """Return whether the model certainly computed on the CPU, which `model-on-cpu` reports."""
     is_certain = devices.is_recorded or bool(devices.host_operators) or devices.is_model_on_host
     return is_certain and bool(len(model_calls(trace).rows))
+
+
+def _counted(devices: DevicePresence, kernel_count: int) -> Finding:
+    return _finding(
+        devices,
+        f"CUPTI's range profiler measured hardware counters of {count(kernel_count, 'kernel')}, "
+        "and no times: it cannot run beside the recording of the device.",
+        Fix(
+            "Record once more without `profiler_metrics`, for the times of kernels.",
+            record_device(devices.dialect),
+            verify="The trace has kernels.",
+            caveats=("The tables `kernel-counters` and `operator-counters` hold the counters.",),
+        ),
+    )
 
 
 def _unreached(devices: DevicePresence) -> Finding:
@@ -137,9 +153,10 @@ RULE = Rule(
     why="Without device events the utilization of the device is unknown: either it was not "
     "recorded, or the program does not use it.",
     detects="A device in the file's header, its runtime's calls, operators that only run on one, "
-    "or memory allocated on one; and no device event. It distinguishes three cases: kernels were "
-    "launched and the profiler did not see them; the device worked and was not recorded; or "
-    "either that or the program ran on the CPU.",
+    "or memory allocated on one; and no device event. It distinguishes four cases: "
+    "hardware counters were measured instead of times; kernels were launched and the profiler did "
+    "not see them; the device worked and was not recorded; or either that or the program ran on "
+    "the CPU.",
     silent=(
         "Nothing in the trace names a device: it does not apply.",
         "Operators are known to have run on the CPU: model-on-cpu reports that.",

@@ -11,6 +11,7 @@ by its correlation. One call launches all work of a graph replay: that work has 
 is counted separately.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,13 +20,14 @@ import pandas as pd
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
-from stepscope.dialects import GRAPH_LAUNCH_NAME
+from stepscope.dialects import GRAPH_CAPTURE_NAME, GRAPH_LAUNCH_NAME, LAUNCH_NAME
 from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
+CAPTURE_END_NAME = re.compile(r"EndCapture|CaptureEnd")
 SLOW_CALL_NS = 50_000
 """HTA's `runtime_cutoff`."""
 LATE_NS = 100_000
@@ -188,3 +190,23 @@ def _counts(of: Launches, group: Ints, count: int) -> pd.DataFrame:
         "late_count": how_many(of.row[of.is_late]),
     }
     return pd.DataFrame(columns)
+
+
+def single_launches(trace: Trace) -> Ints:
+    """Return the rows of `runtime_calls` that launch one kernel each, outside of graph captures.
+
+    Kernels of a captured graph run when the graph is replayed.
+    """
+    calls = trace.runtime_calls
+    names = calls["name"]
+    is_launch = name_mask(names, _launches_a_kernel) & (calls["correlation"].to_numpy() >= 0)
+    begins = calls["start_ns"].to_numpy()
+    captures = np.sort(begins[name_mask(names, GRAPH_CAPTURE_NAME.search)])
+    ends = np.sort(begins[name_mask(names, CAPTURE_END_NAME.search)])
+    open_count = np.searchsorted(captures, begins, side="right")
+    open_count -= np.searchsorted(ends, begins, side="right")
+    return np.flatnonzero(is_launch & (open_count <= 0))
+
+
+def _launches_a_kernel(name: str) -> bool:
+    return bool(LAUNCH_NAME.search(name)) and not GRAPH_LAUNCH_NAME.search(name)

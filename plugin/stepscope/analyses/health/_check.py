@@ -11,7 +11,6 @@ follows the effect on everything that rests on those parts:
 | critical | withheld |
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -22,10 +21,8 @@ from stepscope.analyses.core import event_references
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import duration
 from stepscope.base.report import HealthExample, HealthItem
-from stepscope.dialects import GRAPH_CAPTURE_NAME, GRAPH_LAUNCH_NAME, LAUNCH_NAME
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model.arrays import Ints
-from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 Part = Literal[
@@ -42,7 +39,6 @@ Parts = frozenset[Part]
 NOTHING: Parts = frozenset()
 EXAMPLES = 3
 NAME_LENGTH = 60
-CAPTURE_END_NAME = re.compile(r"EndCapture|CaptureEnd")
 UNLIKELY_SHARE = 0.01
 """Fraction of the affected events below which no displayed number changes."""
 
@@ -103,23 +99,3 @@ def on_device(trace: Trace, row: int) -> str:
 def synchronize(trace: Trace) -> str:
     """Return the line of code that waits for this vendor's device."""
     return f"torch.{trace.dialect.terms.get('module', 'accelerator')}.synchronize()"
-
-
-def kernel_launches(trace: Trace) -> Ints:
-    """Return the rows of `runtime_calls` that launch one kernel each, outside of graph captures.
-
-    Kernels of a captured graph run when the graph is replayed.
-    """
-    calls = trace.runtime_calls
-    names = calls["name"]
-    is_launch = name_mask(names, _launches_a_kernel) & (calls["correlation"].to_numpy() >= 0)
-    begins = calls["start_ns"].to_numpy()
-    captures = np.sort(begins[name_mask(names, GRAPH_CAPTURE_NAME.search)])
-    ends = np.sort(begins[name_mask(names, CAPTURE_END_NAME.search)])
-    open_count = np.searchsorted(captures, begins, side="right")
-    open_count -= np.searchsorted(ends, begins, side="right")
-    return np.flatnonzero(is_launch & (open_count <= 0))
-
-
-def _launches_a_kernel(name: str) -> bool:
-    return bool(LAUNCH_NAME.search(name)) and not GRAPH_LAUNCH_NAME.search(name)

@@ -6,7 +6,8 @@ import numpy as np
 
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import complete_steps
-from stepscope.analyses.health._check import by_share, examples, kernel_launches, synchronize
+from stepscope.analyses.devices.kernel_launches import single_launches
+from stepscope.analyses.health._check import by_share, examples, synchronize
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import HealthItem
@@ -22,7 +23,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     """Report launches of kernels without a device event."""
     if not len(trace.device_events) or trace.is_truncated:
         return
-    launches = kernel_launches(trace)
+    launches = single_launches(trace)
     has_event = _has_event(trace, launches)
     if has_event.all() or not has_event.any():
         return

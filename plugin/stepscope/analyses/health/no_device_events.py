@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepscope.analyses.core.memory_peak import device_properties
-from stepscope.analyses.health._check import Parts, examples, kernel_launches
+from stepscope.analyses.devices.kernel_launches import single_launches
+from stepscope.analyses.devices.range_counters import counter_ranges
+from stepscope.analyses.health._check import Parts, examples
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem
@@ -19,9 +21,24 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     """Report launches, allocations and devices without any device event."""
     if len(trace.device_events) or trace.is_truncated:
         return
-    launches = kernel_launches(trace)
+    launches = single_launches(trace)
     allocated = _on_device(trace)
-    if len(launches):
+    ranges = counter_ranges(trace)
+    if len(ranges.events):
+        yield HealthItem(
+            kind="device-not-recorded",
+            severity="critical",
+            count=len(ranges.events),
+            nature="gap",
+            message=(
+                f"CUPTI's range profiler measured {count(len(ranges.values), 'hardware counter')} "
+                f"of {count(len(ranges.events), 'kernel')}; it records no times of kernels"
+            ),
+            action="the device is left out, but for the tables of counters",
+            remedy=f"{RECORD_DEVICE}  # without profiler_metrics",
+            examples=examples(trace, ranges.events, lambda _: "counters, no times"),
+        )
+    elif len(launches):
         yield HealthItem(
             kind="no-device-events",
             severity="critical",
