@@ -1,4 +1,4 @@
-"""Launch and owner of device work: by correlation, then by containment; never by External id."""
+"""Launch and owner of device work: by correlation, then by containment; by External id for ties."""
 
 from typing import Any
 
@@ -53,6 +53,23 @@ def test_an_external_id_that_lies_is_not_believed() -> None:
         ]
     )
     assert owners(trace) == ["aten::mm"]
+
+
+def test_an_external_id_decides_for_launches_at_the_border_of_two_operators() -> None:
+    """In whole microseconds the launch of the first begins where the second does."""
+    rows = [
+        ["cpu_op", "aten::mm", 0, 10, {"External id": 1}],
+        ["cpu_op", "aten::add", 10, 10, {"External id": 2}],
+        ["cpu_op", "aten::mul", 30, 10, {"External id": 3}],
+        ["cuda_runtime", "cudaLaunchKernel", 10, 0, {"correlation": 7, "External id": 1}],
+        ["cuda_runtime", "cudaLaunchKernel", 10, 0, {"correlation": 8, "External id": 2}],
+        ["cuda_runtime", "cudaLaunchKernel", 40, 0, {"correlation": 9, "External id": 3}],
+        launch(33, 10, **{"External id": 3}),
+        *(kernel(100 + number, number) for number in (7, 8, 9, 10)),
+    ]
+    assert owners(trace_of(rows)) == ["aten::mm", "aten::add", "aten::mul", "aten::mul"]
+    lying = [*rows[:-5], launch(33, 10, **{"External id": 1}), *rows[-4:]]
+    assert owners(trace_of(lying)) == ["aten::add", "aten::add", "", "aten::mul"]
 
 
 def test_an_annotation_is_no_owner() -> None:

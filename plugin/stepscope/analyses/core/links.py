@@ -1,7 +1,9 @@
 """Links from device events to the runtime calls that launched them, and to operators.
 
 Device event to runtime call: by `correlation`. Runtime call to operator: by containment on the
-same thread, never by `External id`, which in many traces holds the correlation instead. Where a
+same thread, not by `External id`, which in many traces holds the correlation instead. It decides
+ties only, where it agrees with containment otherwise: in traces of whole microseconds a call may
+begin at the moment at which its operator ends, and the next one begins. Where a
 separate thread launches the work (torch_npu's task queue), no operator is around the launch; there
 the profiler's flow leads from the operator's start to the start of the device's task.
 """
@@ -20,6 +22,10 @@ from stepscope.model.trace import Trace, computed
 
 SLACK_NS = 1000
 """Flow times are written as floats, which hold an absolute time to 250 ns."""
+EXTERNAL_IDS = ("External id", "external id")
+"""kineto's spellings, the second until 2021."""
+LEAST_AGREED = 0.99
+"""Fraction of calls away from borders whose `External id` names the operator around them."""
 
 
 def owner_by_flow(trace: Trace) -> Ints:
@@ -119,6 +125,36 @@ def links(trace: Trace) -> Links:
     return Links(call_of_device_event=call, owner_of_call=owner, owner_of_device_event=through)
 
 
+def _with_ties_decided(trace: Trace, around: Ints) -> Ints:
+    """Return the call around each runtime call, by `External id` for those at an operator's end."""
+    operator = _operator_by_external_id(trace)
+    rows = np.flatnonzero(operator != NONE)
+    if not len(rows):
+        return around
+    thread, start_ns, end_ns = (of[operator[rows]] for of in spans(trace.host_calls))
+    of_thread, at_ns, _ = (of[rows] for of in spans(trace.runtime_calls))
+    is_tie = (end_ns == at_ns) & (start_ns <= at_ns) & (thread == of_thread)
+    is_around = np.append(trace.host_calls["is_operator"].to_numpy(), False)[around[rows]]
+    agreed = (operator == around)[rows[is_around & ~is_tie]]
+    if not len(agreed) or agreed.mean() < LEAST_AGREED:
+        return around
+    decided = around.copy()
+    decided[rows[is_tie]] = operator[rows[is_tie]]
+    return decided
+
+
+def _operator_by_external_id(trace: Trace) -> Ints:
+    """Return the operator with the same `External id` as each runtime call, or -1."""
+    external: Ints = np.full(len(trace.columns), NONE, dtype=np.int64)
+    for key in EXTERNAL_IDS:
+        column = trace.columns.arguments.get(key)
+        if column is not None and column.texts is None and column.values.dtype.kind == "i":
+            external[column.rows] = column.values
+    of_host = external[trace.host_calls["event"].to_numpy()]
+    of_operator = np.where(trace.host_calls["is_operator"].to_numpy(), of_host, NONE)
+    return rows_of_keys(external[trace.runtime_calls["event"].to_numpy()], of_operator)
+
+
 def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> Ints:
     """Return, for each row of a host frame, the innermost operator around it, or -1."""
     return _innermost_operator(trace, frame, enclosing_call(trace, frame))
@@ -148,7 +184,7 @@ def _innermost_operator(trace: Trace, frame: pd.DataFrame, around: Ints) -> Ints
 @computed
 def calls_around_runtime_calls(trace: Trace) -> Ints:
     """Return the innermost operator or annotation around each row of `runtime_calls`."""
-    return enclosing_call(trace, trace.runtime_calls)
+    return _with_ties_decided(trace, enclosing_call(trace, trace.runtime_calls))
 
 
 def enclosing_call(trace: Trace, frame: pd.DataFrame) -> Ints:
