@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.analyses.core.device_specs import SOURCES, TYPES, all_specs, find_spec
+from stepscope.analyses.core.device_specs import MEASURED, SOURCES, TYPES, all_specs, find_spec
 
 
 def test_every_device_has_a_source_and_figures_that_fit_each_other() -> None:
@@ -33,6 +33,14 @@ def test_peaks_of_a_device_differ_by_powers_of_two() -> None:
         ratios = [spec.peaks["float16"] / peak for peak in spec.peaks.values()]
         steps = [math.log2(ratio) for ratio in ratios]
         assert [round(step) for step in steps] == pytest.approx(steps, abs=0.25), spec.name
+
+
+def test_no_measured_rate_is_above_the_sheets_and_each_is_of_a_listed_device() -> None:
+    measured = [spec for spec in all_specs().values() if spec.measured]
+    assert sum(len(spec.measured) for spec in measured) == len(MEASURED.strip().splitlines())
+    for spec in measured:
+        for data_type, peak in spec.measured.items():
+            assert 0.5 < peak.flops_per_second / spec.peaks[data_type] < 1
 
 
 def test_peaks_are_dense() -> None:

@@ -1,10 +1,13 @@
-"""Peak arithmetic rates and memory bandwidths of devices, from the makers' data sheets.
+"""Peak arithmetic rates and memory bandwidths of devices: the makers' data sheets, and measured.
 
 Rates are at the data sheet's clock (NVIDIA's boost clock, AMD's peak engine clock), on the fastest
 unit for the type, and for dense arithmetic: half the figure where a sheet gives only that with
 structured sparsity. 16-bit and 8-bit floats accumulate in float32, torch's default; GeForce is
 twice as fast with 16-bit accumulation. A device that clocks above its sheet may exceed its peak by
 some percent.
+
+No product of any shape reaches the sheet's rate on most devices. The measured peak of a type is the
+best rate of a sweep of shapes of matrix products (`MEASURED_SOURCE`), with torch as it was then.
 
 Devices are identified by their exact name in `deviceProperties` and their number of
 multiprocessors: AMD's may be partitioned and keep their name. Unlisted devices have no peak.
@@ -115,6 +118,47 @@ AMD Instinct MI350X      256   8000  72.1 144.2      - 2309.6 2309.6   4614   46
 AMD Instinct MI355X      256   8000  78.6 157.3      - 2516.6 2516.6 5033.2 5033.2 mi355
 """
 
+MEASURED_SOURCE = (
+    "https://github.com/stas00/ml-engineering/tree/master/compute/accelerator#maximum-achievable-"
+    "matmul-flops-comparison-table"
+)
+"""Best rates of `mamf-finder.py`, read in November 2026."""
+# Operations in 10^12 per second. H200 has the compute units of H100 SXM.
+MEASURED = """
+NVIDIA A100-SXM4-40GB  bfloat16  271.2  1024x10240x5120   2.6.0+cu126
+A100-SXM4-40GB         bfloat16  271.2  1024x10240x5120   2.6.0+cu126
+NVIDIA A100-PG509-200  bfloat16  271.2  1024x10240x5120   2.6.0+cu126
+NVIDIA A100-SXM4-80GB  bfloat16  271.2  1024x10240x5120   2.6.0+cu126
+A100-SXM4-80GB         bfloat16  271.2  1024x10240x5120   2.6.0+cu126
+NVIDIA A100-PCIE-40GB  bfloat16  252.9  2048x5120x6144    2.5.1+cu124
+A100-PCIE-40GB         bfloat16  252.9  2048x5120x6144    2.5.1+cu124
+NVIDIA A100 80GB PCIe  bfloat16  252.9  2048x5120x6144    2.5.1+cu124
+NVIDIA H100 80GB HBM3  bfloat16  794.5  2048x2048x13312   2.7.0+cu126
+NVIDIA H100 80GB HBM3  float8   1402.6  1024x9216x14336   2.7.0
+NVIDIA H200            bfloat16  794.5  2048x2048x13312   2.7.0+cu126
+NVIDIA H200            float8   1453.4  1280x4096x12032   2.7.1
+NVIDIA GH200 480GB     bfloat16  828.6  1024x15360x4096   2.6.0+cu126
+NVIDIA GH200 480GB     float8   1535    1024x14336x14336  2.6.0
+NVIDIA B200            bfloat16 1745    1792x16128x3072   2.7.1+cu128
+NVIDIA B200            float8   3432.5  -                 2.7.1
+NVIDIA GB200           bfloat16 1822    4096x9728x2048    2.10
+NVIDIA GB200           float8   3615.6  19456x5120x1536   2.10
+AMD Instinct MI300X    bfloat16  668.4  10240x15360x8192  2.5.1
+AMD Instinct MI300X VF bfloat16  668.4  10240x15360x8192  2.5.1
+AMD Instinct MI325X    bfloat16  784.9  13312x10240x8192  2.6.0
+AMD Instinct MI355X    bfloat16 1565    12288x8192x8192   2.8.0
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredPeak:
+    """The best measured rate of matrix products of one type on a device."""
+
+    flops_per_second: float
+    shape: str
+    """Of the product that reached it: `MxNxK`; `-`: not published."""
+    torch_version: str
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceSpec:
@@ -128,12 +172,22 @@ class DeviceSpec:
     """Of the device's memory."""
     peaks: Mapping[str, float]
     """Operations per second by `TYPES`."""
+    measured: Mapping[str, MeasuredPeak]
+    """By `TYPES`; few devices and types were measured."""
     source: str
     """URL of the data sheet."""
 
     def peak(self, data_type: str) -> float | None:
         """Return the peak operations per second in a type; None: not in the data sheet."""
-        return self.peaks.get("float8" if data_type.startswith("float8") else data_type)
+        return self.peaks.get(_listed_type(data_type))
+
+    def measured_peak(self, data_type: str) -> MeasuredPeak | None:
+        """Return the best measured rate in a type; None: not measured."""
+        return self.measured.get(_listed_type(data_type))
+
+
+def _listed_type(data_type: str) -> str:
+    return "float8" if data_type.startswith("float8") else data_type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +214,20 @@ def _spec(line: str) -> DeviceSpec:
         multiprocessors=int(multiprocessors),
         bytes_per_second=float(gigabytes) * 1e9,
         peaks=MappingProxyType({of: float(peak) * 1e12 for of, peak in listed if peak != "-"}),
+        measured=_measured().get(name, MappingProxyType({})),
         source=SOURCES[source],
     )
+
+
+@cache
+def _measured() -> Mapping[str, Mapping[str, MeasuredPeak]]:
+    peaks: dict[str, dict[str, MeasuredPeak]] = {}
+    for line in MEASURED.strip().splitlines():
+        name, data_type, rate, shape, version = line.rsplit(maxsplit=4)
+        peaks.setdefault(name.strip(), {})[data_type] = MeasuredPeak(
+            flops_per_second=float(rate) * 1e12, shape=shape, torch_version=version
+        )
+    return peaks
 
 
 def find_spec(properties: Mapping[str, object]) -> SpecMatch:

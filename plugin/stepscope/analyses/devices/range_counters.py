@@ -89,7 +89,7 @@ def counter_ranges(trace: Trace) -> CounterRanges:
 
 
 def _values(trace: Trace, events: Ints) -> dict[str, Floats]:
-    found: dict[str, Floats] = {}
+    counters: dict[str, Floats] = {}
     order = np.argsort(events)
     for name, column in trace.columns.arguments.items():
         if name in NO_SERIES or not len(events):
@@ -103,8 +103,8 @@ def _values(trace: Trace, events: Ints) -> dict[str, Floats]:
         numbers = stored if texts is None else [as_number(texts[code]) for code in stored.tolist()]
         values[order[at[is_range]]] = numbers
         if not np.isnan(values).all():
-            found[name] = values
-    return found
+            counters[name] = values
+    return counters
 
 
 @public_table(
@@ -125,7 +125,7 @@ def kernel_counters(trace: Trace) -> pd.DataFrame:
     counter, row = np.nonzero(~np.isnan(values))
     order = np.lexsort((counter, row))
     counter, row = counter[order], row[order]
-    found: dict[str, NDArray[Any]] = {
+    cells: dict[str, NDArray[Any]] = {
         "event": ranges.events[row],
         "device": np.array([_number(of) for of in pid.tolist()], dtype=np.int64)[row],
         "kernel": np.array([name and short(name) for name in full.tolist()], dtype=object)[row],
@@ -135,7 +135,7 @@ def kernel_counters(trace: Trace) -> pd.DataFrame:
         "counter": np.array(list(ranges.values), dtype=object)[counter],
         "value": values[counter, row],
     }
-    return to_frame(BY_KERNEL, found)
+    return to_frame(BY_KERNEL, cells)
 
 
 @public_table(
@@ -150,7 +150,7 @@ def operator_counters(trace: Trace) -> pd.DataFrame:
     rows = kernel_counters(trace)
     group, first = statistics.group_rows(rows, ("operator", "counter"))
     by_group = rows["value"].groupby(group)
-    found: dict[str, NDArray[Any]] = {
+    cells: dict[str, NDArray[Any]] = {
         "operator": rows["operator"].to_numpy()[first],
         "counter": rows["counter"].to_numpy()[first],
         "kernel_count": by_group.size().to_numpy(),
@@ -158,7 +158,7 @@ def operator_counters(trace: Trace) -> pd.DataFrame:
         "mean": by_group.mean().to_numpy(),
         "maximum": by_group.max().to_numpy(),
     }
-    return to_frame(BY_OPERATOR, found, "counter", "-total", "operator")
+    return to_frame(BY_OPERATOR, cells, "counter", "-total", "operator")
 
 
 def _number(pid: str | None) -> int:

@@ -41,6 +41,7 @@ from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 NOT_TOLD = "not told"
+MEASURED, SHEET = "measured", "data sheet"
 ABOVE_COMPUTE = (
     "Above the data sheet's peak: it did less than its shapes say, as under a mask, accumulated in"
     " 16 bits, or the clock is above the sheet's."
@@ -63,6 +64,10 @@ SCHEMA: Schema = (
     Column("flops_per_byte", "float64", "", "Arithmetic intensity: operations a byte moved."),
     Column("compute_share", "float64", "share", "Of the device's peak in this type; NaN: see"
            " note."),
+    Column("peak_flops_per_second", "float64", "1/s", "That peak; NaN: unknown."),
+    Column("peak_source", "object", "text", "`measured`: the best rate of a sweep of shapes; `data"
+           " sheet`: the maker's; None: unknown."),
+    Column("sheet_flops_per_second", "float64", "1/s", "The data sheet's peak in this type."),
     Column("memory_share", "float64", "share", "Of the memory's bandwidth; NaN: see note."),
     Column("roofline_share", "float64", "share", "Of the lower roof at this intensity; NaN: note."),
     Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: see note."),
@@ -217,6 +222,10 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
     roofs = [by_pair[pair] for pair in pairs]
     peak = np.array([roof.flops_per_second for roof in roofs], dtype=np.float64)
     bandwidth = np.array([roof.bytes_per_second for roof in roofs], dtype=np.float64)
+    sheet = np.array([roof.sheet_flops_per_second for roof in roofs], dtype=np.float64)
+    is_measured = (peak != sheet) & (columns["flops_per_second"] <= peak)
+    peak = np.where(is_measured, peak, sheet)
+    kinds = np.where(np.isnan(peak), None, np.where(is_measured, MEASURED, SHEET))
     compute = columns["flops_per_second"] / peak
     memory = columns["bytes_per_second"] / bandwidth
     roofline_share = np.maximum(compute, memory)  # NaN where one of them is
@@ -231,6 +240,9 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
     bound[~(roofline_share <= 1)] = None
     return {
         "compute_share": np.where(compute <= 1, compute, np.nan),
+        "peak_flops_per_second": peak,
+        "peak_source": kinds,
+        "sheet_flops_per_second": sheet,
         "memory_share": np.where(memory <= 1, memory, np.nan),
         "roofline_share": np.where(roofline_share <= 1, roofline_share, np.nan),
         "bound": bound,
@@ -241,6 +253,8 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
 @dataclass(frozen=True, kw_only=True)
 class _Roofs:
     flops_per_second: float
+    """The best measured rate, else the data sheet's."""
+    sheet_flops_per_second: float
     bytes_per_second: float
     note: str | None
 
@@ -250,14 +264,22 @@ def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
     match = device_specs.find_spec(_properties(trace, device))
     unknown = float("nan")
     if match.spec is None:
-        return _Roofs(flops_per_second=unknown, bytes_per_second=unknown, note=match.reason)
-    bandwidth = match.spec.bytes_per_second
+        return _Roofs(
+            flops_per_second=unknown,
+            sheet_flops_per_second=unknown,
+            bytes_per_second=unknown,
+            note=match.reason,
+        )
     peak = match.spec.peak(data_type) if data_type else None
-    if peak is None:
-        note = NO_PEAK.format(type=data_type)
-        note = {None: NO_TYPE, NOT_TOLD: FLOAT32_NOT_TOLD}.get(data_type, note)
-        return _Roofs(flops_per_second=unknown, bytes_per_second=bandwidth, note=note)
-    return _Roofs(flops_per_second=peak, bytes_per_second=bandwidth, note=None)
+    measured = match.spec.measured_peak(data_type) if data_type else None
+    note = NO_PEAK.format(type=data_type)
+    note = {None: NO_TYPE, NOT_TOLD: FLOAT32_NOT_TOLD}.get(data_type, note)
+    return _Roofs(
+        flops_per_second=measured.flops_per_second if measured else peak or unknown,
+        sheet_flops_per_second=peak or unknown,
+        bytes_per_second=match.spec.bytes_per_second,
+        note=None if peak else note,
+    )
 
 
 def roofline_kernels(trace: Trace, groups: pd.DataFrame) -> Mask:
