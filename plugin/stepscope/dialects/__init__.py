@@ -90,6 +90,7 @@ FIRST_USE_NAME = re.compile(
 )
 """Calls that load code or create objects for later calls."""
 GRAPH_CAPTURE_NAME = re.compile(r"StreamBeginCapture|aclmdlRICaptureBegin")
+GRAPH_CAPTURE_END_NAME = re.compile(r"EndCapture|CaptureEnd")
 COLLECTIVE_NAME = (
     r"^nccl|ncclDevKernel|ncclKernel|rccl|oneccl|xccl|hccl|^hcom|cross_device_reduce|multimem_all"
     r"|(?:one|two)_shot_all_reduce|symm_mem"

@@ -11,7 +11,6 @@ by its correlation. One call launches all work of a graph replay: that work has 
 is counted separately.
 """
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +19,18 @@ import pandas as pd
 from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
-from stepscope.dialects import GRAPH_CAPTURE_NAME, GRAPH_LAUNCH_NAME, LAUNCH_NAME
+from stepscope.dialects import (
+    GRAPH_CAPTURE_END_NAME,
+    GRAPH_CAPTURE_NAME,
+    GRAPH_LAUNCH_NAME,
+    LAUNCH_NAME,
+)
 from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import public_table
 from stepscope.model.trace import Trace, computed
 
-CAPTURE_END_NAME = re.compile(r"EndCapture|CaptureEnd")
 SLOW_CALL_NS = 50_000
 """HTA's `runtime_cutoff`."""
 LATE_NS = 100_000
@@ -202,7 +205,7 @@ def single_launches(trace: Trace) -> Ints:
     is_launch = name_mask(names, _launches_a_kernel) & (calls["correlation"].to_numpy() >= 0)
     begins = calls["start_ns"].to_numpy()
     captures = np.sort(begins[name_mask(names, GRAPH_CAPTURE_NAME.search)])
-    ends = np.sort(begins[name_mask(names, CAPTURE_END_NAME.search)])
+    ends = np.sort(begins[name_mask(names, GRAPH_CAPTURE_END_NAME.search)])
     open_count = np.searchsorted(captures, begins, side="right")
     open_count -= np.searchsorted(ends, begins, side="right")
     return np.flatnonzero(is_launch & (open_count <= 0))
