@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown, whole_parts
+from stepscope.analyses.steps.step_breakdown import (
+    CATEGORIES,
+    step_breakdown,
+    step_breakdown_table,
+    whole_parts,
+)
 from stepscope.model.trace import Trace
 
 US = 1000
@@ -249,3 +254,16 @@ def test_whole_parts_sum_to_the_total_and_keep_proportion(weights: list[int], to
     assert sum(parts) == total
     for part, weight in zip(parts, weights, strict=True):
         assert abs(part * sum(weights) - weight * total) <= sum(weights)
+
+
+def test_the_table_has_a_row_per_step_and_category_which_sum_to_the_step() -> None:
+    trace = trace_of([step(1, 0), ["kernel", "gemm", 5, 10], step(2, 30), ["cpu_op", "a", 35, 15]])
+    table = step_breakdown_table(trace)
+    taken = table[table["duration_ns"] > 0]
+    assert taken[["number", "category", "duration_ns", "step_share"]].to_numpy().tolist() == [
+        [1, "kernel", 10_000, pytest.approx(1 / 3)],
+        [1, "other", 20_000, pytest.approx(2 / 3)],
+        [2, "cpu", 15_000, 0.5],
+        [2, "other", 15_000, 0.5],
+    ]
+    assert len(table) == 2 * len(CATEGORIES)

@@ -10,16 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.exposed_communication import host_computing
 from stepscope.analyses.core.frame_times import ALL, times
+from stepscope.analyses.core.group_statistics import ratio
 from stepscope.analyses.core.window import complete_steps, window
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
+from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
+from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 CATEGORIES: dict[str, tuple[str, str]] = {
@@ -37,6 +41,16 @@ CATEGORIES: dict[str, tuple[str, str]] = {
 }
 """Category id to label and meaning, in order of precedence."""
 HOST_COLLECTIVE = re.compile(r"^(?:gloo|mpi):")
+SCHEMA: Schema = (
+    Column("number", "int64", "id", "N in `ProfilerStep#N`; 0: no steps are marked."),
+    Column("name", "object", "text", "The step's name; `whole recording` without steps."),
+    Column("category", "object", "text", "`kernel`, `communication`, `memcpy`, `memset`,"
+           " `runtime`, `dataloader`, `cpu` or `other`, as in `torch-tb-profiler`."),
+    Column("label", "object", "text", "The category in words."),
+    Column("duration_ns", "int64", "ns", "Time of the step in which this is the first active"
+           " category; the categories sum to the step."),
+    Column("step_share", "float64", "share", "Of the step."),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,6 +114,29 @@ def step_breakdown(trace: Trace) -> StepBreakdown:
         parts_ns=np.stack(parts, axis=1),
         step_count=window(trace).step_count,
     )
+
+
+@public_table(
+    "step-breakdown",
+    SCHEMA,
+    "One row per step and category (kernel, communication, copies, DataLoader, …): the time of the"
+    " step in which it is the first active one.",
+)
+def step_breakdown_table(trace: Trace) -> pd.DataFrame:
+    """Return one row per step and category, in their order."""
+    steps = step_breakdown(trace)
+    count, width = steps.parts_ns.shape
+    whole = np.repeat(steps.duration_ns, width)
+    part = steps.parts_ns.ravel()
+    columns = {
+        "number": np.repeat(steps.numbers, width),
+        "name": np.repeat(np.array(steps.names, dtype=object), width),
+        "category": np.tile(np.array(steps.categories, dtype=object), count),
+        "label": np.tile(np.array([label for label, _ in CATEGORIES.values()], object), count),
+        "duration_ns": part,
+        "step_share": ratio(part, whole),
+    }
+    return to_frame(SCHEMA, columns)
 
 
 @computed
