@@ -10,6 +10,7 @@ import pytest
 
 from loading import trace_at, trace_of
 from stepscope.analyses.operators.flops import nearest_with_work, operator_work
+from stepscope.analyses.operators.work_formulas import FORMULAS
 from stepscope.model.trace import Trace
 
 NAN = float("nan")
@@ -285,6 +286,33 @@ def test_attention_is_counted_by_the_counters_formulas(torch: Any, tmp_path: Pat
     q, k = (2, 4, 16, 8), (2, 4, 24, 8)
     wanted = counts.sdpa_flop_count(q, k, k) + counts.sdpa_backward_flop_count(q, q, k, k)
     assert _recorded_flops(torch, _attention, tmp_path / "trace.json") == wanted
+
+
+@pytest.mark.recording
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_causal_attention_has_half_the_work_beside_the_full_count(
+    torch: Any, tmp_path: Path, *, is_causal: bool
+) -> None:
+    q = torch.randn(2, 4, 16, 8, requires_grad=True)
+    with torch.profiler.profile(record_shapes=True) as recording:
+        attend = torch.nn.functional.scaled_dot_product_attention
+        attend(q, q, q, is_causal=is_causal).sum().backward()
+    recording.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = trace_at(tmp_path / "trace.json")
+    work = operator_work(trace)
+    is_attention = trace.host_calls["name"].str.contains("_flash_attention_for_cpu").to_numpy()
+    full, causal = work.flops[is_attention], work.causal_flops[is_attention]
+    assert len(full) == 2
+    assert causal.tolist() == (full / (2 if is_causal else 1)).tolist()
+
+
+@pytest.mark.recording
+def test_the_causal_argument_is_the_one_of_torchs_schema(torch: Any) -> None:
+    for name, formula in FORMULAS.items():
+        if formula.causal_argument is not None:
+            for schema in torch._C._jit_get_schemas_for_operator(name):  # noqa: SLF001
+                argument = schema.arguments[formula.causal_argument]
+                assert argument.name in {"is_causal", "custom_mask_type"}, name
 
 
 @pytest.mark.recording

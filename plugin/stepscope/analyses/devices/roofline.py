@@ -58,6 +58,8 @@ SCHEMA: Schema = (
     Column("call_count", "int64", "count", "Calls whose kernels are known."),
     Column("kernel_ns", "int64", "ns", "Sum of its kernels' durations."),
     Column("flop_count", "float64", "count", "Operations by shapes (`flops`), of all calls."),
+    Column("causal_flop_count", "float64", "count", "The same, and half of it for attention whose"
+           " `Concrete Inputs` say that it is causal."),
     Column("moved_bytes", "float64", "bytes", "Inputs and outputs, each once, of all calls."),
     Column("flops_per_second", "float64", "1/s", "Operations over kernel time."),
     Column("bytes_per_second", "float64", "bytes/s", "The least traffic over kernel time."),
@@ -123,6 +125,9 @@ def roofline(trace: Trace) -> pd.DataFrame:
         "call_count": np.bincount(group, minlength=count),
         "kernel_ns": statistics.sums(calls.kernel_ns, group, count),
         "flop_count": np.bincount(group, weights=work.flops[calls.rows], minlength=count),
+        "causal_flop_count": np.bincount(
+            group, weights=work.causal_flops[calls.rows], minlength=count
+        ),
         "moved_bytes": np.bincount(group, weights=work.moved_bytes[calls.rows], minlength=count),
     }
     columns |= _rates(columns) | _device_columns(trace, columns["device"])

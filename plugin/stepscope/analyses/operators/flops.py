@@ -35,6 +35,9 @@ class OperatorWork:
     flops: Floats
     """Floating-point operations of the call itself; NaN where unknown or counted for another call.
     """
+    causal_flops: Floats
+    """The same, and half of it for attention whose recorded values say that it is causal: of each
+    pair of positions one side is masked, as FlashAttention's authors count."""
     moved_bytes: Floats
     """Bytes of inputs and outputs, each once: a lower bound of memory traffic, unless data stays in
     a cache. NaN where `flops` is NaN or a type is unknown."""
@@ -49,18 +52,19 @@ def operator_work(trace: Trace) -> OperatorWork:
     """Return the arithmetic and the least traffic of every operator."""
     calls = trace.host_calls
     count = len(calls)
-    flops, moved = np.full(count, np.nan), np.full(count, np.nan)
+    flops, causal, moved = (np.full(count, np.nan) for _ in range(3))
     rows = np.flatnonzero(
         name_mask(calls["name"], FORMULAS.__contains__) & calls["is_operator"].to_numpy()
     )
     alike, combinations = _combinations(calls, rows)
     figures = [_figures(*combination) for combination in combinations]
-    of_rows = np.array(figures, dtype=np.float64).reshape(-1, 2)[alike]
+    of_rows = np.array(figures, dtype=np.float64).reshape(-1, 3)[alike]
     is_counted = _are_counted(calls, rows[~np.isnan(of_rows[:, 0])])
-    flops[rows], moved[rows] = of_rows.T
-    flops[~is_counted] = moved[~is_counted] = np.nan
+    flops[rows], causal[rows], moved[rows] = of_rows.T
+    flops[~is_counted] = causal[~is_counted] = moved[~is_counted] = np.nan
     return OperatorWork(
         flops=flops,
+        causal_flops=causal,
         moved_bytes=moved,
         data_type=_data_types(calls, rows, alike, combinations),
         source=_sources(calls, is_counted),
@@ -124,8 +128,8 @@ def _decoded(text: str) -> list[Any]:
     return decoded if isinstance(decoded, list) else []
 
 
-def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float]:
-    """Return the operations and the bytes of these inputs; NaN where unknown."""
+def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float, float]:
+    """Return operations, those under a causal mask, and bytes of these inputs; NaN: unknown."""
     flops = moved = float("nan")
     try:
         work = formula.count(inputs)
@@ -133,7 +137,7 @@ def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float]:
         moved = _moved_bytes(inputs, work, formula)
     except (UnknownWorkError, OverflowError):
         pass
-    return flops, moved
+    return flops, flops / 2 if formula.is_causal(inputs) else flops, moved
 
 
 def _moved_bytes(inputs: Inputs, work: Work, formula: Formula) -> float:

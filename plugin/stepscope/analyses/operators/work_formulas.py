@@ -235,6 +235,14 @@ class Formula:
     is_elementwise: bool = False
     argument_count: int | None = None
     """Arguments before `out=`, into which the result is written; None: it takes no `out`."""
+    causal_argument: int | None = None
+    """Index of attention's `is_causal`, or `custom_mask_type` (0: none); None: it has neither."""
+
+    def is_causal(self, inputs: Inputs) -> bool:
+        """Return whether the recorded values say that attention is causal."""
+        if self.causal_argument is None or self.causal_argument >= len(inputs.values):
+            return False
+        return inputs.value(self.causal_argument) in {"True", "1", "2"}
 
 
 def _formulas(
@@ -245,6 +253,13 @@ def _formulas(
 ) -> dict[str, Formula]:
     formula = Formula(count=count, source=source, argument_count=argument_count)
     return dict.fromkeys(names, formula)
+
+
+def _attention(count: Attention, causal_arguments: Mapping[str, int]) -> dict[str, Formula]:
+    return {
+        name: Formula(count=count, source=FLOP_COUNTER, causal_argument=index)
+        for name, index in causal_arguments.items()
+    }
 
 
 _BATCHED = product(rank=3)
@@ -276,37 +291,33 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
             OWN, Convolution(4, 3, 5), "aten::miopen_convolution", "aten::mkldnn_convolution"
         ),
         **_formulas(FLOP_COUNTER, convolution_backward, "aten::convolution_backward"),
-        **_formulas(
-            FLOP_COUNTER,
+        **_attention(
             Attention(),
-            "aten::_scaled_dot_product_flash_attention",
-            "aten::_scaled_dot_product_flash_attention_for_cpu",
-            "aten::_scaled_dot_product_efficient_attention",
-            "aten::_scaled_dot_product_cudnn_attention",
-            "aten::_scaled_dot_product_fused_attention_overrideable",
+            {
+                "aten::_scaled_dot_product_flash_attention": 4,
+                "aten::_scaled_dot_product_flash_attention_for_cpu": 4,
+                "aten::_scaled_dot_product_efficient_attention": 6,
+                "aten::_scaled_dot_product_cudnn_attention": 6,
+                "aten::_scaled_dot_product_fused_attention_overrideable": 5,
+            },
         ),
-        **_formulas(
-            FLOP_COUNTER,
+        **_attention(
             Attention(query=1, is_backward=True),
-            "aten::_scaled_dot_product_flash_attention_backward",
-            "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
-            "aten::_scaled_dot_product_efficient_attention_backward",
-            "aten::_scaled_dot_product_cudnn_attention_backward",
-            "aten::_scaled_dot_product_fused_attention_overrideable_backward",
+            {
+                "aten::_scaled_dot_product_flash_attention_backward": 11,
+                "aten::_scaled_dot_product_flash_attention_for_cpu_backward": 7,
+                "aten::_scaled_dot_product_efficient_attention_backward": 11,
+                "aten::_scaled_dot_product_cudnn_attention_backward": 14,
+                "aten::_scaled_dot_product_fused_attention_overrideable_backward": 13,
+            },
         ),
-        **_formulas(
-            FLOP_COUNTER, Attention(heads_last=True, lengths=3), "aten::_flash_attention_forward"
+        **_attention(Attention(heads_last=True, lengths=3), {"aten::_flash_attention_forward": 8}),
+        **_attention(
+            Attention(heads_last=True, lengths=4), {"aten::_efficient_attention_forward": 9}
         ),
-        **_formulas(
-            FLOP_COUNTER,
-            Attention(heads_last=True, lengths=4),
-            "aten::_efficient_attention_forward",
-        ),
-        **_formulas(
-            FLOP_COUNTER,
+        **_attention(
             Attention(query=1, heads_last=True, lengths=6, is_backward=True),
-            "aten::_flash_attention_backward",
-            "aten::_efficient_attention_backward",
+            {"aten::_flash_attention_backward": 11, "aten::_efficient_attention_backward": 14},
         ),
         **_formulas(
             OWN,
