@@ -7,7 +7,12 @@ import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.core.kernel_names import short
-from stepscope.analyses.devices.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
+from stepscope.analyses.devices.kernel_table import (
+    LAUNCH_COLUMNS,
+    SCHEMA,
+    kernel_durations,
+    kernel_table,
+)
 from stepscope.model.trace import Trace
 
 US = 1000
@@ -264,3 +269,35 @@ def test_figures_are_those_of_looking_at_one_kernel_after_the_other(name: str) -
             weights = [kernel.duration_ns for kernel in told]
             shares = [kernel.occupancy_share for kernel in told]
             assert row.occupancy_share == pytest.approx(np.average(shares, weights=weights))
+
+
+def test_durations_are_counted_in_classes_by_device() -> None:
+    trace = trace_of(
+        [
+            ["kernel", "a", 0, 0.5],
+            ["kernel", "a", 10, 1],
+            ["kernel", "b", 20, 1.5],
+            ["kernel", "b", 30, 20_000, {"device": 1}],
+        ]
+    )
+    table = kernel_durations(trace)
+    taken = table[table["kernel_count"] > 0].drop(columns="below_ns")
+    assert taken.to_numpy().tolist() == [
+        [0, 0, 1, 1, 500, pytest.approx(1 / 3), pytest.approx(1 / 6)],
+        [0, 1_000, 2, 2, 2_500, pytest.approx(2 / 3), pytest.approx(5 / 6)],
+        [1, 10_000_000, 1, 1, 20_000_000, 1, 1],
+    ]
+    assert list(table["below_ns"])[-1] == np.inf
+
+
+@pytest.mark.parametrize("name", shared_trace_names("tracelens"))
+def test_classes_of_durations_hold_every_kernel(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    table = kernel_durations(trace)
+    assert table["kernel_count"].sum() == len(trace.kernels)
+    assert table["total_ns"].sum() == trace.kernels["duration_ns"].sum()
+    for row in rows_of(table):
+        kernels = trace.kernels[trace.kernels["device"] == row.device]
+        inside = kernels["duration_ns"].between(row.from_ns, row.below_ns, inclusive="left")
+        assert row.kernel_count == inside.sum()
+        assert row.name_count == kernels.loc[inside, "name"].nunique()

@@ -24,7 +24,7 @@ from stepscope.analyses.core.kernel_names import operand_type, short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
-from stepscope.model.arrays import Ints, Mask
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import plain_values, public_table, to_frame
@@ -188,3 +188,55 @@ public_table(
     "One row per kernel, the operator that launched it, and the grid, block, registers and shared"
     " memory with which it ran.",
 )(partial(kernel_table, by="launch"))
+
+EDGES_US = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
+DURATIONS: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("from_ns", "int64", "ns", "Durations from this."),
+    Column("below_ns", "float64", "ns", "Durations below this; infinite in the last class."),
+    Column("kernel_count", "int64", "count", "Kernels of such a duration."),
+    Column("name_count", "int64", "count", "Distinct names among them."),
+    Column("total_ns", "int64", "ns", "Sum of their durations."),
+    Column("count_share", "float64", "share", "Of the device's kernels."),
+    Column("time_share", "float64", "share", "Of the durations of the device's kernels."),
+)
+
+
+@public_table(
+    "kernel-durations",
+    DURATIONS,
+    "One row per device and class of durations (1, 2, 5, 10 µs …): how many kernels are that short,"
+    " and what they take together. A histogram of short kernels, which launching limits.",
+    title="Durations of kernels",
+)
+@computed
+def kernel_durations(trace: Trace) -> pd.DataFrame:
+    """Return one row per device and class of durations, shortest first; empty classes included."""
+    kernels = trace.kernels
+    device, devices = pd.factorize(kernels["device"].to_numpy(), sort=True)
+    duration = kernels["duration_ns"].to_numpy()
+    edges = np.array(EDGES_US, dtype=np.int64) * 1_000
+    width = len(edges)
+    group = device * width + np.searchsorted(edges, duration, side="right") - 1
+    count = len(devices) * width
+    name_width = len(kernels["name"].cat.categories) + 1
+    names = pd.unique(group * name_width + kernels["name"].cat.codes.to_numpy() + 1) // name_width
+    number = np.bincount(group, minlength=count)
+    total = group_statistics.sums(duration, group, count)
+    columns: dict[str, NDArray[Any]] = {
+        "device": np.repeat(devices, width),
+        "from_ns": np.tile(edges, len(devices)),
+        "below_ns": np.tile(np.append(edges[1:], np.inf), len(devices)),
+        "kernel_count": number,
+        "name_count": np.bincount(names, minlength=count),
+        "total_ns": total,
+        "count_share": _of_device(number, width),
+        "time_share": _of_device(total, width),
+    }
+    return to_frame(DURATIONS, columns)
+
+
+def _of_device(values: Ints, width: int) -> Floats:
+    """Return each class's fraction of its device; each device has `width` classes."""
+    whole = np.repeat(values.reshape(-1, width).sum(axis=1), width)
+    return group_statistics.ratio(values, whole)
