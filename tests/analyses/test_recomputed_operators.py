@@ -17,6 +17,7 @@ def test_recomputed_calls_are_split_from_the_others_with_their_device_work() -> 
     again = {"Sequence number": 9, "Fwd thread id": 0}
     trace = trace_of(
         [
+            ["user_annotation", "ProfilerStep#1", 0, 500],
             ["cpu_op", "aten::linear", 0, 20, made],
             ["cpu_op", "aten::addmm", 2, 16, made],
             ["cuda_runtime", "cudaLaunchKernel", 4, 2, {"correlation": 1}],
