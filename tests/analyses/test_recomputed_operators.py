@@ -38,7 +38,7 @@ def test_recomputed_calls_are_split_from_the_others_with_their_device_work() -> 
         for row in rows_of(recomputed_operators(trace))
     ]
     assert found == [
-        ("aten::addmm", 1, 1, 16_000, 10_000),
+        ("aten::addmm", 1, 1, 14_000, 10_000),
         ("aten::linear", 1, 1, 4_000, 0),
     ]
     shares = recomputed_operators(trace)[["device_share", "recomputed_share"]]
